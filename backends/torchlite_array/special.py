@@ -1,0 +1,772 @@
+"""Special functions: error, gamma, zeta and the incomplete gamma functions, written once over `xp`.
+
+Everything is computed in double precision, in blocks that stay in cache, and rounded once to the operand's dtype; only `erf` has a single-precision path of its own, because
+gelu lives on it. The coefficients come from tools/special_tables.py.
+"""
+
+import math
+
+import numpy as np
+from array_api_compat import numpy as xp
+
+from . import _special_tables as T
+
+_BLOCK = 8192
+_SQRT_HALF = math.sqrt(0.5)
+_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+
+
+_FEW = 96
+# 0-d arrays: NumPy's ufuncs take them twice as fast as Python numbers
+_ERF_P = tuple(np.array(c, dtype=np.float32) for c in T.ERF_FLOAT32_P)
+_ERF_Q = tuple(np.array(c, dtype=np.float32) for c in T.ERF_FLOAT32_Q)
+
+
+# Building blocks
+
+
+def _poly(coefficients, x):
+    """Horner's rule, highest power first."""
+    total = x * coefficients[0]
+    for c in coefficients[1:-1]:
+        total += c
+        total *= x
+    total += coefficients[-1]
+    return total
+
+
+def _poly_into(coefficients, x, out):
+    xp.multiply(x, coefficients[0], out=out)
+    for c in coefficients[1:-1]:
+        xp.add(out, c, out=out)
+        xp.multiply(out, x, out=out)
+    xp.add(out, coefficients[-1], out=out)
+
+
+def _ratio(numerator, denominator, x):
+    top = _poly(numerator, x)
+    top /= _poly(denominator, x)
+    return top
+
+
+def _split(mask, yes, no, *args):
+    """yes(*args) where mask holds and no(*args) elsewhere, each computed on its own elements only."""
+    if mask.all():
+        return yes(*args)
+    if not mask.any():
+        return no(*args)
+    out = xp.empty(mask.shape, dtype=xp.float64)
+    rest = ~mask
+    out[mask] = yes(*(a[mask] for a in args))
+    out[rest] = no(*(a[rest] for a in args))
+    return out
+
+
+def _map(f, *arrays):
+    """f over flat double-precision copies of the broadcast operands, block by block on the host; the result has the dtype of the first."""
+    dtype = arrays[0].dtype
+    shape = arrays[0].shape
+    if len(arrays) > 1:
+        arrays = xp.broadcast_arrays(*arrays)
+        shape = arrays[0].shape
+    flat = [a.reshape(-1) for a in arrays]
+    size = flat[0].shape[0]
+    if size <= _BLOCK or not isinstance(flat[0], np.ndarray):
+        return f(*(a.astype(xp.float64) for a in flat)).astype(dtype, copy=False).reshape(shape)
+    out = xp.empty(size, dtype=dtype)
+    for start in range(0, size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        out[part] = f(*(a[part].astype(xp.float64) for a in flat))
+    return out.reshape(shape)
+
+
+def _small_on_host(f, array):
+    """A scalar function of `math` over an array of a few elements: quicker there than two dozen ufunc calls."""
+    return np.array([f(v) for v in array.reshape(-1).tolist()], dtype=array.dtype).reshape(array.shape)
+
+
+# Error functions
+
+
+def _erfcx_positive(x):
+    """exp(x*x) erfc(x) for x >= 0: Chebyshev in (x-4)/(x+4), the variable of Schonfelder, Math. Comp. 32 (1978)."""
+    return _poly(T.ERFCX, 1 - 8 / (x + 4)) / (x + 4)
+
+
+def _gauss(x):
+    """exp(-x*x), the square split so that its rounding error does not reach the result."""
+    high = xp.round(x * 32) / 32
+    return xp.exp(-high * high) * xp.exp((high - x) * (high + x))
+
+
+def _erfc_positive(x):
+    x = xp.minimum(x, 30.0)
+    return _gauss(x) * _erfcx_positive(x)
+
+
+def _erf_near(x):
+    return x * _poly(T.ERF_SMALL, x * x)
+
+
+def _erf_far(x):
+    return xp.copysign(1 - _erfc_positive(xp.abs(x)), x)
+
+
+def _erf(x):
+    return _split(xp.abs(x) < 1, _erf_near, _erf_far, x)
+
+
+def _erfc_left(x):
+    return _split(x < -1, lambda v: 2 - _erfc_positive(-v), lambda v: 1 - _erf_near(v), x)
+
+
+def _erfc(x):
+    return _split(x < 0.5, _erfc_left, _erfc_positive, x)
+
+
+def _erfcx_negative(x):
+    return 2 * xp.exp(x * x) - _erfcx_positive(-x)
+
+
+def _erfcx(x):
+    return _split(x < 0, _erfcx_negative, _erfcx_positive, x)
+
+
+def _erf_float32(x):
+    """x P(x*x)/Q(x*x) on [-4, 4], in single precision and reused buffers."""
+    size = x.shape[0]
+    out = xp.empty(size, dtype=xp.float32)
+    on_host = isinstance(x, np.ndarray)
+    block = min(size, 4 * _BLOCK) if on_host else size
+    above, below = (_ERF_P, _ERF_Q) if on_host else (T.ERF_FLOAT32_P, T.ERF_FLOAT32_Q)
+    clipped, square, under = (xp.empty(block, dtype=xp.float32) for _ in range(3))
+    for start in range(0, size, block or 1):
+        top = out[start : start + block]
+        count = top.shape[0]
+        t, u, q = clipped[:count], square[:count], under[:count]
+        xp.clip(x[start : start + block], -4, 4, out=t)
+        xp.multiply(t, t, out=u)
+        _poly_into(above, u, top)
+        xp.multiply(top, t, out=top)
+        _poly_into(below, u, q)
+        xp.divide(top, q, out=top)
+        xp.clip(top, -1, 1, out=top)
+    return out
+
+
+def erf(input):
+    if input.size <= _FEW and isinstance(input, np.ndarray):
+        return _small_on_host(math.erf, input)
+    if input.dtype == xp.float64:
+        return _map(_erf, input)
+    if input.dtype == xp.float32:
+        return _erf_float32(input.reshape(-1)).reshape(input.shape)
+    return _erf_float32(input.reshape(-1).astype(xp.float32)).astype(input.dtype).reshape(input.shape)
+
+
+def erfc(input):
+    if input.size <= _FEW and isinstance(input, np.ndarray):
+        return _small_on_host(math.erfc, input)
+    return _map(_erfc, input)
+
+
+def special_erfcx(input):
+    return _map(_erfcx, input)
+
+
+def _quantile_centre(q):
+    """The normal quantile at 1/2 + q, |q| <= 0.425 (the split of Wichura's AS 241)."""
+    return q * _ratio(T.QUANTILE_CENTRE_P, T.QUANTILE_CENTRE_Q, q * q)
+
+
+def _quantile_tail(p):
+    """Minus the normal quantile at p < 0.075, as a function of sqrt(-log p)."""
+    r = xp.sqrt(-xp.log(p))
+    near = lambda r: _ratio(T.QUANTILE_TAIL_P, T.QUANTILE_TAIL_Q, r)
+    far = lambda r: _ratio(T.QUANTILE_FAR_P, T.QUANTILE_FAR_Q, r)
+    return xp.where(xp.isinf(r), xp.inf, _split(r < 5, near, far, r))
+
+
+def _erfinv(x):
+    a = xp.abs(x)
+    tail = lambda x, a: xp.copysign(_quantile_tail((1 - a) * 0.5), x)
+    return _SQRT_HALF * _split(a <= 0.85, lambda x, a: _quantile_centre(x * 0.5), tail, x, a)
+
+
+def _ndtri(p):
+    q = p - 0.5
+
+    def tail(p, q):
+        return xp.copysign(_quantile_tail(xp.where(q < 0, p, 1 - p)), q)
+
+    return _split(xp.abs(q) <= 0.425, lambda p, q: _quantile_centre(q), tail, p, q)
+
+
+def _log_ndtr(x):
+    left = lambda x: xp.log(_erfcx_positive(-x * _SQRT_HALF) * 0.5) - 0.5 * x * x
+    return _split(x < -1, left, lambda x: xp.log1p(-0.5 * _erfc(x * _SQRT_HALF)), x)
+
+
+def erfinv(input):
+    return _map(_erfinv, input)
+
+
+def special_ndtri(input):
+    return _map(_ndtri, input)
+
+
+def special_ndtr(input):
+    return _map(lambda x: 0.5 * _erfc(-x * _SQRT_HALF), input)
+
+
+def special_log_ndtr(input):
+    return _map(_log_ndtr, input)
+
+
+# Gamma functions
+
+_STIRLING = (-691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
+_DIGAMMA = (-691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
+# B_2j / (2j)!, the weights of the Euler-Maclaurin sum
+_EULER_MACLAURIN = (
+    1 / 12,
+    -1 / 720,
+    1 / 30240,
+    -1 / 1209600,
+    1 / 47900160,
+    -691 / 1307674368000,
+    1 / 74724249600,
+    -3617 / 10670622842880000,
+    43867 / 5109094217170944000,
+    -174611 / 802857662698291200000,
+)
+
+
+def _stirling_tail(x):
+    """lgamma(x) less its leading terms, for x >= 10."""
+    w = 1 / x
+    return w * _poly(_STIRLING, w * w)
+
+
+def _lgamma_large(x):
+    return (x - 0.5) * (xp.log(x) - 1) + (_LOG_SQRT_2PI - 0.5) + _stirling_tail(x)
+
+
+def _lgamma_shifted(x):
+    """Upwards to x >= 10 by the recurrence, then Stirling's series."""
+    product = xp.ones_like(x)
+    for _ in range(10):
+        low = x < 10
+        product = xp.where(low, product * x, product)
+        x = xp.where(low, x + 1, x)
+    return _lgamma_large(x) - xp.log(product)
+
+
+def _lgamma_positive(x):
+    middle = lambda x: (x - 1) * (x - 2) * _ratio(T.LGAMMA_P, T.LGAMMA_Q, x)
+    other = lambda x: _split(x < 10, _lgamma_shifted, _lgamma_large, x)
+    return _split((x > 0.75) & (x < 2.5), middle, other, x)
+
+
+def _lgamma_negative(x):
+    fraction = x - xp.round(x)
+    value = math.log(math.pi) - xp.log(xp.abs(xp.sin(math.pi * fraction))) - _lgamma_positive(1 - x)
+    return xp.where(xp.isinf(x), xp.inf, value)
+
+
+def _lgamma(x):
+    return _split(x <= 0, _lgamma_negative, _lgamma_positive, x)
+
+
+def lgamma(input):
+    return _map(_lgamma, input)
+
+
+def _digamma_positive(x):
+    total = xp.zeros_like(x)
+    for _ in range(10):
+        low = x < 10
+        total = xp.where(low, total - 1 / x, total)
+        x = xp.where(low, x + 1, x)
+    w = 1 / x
+    return total + xp.log(x) - 0.5 * w - w * w * _poly(_DIGAMMA, w * w)
+
+
+def _digamma_negative(x):
+    fraction = x - xp.round(x)
+    value = _digamma_positive(1 - x) - math.pi / xp.tan(math.pi * fraction)
+    return xp.where(x == 0, xp.copysign(xp.inf, -x), xp.where(fraction == 0, xp.nan, value))
+
+
+def _digamma(x):
+    return _split(x <= 0, _digamma_negative, _digamma_positive, x)
+
+
+def digamma(input):
+    return _map(_digamma, input)
+
+
+def _zeta_positive(s, q):
+    """Hurwitz' zeta for q > 0, s > 1: ten terms, then the Euler-Maclaurin sum."""
+    total = xp.zeros_like(q)
+    for k in range(10):
+        total += (q + k) ** -s
+    w = q + 10
+    last = w**-s
+    total += w ** (1 - s) / (s - 1)
+    tail = last * 0.5
+    factor = s * last / w
+    for j, weight in enumerate(_EULER_MACLAURIN):
+        tail += weight * factor
+        factor = factor * (s + (2 * j + 1)) * (s + (2 * j + 2)) / (w * w)
+    return total + xp.where(last == 0, 0.0, tail)
+
+
+def _zeta_negative(s, q):
+    """For an integer s the terms left of zero are a zeta of 1 - q cut short, up to the sign of (-1)**s."""
+    fraction = q - xp.floor(q)
+    sign = xp.where(s % 2 == 0, 1.0, -1.0)
+    value = _zeta_positive(s, fraction) + sign * (_zeta_positive(s, 1 - fraction) - _zeta_positive(s, 1 - q))
+    value = xp.where(s == xp.floor(s), value, xp.nan)
+    return xp.where(fraction == 0, xp.inf, value)
+
+
+def _zeta(s, q):
+    ordinary = _split(q <= 0, _zeta_negative, _zeta_positive, s, q)
+    ordinary = xp.where(xp.isinf(s) & (q > 1) | (q == xp.inf), xp.nan, ordinary)
+    ordinary = xp.where((q <= 0) & ((q == xp.floor(q)) | xp.isinf(s)), xp.inf, ordinary)
+    return xp.where(s == 1, xp.inf, xp.where(s < 1, xp.nan, ordinary))
+
+
+def _trigamma(x):
+    def negative(x):
+        return (math.pi / xp.sin(math.pi * (x - xp.round(x)))) ** 2 - positive(1 - x)
+
+    def positive(x):
+        return xp.where(xp.isinf(x), 0.0, _zeta_positive(xp.full_like(x, 2.0), x))
+
+    return _split(x <= 0, negative, positive, x)
+
+
+def special_zeta(input, other):
+    return _map(_zeta, input, other)
+
+
+def polygamma(n, input):
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if n == 0:
+        return digamma(input)
+    if n == 1:
+        return _map(_trigamma, input)
+    scale = math.exp(math.lgamma(n + 1)) if n > 20 else float(math.factorial(n))
+    return _map(lambda x: (scale if n % 2 else -scale) * _zeta(xp.full_like(x, n + 1.0), x), input)
+
+
+# Incomplete gamma functions
+
+
+def _log1p_less(x):
+    """log(1 + x) - x without cancellation for |x| < 0.4, by the series of 2 artanh(x / (2 + x))."""
+    r = x / (2 + x)
+    square, term, total = r * r, r * r * r, xp.zeros_like(x)
+    for k in range(3, 43, 2):
+        total += term * (2 / k)
+        term *= square
+    return total - x * r
+
+
+def _gamma_factor(a, x):
+    """x**a exp(-x) / gamma(a + 1)."""
+
+    def large(a, x):
+        mu = (x - a) / a
+        decay = _split(xp.abs(mu) < 0.4, lambda mu, ratio: _log1p_less(mu), lambda mu, ratio: xp.log(ratio) - mu, mu, x / a)
+        return xp.exp(a * decay - _stirling_tail(a)) / xp.sqrt(2 * math.pi * a)
+
+    return _split(a >= 10, large, lambda a, x: xp.exp(a * xp.log(x) - x - _lgamma(a + 1)), a, x)
+
+
+def _igamma_series(a, x):
+    """P(a, x) = factor * sum x**k / ((a+1) ... (a+k)); for x < a + 1 or so."""
+    factor = _gamma_factor(a, x)
+    total, term, down = xp.ones_like(a), xp.ones_like(a), xp.array(a)
+    for _ in range(2000):
+        down += 1
+        term *= x / down
+        total += term
+        if not (term > total * 1e-17).any():
+            break
+    return factor * total
+
+
+def _igammac_fraction(a, x):
+    """Q(a, x) by the even part of Legendre's continued fraction, evaluated forwards (Lentz); for x > a + 1 or so."""
+    tiny = 1e-300
+    b = x + 1 - a
+    c, d = xp.full_like(x, 1 / tiny), 1 / b
+    h = xp.array(d)
+    for k in range(1, 2000):
+        step = k * (a - k)
+        b += 2
+        d = step * d + b
+        d = 1 / xp.where(xp.abs(d) < tiny, tiny, d)
+        c = b + step / c
+        c = xp.where(xp.abs(c) < tiny, tiny, c)
+        change = c * d
+        h *= change
+        if not (xp.abs(change - 1) > 1e-16).any():
+            break
+    return _gamma_factor(a, x) * a * h
+
+
+def _igammac_small(a, x):
+    """Q(a, x) for small x and a: 1 - x**a / gamma(a+1) * (1 + a sum (-x)**k / (k! (a + k))), arranged so that Q near 0 keeps its digits."""
+    term, total = xp.ones_like(x), xp.zeros_like(x)
+    for k in range(1, 60):
+        term *= -x / k
+        total += term / (a + k)
+    return -xp.expm1(a * xp.log(x) - _lgamma(a + 1)) - xp.exp(a * xp.log(x) - _lgamma(a)) * total
+
+
+def _temme(a, x, sign):
+    """P (sign -1) or Q (sign 1) for large a and x near it: Temme's uniform expansion, SIAM J. Math. Anal. 10 (1979)."""
+    mu = (x - a) / a
+    eta = xp.copysign(xp.sqrt(-2 * _log1p_less(mu)), mu)
+    total, power = xp.zeros_like(a), xp.ones_like(a)
+    for row in T.TEMME:
+        total += power * _poly(row, eta)
+        power /= a
+    correction = xp.exp(-0.5 * a * eta * eta) / xp.sqrt(2 * math.pi * a) * total
+    return 0.5 * _erfc(sign * eta * xp.sqrt(a * 0.5)) + sign * correction
+
+
+def _igamma_pair(upper):
+    """A function (a, x) for a > 0, x > 0, both finite: Q if upper, else P, each computed where it is the small one and by 1 - other elsewhere."""
+    series = (lambda a, x: 1 - _igamma_series(a, x)) if upper else _igamma_series
+    fraction = _igammac_fraction if upper else (lambda a, x: 1 - _igammac_fraction(a, x))
+    small = _igammac_small if upper else _igamma_series
+
+    def ordinary(a, x):
+        right = lambda a, x: _split((x < 1.1) & (x > a), small, fraction, a, x)
+        return _split(x <= a, series, right, a, x)
+
+    def tiny_shape(a, x):
+        return _split((a < 1) & (x < 1), small, ordinary, a, x)
+
+    def near(a, x):
+        return _temme(a, x, 1 if upper else -1)
+
+    return lambda a, x: _split((a > 200) & (xp.abs(x - a) < 0.3 * a), near, tiny_shape, a, x)
+
+
+def _igamma_with_limits(upper):
+    core = _igamma_pair(upper)
+
+    def f(a, x):
+        at_zero, at_infinity = (1.0, 0.0) if upper else (0.0, 1.0)
+        # in PyTorch's order, which decides what a NaN meets first
+        limit = xp.where(xp.isinf(x), at_infinity, xp.nan)
+        limit = xp.where(xp.isinf(a), xp.where(xp.isinf(x), xp.nan, at_zero), limit)
+        limit = xp.where(x == 0, at_zero, limit)
+        limit = xp.where(a == 0, xp.where(x > 0, at_infinity, xp.nan), limit)
+        limit = xp.where((a < 0) | (x < 0), xp.nan, limit)
+        plain = (a > 0) & (x > 0) & ~xp.isinf(a) & ~xp.isinf(x)
+        if plain.any():
+            limit[plain] = core(a[plain], x[plain])
+        return limit
+
+    return f
+
+
+def igamma(input, other):
+    return _map(_igamma_with_limits(False), input, other)
+
+
+def igammac(input, other):
+    return _map(_igamma_with_limits(True), input, other)
+
+
+# Bessel functions: the function (less its logarithm) as a polynomial near zero, the factors of its asymptotic form as polynomials of 1/x beyond
+
+
+def _i0e_positive(x):
+    return _split(x <= 8, lambda x: _poly(T.I0E_SMALL, x * 0.25 - 1), lambda x: _poly(T.I0E_LARGE, 16 / x - 1) / xp.sqrt(x), x)
+
+
+def _i1e_positive(x):
+    return _split(x <= 8, lambda x: x * _poly(T.I1E_SMALL, x * 0.25 - 1), lambda x: _poly(T.I1E_LARGE, 16 / x - 1) / xp.sqrt(x), x)
+
+
+def _i0(x):
+    x = xp.abs(x)
+    return xp.exp(x) * _i0e_positive(x)
+
+
+def _i1(x):
+    a = xp.abs(x)
+    return xp.sign(x) * (xp.exp(a) * _i1e_positive(a))
+
+
+def i0(input):
+    return _map(_i0, input)
+
+
+def special_i0e(input):
+    return _map(lambda x: _i0e_positive(xp.abs(x)), input)
+
+
+def special_i1(input):
+    return _map(_i1, input)
+
+
+def special_i1e(input):
+    return _map(lambda x: xp.sign(x) * _i1e_positive(xp.abs(x)), input)
+
+
+special_modified_bessel_i0 = i0
+special_modified_bessel_i1 = special_i1
+
+
+def _k0e_small(x):
+    return xp.exp(x) * (_poly(T.K0_REGULAR, 0.5 * x * x - 1) - xp.log(0.5 * x) * _i0(x))
+
+
+def _k1e_small(x):
+    return xp.exp(x) * (_poly(T.K1_REGULAR, 0.5 * x * x - 1) / x + xp.log(0.5 * x) * _i1(x))
+
+
+def _k_scaled(small, table):
+    def f(x):
+        value = _split(x <= 2, small, lambda x: _poly(table, 4 / x - 1) / xp.sqrt(x), xp.abs(x))
+        return xp.where(x > 0, value, xp.where(x == 0, xp.inf, xp.nan))
+
+    return f
+
+
+_k0e = _k_scaled(_k0e_small, T.K0_LARGE)
+_k1e = _k_scaled(_k1e_small, T.K1_LARGE)
+
+
+def special_scaled_modified_bessel_k0(input):
+    return _map(_k0e, input)
+
+
+def special_scaled_modified_bessel_k1(input):
+    return _map(_k1e, input)
+
+
+def special_modified_bessel_k0(input):
+    return _map(lambda x: _k0e(x) * xp.exp(-x), input)
+
+
+def special_modified_bessel_k1(input):
+    return _map(lambda x: _k1e(x) * xp.exp(-x), input)
+
+
+def _hankel(x, order):
+    """sqrt(2 / (pi x)) times P and Q of Hankel's form, and the cosine and sine of x - pi/4 - order pi/2, from those of x itself, which are exact for large x."""
+    t = 128 / (x * x) - 1
+    scale = xp.sqrt(1 / (math.pi * x))
+    p = _poly(T.HANKEL1_P if order else T.HANKEL0_P, t) * scale
+    q = _poly(T.HANKEL1_Q if order else T.HANKEL0_Q, t) * (8 / x) * scale
+    sine, cosine = xp.sin(x), xp.cos(x)
+    if order:
+        return p, q, sine - cosine, -sine - cosine
+    return p, q, cosine + sine, sine - cosine
+
+
+def _bessel_j(order):
+    def large(x):
+        p, q, cosine, sine = _hankel(x, order)
+        return p * cosine - q * sine
+
+    def small(x):
+        t = x * x / 32 - 1
+        return x * _poly(T.J1_SMALL, t) if order else _poly(T.J0_SMALL, t)
+
+    def f(x):
+        value = _split(xp.abs(x) <= 8, small, lambda x: large(xp.abs(x)), x)
+        return xp.where(x < -8, -value, value) if order else value
+
+    return f
+
+
+def _bessel_y(order):
+    def large(x):
+        p, q, cosine, sine = _hankel(x, order)
+        return p * sine + q * cosine
+
+    def small(x):
+        t = x * x / 32 - 1
+        if order:
+            return x * _poly(T.Y1_REGULAR, t) + (2 / math.pi) * (xp.log(0.5 * x) * (x * _poly(T.J1_SMALL, t)) - 1 / x)
+        return _poly(T.Y0_REGULAR, t) + (2 / math.pi) * xp.log(0.5 * x) * _poly(T.J0_SMALL, t)
+
+    def f(x):
+        value = _split(x <= 8, small, large, xp.abs(x))
+        return xp.where(x > 0, value, xp.where(x == 0, -xp.inf, xp.nan))
+
+    return f
+
+
+def special_bessel_j0(input):
+    return _map(_bessel_j(0), input)
+
+
+def special_bessel_j1(input):
+    return _map(_bessel_j(1), input)
+
+
+def special_bessel_y0(input):
+    return _map(_bessel_y(0), input)
+
+
+def special_bessel_y1(input):
+    return _map(_bessel_y(1), input)
+
+
+def _spherical_j0(x):
+    square = x * x
+    series = 1 - square / 6 * (1 - square / 20 * (1 - square / 42 * (1 - square / 72)))
+    return xp.where(xp.isinf(x), 0.0, xp.where(xp.abs(x) < 0.1, series, xp.sin(x) / x))
+
+
+def special_spherical_bessel_j0(input):
+    return _map(_spherical_j0, input)
+
+
+def _airy(x):
+    """Ai: a polynomial on [-4, 3], its phase form to the left, its decaying form to the right (Abramowitz and Stegun 10.4.59, 10.4.60)."""
+
+    def zeta(x):
+        return (2 / 3) * x * xp.sqrt(x)
+
+    def right(x):
+        z = zeta(x)
+        t = (4 * math.sqrt(3)) / z - 1
+        return xp.exp(-z) * _poly(T.AIRY_DECAYING, t) / (2 * math.sqrt(math.pi) * xp.sqrt(xp.sqrt(x)))
+
+    def left(x):
+        x = -x
+        z = zeta(x)
+        t = 2 * (16 / 3) ** 2 / (z * z) - 1
+        p, q = _poly(T.AIRY_P, t), _poly(T.AIRY_Q, t) / z
+        return (p * xp.cos(z - math.pi / 4) + q * xp.sin(z - math.pi / 4)) / (math.sqrt(math.pi) * xp.sqrt(xp.sqrt(x)))
+
+    def centre(x):
+        return _poly(T.AIRY_CENTRE, (2 * x + 1) / 7)
+
+    value = _split(x > 3, right, lambda x: _split(x < -4, left, centre, x), x)
+    return xp.where(xp.isinf(x), xp.nan, value)
+
+
+def special_airy_ai(input):
+    return _map(_airy, input)
+
+
+# Orthogonal polynomials, by their three-term recurrences
+
+
+def _recurrence(first, step):
+    """p_n(x) for p_0 = 1, p_1 = first(x), p_{k+1} = step(k, x, p_k, p_{k-1}); n is truncated to an integer, and p_n = 0 for n < 0."""
+
+    def f(x, n):
+        n = xp.trunc(xp.where(xp.isnan(n), -1.0, n))
+        before, now = xp.ones_like(x), first(x)
+        value = xp.where(n < 0, 0.0, xp.where(n == 0, before, now))
+        top = int(min(n.max(), 100_000)) if n.size else 0
+        for k in range(1, top):
+            before, now = now, step(k, x, now, before)
+            value = xp.where(n == k + 1, now, value)
+        return value
+
+    return f
+
+
+def _chebyshev_step(k, x, now, before):
+    return (x + x) * now - before
+
+
+_T = _recurrence(lambda x: x, _chebyshev_step)
+_U = _recurrence(lambda x: x + x, _chebyshev_step)
+_V = _recurrence(lambda x: x + x - 1, _chebyshev_step)
+_W = _recurrence(lambda x: x + x + 1, _chebyshev_step)
+_H = _recurrence(lambda x: x + x, lambda k, x, now, before: (x + x) * now - (2 * k) * before)
+_HE = _recurrence(lambda x: x, lambda k, x, now, before: x * now - k * before)
+_L = _recurrence(lambda x: 1 - x, lambda k, x, now, before: ((2 * k + 1 - x) * now - k * before) / (k + 1))
+_P = _recurrence(lambda x: x, lambda k, x, now, before: ((2 * k + 1) * x * now - k * before) / (k + 1))
+
+
+def special_chebyshev_polynomial_t(input, n):
+    return _map(_T, input, n)
+
+
+def special_chebyshev_polynomial_u(input, n):
+    return _map(_U, input, n)
+
+
+def special_chebyshev_polynomial_v(input, n):
+    return _map(_V, input, n)
+
+
+def special_chebyshev_polynomial_w(input, n):
+    return _map(_W, input, n)
+
+
+def special_shifted_chebyshev_polynomial_t(input, n):
+    return _map(lambda x, n: _T(x + x - 1, n), input, n)
+
+
+def special_shifted_chebyshev_polynomial_u(input, n):
+    return _map(lambda x, n: _U(x + x - 1, n), input, n)
+
+
+def special_shifted_chebyshev_polynomial_v(input, n):
+    return _map(lambda x, n: _V(x + x - 1, n), input, n)
+
+
+def special_shifted_chebyshev_polynomial_w(input, n):
+    return _map(lambda x, n: _W(x + x - 1, n), input, n)
+
+
+def special_hermite_polynomial_h(input, n):
+    return _map(_H, input, n)
+
+
+def special_hermite_polynomial_he(input, n):
+    return _map(_HE, input, n)
+
+
+def special_laguerre_polynomial_l(input, n):
+    return _map(_L, input, n)
+
+
+def special_legendre_polynomial_p(input, n):
+    return _map(_P, input, n)
+
+
+# Elementary compositions
+
+
+def sinc(input):
+    scaled = input * math.pi
+    return xp.where(input == 0, xp.ones_like(input), xp.sin(scaled) / xp.where(input == 0, xp.ones_like(input), scaled))
+
+
+def special_entr(input):
+    return xp.where(input > 0, -input * xp.log(xp.abs(input)), xp.where(input == 0, 0, xp.where(input < 0, -xp.inf, input))).astype(input.dtype)
+
+
+def xlogy(input, other):
+    return xp.where((input == 0) & ~xp.isnan(other), xp.zeros_like(other), input * xp.log(other))
+
+
+def special_xlog1py(input, other):
+    return xp.where((input == 0) & ~xp.isnan(other), xp.zeros_like(other), input * xp.log1p(other))
+
+
+def logit(input, eps=None):
+    if eps is not None:
+        input = xp.clip(input, eps, 1 - eps)
+    return xp.log(input / (1 - input))
