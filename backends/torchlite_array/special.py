@@ -9,6 +9,8 @@ import math
 import numpy as np
 from array_api_compat import numpy as xp
 
+from torchlite._dtype import FROM_NUMPY
+
 from . import _special_tables as T
 
 _BLOCK = 8192
@@ -64,11 +66,12 @@ def _split(mask, yes, no, *args):
 
 def _map(f, *arrays):
     """f over flat double-precision copies of the broadcast operands, block by block on the host; the result has the dtype of the first."""
-    dtype = arrays[0].dtype
-    shape = arrays[0].shape
     if len(arrays) > 1:
-        arrays = xp.broadcast_arrays(*arrays)
-        shape = arrays[0].shape
+        dtype = next(a.dtype for a in arrays if hasattr(a, "dtype"))
+        arrays = xp.broadcast_arrays(*(a if hasattr(a, "dtype") else xp.asarray(a, dtype=dtype) for a in arrays))
+    dtype, shape = arrays[0].dtype, arrays[0].shape
+    if dtype.kind in "iubc":
+        raise NotImplementedError(f"\"special_cpu\" not implemented for '{FROM_NUMPY[np.dtype(dtype)].scalar_name}'")
     flat = [a.reshape(-1) for a in arrays]
     size = flat[0].shape[0]
     if size <= _BLOCK or not isinstance(flat[0], np.ndarray):
@@ -352,7 +355,7 @@ def special_zeta(input, other):
     return _map(_zeta, input, other)
 
 
-def polygamma(n, input):
+def polygamma(input, n):
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:
@@ -750,20 +753,29 @@ def special_legendre_polynomial_p(input, n):
 
 
 def sinc(input):
-    scaled = input * math.pi
-    return xp.where(input == 0, xp.ones_like(input), xp.sin(scaled) / xp.where(input == 0, xp.ones_like(input), scaled))
+    zero = input == 0
+    scaled = xp.where(zero, xp.ones_like(input), input * math.pi)
+    return xp.where(zero, xp.ones_like(input), xp.sin(scaled) / scaled)
 
 
 def special_entr(input):
     return xp.where(input > 0, -input * xp.log(xp.abs(input)), xp.where(input == 0, 0, xp.where(input < 0, -xp.inf, input))).astype(input.dtype)
 
 
+def _times_log(input, other, function):
+    dtype = next(a.dtype for a in (input, other) if hasattr(a, "dtype"))
+    if dtype.kind == "c":
+        raise NotImplementedError(f"\"xlogy_cpu\" not implemented for '{FROM_NUMPY[np.dtype(dtype)].scalar_name}'")
+    input, other = xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype)
+    return xp.where((input == 0) & ~xp.isnan(other), xp.zeros_like(other), input * function(other))
+
+
 def xlogy(input, other):
-    return xp.where((input == 0) & ~xp.isnan(other), xp.zeros_like(other), input * xp.log(other))
+    return _times_log(input, other, xp.log)
 
 
 def special_xlog1py(input, other):
-    return xp.where((input == 0) & ~xp.isnan(other), xp.zeros_like(other), input * xp.log1p(other))
+    return _times_log(input, other, xp.log1p)
 
 
 def logit(input, eps=None):

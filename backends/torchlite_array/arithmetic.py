@@ -1,0 +1,258 @@
+"""Functions of two and three operands beyond the basic ones of `pointwise`. An operand may be a Python number."""
+
+
+import numpy as np
+from array_api_compat import numpy as xp
+
+from torchlite._dtype import FROM_NUMPY
+
+UFUNCS = {"logical_xor": "logical_xor", "atan2": "arctan2", "copysign": "copysign", "nextafter": "nextafter", "logaddexp2": "logaddexp2"}
+
+
+def _dtype(*operands):
+    """The operands' common dtype: they were promoted, so the first array's."""
+    for operand in operands:
+        if hasattr(operand, "dtype"):
+            return operand.dtype
+    return xp.asarray(operands[0]).dtype
+
+
+def _not_implemented(kernel, dtype):
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[np.dtype(dtype)].scalar_name}'")
+
+
+def _any(mask):
+    return bool(mask.any()) if hasattr(mask, "any") else mask
+
+
+def _division(input, other, kernel):
+    """Check the operands of a division that rounds; whether they are integers."""
+    dtype = _dtype(input, other)
+    kind = dtype.kind
+    if kind in "bc":
+        raise _not_implemented(kernel, dtype)
+    if kind in "iu":
+        if _any(other == 0):
+            raise RuntimeError("ZeroDivisionError")
+        return True
+    return False
+
+
+def fmod(input, other):
+    _division(input, other, "fmod_cpu")
+    return xp.fmod(input, other)
+
+
+def remainder(input, other):
+    _division(input, other, "remainder_cpu")
+    return xp.remainder(input, other)
+
+
+def floor_divide(input, other):
+    _division(input, other, "div_floor_cpu")
+    return xp.floor_divide(input, other)
+
+
+def _trunc_divide(input, other):
+    if _division(input, other, "div_trunc_cpu"):
+        quotient = xp.floor_divide(input, other)
+        return quotient + ((quotient < 0) & (quotient * other != input))
+    return xp.trunc(xp.divide(input, other))
+
+
+def trunc_divide(input, other):
+    return _trunc_divide(input, other)
+
+
+def _ordered(input, other, name):
+    if _dtype(input, other).kind == "c":
+        raise RuntimeError(f"{name} not implemented for complex tensors.")
+
+
+def fmax(input, other):
+    _ordered(input, other, "fmax")
+    return xp.fmax(input, other)
+
+
+def fmin(input, other):
+    _ordered(input, other, "fmin")
+    return xp.fmin(input, other)
+
+
+def hypot(input, other):
+    dtype = _dtype(input, other)
+    if dtype.kind in "iubc":
+        raise _not_implemented("hypot_cpu", dtype)
+    return xp.hypot(input, other)
+
+
+def logaddexp(input, other):
+    dtype = _dtype(input, other)
+    if dtype.kind in "iub":
+        raise _not_implemented("logaddexp_cpu", dtype)
+    if dtype.kind != "c":
+        return xp.logaddexp(input, other)
+    input, other = xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype)
+    first = input.real >= other.real
+    large, small = xp.where(first, input, other), xp.where(first, other, input)
+    alike = (input == other) & xp.isinf(input.real)
+    return xp.where(alike, input, large + xp.log1p(xp.exp(small - large)))
+
+
+def gcd(input, other):
+    dtype = _dtype(input, other)
+    if dtype.kind not in "iu":
+        raise _not_implemented("gcd_cpu", dtype)
+    return xp.gcd(input, other)
+
+
+def lcm(input, other):
+    dtype = _dtype(input, other)
+    if dtype.kind not in "iu":
+        raise _not_implemented("lcm_cpu", dtype)
+    return xp.lcm(input, other)
+
+
+def heaviside(input, values):
+    if input.dtype != values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    if input.dtype.kind == "c":
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    one = xp.ones((), dtype=input.dtype)
+    return xp.where(input == 0, values, xp.where(input > 0, one, xp.zeros_like(one)))
+
+
+def _bits(input, other, kernel, kinds="iub"):
+    dtype = _dtype(input, other)
+    if dtype.kind not in kinds:
+        raise _not_implemented(kernel, dtype)
+
+
+def bitwise_and(input, other):
+    _bits(input, other, "bitwise_and_cpu")
+    return xp.bitwise_and(input, other)
+
+
+def bitwise_or(input, other):
+    _bits(input, other, "bitwise_or_cpu")
+    return xp.bitwise_or(input, other)
+
+
+def bitwise_xor(input, other):
+    _bits(input, other, "bitwise_xor_cpu")
+    return xp.bitwise_xor(input, other)
+
+
+def bitwise_left_shift(input, other):
+    _bits(input, other, "lshift_cpu", "iu")
+    return xp.left_shift(input, other)
+
+
+def bitwise_right_shift(input, other):
+    """A shift by more bits than there are, or by a negative number, leaves the sign."""
+    _bits(input, other, "rshift_cpu", "iu")
+    bits = _dtype(input, other).itemsize * 8
+    valid = (other >= 0) & (other < bits)
+    return xp.right_shift(input, xp.where(valid, other, bits - 1)) if not _all(valid) else xp.right_shift(input, other)
+
+
+def _all(mask):
+    return bool(mask.all()) if hasattr(mask, "all") else mask
+
+
+def lerp(input, end, weight):
+    """From whichever end is nearer, so that weight 1 gives `end` exactly."""
+    if input.dtype.kind in "iub":
+        raise _not_implemented("lerp_kernel_tensor" if hasattr(weight, "dtype") else "lerp_kernel_scalar", input.dtype)
+    step = end - input
+    if not hasattr(weight, "dtype"):
+        return input + step * weight if abs(weight) < 0.5 else end - step * (1 - weight)
+    return xp.where(xp.abs(weight) < 0.5, input + step * weight, end - step * (1 - weight))
+
+
+def addcmul(input, tensor1, tensor2, *, value=1):
+    if input.dtype.kind in "iu":
+        value = int(value)
+    product = tensor1 * tensor2
+    return input + (product if value == 1 else product * value)
+
+
+def addcdiv(input, tensor1, tensor2, *, value=1):
+    if input.dtype.kind in "iub":
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and tensor2. "
+            "The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as "
+            "(input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: "
+            "(input + value * tensor1 / tensor2), for all dtypes."
+        )
+    quotient = (tensor1 if value == 1 else tensor1 * value) / tensor2
+    return input + quotient
+
+
+def _no_complex(dtype):
+    if dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+
+
+def clamp(input, min=None, max=None):
+    _no_complex(input.dtype)
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if min is not None:
+        input = xp.maximum(input, min)
+    return input if max is None else xp.minimum(input, max)
+
+
+def clamp_min(input, min):
+    _no_complex(input.dtype)
+    return xp.maximum(input, min)
+
+
+def clamp_max(input, max):
+    _no_complex(input.dtype)
+    return xp.minimum(input, max)
+
+
+def frexp(input):
+    if input.dtype.kind in "iubc":
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    mantissa, exponent = xp.frexp(input)
+    return mantissa, exponent.astype(xp.int32, copy=False)
+
+
+def complex(real, imag):
+    if real.dtype != imag.dtype or real.dtype.kind != "f":
+        names = [FROM_NUMPY[np.dtype(part.dtype)].scalar_name for part in (real, imag)]
+        if real.dtype.kind != "f" or imag.dtype.kind != "f":
+            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}")
+        raise RuntimeError(f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument")
+    dtype = xp.complex128 if real.dtype == xp.float64 else xp.complex64
+    real, imag = xp.broadcast_arrays(real, imag)
+    out = xp.empty(real.shape, dtype=dtype)
+    out.real, out.imag = real, imag
+    return out
+
+
+def polar(abs, angle):
+    return complex(abs * xp.cos(angle), abs * xp.sin(angle)) if abs.dtype == angle.dtype else complex(abs, angle)
+
+
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    if input.dtype != other.dtype:
+        names = [FROM_NUMPY[np.dtype(part.dtype)].scalar_name for part in (input, other)]
+        raise RuntimeError(f"{names[0]} did not match {names[1]}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    close = input == other
+    inexact = input.dtype.kind not in "iub"
+    if equal_nan and inexact:
+        close = close | (xp.isnan(input) & xp.isnan(other))
+    if rtol == 0 and atol == 0:
+        return close
+    if not inexact:
+        input, other = input.astype(xp.float64), other.astype(xp.float64)
+    difference = xp.abs(input - other)
+    return close | (xp.isfinite(difference) & (difference <= atol + xp.abs(rtol * other)))
+
+

@@ -1,0 +1,179 @@
+"""Functions of one operand beyond the basic ones of `pointwise`: rounding, classification, angles, parts of complex numbers.
+
+`UFUNCS` names the ones that the runtime's own ufunc computes as PyTorch does; they are the kernels themselves.
+"""
+
+import math
+
+import numpy as np
+from array_api_compat import numpy as xp
+
+from torchlite._dtype import FROM_NUMPY
+
+UFUNCS = {
+    "acos": "arccos",
+    "acosh": "arccosh",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atan": "arctan",
+    "atanh": "arctanh",
+    "cosh": "cosh",
+    "sinh": "sinh",
+    "tan": "tan",
+    "log2": "log2",
+    "log10": "log10",
+    "log1p": "log1p",
+    "expm1": "expm1",
+    "exp2": "exp2",
+    "isfinite": "isfinite",
+    "isinf": "isinf",
+}
+
+
+def _not_implemented(kernel, array):
+    """PyTorch's error for a dtype that a kernel does not take; `kernel` is the name in PyTorch's message."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[np.dtype(array.dtype)].scalar_name}'")
+
+
+def _copy(input):
+    return xp.asarray(input, copy=True)
+
+
+def _rounding(input, function, name):
+    kind = input.dtype.kind
+    if kind == "f":
+        return function(input)
+    if kind in "iu":
+        return _copy(input)
+    if kind == "c" and name != "round":
+        raise NotImplementedError(f"{name} is not supported for complex inputs")
+    if kind in "bc":
+        raise _not_implemented(f"{name}_vml_cpu", input)
+    return function(input).astype(input.dtype, copy=False)
+
+
+def ceil(input):
+    return _rounding(input, xp.ceil, "ceil")
+
+
+def floor(input):
+    return _rounding(input, xp.floor, "floor")
+
+
+def trunc(input):
+    return _rounding(input, xp.trunc, "trunc")
+
+
+def round(input, *, decimals=0):
+    if decimals == 0:
+        return _rounding(input, xp.rint, "round")
+    if input.dtype.kind in "iubc":
+        raise _not_implemented("round_cpu", input)
+    scale = input.dtype.type(10.0 ** abs(decimals))
+    return xp.rint(input * scale) / scale if decimals > 0 else xp.rint(input / scale) * scale
+
+
+def frac(input):
+    if input.dtype.kind in "iubc":
+        raise _not_implemented("frac_cpu", input)
+    return input - xp.trunc(input)
+
+
+def signbit(input):
+    kind = input.dtype.kind
+    if kind == "c":
+        raise RuntimeError("signbit is not implemented for complex tensors.")
+    return input < 0 if kind in "iub" else xp.signbit(input)
+
+
+def sgn(input):
+    kind = input.dtype.kind
+    if kind == "c":
+        size = xp.abs(input)
+        return xp.where(input == 0, xp.zeros_like(input), input / size)
+    if kind in "bu":
+        return (input != 0).astype(input.dtype)
+    return (input > 0).astype(input.dtype) - (input < 0).astype(input.dtype)
+
+
+def positive(input):
+    if input.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def isposinf(input):
+    if input.dtype.kind == "c":
+        raise RuntimeError("isposinf does not support complex inputs.")
+    return input == xp.inf
+
+
+def isneginf(input):
+    if input.dtype.kind == "c":
+        raise RuntimeError("isneginf does not support complex inputs.")
+    return input == -xp.inf
+
+
+def isreal(input):
+    return xp.imag(input) == 0 if input.dtype.kind == "c" else xp.ones(input.shape, dtype=bool)
+
+
+def angle(input):
+    if input.dtype.kind == "c":
+        return xp.atan2(xp.imag(input), xp.real(input))
+    return xp.where(xp.isnan(input), input, xp.where(input < 0, input.dtype.type(math.pi), input.dtype.type(0)))
+
+
+def conj_physical(input):
+    return xp.conj(input) if input.dtype.kind == "c" else input
+
+
+def imag(input):
+    if input.dtype.kind != "c":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return input.imag
+
+
+def deg2rad(input):
+    if input.dtype.kind == "c":
+        raise RuntimeError("deg2rad is not supported for complex tensors.")
+    return input * input.dtype.type(math.pi / 180)
+
+
+def rad2deg(input):
+    if input.dtype.kind == "c":
+        raise RuntimeError("rad2deg is not supported for complex tensors.")
+    return input * input.dtype.type(180 / math.pi)
+
+
+def _replaced(input, nan, posinf, neginf):
+    largest = float(np.finfo(input.dtype).max) if input.dtype.kind == "f" else _largest(input.dtype)
+    high = largest if posinf is None else posinf
+    low = -largest if neginf is None else neginf
+    out = xp.where(xp.isnan(input), input.dtype.type(0.0 if nan is None else nan), input)
+    out = xp.where(input == xp.inf, input.dtype.type(high), out)
+    return xp.where(input == -xp.inf, input.dtype.type(low), out)
+
+
+def _largest(dtype):
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(dtype).max)
+
+
+def nan_to_num(input, nan=None, posinf=None, neginf=None):
+    kind = input.dtype.kind
+    if kind in "iub":
+        return _copy(input)
+    if kind == "c":
+        out = xp.empty(input.shape, dtype=input.dtype)
+        out.real = _replaced(input.real, nan, posinf, neginf)
+        out.imag = _replaced(input.imag, nan, posinf, neginf)
+        return out
+    return _replaced(input, nan, posinf, neginf)
+
+
+def bitwise_not(input):
+    if input.dtype.kind not in "iub":
+        raise _not_implemented("bitwise_not_cpu", input)
+    return ~input

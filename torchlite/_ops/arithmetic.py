@@ -1,0 +1,284 @@
+"""Functions of two and three operands: division with rounding, extremes, bits, clamping, interpolation, comparison within a tolerance."""
+
+from torchlite._dispatch import ALWAYS_BOOL, DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, op
+
+BINARY = POINTWISE | INPLACE
+
+
+def only_where(F, mask, g):
+    return F.where(mask, g, 0)
+
+
+# --- division with rounding, and what it leaves ----------------------------------------------------------------------------------------------------
+
+op(
+    "floor_divide(Tensor|Number input, Tensor|Number other)",
+    promote=DEFAULT,
+    tags=BINARY | NONDIFF,
+    doc="``input / other`` rounded down. RuntimeError for an integer division by zero.",
+)
+op(
+    "trunc_divide(Tensor|Number input, Tensor|Number other)",
+    where="",
+    promote=DEFAULT,
+    tags=POINTWISE,
+    vjp={"input": lambda F, g: F.zeros_like(g), "other": lambda F, g: F.zeros_like(g)},
+    doc="``input / other`` rounded towards zero.",
+)
+op(
+    "fmod(Tensor input, Tensor|Number other)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F.trunc(F.div(input, other))))},
+    doc="The remainder of ``input / other`` with the sign of ``input``.",
+)
+op(
+    "remainder(Tensor|Number input, Tensor|Number other)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F.floor(F.div(input, other))))},
+    doc="The remainder of ``input / other`` with the sign of ``other``, as Python's ``%``.",
+)
+
+# --- functions of two real numbers -----------------------------------------------------------------------------------------------------------------
+
+
+def square_sum(F, x, y):
+    return F.add(F.mul(x, x), F.mul(y, y))
+
+
+op(
+    "atan2(Tensor input, Tensor other)",
+    promote=INT_TO_FLOAT,
+    tags=BINARY,
+    alias="arctan2",
+    vjp={
+        "input": lambda F, g, input, other: F.mul(g, F.div(other, square_sum(F, input, other))),
+        "other": lambda F, g, input, other: F.neg(F.mul(g, F.div(input, square_sum(F, input, other)))),
+    },
+    doc="The angle of the point (other, input), in radians from -pi to pi.",
+)
+
+
+def copysign_vjp(F, g, input, out):
+    zero = F.eq(input, 0)
+    return F.where(zero, 0, F.mul(g, F.div(out, F.where(zero, 1, input))))
+
+
+op(
+    "copysign(Tensor input, Tensor|Number other)",
+    promote=INT_TO_FLOAT,
+    tags=BINARY,
+    vjp={"input": copysign_vjp, "other": lambda F, g: F.zeros_like(g)},
+    doc="The size of ``input`` with the sign of ``other``.",
+)
+op(
+    "hypot(Tensor input, Tensor other)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={"input": lambda F, g, input, out: F.mul(g, F.div(input, out)), "other": lambda F, g, other, out: F.mul(g, F.div(other, out))},
+    doc="``sqrt(input**2 + other**2)`` without overflow.",
+)
+op("nextafter(Tensor input, Tensor other)", promote=DEFAULT, tags=BINARY | NONDIFF, doc="The next number after ``input`` towards ``other``.")
+op(
+    "logaddexp(Tensor input, Tensor other)",
+    promote=DEFAULT,
+    tags=POINTWISE,
+    vjp={
+        "input": lambda F, g, input, other: F.div(g, F.conj(F.add(F.exp(F.sub(other, input)), 1))),
+        "other": lambda F, g, input, other: F.div(g, F.conj(F.add(F.exp(F.sub(input, other)), 1))),
+    },
+    doc="``log(exp(input) + exp(other))``.",
+)
+op(
+    "logaddexp2(Tensor input, Tensor other)",
+    promote=DEFAULT,
+    tags=POINTWISE,
+    vjp={
+        "input": lambda F, g, input, other: F.div(g, F.add(F.exp2(F.sub(other, input)), 1)),
+        "other": lambda F, g, input, other: F.div(g, F.add(F.exp2(F.sub(input, other)), 1)),
+    },
+    doc="``log2(2**input + 2**other)``.",
+)
+
+
+def takes_first(F, input, other, compare):
+    """Where fmax or fmin takes its first operand: it wins or ties, or the other is NaN."""
+    return F.logical_or(compare(input, other), F.isnan(other))
+
+
+def extreme(name, comparison, doc):
+    def first(F, g, input, other):
+        return only_where(F, takes_first(F, input, other, getattr(F, comparison)), g)
+
+    def second(F, g, input, other):
+        return only_where(F, F.logical_not(takes_first(F, input, other, getattr(F, comparison))), g)
+
+    op(f"{name}(Tensor input, Tensor other)", promote=DEFAULT, tags=POINTWISE, vjp={"input": first, "other": second}, doc=doc)
+
+
+extreme("fmax", "ge", "The larger of two elements; a number rather than a NaN.")
+extreme("fmin", "le", "The smaller of two elements; a number rather than a NaN.")
+op("heaviside(Tensor input, Tensor values)", tags=BINARY | NONDIFF, doc="0 below zero, 1 above, ``values`` at zero.")
+op("gcd(Tensor input, Tensor other)", promote=DEFAULT, tags=BINARY | NONDIFF, doc="The greatest common divisor of integers.")
+op("lcm(Tensor input, Tensor other)", promote=DEFAULT, tags=BINARY | NONDIFF, doc="The least common multiple of integers.")
+
+# --- bits ------------------------------------------------------------------------------------------------------------------------------------------
+
+for _name, _what in (("and", "And"), ("or", "Or"), ("xor", "Exclusive or")):
+    op(f"bitwise_{_name}(Tensor|Number input, Tensor|Number other)", promote=DEFAULT, tags=BINARY | NONDIFF, doc=f"{_what} of every bit; for bools, logical.")
+for _name in ("left", "right"):
+    op(f"bitwise_{_name}_shift(Tensor|Number input, Tensor|Number other)", promote=DEFAULT, tags=BINARY | NONDIFF, doc=f"Arithmetic shift to the {_name}.")
+op("logical_xor(Tensor input, Tensor other)", promote=ALWAYS_BOOL, tags=BINARY | NONDIFF, doc="Whether exactly one element is not zero.")
+
+# --- clamping --------------------------------------------------------------------------------------------------------------------------------------
+
+
+def inside(F, input, min, max):
+    if min is None:
+        return F.le(input, max)
+    return F.ge(input, min) if max is None else F.logical_and(F.ge(input, min), F.le(input, max))
+
+
+def clamp_min_vjp(F, g, input, min, max):
+    below = F.lt(input, min)
+    return only_where(F, below if max is None else F.logical_and(below, F.lt(min, max)), g)
+
+
+def clamp_max_vjp(F, g, input, min, max):
+    above = F.gt(input, max)
+    return only_where(F, above if min is None else F.logical_or(above, F.ge(min, max)), g)
+
+
+op(
+    "clamp(Tensor input, Tensor|Number? min=None, Tensor|Number? max=None)",
+    promote=DEFAULT,
+    tags=BINARY,
+    alias="clip",
+    vjp={"input": lambda F, g, input, min, max: only_where(F, inside(F, input, min, max), g), "min": clamp_min_vjp, "max": clamp_max_vjp},
+    doc="""``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the result is ``max``.
+
+    RuntimeError when both are absent.
+    """,
+)
+op(
+    "clamp_min(Tensor input, Tensor|Number min)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={"input": lambda F, g, input, min: only_where(F, F.ge(input, min), g), "min": lambda F, g, input, min: only_where(F, F.lt(input, min), g)},
+    doc="``input``, at least ``min``.",
+)
+op(
+    "clamp_max(Tensor input, Tensor|Number max)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={"input": lambda F, g, input, max: only_where(F, F.le(input, max), g), "max": lambda F, g, input, max: only_where(F, F.gt(input, max), g)},
+    doc="``input``, at most ``max``.",
+)
+
+# --- three operands --------------------------------------------------------------------------------------------------------------------------------
+
+op(
+    "lerp(Tensor input, Tensor end, Tensor|Number weight)",
+    tags=BINARY,
+    vjp={
+        "input": lambda F, g, weight: F.mul(g, conj_of(F, F.sub(1, weight))),
+        "end": lambda F, g, weight: F.mul(g, conj_of(F, weight)),
+        "weight": lambda F, g, input, end: F.mul(g, F.conj(F.sub(end, input))),
+    },
+    doc="""``input + weight * (end - input)``. The three have one dtype.
+
+    >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([10.0, 20.0]), 0.5)
+    tensor([ 5., 15.])
+    """,
+)
+
+
+def conj_of(F, value):
+    """The conjugate of an array or a number."""
+    return value.conjugate() if isinstance(value, (int, float, complex)) else F.conj(value)
+
+
+op(
+    "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, value=1)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={
+        "input": lambda F, g: g,
+        "tensor1": lambda F, g, tensor2, value: F.mul(g, F.conj(F.mul(tensor2, value))),
+        "tensor2": lambda F, g, tensor1, value: F.mul(g, F.conj(F.mul(tensor1, value))),
+    },
+    doc="``input + value * tensor1 * tensor2``.",
+)
+op(
+    "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, value=1)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={
+        "input": lambda F, g: g,
+        "tensor1": lambda F, g, tensor2, value: F.mul(g, F.conj(F.div(value, tensor2))),
+        "tensor2": lambda F, g, tensor1, tensor2, value: F.neg(F.mul(g, F.conj(F.div(F.mul(tensor1, value), F.mul(tensor2, tensor2))))),
+    },
+    doc="``input + value * tensor1 / tensor2``. RuntimeError for integers.",
+)
+
+# --- complex numbers -------------------------------------------------------------------------------------------------------------------------------
+
+op(
+    "complex(Tensor real, Tensor imag)",
+    where="torch",
+    tags=POINTWISE,
+    vjp={"real": lambda F, g: F.real(g), "imag": lambda F, g: F.imag(g)},
+    doc="A complex tensor from its real and imaginary parts, of one floating dtype.",
+)
+op(
+    "polar(Tensor abs, Tensor angle)",
+    where="torch",
+    tags=POINTWISE,
+    vjp={
+        "abs": lambda F, g, angle: F.add(F.mul(F.real(g), F.cos(angle)), F.mul(F.imag(g), F.sin(angle))),
+        "angle": lambda F, g, out: F.real(F.mul(F.conj(g), F.mul(out, 1j))),
+    },
+    doc="A complex tensor from its absolute values and angles.",
+)
+
+# --- the rest --------------------------------------------------------------------------------------------------------------------------------------
+
+op("frexp(Tensor input)", outputs=("mantissa", "exponent"), nondiff=(1,), vjp={"input": lambda F, g, out1: frexp_vjp(F, g[0], out1)},
+   meta=lambda input: [(input.shape, input.dtype), (input.shape, "int32")], doc="``input = mantissa * 2**exponent`` with 0.5 <= |mantissa| < 1.")
+
+
+def frexp_vjp(F, g, exponent):
+    return None if g is None else F.div(g, F.exp2(F.to(exponent, F.dtype_of(g))))
+
+
+op(
+    "isclose(Tensor input, Tensor other, rtol=1e-05, atol=1e-08, equal_nan=False)",
+    tags=POINTWISE | NONDIFF,
+    doc="Whether ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close, and NaNs if ``equal_nan``.",
+)
+
+
+@composite("allclose(Tensor input, Tensor other, rtol=1e-05, atol=1e-08, equal_nan=False)")
+def allclose(F, input, other, rtol, atol, equal_nan):
+    """Whether all elements are close (see ``isclose``): a Python bool."""
+    return bool(F.isclose(input, other, rtol, atol, equal_nan).all())
+
+
+@composite("ldexp(Tensor input, Tensor other)", tags=INPLACE)
+def ldexp(F, input, other):
+    """``input * 2**other``."""
+    return F.mul(input, F.pow(2.0, other))
+
+
+@composite("float_power(Tensor|Number input, Tensor|Number exponent)", tags=INPLACE)
+def float_power(F, input, exponent):
+    """``input ** exponent`` in double precision (complex if either is)."""
+    from torchlite._dtype import complex128, float64
+
+    def is_complex(value):
+        return isinstance(value, complex) or getattr(getattr(value, "dtype", None), "is_complex", False)
+
+    to = complex128 if is_complex(input) or is_complex(exponent) else float64
+    cast = [value.to(to) if hasattr(value, "dtype") else value for value in (input, exponent)]
+    return F.pow(cast[0], cast[1])
