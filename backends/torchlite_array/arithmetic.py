@@ -6,7 +6,7 @@ from array_api_compat import numpy as xp
 
 from torchlite._dtype import FROM_NUMPY
 
-UFUNCS = {"logical_xor": "logical_xor", "atan2": "arctan2", "copysign": "copysign", "nextafter": "nextafter", "logaddexp2": "logaddexp2"}
+UFUNCS = {"logical_xor": "logical_xor", "atan2": "arctan2", "copysign": "copysign"}
 
 
 def _dtype(*operands):
@@ -79,11 +79,25 @@ def fmin(input, other):
     return xp.fmin(input, other)
 
 
-def hypot(input, other):
+def _real(input, other, kernel):
     dtype = _dtype(input, other)
     if dtype.kind in "iubc":
-        raise _not_implemented("hypot_cpu", dtype)
+        raise _not_implemented(kernel, dtype)
+
+
+def hypot(input, other):
+    _real(input, other, "hypot_cpu")
     return xp.hypot(input, other)
+
+
+def nextafter(input, other):
+    _real(input, other, "nextafter_cpu")
+    return xp.nextafter(input, other)
+
+
+def logaddexp2(input, other):
+    _real(input, other, "logaddexp2_cpu")
+    return xp.logaddexp2(input, other)
 
 
 def logaddexp(input, other):
@@ -189,9 +203,9 @@ def addcdiv(input, tensor1, tensor2, *, value=1):
     return input + quotient
 
 
-def _no_complex(dtype):
+def _no_complex(dtype, name=None):
     if dtype.kind == "c":
-        raise NotImplementedError("clamp is not supported for complex types")
+        raise _not_implemented(name, dtype) if name else NotImplementedError("clamp is not supported for complex types")
 
 
 def clamp(input, min=None, max=None):
@@ -204,12 +218,12 @@ def clamp(input, min=None, max=None):
 
 
 def clamp_min(input, min):
-    _no_complex(input.dtype)
+    _no_complex(input.dtype, "maximum_cpu")
     return xp.maximum(input, min)
 
 
 def clamp_max(input, max):
-    _no_complex(input.dtype)
+    _no_complex(input.dtype, "minimum_cpu")
     return xp.minimum(input, max)
 
 

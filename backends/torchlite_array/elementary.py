@@ -82,7 +82,7 @@ def frac(input):
 def signbit(input):
     kind = input.dtype.kind
     if kind == "c":
-        raise RuntimeError("signbit is not implemented for complex tensors.")
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
     return input < 0 if kind in "iub" else xp.signbit(input)
 
 

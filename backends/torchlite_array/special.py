@@ -1,7 +1,7 @@
 """Special functions: error, gamma, zeta and the incomplete gamma functions, written once over `xp`.
 
-Everything is computed in double precision, in blocks that stay in cache, and rounded once to the operand's dtype; only `erf` has a single-precision path of its own, because
-gelu lives on it. The coefficients come from tools/special_tables.py.
+Everything is computed in double precision, in blocks that stay in cache, and rounded once to the dtype of the operand. Only `erf` has a
+single-precision path of its own, because gelu lives on it. The coefficients come from tools/special_tables.py.
 """
 
 import math
