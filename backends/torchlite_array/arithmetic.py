@@ -194,9 +194,9 @@ def addcmul(input, tensor1, tensor2, *, value=1):
 def addcdiv(input, tensor1, tensor2, *, value=1):
     if input.dtype.kind in "iub":
         raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and tensor2. "
-            "The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as "
-            "(input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: "
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and "
+            "tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
+            "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: "
             "(input + value * tensor1 / tensor2), for all dtypes."
         )
     quotient = (tensor1 if value == 1 else tensor1 * value) / tensor2
@@ -270,3 +270,17 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return close | (xp.isfinite(difference) & (difference <= atol + xp.abs(rtol * other)))
 
 
+def _times_log(input, other, function):
+    dtype = _dtype(input, other)
+    if dtype.kind == "c":
+        raise _not_implemented("xlogy_cpu", dtype)
+    input, other = xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype)
+    return xp.where((input == 0) & ~xp.isnan(other), xp.zeros_like(other), input * function(other))
+
+
+def xlogy(input, other):
+    return _times_log(input, other, xp.log)
+
+
+def special_xlog1py(input, other):
+    return _times_log(input, other, xp.log1p)

@@ -177,3 +177,19 @@ def bitwise_not(input):
     if input.dtype.kind not in "iub":
         raise _not_implemented("bitwise_not_cpu", input)
     return ~input
+
+
+def sinc(input):
+    zero = input == 0
+    scaled = xp.where(zero, xp.ones_like(input), input * math.pi)
+    return xp.where(zero, xp.ones_like(input), xp.sin(scaled) / scaled)
+
+
+def special_entr(input):
+    return xp.where(input > 0, -input * xp.log(xp.abs(input)), xp.where(input == 0, 0, xp.where(input < 0, -xp.inf, input))).astype(input.dtype)
+
+
+def logit(input, eps=None):
+    if eps is not None:
+        input = xp.clip(input, eps, 1 - eps)
+    return xp.log(input / (1 - input))

@@ -527,8 +527,12 @@ def special_i1e(input):
     return _map(lambda x: xp.sign(x) * _i1e_positive(xp.abs(x)), input)
 
 
-special_modified_bessel_i0 = i0
-special_modified_bessel_i1 = special_i1
+def special_modified_bessel_i0(input):
+    return _map(_i0, input)
+
+
+def special_modified_bessel_i1(input):
+    return _map(_i1, input)
 
 
 def _k0e_small(x):
@@ -539,16 +543,17 @@ def _k1e_small(x):
     return xp.exp(x) * (_poly(T.K1_REGULAR, 0.5 * x * x - 1) / x + xp.log(0.5 * x) * _i1(x))
 
 
-def _k_scaled(small, table):
-    def f(x):
-        value = _split(x <= 2, small, lambda x: _poly(table, 4 / x - 1) / xp.sqrt(x), xp.abs(x))
-        return xp.where(x > 0, value, xp.where(x == 0, xp.inf, xp.nan))
-
-    return f
+def _k_scaled(x, small, table):
+    value = _split(x <= 2, small, lambda x: _poly(table, 4 / x - 1) / xp.sqrt(x), xp.abs(x))
+    return xp.where(x > 0, value, xp.where(x == 0, xp.inf, xp.nan))
 
 
-_k0e = _k_scaled(_k0e_small, T.K0_LARGE)
-_k1e = _k_scaled(_k1e_small, T.K1_LARGE)
+def _k0e(x):
+    return _k_scaled(x, _k0e_small, T.K0_LARGE)
+
+
+def _k1e(x):
+    return _k_scaled(x, _k1e_small, T.K1_LARGE)
 
 
 def special_scaled_modified_bessel_k0(input):
@@ -568,7 +573,10 @@ def special_modified_bessel_k1(input):
 
 
 def _hankel(x, order):
-    """sqrt(2 / (pi x)) times P and Q of Hankel's form, and the cosine and sine of x - pi/4 - order pi/2, from those of x itself, which are exact for large x."""
+    """P and Q of Hankel's form times sqrt(1 / (pi x)), and sqrt(2) times the cosine and sine of x - pi/4 - order pi/2.
+
+    These come from the cosine and sine of x itself: nothing is lost for large x.
+    """
     t = 128 / (x * x) - 1
     scale = xp.sqrt(1 / (math.pi * x))
     p = _poly(T.HANKEL1_P if order else T.HANKEL0_P, t) * scale
@@ -671,114 +679,97 @@ def special_airy_ai(input):
 # Orthogonal polynomials, by their three-term recurrences
 
 
-def _recurrence(first, step):
-    """p_n(x) for p_0 = 1, p_1 = first(x), p_{k+1} = step(k, x, p_k, p_{k-1}); n is truncated to an integer, and p_n = 0 for n < 0."""
-
-    def f(x, n):
-        n = xp.trunc(xp.where(xp.isnan(n), -1.0, n))
-        before, now = xp.ones_like(x), first(x)
-        value = xp.where(n < 0, 0.0, xp.where(n == 0, before, now))
-        top = int(min(n.max(), 100_000)) if n.size else 0
-        for k in range(1, top):
-            before, now = now, step(k, x, now, before)
-            value = xp.where(n == k + 1, now, value)
-        return value
-
-    return f
+def _recurrence(x, n, first, step):
+    """p_n(x) for p_0 = 1, p_1 = first, p_{k+1} = step(k, x, p_k, p_{k-1}); n is truncated to an integer, and p_n = 0 for n < 0."""
+    n = xp.trunc(xp.where(xp.isnan(n), -1.0, n))
+    before, now = xp.ones_like(x), first
+    value = xp.where(n < 0, 0.0, xp.where(n == 0, before, now))
+    top = int(min(n.max(), 100_000)) if n.size else 0
+    for k in range(1, top):
+        before, now = now, step(k, x, now, before)
+        value = xp.where(n == k + 1, now, value)
+    return value
 
 
 def _chebyshev_step(k, x, now, before):
     return (x + x) * now - before
 
 
-_T = _recurrence(lambda x: x, _chebyshev_step)
-_U = _recurrence(lambda x: x + x, _chebyshev_step)
-_V = _recurrence(lambda x: x + x - 1, _chebyshev_step)
-_W = _recurrence(lambda x: x + x + 1, _chebyshev_step)
-_H = _recurrence(lambda x: x + x, lambda k, x, now, before: (x + x) * now - (2 * k) * before)
-_HE = _recurrence(lambda x: x, lambda k, x, now, before: x * now - k * before)
-_L = _recurrence(lambda x: 1 - x, lambda k, x, now, before: ((2 * k + 1 - x) * now - k * before) / (k + 1))
-_P = _recurrence(lambda x: x, lambda k, x, now, before: ((2 * k + 1) * x * now - k * before) / (k + 1))
+def _t(x, n):
+    return _recurrence(x, n, x, _chebyshev_step)
+
+
+def _u(x, n):
+    return _recurrence(x, n, x + x, _chebyshev_step)
+
+
+def _v(x, n):
+    return _recurrence(x, n, x + x - 1, _chebyshev_step)
+
+
+def _w(x, n):
+    return _recurrence(x, n, x + x + 1, _chebyshev_step)
+
+
+def _hermite_h(x, n):
+    return _recurrence(x, n, x + x, lambda k, x, now, before: (x + x) * now - (2 * k) * before)
+
+
+def _hermite_he(x, n):
+    return _recurrence(x, n, x, lambda k, x, now, before: x * now - k * before)
+
+
+def _laguerre(x, n):
+    return _recurrence(x, n, 1 - x, lambda k, x, now, before: ((2 * k + 1 - x) * now - k * before) / (k + 1))
+
+
+def _legendre(x, n):
+    return _recurrence(x, n, x, lambda k, x, now, before: ((2 * k + 1) * x * now - k * before) / (k + 1))
 
 
 def special_chebyshev_polynomial_t(input, n):
-    return _map(_T, input, n)
+    return _map(_t, input, n)
 
 
 def special_chebyshev_polynomial_u(input, n):
-    return _map(_U, input, n)
+    return _map(_u, input, n)
 
 
 def special_chebyshev_polynomial_v(input, n):
-    return _map(_V, input, n)
+    return _map(_v, input, n)
 
 
 def special_chebyshev_polynomial_w(input, n):
-    return _map(_W, input, n)
+    return _map(_w, input, n)
 
 
 def special_shifted_chebyshev_polynomial_t(input, n):
-    return _map(lambda x, n: _T(x + x - 1, n), input, n)
+    return _map(lambda x, n: _t(x + x - 1, n), input, n)
 
 
 def special_shifted_chebyshev_polynomial_u(input, n):
-    return _map(lambda x, n: _U(x + x - 1, n), input, n)
+    return _map(lambda x, n: _u(x + x - 1, n), input, n)
 
 
 def special_shifted_chebyshev_polynomial_v(input, n):
-    return _map(lambda x, n: _V(x + x - 1, n), input, n)
+    return _map(lambda x, n: _v(x + x - 1, n), input, n)
 
 
 def special_shifted_chebyshev_polynomial_w(input, n):
-    return _map(lambda x, n: _W(x + x - 1, n), input, n)
+    return _map(lambda x, n: _w(x + x - 1, n), input, n)
 
 
 def special_hermite_polynomial_h(input, n):
-    return _map(_H, input, n)
+    return _map(_hermite_h, input, n)
 
 
 def special_hermite_polynomial_he(input, n):
-    return _map(_HE, input, n)
+    return _map(_hermite_he, input, n)
 
 
 def special_laguerre_polynomial_l(input, n):
-    return _map(_L, input, n)
+    return _map(_laguerre, input, n)
 
 
 def special_legendre_polynomial_p(input, n):
-    return _map(_P, input, n)
-
-
-# Elementary compositions
-
-
-def sinc(input):
-    zero = input == 0
-    scaled = xp.where(zero, xp.ones_like(input), input * math.pi)
-    return xp.where(zero, xp.ones_like(input), xp.sin(scaled) / scaled)
-
-
-def special_entr(input):
-    return xp.where(input > 0, -input * xp.log(xp.abs(input)), xp.where(input == 0, 0, xp.where(input < 0, -xp.inf, input))).astype(input.dtype)
-
-
-def _times_log(input, other, function):
-    dtype = next(a.dtype for a in (input, other) if hasattr(a, "dtype"))
-    if dtype.kind == "c":
-        raise NotImplementedError(f"\"xlogy_cpu\" not implemented for '{FROM_NUMPY[np.dtype(dtype)].scalar_name}'")
-    input, other = xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype)
-    return xp.where((input == 0) & ~xp.isnan(other), xp.zeros_like(other), input * function(other))
-
-
-def xlogy(input, other):
-    return _times_log(input, other, xp.log)
-
-
-def special_xlog1py(input, other):
-    return _times_log(input, other, xp.log1p)
-
-
-def logit(input, eps=None):
-    if eps is not None:
-        input = xp.clip(input, eps, 1 - eps)
-    return xp.log(input / (1 - input))
+    return _map(_legendre, input, n)

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from torchlite_array import special
+
+from torchlite_array import arithmetic, elementary, special
 
 inf, nan = float("inf"), float("nan")
 
@@ -101,7 +102,8 @@ VALUES = {
 def evaluate(name, arguments):
     name, _, order = name.partition(" ")
     with np.errstate(all="ignore"):
-        return getattr(special, name)(*arguments, *([int(order)] if order else []))
+        kernel = next(getattr(module, name) for module in (special, elementary, arithmetic) if hasattr(module, name))
+        return kernel(*arguments, *([int(order)] if order else []))
 
 
 def columns(rows, dtype):

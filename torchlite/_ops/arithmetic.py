@@ -1,6 +1,6 @@
 """Functions of two and three operands: division with rounding, extremes, bits, clamping, interpolation, comparison within a tolerance."""
 
-from torchlite._dispatch import ALWAYS_BOOL, DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, op
+from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, op
 
 BINARY = POINTWISE | INPLACE
 
@@ -11,20 +11,6 @@ def only_where(F, mask, g):
 
 # --- division with rounding, and what it leaves ----------------------------------------------------------------------------------------------------
 
-op(
-    "floor_divide(Tensor|Number input, Tensor|Number other)",
-    promote=DEFAULT,
-    tags=BINARY | NONDIFF,
-    doc="``input / other`` rounded down. RuntimeError for an integer division by zero.",
-)
-op(
-    "trunc_divide(Tensor|Number input, Tensor|Number other)",
-    where="",
-    promote=DEFAULT,
-    tags=POINTWISE,
-    vjp={"input": lambda F, g: F.zeros_like(g), "other": lambda F, g: F.zeros_like(g)},
-    doc="``input / other`` rounded towards zero.",
-)
 op(
     "fmod(Tensor input, Tensor|Number other)",
     promote=DEFAULT,
@@ -122,14 +108,6 @@ extreme("fmin", "le", "The smaller of two elements; a number rather than a NaN."
 op("heaviside(Tensor input, Tensor values)", tags=BINARY | NONDIFF, doc="0 below zero, 1 above, ``values`` at zero.")
 op("gcd(Tensor input, Tensor other)", promote=DEFAULT, tags=BINARY | NONDIFF, doc="The greatest common divisor of integers.")
 op("lcm(Tensor input, Tensor other)", promote=DEFAULT, tags=BINARY | NONDIFF, doc="The least common multiple of integers.")
-
-# --- bits ------------------------------------------------------------------------------------------------------------------------------------------
-
-for _name, _what in (("and", "And"), ("or", "Or"), ("xor", "Exclusive or")):
-    op(f"bitwise_{_name}(Tensor|Number input, Tensor|Number other)", promote=DEFAULT, tags=BINARY | NONDIFF, doc=f"{_what} of every bit; for bools, logical.")
-for _name in ("left", "right"):
-    op(f"bitwise_{_name}_shift(Tensor|Number input, Tensor|Number other)", promote=DEFAULT, tags=BINARY | NONDIFF, doc=f"Arithmetic shift to the {_name}.")
-op("logical_xor(Tensor input, Tensor other)", promote=ALWAYS_BOOL, tags=BINARY | NONDIFF, doc="Whether exactly one element is not zero.")
 
 # --- clamping --------------------------------------------------------------------------------------------------------------------------------------
 

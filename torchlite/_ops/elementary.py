@@ -25,10 +25,15 @@ def square_plus_one(F, x):
     return F.add(F.mul(x, x), 1)
 
 
+def acosh_slope(F, x):
+    """1 / sqrt(x*x - 1), the root taken so that it is right on the whole complex plane."""
+    return F.mul(F.rsqrt(F.sub(x, 1)), F.rsqrt(F.add(x, 1)))
+
+
 smooth("acos", lambda F, g, input: F.mul(g, F.conj(F.neg(F.rsqrt(one_minus_square(F, input))))), "The inverse cosine, in radians.", "arccos")
 smooth("asin", lambda F, g, input: F.mul(g, F.conj(F.rsqrt(one_minus_square(F, input)))), "The inverse sine, in radians.", "arcsin")
 smooth("atan", lambda F, g, input: F.div(g, F.conj(square_plus_one(F, input))), "The inverse tangent, in radians.", "arctan")
-smooth("acosh", lambda F, g, input: F.mul(g, F.conj(F.mul(F.rsqrt(F.sub(input, 1)), F.rsqrt(F.add(input, 1))))), "The inverse hyperbolic cosine.", "arccosh")
+smooth("acosh", lambda F, g, input: F.mul(g, F.conj(acosh_slope(F, input))), "The inverse hyperbolic cosine.", "arccosh")
 smooth("asinh", lambda F, g, input: F.mul(g, F.conj(F.rsqrt(square_plus_one(F, input)))), "The inverse hyperbolic sine.", "arcsinh")
 smooth("atanh", lambda F, g, input: F.div(g, F.conj(one_minus_square(F, input))), "The inverse hyperbolic tangent.", "arctanh")
 smooth("cosh", lambda F, g, input: F.mul(g, F.conj(F.sinh(input))), "The hyperbolic cosine.")
@@ -43,13 +48,6 @@ smooth("deg2rad", lambda F, g: F.mul(g, math.pi / 180), "Degrees to radians.")
 smooth("rad2deg", lambda F, g: F.mul(g, 180 / math.pi), "Radians to degrees.")
 
 
-def flat(name, doc, alias=""):
-    op(f"{name}(Tensor input)", tags=UNARY, vjp={"input": zero_gradient}, alias=alias, doc=doc)
-
-
-flat("ceil", "The smallest integer not below ``input``, elementwise.")
-flat("floor", "The largest integer not above ``input``, elementwise.")
-flat("trunc", "``input`` without its fraction.", "fix")
 op(
     "round(Tensor input, *, decimals=0)",
     tags=UNARY,
@@ -72,8 +70,6 @@ def sgn_vjp(F, g, input, out):
 op("sgn(Tensor input)", tags=UNARY, vjp={"input": sgn_vjp}, doc="The sign of a real number; of a complex one, ``input / |input|`` (0 at 0).")
 op("signbit(Tensor input)", tags=POINTWISE | NONDIFF, doc="Whether the sign bit is set (also for -0.0).")
 op("positive(Tensor input)", tags=MAYBE_VIEW, vjp={"input": lambda F, g: g}, doc="``input`` itself. RuntimeError for a bool tensor.")
-op("isfinite(Tensor input)", tags=POINTWISE | NONDIFF, doc="Whether each element is neither infinite nor NaN.")
-op("isinf(Tensor input)", tags=POINTWISE | NONDIFF, doc="Whether each element is infinite (for complex ones, either part).")
 op("isposinf(Tensor input)", tags=POINTWISE | NONDIFF, doc="Whether each element is positive infinity.")
 op("isneginf(Tensor input)", tags=POINTWISE | NONDIFF, doc="Whether each element is negative infinity.")
 op("isreal(Tensor input)", tags=POINTWISE | NONDIFF, doc="Whether each element's imaginary part is zero.")
