@@ -1,0 +1,336 @@
+"""Selection and writing by index: masks, flat indices, whole slices, and reductions into given places."""
+
+import math
+
+from array_api_compat import numpy as xp
+
+from .axes import check_bounds, prod, wrap_dim
+
+_NAMES = {"f2": "Half", "f4": "Float", "f8": "Double", "i1": "Char", "i2": "Short", "i4": "Int", "i8": "Long", "u1": "Byte", "b1": "Bool", "c8": "ComplexFloat",
+          "c16": "ComplexDouble"}
+
+
+def _name(x):
+    return _NAMES.get(x.dtype.str[1:], str(x.dtype))
+
+
+def _flat_places(shape, dim, index):
+    """Positions in a flat array of `shape` of the elements that gather and scatter reach by `index` along `dim`."""
+    places, step = None, 1
+    for axis in range(len(shape) - 1, -1, -1):
+        if axis == dim:
+            part = index if step == 1 else index * step
+        else:
+            part = (xp.arange(index.shape[axis]) * step).reshape([-1 if a == axis else 1 for a in range(len(shape))])
+        places = part if places is None else places + part
+        step *= shape[axis]
+    return places
+
+
+def _check_scatter(name, input, dim, index, src):
+    if index.size == 0:
+        return
+    if index.dtype.kind != "i":
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if input.dtype != src.dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    if max(index.ndim, 1) != max(input.ndim, 1) or max(src.ndim, 1) != max(input.ndim, 1):
+        other = "self" if max(index.ndim, 1) != max(input.ndim, 1) else "src"
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
+    for axis, n in enumerate(index.shape):
+        if axis != dim and n > input.shape[axis] or src.ndim and n > src.shape[axis]:
+            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} and to be no "
+                               f"larger size than src {list(src.shape)}")
+
+
+def _scatter_operands(name, input, dim, index, src):
+    """A contiguous copy of `input`, the flat places to write, and the values for them."""
+    dim = wrap_dim(dim, input.ndim)
+    _check_scatter(name, input, dim, index, src)
+    out = xp.array(input, order="C", copy=True)
+    if index.size == 0:
+        return out, None, None
+    if not input.ndim or not index.ndim:
+        index, src = index.reshape(-1), src.reshape(-1)
+    shape = input.shape or (1,)
+    check_bounds(index, shape[dim], dim)
+    src = src[tuple(slice(n) for n in index.shape)]
+    return out, _flat_places(shape, dim, index.astype(xp.int64)).reshape(-1), src.reshape(-1)
+
+
+def gather(input, dim, index, *, sparse_grad=False):
+    dim = wrap_dim(dim, input.ndim)
+    if index.size == 0:
+        return xp.empty(index.shape, dtype=input.dtype)
+    if index.dtype.kind != "i":
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    if max(index.ndim, 1) != max(input.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for axis, n in enumerate(index.shape):
+        if input.ndim and axis != dim and n > input.shape[axis]:
+            raise RuntimeError(f"Size does not match at dimension {axis} expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart "
+                               f"from dimension {dim}")
+    check_bounds(index, input.shape[dim] if input.ndim else 1, dim)
+    if not input.ndim:
+        return xp.broadcast_to(input, index.shape).copy()
+    if not index.ndim:
+        return input[index]
+    if input.ndim == 1:
+        return input[index]
+    part = input[tuple(slice(None) if a == dim else slice(n) for a, n in enumerate(index.shape))]
+    return xp.take_along_axis(part, index, axis=dim)
+
+
+def scatter(input, dim, index, src=None, *, value=None, reduce=None):
+    if reduce not in (None, "add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if src is None:
+        src = value
+    if not hasattr(src, "dtype"):
+        src = xp.broadcast_to(xp.asarray(src).astype(input.dtype), index.shape)
+    out, places, values = _scatter_operands("scatter", input, dim, index, src)
+    if places is None:
+        return out
+    if reduce is None:
+        out.reshape(-1)[places] = values
+    else:
+        getattr(xp, reduce).at(out.reshape(-1), places, values)
+    return out
+
+
+def _index_put(input, index, values, accumulate):
+    out = input.copy()
+    if accumulate:
+        xp.add.at(out, index, values)
+    else:
+        out[index] = values
+    return out
+
+
+def scatter_add(input, dim, index, src):
+    out, places, values = _scatter_operands("scatter", input, dim, index, src)
+    if places is not None:
+        xp.add.at(out.reshape(-1), places, values)
+    return out
+
+
+_COMBINE = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "maximum", "amin": "minimum"}
+
+
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
+    if reduce not in _COMBINE:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    out, places, values = _scatter_operands("scatter", input, dim, index, src)
+    if places is None:
+        return out
+    flat = out.reshape(-1)
+    if not include_self:
+        flat[places] = values if reduce in ("amax", "amin") else 1 if reduce == "prod" else 0
+    getattr(xp, _COMBINE[reduce]).at(flat, places, values)
+    if reduce == "mean":
+        count = xp.bincount(places, minlength=flat.size) + (1 if include_self else 0)
+        count = xp.maximum(count, 1)
+        flat[...] = flat // count if flat.dtype.kind in "iu" else flat / count.astype(flat.real.dtype)
+    return out
+
+
+def _check_vector(name, index, error=IndexError):
+    if index.ndim > 1:
+        raise error(f"{name}(): Index is supposed to be a vector")
+    if index.dtype.kind != "i":
+        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
+
+
+def index_select(input, dim, index):
+    _check_vector("index_select", index)
+    dim = wrap_dim(dim, input.ndim)
+    size = input.shape[dim] if input.ndim else 1
+    if index.size and (int(index.min()) < 0 or int(index.max()) >= size):
+        raise IndexError("index out of range in self")
+    if not input.ndim:
+        return input.copy()
+    return xp.take(input, index.reshape(-1), axis=dim)
+
+
+def _rows(x, dim):
+    return xp.moveaxis(x, dim, 0) if x.ndim else x.reshape(1)
+
+
+def index_add(input, dim, index, source, *, alpha=1):
+    dim = wrap_dim(dim, input.ndim)
+    _check_vector("index_add_", index)
+    if input.dtype != source.dtype:
+        raise RuntimeError(f"index_add_(): self ({_name(input)}) and source ({_name(source)}) must have the same scalar type")
+    count = source.shape[dim] if source.ndim else 1
+    if index.size != count:
+        raise RuntimeError(f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): ({count}), for dim: {dim}")
+    if input.ndim and source.ndim and source.shape[:dim] + source.shape[dim + 1:] != input.shape[:dim] + input.shape[dim + 1:]:
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+                           f"{list(input.shape)} source.shape = {list(source.shape)}")
+    check_bounds(index, input.shape[dim] if input.ndim else 1, dim)
+    out = xp.array(input, order="C", copy=True)
+    values = source if alpha == 1 else source * source.dtype.type(alpha)
+    if not input.ndim or input.ndim == 1 or not source.ndim:
+        xp.add.at(out.reshape(-1) if not out.ndim else _rows(out, dim).reshape(-1) if out.ndim == 1 else out, index.reshape(-1), values.reshape(-1))
+        return out
+    shape = [1] * input.ndim
+    shape[dim] = index.size
+    along = xp.broadcast_to(index.reshape(shape), source.shape)
+    xp.add.at(out.reshape(-1), _flat_places(input.shape, dim, along.astype(xp.int64)).reshape(-1), values.reshape(-1))
+    return out
+
+
+def index_copy(input, dim, index, source):
+    dim = wrap_dim(dim, input.ndim)
+    _check_vector("index_copy_", index)
+    if input.dtype != source.dtype:
+        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) {_name(input)} and (source) {_name(source)}")
+    count = source.shape[dim] if source.ndim else 1
+    if index.size != count:
+        raise IndexError(f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})")
+    theirs, ours = source.shape[:dim] + source.shape[dim + 1:], input.shape[:dim] + input.shape[dim + 1:]
+    if input.ndim and source.ndim and theirs != ours:
+        raise RuntimeError(f"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {' '.join(map(str, ours))} at "
+                           f"dimension {dim} and source slice shape: {' '.join(map(str, theirs))} at dimension 0.")
+    check_bounds(index, input.shape[dim] if input.ndim else 1, dim, IndexError, "index_copy_(): ")
+    out = input.copy()
+    rows = _rows(out, dim)
+    rows[index.reshape(-1)] = _rows(source, dim)
+    return rows.reshape(()) if not input.ndim else out
+
+
+def index_fill(input, dim, index, value):
+    dim = wrap_dim(dim, input.ndim)
+    if getattr(value, "ndim", 0):
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    _check_vector("index_fill_", index)
+    size = input.shape[dim] if input.ndim else 1
+    if index.size and (int(index.min()) < -size or int(index.max()) >= size):
+        worst = int(index.min()) if int(index.min()) < -size else int(index.max())
+        raise IndexError(f"index {worst} is out of bounds for dimension {dim} with size {size}")
+    out = input.copy()
+    rows = _rows(out, dim)
+    rows[index.reshape(-1)] = xp.asarray(value).astype(input.dtype)
+    return rows.reshape(()) if not input.ndim else out
+
+
+# Masks
+
+
+def masked_select(input, mask):
+    if mask.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    input, mask = xp.broadcast_arrays(input, mask)
+    return input[mask]
+
+
+def masked_fill(input, mask, value):
+    if mask.dtype.kind != "b":
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {'float' if _name(mask) == 'Float' else mask.dtype}")
+    if getattr(value, "ndim", 0):
+        raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    if isinstance(value, complex) and input.dtype.kind != "c":
+        raise RuntimeError(f"value cannot be converted to type {_name(input).lower()} without overflow")
+    return xp.where(mask, xp.asarray(value).astype(input.dtype), input)
+
+
+def masked_scatter(input, mask, source):
+    if mask.dtype.kind != "b":
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {_name(mask)}")
+    if input.dtype != source.dtype:
+        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got{_name(input)} and {_name(source)}")
+    input, mask = xp.broadcast_arrays(input, mask)
+    out, count = input.copy(), int(mask.sum())
+    if count > source.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    out[mask] = source.reshape(-1)[:count]
+    return out
+
+
+# Flat indices
+
+
+def _flat_index(name, index, size):
+    if index.dtype.kind != "i" or index.dtype.itemsize != 8:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {_name(index)}")
+    if index.size:
+        least, greatest = int(index.min()), int(index.max())
+        if least < -size or greatest >= size:
+            raise IndexError(f"out of range: tried to access index {least if least < -size else greatest} on a tensor of {size} elements.")
+    return index
+
+
+def take(input, index):
+    return input.reshape(-1)[_flat_index("take", index, input.size)]
+
+
+def put(input, index, source, accumulate=False):
+    if input.dtype != source.dtype:
+        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {_name(input)} and source.dtype = {_name(source)}")
+    if index.size != source.size:
+        raise IndexError("put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+                         f"{source.size}, index.numel() = {index.size}")
+    places = _flat_index("put_", index, input.size).reshape(-1)
+    out = xp.array(input, order="C", copy=True)
+    if accumulate:
+        xp.add.at(out.reshape(-1), xp.where(places < 0, places + input.size, places), source.reshape(-1))
+    else:
+        out.reshape(-1)[places] = source.reshape(-1)
+    return out
+
+
+# Slices written
+
+
+def _window(x, dim, start, end, step):
+    dim = wrap_dim(dim, x.ndim)
+    size = x.shape[dim]
+    first, last, _ = slice(start, end).indices(size)
+    return (slice(None),) * dim + (slice(first, max(first, last), step),)
+
+
+def _written(input, where, src):
+    out = input.copy()
+    part = out[where]
+    if part.shape != src.shape:
+        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}")
+    out[where] = src.astype(input.dtype)
+    return out
+
+
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+    return _written(input, _window(input, dim, start, end, step), src)
+
+
+def select_scatter(input, src, dim, index):
+    dim = wrap_dim(dim, input.ndim)
+    size = input.shape[dim]
+    if not -size <= index < size:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
+    return _written(input, (slice(None),) * dim + (index,), src)
+
+
+def select_backward(grad, shape, dim, index):
+    out = xp.zeros(shape, dtype=grad.dtype)
+    out[(slice(None),) * wrap_dim(dim, out.ndim) + (index,)] = grad
+    return out
+
+
+def nonzero_static(input, *, size, fill_value=-1):
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    found = xp.stack(xp.nonzero(input), axis=1).astype(xp.int64)[:size] if input.ndim else xp.zeros((min(size, int(bool(input))), 0), dtype=xp.int64)
+    out = xp.full((size, input.ndim), math.trunc(fill_value), dtype=xp.int64)
+    out[:found.shape[0]] = found
+    return out
+
+
+def repeat_interleave_index(repeats):
+    """The index that repeats element i `repeats[i]` times."""
+    if repeats.dtype.kind != "i":
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{_name(repeats)}'")
+    if repeats.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if repeats.size and int(repeats.min()) < 0:
+        raise RuntimeError("repeats can not be negative")
+    return xp.repeat(xp.arange(prod(repeats.shape), dtype=repeats.dtype), repeats)

@@ -1,0 +1,197 @@
+"""Statistics, order statistics, counts and histograms."""
+
+import math
+
+from array_api_compat import numpy as xp
+
+from .axes import check_not_empty, prod, wrap_dim, wrap_dims
+
+
+def _widened(x):
+    """Half precision is computed in single."""
+    return x.astype(xp.float32) if x.dtype.itemsize <= 2 and x.dtype.kind in "fV" else x
+
+
+def _pick(x, dim, index, keepdim):
+    """The elements of `x` at `index` (whose dim has length 1) and the index itself, with or without that dimension."""
+    values = xp.take_along_axis(x, index, axis=dim)
+    return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
+
+
+# Statistics
+
+
+def var_correction(input, dim=None, correction=1, keepdim=False):
+    if input.dtype.kind in "biu":
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    axes = wrap_dims(dim, input.ndim)
+    x = _widened(input)
+    count = prod(x.shape[a] for a in axes)
+    if not count:
+        shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdim or a not in axes)
+        return xp.full(shape, math.nan, dtype=input.real.dtype)
+    centred = x - xp.sum(x, axis=axes, keepdims=True) / xp.asarray(count, dtype=x.real.dtype)
+    square = xp.square(centred.real) + xp.square(centred.imag) if x.dtype.kind == "c" else xp.square(centred)
+    total = xp.sum(square, axis=axes, keepdims=keepdim)
+    total = total / xp.asarray(max(count - correction, 0), dtype=total.dtype)
+    return total if x is input else total.astype(input.dtype)
+
+
+def std_correction(input, dim=None, correction=1, keepdim=False):
+    return xp.sqrt(var_correction(input, dim, correction, keepdim))
+
+
+def logsumexp(input, dim=None, keepdim=False):
+    axes = wrap_dims(dim, input.ndim)
+    x = _widened(input)
+    if not prod(x.shape[a] for a in axes):
+        out = xp.log(xp.sum(xp.exp(x), axis=axes, keepdims=keepdim))
+        return out.astype(input.dtype)
+    top = xp.max(x.real, axis=axes, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    out = xp.log(xp.sum(xp.exp(x - top), axis=axes, keepdims=True)) + top
+    out = out if x is input else out.astype(input.dtype)
+    return out if keepdim else out.squeeze(axes)
+
+
+def count_nonzero(input, dim=None):
+    return xp.sum(input != 0, axis=wrap_dims(dim, input.ndim), dtype=xp.int64)
+
+
+# One element along a dimension
+
+
+def _extreme(name, choose, input, dim, keepdim):
+    if input.dtype.kind == "c":
+        raise NotImplementedError(f"\"{name}\" not implemented for 'ComplexFloat'")
+    if not input.ndim:
+        wrap_dim(dim, 0)
+        return input.copy(), xp.zeros((), dtype=xp.int64)
+    dim = wrap_dim(dim, input.ndim)
+    check_not_empty(name, input, dim)
+    index = choose(input, axis=dim, keepdims=True)
+    return _pick(input, dim, index, keepdim)
+
+
+def max_dim(input, dim, keepdim=False):
+    return _extreme("max", xp.argmax, input, dim, keepdim)
+
+
+def min_dim(input, dim, keepdim=False):
+    return _extreme("min", xp.argmin, input, dim, keepdim)
+
+
+def _is_nan(x):
+    return xp.isnan(x) if x.dtype.kind in "fcV" else xp.zeros(x.shape, dtype=bool)
+
+
+def median_dim(input, dim, keepdim=False):
+    if not input.ndim:
+        return input.copy(), xp.zeros((), dtype=xp.int64)
+    dim = wrap_dim(dim, input.ndim)
+    check_not_empty("median", input, dim)
+    rank = (input.shape[dim] - 1) // 2
+    index = xp.take(xp.argpartition(input, rank, axis=dim), xp.asarray([rank]), axis=dim)
+    if input.dtype.kind in "fV":
+        nan = xp.isnan(input)
+        index = xp.where(nan.any(axis=dim, keepdims=True), xp.argmax(nan, axis=dim, keepdims=True), index)
+    return _pick(input, dim, index, keepdim)
+
+
+def nanmedian_dim(input, dim, keepdim=False):
+    if not input.ndim:
+        return input.copy(), xp.zeros((), dtype=xp.int64)
+    dim = wrap_dim(dim, input.ndim)
+    check_not_empty("nanmedian", input, dim)
+    order = xp.argsort(input, axis=dim, stable=False)
+    counted = xp.sum(~_is_nan(input), axis=dim, keepdims=True)
+    return _pick(input, dim, xp.take_along_axis(order, xp.maximum((counted - 1) // 2, 0), axis=dim), keepdim)
+
+
+def median_all(input):
+    if not input.size:
+        return xp.full((), math.nan, dtype=input.dtype)
+    return median_dim(input.reshape(-1), 0)[0]
+
+
+def nanmedian_all(input):
+    if not input.size:
+        return xp.full((), math.nan, dtype=input.dtype)
+    return nanmedian_dim(input.reshape(-1), 0)[0]
+
+
+def mode(input, dim=-1, keepdim=False):
+    if not input.ndim:
+        return input.copy(), xp.zeros((), dtype=xp.int64)
+    dim = wrap_dim(dim, input.ndim)
+    check_not_empty("mode", input, dim)
+    x = xp.moveaxis(input, dim, -1)
+    order = xp.argsort(x, axis=-1)
+    ranked = xp.take_along_axis(x, order, axis=-1)
+    place = xp.broadcast_to(xp.arange(x.shape[-1]), x.shape)
+    starts = xp.ones(x.shape, dtype=bool)
+    starts[..., 1:] = ranked[..., 1:] != ranked[..., :-1]
+    run = place - xp.maximum.accumulate(xp.where(starts, place, 0), axis=-1)
+    last = xp.argmax(run, axis=-1, keepdims=True)
+    index = xp.moveaxis(xp.take_along_axis(order, last, axis=-1), -1, dim)
+    return _pick(input, dim, index, keepdim)
+
+
+# Counts and histograms
+
+
+def bincount(input, weights=None, minlength=0):
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.dtype.kind not in "iu":
+        word = {"f4": "Float", "f8": "Double", "f2": "Half", "b1": "Bool"}.get(input.dtype.str[1:], str(input.dtype))
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{word}'")
+    if input.ndim != 1 or (input.size and int(input.min()) < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return xp.bincount(input.astype(xp.int64), minlength=minlength).astype(xp.int64)
+    if weights.shape != input.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    out = xp.bincount(input.astype(xp.int64), weights.astype(xp.float64), minlength)
+    return out.astype(xp.float32 if weights.dtype == xp.float32 else xp.float64)
+
+
+def _range(name, x, low, high):
+    """The limits of a histogram: those given, or the data's where both are equal; widened when they coincide."""
+    if low == high and x.size:
+        low, high = float(x.min()), float(x.max())
+    if low == high:
+        low, high = low - 1.0, high + 1.0
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}: max must be larger than min")
+    return low, high
+
+
+def histc(input, bins=100, min=0, max=0):
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if input.dtype.kind not in "f":
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{ {'i': 'Long', 'b': 'Bool'}.get(input.dtype.kind, input.dtype.name)}'")
+    x = input.reshape(-1)
+    low, high = _range("torch.histc", x, float(min), float(max))
+    x = x[(x >= low) & (x <= high)]
+    place = xp.minimum(((x - x.dtype.type(low)) * bins / x.dtype.type(high - low)).astype(xp.int64), bins - 1)
+    return xp.bincount(place, minlength=bins).astype(input.dtype)
+
+
+def histogram_counts(input, edges, weight=None):
+    """How much of `input` (samples, dimensions) falls between the edges of each dimension; the last bin is closed."""
+    x = input.reshape(-1, input.shape[-1])
+    inside = xp.ones(x.shape[0], dtype=bool)
+    place = xp.zeros(x.shape[0], dtype=xp.int64)
+    shape = tuple(e.shape[0] - 1 for e in edges)
+    for column, e in enumerate(edges):
+        values = x[:, column]
+        bin_of = xp.searchsorted(e, values, side="right") - 1
+        bin_of = xp.where(values == e[-1], shape[column] - 1, bin_of)
+        inside &= (values >= e[0]) & (values <= e[-1])
+        place = place * shape[column] + bin_of
+    chosen = None if weight is None else weight.reshape(-1)[inside].astype(xp.float64)
+    return xp.bincount(place[inside], chosen, prod(shape)).astype(input.dtype).reshape(shape)

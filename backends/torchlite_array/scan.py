@@ -1,0 +1,106 @@
+"""Running sums, products, extremes and linear recurrences along a dimension."""
+
+from array_api_compat import numpy as xp
+
+from .axes import wrap_dim
+
+_ROW = 256  # elements a step at which a Python loop over steps beats the strided accumulate
+
+
+def _scan(combine, x, dim):
+    """out[0] = x[0], out[i] = combine(out[i-1], x[i]) along `dim`."""
+    steps = x.shape[dim]
+    last = dim == x.ndim - 1
+    if hasattr(combine, "accumulate") and (last or x.size < steps * _ROW):
+        return combine.accumulate(x, axis=dim)
+    out = x.copy()
+    rows = xp.moveaxis(out, dim, 0)
+    for i in range(1, steps):
+        rows[i] = combine(rows[i - 1], rows[i])
+    return out
+
+
+def _dtype_of(x, dtype):
+    if dtype is not None:
+        return dtype.np
+    return xp.dtype(xp.int64) if x.dtype.kind in "biu" else x.dtype
+
+
+def _accumulated(combine, input, dim, dtype):
+    dim = wrap_dim(dim, input.ndim)
+    target = _dtype_of(input, dtype)
+    x = input.astype(target)
+    if not x.ndim or not x.size:
+        return x
+    low = x.dtype.itemsize <= 2 and x.dtype.kind in "fV"
+    out = _scan(combine, x.astype(xp.float32) if low else x, dim)
+    return out.astype(target) if low else out
+
+
+def cumsum(input, dim, *, dtype=None):
+    return _accumulated(xp.add, input, dim, dtype)
+
+
+def cumprod(input, dim, *, dtype=None):
+    return _accumulated(xp.multiply, input, dim, dtype)
+
+
+def _running(combine, input, dim):
+    """Running extreme and the latest place it was met at; a NaN wins over all."""
+    dim = wrap_dim(dim, input.ndim)
+    if not input.ndim or not input.size:
+        return input.copy(), xp.zeros(input.shape, dtype=xp.int64)
+    values = _scan(combine, input, dim)
+    shape = [1] * input.ndim
+    shape[dim] = input.shape[dim]
+    place = xp.arange(input.shape[dim]).reshape(shape)
+    met = input == values
+    if input.dtype.kind in "fV":
+        met = met | xp.isnan(input)
+    return values, _scan(xp.maximum, xp.where(met, place, 0), dim)
+
+
+def cummax(input, dim):
+    return _running(xp.maximum, input, dim)
+
+
+def cummin(input, dim):
+    return _running(xp.minimum, input, dim)
+
+
+def _complex_logaddexp(a, b):
+    swap = a.real < b.real
+    top, low = xp.where(swap, b, a), xp.where(swap, a, b)
+    gap = xp.where(top == low, xp.zeros_like(top), low - top)
+    out = top + xp.log1p(xp.exp(gap))
+    return xp.where(xp.isneginf(low.real), top, out)
+
+
+def logcumsumexp(input, dim):
+    dim = wrap_dim(dim, input.ndim)
+    if not input.ndim or not input.size:
+        return input.copy()
+    x = input.astype(xp.float32) if input.dtype.itemsize <= 2 else input
+    out = _scan(_complex_logaddexp if x.dtype.kind == "c" else xp.logaddexp, x, dim)
+    return out.astype(input.dtype)
+
+
+def linear_recurrence(factor, term, dim):
+    """out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`."""
+    if not term.ndim or not term.size:
+        return term.copy()
+    steps = term.shape[dim]
+    out = term.copy()
+    rows = xp.moveaxis(out, dim, 0)
+    by = xp.moveaxis(factor, dim, 0)
+    if steps <= 64 or out.size >= steps * _ROW:
+        for i in range(1, steps):
+            rows[i] += by[i] * rows[i - 1]
+        return out
+    # Few long rows: combine spans of doubling length, so that Python takes log(steps) steps.
+    by, span = by.copy(), 1
+    while span < steps:
+        rows[span:] = rows[span:] + by[span:] * rows[:-span]
+        by[span:] = by[span:] * by[:-span]
+        span *= 2
+    return out

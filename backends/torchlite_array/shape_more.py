@@ -1,0 +1,198 @@
+"""Diagonals, triangles, windows, repetition and reinterpretation of bits."""
+
+from array_api_compat import numpy as xp
+
+from .axes import prod, wrap_dim
+
+
+def _strided(x, shape, strides):
+    return xp.lib.stride_tricks.as_strided(x, shape=shape, strides=strides)
+
+
+def select(input, dim, index):
+    if not input.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, input.ndim)
+    size = input.shape[dim]
+    if not -size <= index < size:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
+    return input[(slice(None),) * dim + (int(index), ...)]
+
+
+def split_with_sizes(input, split_sizes, dim=0):
+    dim = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    if sum(split_sizes) != input.shape[dim]:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at dimension {dim}), but got "
+                           f"split_sizes={list(split_sizes)}")
+    if any(n < 0 for n in split_sizes):
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
+    before, parts, start = (slice(None),) * dim, [], 0
+    for n in split_sizes:
+        parts.append(input[(*before, slice(start, start + n))])
+        start += n
+    return tuple(parts)
+
+
+def unbind(input, dim=0):
+    if not input.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    before = (slice(None),) * wrap_dim(dim, input.ndim)
+    return tuple(input[(*before, i, ...)] for i in range(input.shape[dim]))
+
+
+def stack(tensors, dim=0):
+    if not len(tensors):
+        raise RuntimeError("stack expects a non-empty TensorList")
+    first = tensors[0].shape
+    for i, t in enumerate(tensors):
+        if t.shape != first:
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
+    return xp.stack(tensors, axis=wrap_dim(dim, len(first) + 1))
+
+
+def _two_dims(x, dim1, dim2):
+    first, second = wrap_dim(dim1, x.ndim), wrap_dim(dim2, x.ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return first, second
+
+
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    first, second = _two_dims(input, dim1, dim2)
+    rows, columns = input.shape[first], input.shape[second]
+    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    start = [slice(None)] * input.ndim
+    if length:
+        start[first], start[second] = slice(max(-offset, 0), None), slice(max(offset, 0), None)
+    part = input[tuple(start)]
+    kept = [a for a in range(input.ndim) if a not in (first, second)]
+    return _strided(part, tuple(input.shape[a] for a in kept) + (length,), tuple(input.strides[a] for a in kept) + (input.strides[first] + input.strides[second],))
+
+
+def diagonal_backward(grad, shape, offset, dim1, dim2):
+    out = xp.zeros(shape, dtype=grad.dtype)
+    diagonal(out, offset, dim1, dim2)[...] = grad
+    return out
+
+
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
+    out = input.copy()
+    part = diagonal(out, offset, dim1, dim2)
+    if part.shape != src.shape:
+        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}")
+    part[...] = src
+    return out
+
+
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    ndim = input.ndim + 1
+    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    size = input.shape[-1] + abs(offset)
+    shape, kept = [size] * ndim, iter(input.shape[:-1])
+    for axis in range(ndim):
+        if axis not in (first, second):
+            shape[axis] = next(kept)
+    return diagonal_backward(input, shape, offset, first, second)
+
+
+def _check_matrix(name, x):
+    if x.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+
+
+def tril(input, diagonal=0):
+    _check_matrix("tril", input)
+    return xp.tril(input, diagonal)
+
+
+def triu(input, diagonal=0):
+    _check_matrix("triu", input)
+    return xp.triu(input, diagonal)
+
+
+def roll(input, shifts, dims=()):
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if not dims and len(shifts) == 1:
+        return xp.roll(input.reshape(-1), shifts[0]).reshape(input.shape)
+    if len(shifts) != len(dims):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    return xp.roll(input, shifts, tuple(wrap_dim(d, input.ndim) for d in dims)) if input.ndim else input.copy()
+
+
+def repeat(input, repeats):
+    if len(repeats) < input.ndim:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    shape = (1,) * (len(repeats) - input.ndim) + input.shape
+    spaced = tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair)
+    wide = tuple(n for pair in zip(repeats, shape, strict=True) for n in pair)
+    return xp.array(xp.broadcast_to(input.reshape(spaced), wide), copy=True).reshape(tuple(r * n for r, n in zip(repeats, shape, strict=True)))
+
+
+def unfold(input, dimension, size, step):
+    dim = wrap_dim(dimension, input.ndim)
+    length = input.shape[dim] if input.ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {length} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not input.ndim:
+        return input.reshape(1)[:size]
+    stride = input.strides[dim]
+    shape = (*input.shape[:dim], (length - size) // step + 1, *input.shape[dim + 1:], size)
+    return _strided(input, shape, (*input.strides[:dim], stride * step, *input.strides[dim + 1:], stride))
+
+
+def unfold_backward(grad, shape, dim, size, step):
+    out = xp.zeros(shape, dtype=grad.dtype)
+    if not out.ndim:
+        return out + (grad.sum() if size else 0)
+    dim = wrap_dim(dim, out.ndim)
+    count = grad.shape[dim]
+    for k in range(size):
+        out[(slice(None),) * dim + (slice(k, k + (count - 1) * step + 1, step),)] += grad[..., k]
+    return out
+
+
+# The same bits seen otherwise
+
+
+def view_as_real(input):
+    if input.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    half = input.real.dtype
+    return _strided(input.real, (*input.shape, 2), (*input.strides, half.itemsize))
+
+
+def view_as_complex(input):
+    if input.dtype.kind != "f" or input.dtype.itemsize < 4:
+        raise RuntimeError("view_as_complex is only supported for floating point tensors")
+    if not input.ndim or input.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if input.size and input.strides[-1] != input.dtype.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % (2 * input.dtype.itemsize) for s, n in zip(input.strides[:-1], input.shape[:-1], strict=True) if n > 1):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    return input.view(xp.complex64 if input.dtype.itemsize == 4 else xp.complex128)[..., 0]
+
+
+def _view_dtype(input, dtype):
+    old, new = input.dtype, dtype.np
+    if old.itemsize == new.itemsize:
+        return input.view(new)
+    if not input.ndim:
+        raise RuntimeError(f"self.dim() cannot be 0 to view {old} as {dtype} (different element sizes)")
+    if old.itemsize < new.itemsize and input.shape[-1] % (new.itemsize // old.itemsize):
+        raise RuntimeError(f"self.size(-1) must be divisible by {new.itemsize // old.itemsize} to view {old} as {dtype} (different element sizes), but got "
+                           f"{input.shape[-1]}")
+    if prod(input.shape) and input.strides[-1] != old.itemsize:
+        raise RuntimeError(f"self.stride(-1) must be 1 to view {old} as {dtype} (different element sizes), but got {input.strides[-1] // old.itemsize}")
+    return input.view(new)

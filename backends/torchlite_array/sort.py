@@ -1,0 +1,139 @@
+"""Sorting, selection by rank, search and unique."""
+
+from array_api_compat import numpy as xp
+
+from .axes import prod, wrap_dim
+
+
+def _argsort(x, stable):
+    """Ascending order along the last axis, ties in their old order. The quick sort is several times faster where there are no ties."""
+    if not stable and x.dtype.kind == "f" and x.dtype.itemsize >= 4 and x.shape[-1] > 64:
+        order = xp.argsort(x, axis=-1, stable=False)
+        ranked = xp.take_along_axis(x, order, axis=-1)
+        if not (ranked[..., 1:] == ranked[..., :-1]).any():
+            return order, ranked
+    order = xp.argsort(x, axis=-1)
+    return order, xp.take_along_axis(x, order, axis=-1)
+
+
+def sort(input, dim=-1, descending=False, stable=False):
+    if input.dtype.kind == "c":
+        raise RuntimeError("Sort does not support complex dtypes on CPU")
+    dim = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        return input.copy(), xp.zeros((), dtype=xp.int64)
+    x = xp.moveaxis(input, dim, -1)
+    if not descending:
+        order, ranked = _argsort(x, stable)
+    else:
+        order, ranked = _argsort(x[..., ::-1], stable)
+        order, ranked = (x.shape[-1] - 1) - order[..., ::-1], ranked[..., ::-1]
+    return xp.ascontiguousarray(xp.moveaxis(ranked, -1, dim)), xp.ascontiguousarray(xp.moveaxis(order, -1, dim))
+
+
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    dim = wrap_dim(dim, input.ndim)
+    size = input.shape[dim] if input.ndim else 1
+    if not 0 <= k <= size:
+        raise RuntimeError("selected index k out of range")
+    if input.dtype.kind in "cb":
+        raise NotImplementedError(f"\"topk_cpu\" not implemented for '{'Bool' if input.dtype.kind == 'b' else 'ComplexFloat'}'")
+    if not input.ndim:
+        return (input.copy(), xp.zeros((), dtype=xp.int64)) if k else (input[None][:0], xp.zeros((0,), dtype=xp.int64))
+    x = xp.moveaxis(input, dim, -1)
+    if 0 < k < size:
+        chosen = xp.argpartition(x, size - k if largest else k - 1, axis=-1)
+        chosen = chosen[..., size - k:] if largest else chosen[..., :k]
+    else:
+        chosen = xp.broadcast_to(xp.arange(size), x.shape)[..., :k]
+    values = xp.take_along_axis(x, chosen, axis=-1)
+    order = xp.argsort(values, axis=-1)
+    if largest:
+        order = order[..., ::-1]
+    values, chosen = xp.take_along_axis(values, order, axis=-1), xp.take_along_axis(chosen, order, axis=-1)
+    return xp.ascontiguousarray(xp.moveaxis(values, -1, dim)), xp.ascontiguousarray(xp.moveaxis(chosen, -1, dim))
+
+
+def kthvalue(input, k, dim=-1, keepdim=False):
+    dim = wrap_dim(dim, input.ndim)
+    size = input.shape[dim] if input.ndim else 1
+    if not 1 <= k <= size:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    if not input.ndim:
+        return input.copy(), xp.zeros((), dtype=xp.int64)
+    index = xp.take(xp.argpartition(input, k - 1, axis=dim), xp.asarray([k - 1]), axis=dim)
+    values = xp.take_along_axis(input, index, axis=dim)
+    return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
+
+
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+    right = right or side == "right"
+    keys, values = sorted_sequence, xp.asarray(input)
+    if keys.ndim > 1 and keys.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value "
+                           f"tensor must match, but we got boundaries tensor {list(keys.shape)} and input value tensor {list(values.shape)}")
+    if sorter is not None:
+        keys = xp.take_along_axis(keys, sorter, axis=-1)
+    out_dtype = xp.int32 if out_int32 else xp.int64
+    if keys.ndim == 1:
+        return xp.asarray(xp.searchsorted(keys, values, side="right" if right else "left")).astype(out_dtype)
+    low = xp.zeros(values.shape, dtype=xp.int64)
+    high = xp.full(values.shape, keys.shape[-1], dtype=xp.int64)
+    for _ in range(keys.shape[-1].bit_length()):
+        middle = (low + high) // 2
+        key = xp.take_along_axis(keys, xp.minimum(middle, keys.shape[-1] - 1), axis=-1)
+        beyond = (low < high) & ~(key > values if right else key >= values)
+        high = xp.where(beyond | (low >= high), high, middle)
+        low = xp.where(beyond, middle + 1, low)
+    return low.astype(out_dtype)
+
+
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    for side in (elements, test_elements):
+        if hasattr(side, "dtype") and side.dtype.kind == "c":
+            raise RuntimeError(f"Unsupported input type encountered for isin(): Complex{'Float' if side.dtype.itemsize == 8 else 'Double'}")
+    return xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
+
+
+def _no_indices():
+    return xp.zeros((0,), dtype=xp.int64)
+
+
+def unique_flat(input, return_inverse=False, return_counts=False):
+    """Sorted distinct elements, where each element went, and how often each came (the latter two empty unless asked for)."""
+    found = xp.unique(input, return_inverse=return_inverse, return_counts=return_counts, equal_nan=False)
+    found = found if isinstance(found, tuple) else (found,)
+    inverse = found[1].reshape(input.shape).astype(xp.int64) if return_inverse else _no_indices()
+    return found[0], inverse, found[-1].astype(xp.int64) if return_counts else _no_indices()
+
+
+def unique_rows(input, dim):
+    dim = wrap_dim(dim, input.ndim)
+    if prod(input.shape) == 0:
+        count = input.shape[dim]
+        if count and not input.size:
+            raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+        return input.copy(), _no_indices(), _no_indices()
+    values, inverse, counts = xp.unique(input, axis=dim, return_inverse=True, return_counts=True)
+    return values, inverse.reshape(-1).astype(xp.int64), counts.astype(xp.int64)
+
+
+def unique_runs(input, dim=None):
+    """Elements (or slices along `dim`) that differ from the one before; inverse and counts as for unique."""
+    x = input.reshape(-1) if dim is None else xp.moveaxis(input, wrap_dim(dim, input.ndim), 0)
+    starts = xp.ones((x.shape[0],), dtype=bool)
+    starts[1:] = (x[1:] != x[:-1]).reshape(max(x.shape[0] - 1, 0), -1).any(axis=1) if x.shape[0] else starts[1:]
+    inverse = xp.cumsum(starts, dtype=xp.int64) - 1
+    where = xp.flatnonzero(starts)
+    counts = xp.diff(xp.concatenate([where, xp.asarray([x.shape[0]])])).astype(xp.int64)
+    if dim is None:
+        return x[starts], inverse.reshape(input.shape), counts
+    return xp.ascontiguousarray(xp.moveaxis(x[starts], 0, dim)), inverse, counts
+
+
+def nonzero_indices(input):
+    return xp.stack(xp.nonzero(input), axis=1).astype(xp.int64) if input.ndim else xp.zeros((int(bool(input)), 0), dtype=xp.int64)

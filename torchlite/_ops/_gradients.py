@@ -1,0 +1,45 @@
+"""Building blocks of derivative formulas that several families use. All of it calls `F` only."""
+from __future__ import annotations
+
+from torchlite._dispatch.record import REGISTRY
+
+
+def keep_dims(F, reduced, shape, dim, keepdim):
+    """A reduction's result (or its gradient) with the reduced dimensions put back at size 1. `dim` None or () means all."""
+    if keepdim or not shape:
+        return reduced
+    ndim = len(shape)
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return F.reshape(reduced, (1,) * ndim)
+    dims = {d % ndim for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+    return F.reshape(reduced, tuple(1 if d in dims else n for d, n in enumerate(shape)))
+
+
+def to_chosen(F, g, index, shape, dim, keepdim=True):
+    """The gradient of picking the elements `index` along `dim` from an array of `shape`, each at most once."""
+    if not shape:
+        return F.reshape(g, ())
+    if not keepdim:
+        g, index = F.unsqueeze(g, dim), F.unsqueeze(index, dim)
+    return F.scatter(F.new_zeros(g, shape), dim, index, g)
+
+
+def shared_evenly(F, g, input, out):
+    """The gradient of an extreme or median of all elements: shared by all elements equal to it."""
+    chosen = F.logical_or(F.eq(input, out), F.logical_and(F.isnan(input), F.isnan(out)))
+    mask = F.to(chosen, F.dtype_of(g))
+    return F.mul(mask, F.div(g, F.sum(mask)))
+
+
+def count_of(shape, dim):
+    """How many elements a reduction over `dim` takes together."""
+    count = 1
+    dims = range(len(shape)) if dim is None or (isinstance(dim, (tuple, list)) and not dim) else dim if isinstance(dim, (tuple, list)) else (dim,)
+    for d in dims:
+        count *= shape[d] if shape else 1
+    return count
+
+
+def named(name, values):
+    """`values` as the named tuple of the op `name`: for composites that only sometimes give one."""
+    return REGISTRY[name].result_type(tuple(values))

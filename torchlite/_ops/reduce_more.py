@@ -1,0 +1,495 @@
+"""Variance, order statistics, counts, histograms and integrals: the reductions beyond sum, mean and extremes."""
+from __future__ import annotations
+
+import builtins
+import math
+import warnings
+
+from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, composite, op
+from torchlite._dispatch.shapes import reduced, wrap_dim, wrap_dims
+
+from .._dtype import float32, float64, int64
+from ._gradients import count_of, keep_dims, named, shared_evenly, to_chosen
+
+# --- variance ------------------------------------------------------------------
+
+
+def _var_rule(input, dim, correction, keepdim):
+    return reduced(input.shape, dim, keepdim), input.dtype.to_real()
+
+
+def _centred(F, input, dim):
+    return F.sub(input, F.mean(input, None if dim == () else dim, True))
+
+
+def _var_vjp(F, g, input, input_shape, dim, correction, keepdim):
+    free = count_of(input_shape, dim) - correction
+    scale = 2.0 / free if free > 0 else math.inf
+    g = F.to(keep_dims(F, g, input_shape, dim, keepdim), F.dtype_of(input))
+    return F.mul(F.mul(g, scale), _centred(F, input, dim))
+
+
+def _std_vjp(F, g, input, input_shape, out, dim, correction, keepdim):
+    safe = F.where(F.eq(out, 0), F.ones_like(out), out)
+    g = F.where(F.eq(out, 0), F.zeros_like(g), F.div(g, F.mul(safe, 2.0)))
+    return _var_vjp(F, g, input, input_shape, dim, correction, keepdim)
+
+
+op("var_correction(Tensor input, dim=None, correction=1, keepdim=False)", where="", meta=_var_rule, vjp={"input": _var_vjp})
+op("std_correction(Tensor input, dim=None, correction=1, keepdim=False)", where="", meta=_var_rule, vjp={"input": _std_vjp})
+
+
+def _spread_args(name, input, dim, unbiased, correction):
+    """(dim, correction) of the overloads of var and std. `var(x, True)` means unbiased."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        if correction is not None:
+            raise TypeError(f"{name}() received an invalid combination of arguments: 'unbiased' and 'correction' exclude each other")
+        correction = 1 if unbiased else 0
+    correction = 1 if correction is None else correction
+    dims = wrap_dims(dim, input.ndim)
+    count = 1
+    for d in dims if input.ndim else ():
+        count *= input.shape[d]
+    if count - correction <= 0:
+        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by output "
+                      "numel).", UserWarning, stacklevel=4)
+    return dims if input.ndim else (), correction
+
+
+_SPREAD = "(Tensor input, dim=None, unbiased=None, keepdim=False, *, correction=None)"
+
+
+@composite("var" + _SPREAD)
+def var(F, input, dim, unbiased, keepdim, correction):
+    """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of `input`, which must be a float or complex.
+
+    >>> torch.var(torch.tensor([1., 2., 3.]))
+    tensor(1.)
+    """
+    return F.var_correction(input, *_spread_args("var", input, dim, unbiased, correction), keepdim)
+
+
+@composite("std" + _SPREAD)
+def std(F, input, dim, unbiased, keepdim, correction):
+    """The standard deviation over `dim`: the square root of `var`."""
+    return F.std_correction(input, *_spread_args("std", input, dim, unbiased, correction), keepdim)
+
+
+def _mean_over(F, input, dim, keepdim):
+    return F.mean(input, None if dim == () else dim, keepdim)
+
+
+@composite("var_mean" + _SPREAD, where="torch")
+def var_mean(F, input, dim, unbiased, keepdim, correction):
+    """`(var, mean)` over `dim`."""
+    dim, correction = _spread_args("var_mean", input, dim, unbiased, correction)
+    return F.var_correction(input, dim, correction, keepdim), _mean_over(F, input, dim, keepdim)
+
+
+@composite("std_mean" + _SPREAD, where="torch")
+def std_mean(F, input, dim, unbiased, keepdim, correction):
+    """`(std, mean)` over `dim`."""
+    dim, correction = _spread_args("std_mean", input, dim, unbiased, correction)
+    return F.std_correction(input, dim, correction, keepdim), _mean_over(F, input, dim, keepdim)
+
+
+def _logsumexp_vjp(F, g, input, input_shape, out, dim, keepdim):
+    weight = F.exp(F.sub(input, keep_dims(F, out, input_shape, dim, keepdim)))
+    return F.mul(keep_dims(F, g, input_shape, dim, keepdim), F.conj(weight))
+
+
+op("logsumexp(Tensor input, dim, keepdim=False)", alias="special.logsumexp", promote=INT_TO_FLOAT,
+   meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype), vjp={"input": _logsumexp_vjp},
+   doc="""log(sum(exp(input))) over `dim` (an int or several), computed without overflow; integers become the default float dtype.
+
+    >>> torch.logsumexp(torch.tensor([0., 0.]), 0)
+    tensor(0.6931)
+    """)
+
+# --- one element along a dimension ------------------------------------------------
+
+_PAIR = ("values", "indices")
+
+
+def _pick_rule(name):
+    def rule(input, dim, keepdim):
+        shape = reduced(input.shape, dim, keepdim) if input.shape else (wrap_dim(dim, 0), ())[1]
+        if input.shape and input.shape[dim] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {wrap_dim(dim, len(input.shape))} to have non-zero size.")
+        return [(shape, input.dtype), (shape, int64)]
+    return rule
+
+
+def _pick_vjp(F, g, out1, input_shape, dim, keepdim):
+    return to_chosen(F, g[0], out1, input_shape, dim, keepdim)
+
+
+for _name in ("max", "min", "median", "nanmedian"):
+    op(f"{_name}_dim(Tensor input, dim, keepdim=False)", where="", outputs=_PAIR, nondiff=(1,), meta=_pick_rule(_name), vjp={"input": _pick_vjp})
+for _name in ("median", "nanmedian"):
+    op(f"{_name}_all(Tensor input)", where="", meta=lambda input: ((), input.dtype), vjp={"input": lambda F, g, input, out: shared_evenly(F, g, input, out)})
+
+op("mode(Tensor input, dim=-1, keepdim=False)", outputs=_PAIR, nondiff=(1,), meta=_pick_rule("mode"), vjp={"input": _pick_vjp},
+   doc="""The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.
+
+    >>> torch.mode(torch.tensor([1, 2, 2])).values
+    tensor(2)
+    """)
+
+
+def _extreme(F, name, input, dim, keepdim, other):
+    if other is None and hasattr(dim, "_data"):
+        dim, other = None, dim
+    if other is not None:
+        if dim is not None or keepdim:
+            raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, {type(other).__name__}, "
+                            f"{type(dim if dim is not None else keepdim).__name__}), but expected one of:\n * (Tensor input)\n * (Tensor input, Tensor other)\n"
+                            " * (Tensor input, int dim, bool keepdim)")
+        return getattr(F, name + "imum")(input, other)
+    if dim is not None:
+        return named(name, getattr(F, name + "_dim")(input, dim, keepdim))
+    if not input.numel():
+        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+    return getattr(F, "a" + name)(input)
+
+
+@composite("max(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR)
+def max(F, input, dim, keepdim, other):
+    """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values, indices)`. `max(input, other)`: elementwise.
+
+    NaN counts as the greatest. RuntimeError for an empty tensor.
+
+    >>> torch.max(torch.tensor([1, 3, 2]))
+    tensor(3)
+    """
+    return _extreme(F, "max", input, dim, keepdim, other)
+
+
+@composite("min(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR)
+def min(F, input, dim, keepdim, other):
+    """`min(input)`: the least element. `min(input, dim)`: the least along `dim` and its index, `(values, indices)`. `min(input, other)`: elementwise."""
+    return _extreme(F, "min", input, dim, keepdim, other)
+
+
+@composite("median(Tensor input, dim=None, keepdim=False)", outputs=_PAIR)
+def median(F, input, dim, keepdim):
+    """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when there is one.
+
+    >>> torch.median(torch.tensor([3, 1, 2]))
+    tensor(2)
+    """
+    return F.median_all(input) if dim is None else named("median", F.median_dim(input, dim, keepdim))
+
+
+@composite("nanmedian(Tensor input, dim=None, keepdim=False)", outputs=_PAIR)
+def nanmedian(F, input, dim, keepdim):
+    """The median of the elements that are not NaN; otherwise as `median`."""
+    return F.nanmedian_all(input) if dim is None else named("nanmedian", F.nanmedian_dim(input, dim, keepdim))
+
+
+@composite("aminmax(Tensor input, *, dim=None, keepdim=False)", outputs=("min", "max"))
+def aminmax(F, input, dim, keepdim):
+    """The least and the greatest element, of all or along `dim`: `(min, max)`."""
+    if not input.numel() and (dim is None or not input.shape[dim]):
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    dims = None if dim is None else (wrap_dim(dim, input.ndim),)
+    if dim is None and keepdim:
+        shape = (1,) * input.ndim
+        return named("aminmax", (F.amin(input).reshape(shape), F.amax(input).reshape(shape)))
+    if not input.ndim:
+        dims = None
+    return named("aminmax", (F.amin(input, dims, keepdim), F.amax(input, dims, keepdim)) if dims else (F.amin(input), F.amax(input)))
+
+
+# --- without NaN -------------------------------------------------------------------
+
+
+@composite("nansum(Tensor input, dim=None, keepdim=False, *, dtype=None)")
+def nansum(F, input, dim, keepdim, dtype):
+    """The sum over `dim` with NaN counted as zero."""
+    if input.dtype.is_complex:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    if input.dtype.category == 2:
+        input = F.where(F.isnan(input), F.zeros_like(input), input)
+    return F.sum(input, dim, keepdim, dtype=dtype)
+
+
+@composite("nanmean(Tensor input, dim=None, keepdim=False, *, dtype=None)")
+def nanmean(F, input, dim, keepdim, dtype):
+    """The mean over `dim` of the elements that are not NaN."""
+    if input.dtype.category < 2:
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_name}")
+    nan = F.isnan(input)
+    kept = F.where(nan, F.zeros_like(input), input)
+    return F.sum(kept, dim, keepdim, dtype=dtype) / F.sum(~nan, dim, keepdim)
+
+
+op("count_nonzero(Tensor input, dim=None)", tags=NONDIFF, meta=lambda input, dim: (reduced(input.shape, dim), int64),
+   doc="""How many elements are not zero, of all or over `dim` (an int or several): int64.
+
+    >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
+    tensor(2)
+    """)
+
+
+def _interpolated(F, ranked, rank, interpolation):
+    """Values of `ranked` (sorted along its last dimension) at fractional places `rank`."""
+    if interpolation in ("lower", "higher", "nearest"):
+        rank = F.floor(rank) if interpolation == "lower" else F.ceil(rank) if interpolation == "higher" else F.round(rank)
+        return F.gather(ranked, -1, F.to(rank, int64))
+    low = F.to(rank, int64)
+    below = F.gather(ranked, -1, low)
+    above = F.gather(ranked, -1, F.to(F.ceil(rank), int64))
+    weight = 0.5 * F.to(F.ceil(rank) != rank, rank.dtype) if interpolation == "midpoint" else rank - F.to(low, rank.dtype)
+    return F.lerp(below, above, weight)
+
+
+def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
+    if input.dtype not in (float32, float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if not input.numel():
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+    if not hasattr(q, "_data"):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        q = F.new_full(input.detach(), (), float(q))
+    if q.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if q.dtype is not input.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if q.numel() and (float(F.amin(q)) < 0 or float(F.amax(q)) > 1):
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    ndim = input.ndim
+    where = wrap_dim(dim, ndim) if dim is not None else None
+    x = input.reshape(-1) if dim is None or not ndim else F.movedim(input, where, -1)
+    ranked = F.sort(x, -1)[0]
+    fractions, last = q.reshape(-1), x.shape[-1] - 1
+    nan = F.isnan(x.detach())
+    if ignore_nan:
+        counted = F.to(F.sum(~nan, -1, True), x.dtype)
+        rank = F.clamp(fractions * (counted - 1), min=0)
+    else:
+        rank = F.masked_fill((fractions * last).expand(*x.shape[:-1], fractions.shape[0]), F.any(nan, -1, True), float(last))
+    out = _interpolated(F, ranked, rank, interpolation)
+    if keepdim and ndim:
+        out = F.unsqueeze(out, -2)
+        out = out.reshape((1,) * ndim + (-1,)) if dim is None else F.movedim(out, -2, where)
+    return F.movedim(out, -1, 0) if q.ndim else F.squeeze(out, -1)
+
+
+@composite("quantile(Tensor input, q, dim=None, keepdim=False, *, interpolation='linear')")
+def quantile(F, input, q, dim, keepdim, interpolation):
+    """The `q`-quantiles (a number, or a tensor of them, which makes a new first dimension) of all elements or along `dim`. NaN where there is one.
+
+    >>> torch.quantile(torch.tensor([1., 2., 3.]), 0.25)
+    tensor(1.5000)
+    """
+    return _quantile(F, "quantile", input, q, dim, keepdim, interpolation, False)
+
+
+@composite("nanquantile(Tensor input, q, dim=None, keepdim=False, *, interpolation='linear')")
+def nanquantile(F, input, q, dim, keepdim, interpolation):
+    """As `quantile`, of the elements that are not NaN."""
+    return _quantile(F, "nanquantile", input, q, dim, keepdim, interpolation, True)
+
+
+# --- histograms -----------------------------------------------------------------------
+
+op("histc(Tensor input, bins=100, min=0, max=0)", tags=NONDIFF, meta=lambda input, bins: ((bins,), input.dtype),
+   doc="""How many elements fall into each of `bins` equal bins between `min` and `max` (the data's own when both are equal), in `input`'s dtype.
+
+    >>> torch.histc(torch.tensor([1., 2., 2.]), bins=2)
+    tensor([1., 2.])
+    """)
+op("bincount(Tensor input, Tensor? weights=None, minlength=0)", tags=NONDIFF,
+   doc="""How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a vector of at least `minlength`.
+
+    >>> torch.bincount(torch.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """)
+op("histogram_counts(Tensor input, Tensor[] edges, Tensor? weight=None)", where="", tags=NONDIFF)
+
+
+def _edges(F, column, bins, limits):
+    """The bin edges of one dimension: given ones, or `bins` equal bins between limits or the data's own."""
+    if hasattr(bins, "_data"):
+        return bins
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if limits is not None:
+        low, high = limits
+    else:
+        low, high = (float(F.amin(column)), float(F.amax(column))) if column.numel() else (0.0, 0.0)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histogram(): dimension 0's range [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension 0")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    step = (high - low) / bins
+    inner = F.new_arange(column, 0, bins, 1, column.dtype) * step + low
+    return F.cat([inner, F.new_full(column, (1,), high)], 0)
+
+
+def _density(F, hist, edges):
+    volume = None
+    for i, e in enumerate(edges):
+        width = F.diff(e).reshape([-1 if a == i else 1 for a in range(len(edges))])
+        volume = width if volume is None else volume * width
+    return hist / (hist.sum() * volume)
+
+
+@composite("histogram(Tensor input, bins, *, range=None, weight=None, density=False)", outputs=("hist", "bin_edges"))
+def histogram(F, input, bins, range, weight, density):
+    """How many elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a tensor of edges; the last bin is closed.
+
+    >>> torch.histogram(torch.tensor([1., 2., 3.]), 2).hist
+    tensor([1., 2.])
+    """
+    flat = input.detach().reshape(-1)
+    edges = [_edges(F, flat, bins, range)]
+    hist = F.histogram_counts(flat.reshape(-1, 1), edges, None if weight is None else weight.detach())
+    return named("histogram", (_density(F, hist, edges) if density else hist, edges[0]))
+
+
+@composite("histogramdd(Tensor input, bins, *, range=None, weight=None, density=False)", where="torch", outputs=("hist", "bin_edges"))
+def histogramdd(F, input, bins, range, weight, density):
+    """A histogram in several dimensions of points along the last dimension of `input`: `(hist, bin_edges)` with one vector of edges a dimension."""
+    input = input.detach()
+    columns = input.shape[-1]
+    each = [bins] * columns if isinstance(bins, int) else list(bins)
+    if len(each) != columns:
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    points = input.reshape(-1, columns)
+    limits = [None] * columns if range is None else [(range[2 * i], range[2 * i + 1]) for i in builtins.range(columns)]
+    edges = [_edges(F, points[:, i], b, limits[i]) for i, b in enumerate(each)]
+    hist = F.histogram_counts(points, edges, None if weight is None else weight.detach())
+    return named("histogramdd", (_density(F, hist, edges) if density else hist, tuple(edges)))
+
+
+# --- differences and integrals -----------------------------------------------------------
+
+@composite("diff(Tensor input, n=1, dim=-1, prepend=None, append=None)")
+def diff(F, input, n, dim, prepend, append):
+    """The `n`-th difference of neighbours along `dim` (of bools: whether they differ), with values put before and after first.
+
+    >>> torch.diff(torch.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+    if input.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    if n and (prepend is not None or append is not None):
+        input = F.cat([t for t in (prepend, input, append) if t is not None], dim)
+    for _ in builtins.range(builtins.min(n, input.shape[dim])):
+        size = input.shape[dim]
+        ahead, behind = F.narrow(input, dim, 1, size - 1), F.narrow(input, dim, 0, size - 1)
+        input = F.logical_xor(ahead, behind) if input.dtype.category == 0 else ahead - behind
+    return input
+
+
+def _spacing(F, y, x, dx, dim):
+    """The distances between sample points, shaped to multiply with slices of `y` along `dim`."""
+    if x is None:
+        return 1 if dx is None else dx
+    if x.ndim == 1:
+        if x.shape[0] != y.shape[dim]:
+            raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
+        return F.diff(x).reshape([-1 if d == dim % y.ndim else 1 for d in builtins.range(y.ndim)])
+    return F.diff(x.reshape((1,) * (y.ndim - x.ndim) + tuple(x.shape)), 1, dim if dim < 0 else dim - y.ndim)
+
+
+def _trapezoids(F, y, x, dx, dim):
+    if y.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    size = y.shape[dim]
+    pairs = F.narrow(y, dim, 1, size - 1) + F.narrow(y, dim, 0, size - 1)
+    return pairs * _spacing(F, y, x, dx, dim) / 2
+
+
+@composite("trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", alias="trapz")
+def trapezoid(F, y, x, dx, dim):
+    """The integral of `y` along `dim` by the trapezoidal rule, for samples at `x` or `dx` apart.
+
+    >>> torch.trapezoid(torch.tensor([1., 2., 3.]))
+    tensor(4.)
+    """
+    if y.ndim and y.shape[dim] == 0:
+        return F.sum(y / 2, dim)
+    return F.sum(_trapezoids(F, y, x, dx, dim), dim)
+
+
+@composite("cumulative_trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch")
+def cumulative_trapezoid(F, y, x, dx, dim):
+    """The running integral of `y` along `dim` by the trapezoidal rule: one element fewer than `y`."""
+    if y.ndim == 0:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    return F.cumsum(_trapezoids(F, y, x, dx, dim), dim)
+
+
+def _gradient_along(F, x, dim, spacing, edge_order):
+    """Central differences inside, one-sided ones of the given order at both ends."""
+    size = x.shape[dim]
+    if size < edge_order + 1:
+        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+
+    def at(start, length):
+        return F.narrow(x, dim, start, length)
+
+    if not hasattr(spacing, "_data"):
+        before = after = None
+        inner = (at(2, size - 2) - at(0, size - 2)) / (2.0 * spacing) if size > 2 else None
+        first_gap = second_gap = last_gap = gap_before_last = spacing
+    else:
+        shape = [-1 if d == dim % x.ndim else 1 for d in builtins.range(x.ndim)]
+        gaps = F.diff(spacing)
+        before, after = gaps[:-1].reshape(shape), gaps[1:].reshape(shape)
+        inner = (at(0, size - 2) * (-after / (before * (before + after))) + at(1, size - 2) * ((after - before) / (before * after))
+                 + at(2, size - 2) * (before / (after * (before + after)))) if size > 2 else None
+        first_gap, second_gap, last_gap, gap_before_last = gaps[0], gaps[1] if size > 2 else gaps[0], gaps[-1], gaps[-2] if size > 2 else gaps[-1]
+    if edge_order == 1:
+        head, tail = (at(1, 1) - at(0, 1)) / first_gap, (at(size - 1, 1) - at(size - 2, 1)) / last_gap
+    else:
+        h, k = first_gap, second_gap
+        head = at(0, 1) * (-(2.0 * h + k) / (h * (h + k))) + at(1, 1) * ((h + k) / (h * k)) + at(2, 1) * (-h / (k * (h + k)))
+        h, k = gap_before_last, last_gap
+        tail = at(size - 3, 1) * (k / (h * (h + k))) + at(size - 2, 1) * (-(h + k) / (h * k)) + at(size - 1, 1) * ((2.0 * k + h) / (k * (h + k)))
+    return F.cat([part for part in (head, inner, tail) if part is not None], dim)
+
+
+@composite("gradient(Tensor input, *, spacing=None, dim=None, edge_order=1)", where="torch")
+def gradient(F, input, spacing, dim, edge_order):
+    """Numerical derivatives along each of `dim` (all by default) by second-order differences: a list of tensors like `input`.
+
+    `spacing` is a number, one a dimension, or the samples' coordinates, a vector a dimension.
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2, but got {edge_order}")
+    dims = list(builtins.range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if spacing is None or isinstance(spacing, (int, float, complex)):
+        each = [1.0 if spacing is None else spacing] * len(dims)
+    else:
+        each = list(spacing)
+        if len(each) != len(dims):
+            expected = f"'self.dim() = {input.ndim}', since dim argument was not given" if dim is None else f"'dim' = {len(dims)}"
+            raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
+                               f"{expected}, but got a list of length {len(each)}")
+    return [_gradient_along(F, input, d, s, edge_order) for d, s in zip(dims, each, strict=True)]
+
+
+# --- shapes ---------------------------------------------------------------------------------
+
+
+@composite("sum_to_size(Tensor input, *size)", where="Tensor")
+def sum_to_size(F, input, size):
+    """`input` summed over the dimensions that broadcasting from `size` would have made."""
+    extra = input.ndim - len(size)
+    if extra < 0 or any(n != m and n != 1 for n, m in zip(size, input.shape[extra:], strict=True)):
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(input.shape)}}}.")
+    dims = tuple(builtins.range(extra)) + tuple(extra + i for i, n in enumerate(size) if n == 1 and input.shape[extra + i] != 1)
+    return F.sum(input, dims, True).reshape(size) if dims else input

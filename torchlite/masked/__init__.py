@@ -1,0 +1,206 @@
+"""Reductions, scans and normalisations that leave masked-out elements aside, as `torch.masked`.
+
+Every function takes `mask=`: a bool tensor that broadcasts to `input`, true where an element counts; None means that all do. Where nothing counts, a reduction gives its
+identity (zero for a sum, NaN for a mean).
+"""
+from __future__ import annotations
+
+import math
+
+from .._dispatch import F
+from .._dispatch.shapes import wrap_dim
+from .._dtype import bool_, float32, get_default_dtype, iinfo, int64
+
+__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm", "normalize", "prod", "softmax",
+           "softmin", "std", "sum", "var"]
+
+
+def _limits(dtype):
+    """The least and the greatest value of a dtype."""
+    if dtype.category == 0:
+        return False, True
+    if dtype.category == 1:
+        return iinfo(dtype).min, iinfo(dtype).max
+    return -math.inf, math.inf
+
+
+def _dims(input, dim):
+    """Dimensions counted from the front; None means all. RuntimeError for a repeated one."""
+    if dim is None:
+        return tuple(range(input.ndim))
+    given = (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = []
+    for d in given:
+        wrapped = wrap_dim(d, input.ndim)
+        if wrapped in dims:
+            raise RuntimeError(f"dim={wrapped} appears multiple times in the list of dims")
+        dims.append(wrapped)
+    return tuple(dims) if input.ndim else ()
+
+
+def _filled(input, mask, value):
+    """`input` with `value` where it is masked out."""
+    if mask is None:
+        return input
+    if mask.ndim > input.ndim:
+        raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
+    mask = mask.to(dtype=bool_).expand(input.shape)
+    return F.where(mask, input, F.full_like(input, value))
+
+
+def _cast(input, dtype, integers_to=None):
+    if dtype is None and integers_to is not None and input.dtype.category < 2:
+        dtype = integers_to
+    return input if dtype is None or dtype is input.dtype else input.to(dtype)
+
+
+def _count(input, dims, keepdim, mask):
+    """How many elements count."""
+    ones = F.ones_like(input.detach(), dtype=int64) if mask is None else mask.to(dtype=int64).expand(input.shape)
+    return F.sum(ones, dims, keepdim) if dims else ones
+
+
+def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The sum over `dim` of the elements that count."""
+    x = _cast(input, dtype, int64)
+    dims = _dims(x, dim)
+    x = _filled(x, mask, 0)
+    return F.sum(x, dims, bool(keepdim)) if dims else x
+
+
+def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The product over `dim` of the elements that count."""
+    x = _filled(_cast(input, dtype, int64), mask, 1)
+    for d in reversed(sorted(_dims(x, dim))):
+        x = F.prod(x, d, bool(keepdim))
+    return x
+
+
+def _extreme(name, input, dim, keepdim, dtype, mask):
+    x = _cast(input, dtype)
+    dims = _dims(x, dim)
+    x = _filled(x, mask, _limits(x.dtype)[name == "amin"])
+    return getattr(F, name)(x, dims, bool(keepdim)) if dims else x
+
+
+def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The greatest over `dim` of the elements that count."""
+    return _extreme("amax", input, dim, keepdim, dtype, mask)
+
+
+def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The least over `dim` of the elements that count."""
+    return _extreme("amin", input, dim, keepdim, dtype, mask)
+
+
+def _arg(name, input, dim, keepdim, dtype, mask):
+    x = _cast(input, dtype)
+    found = getattr(F, name)(_filled(x, mask, _limits(x.dtype)[name == "argmin"]), dim, bool(keepdim))
+    return found.to(dtype or input.dtype)
+
+
+def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The index of the greatest element that counts, in the dtype of `input` unless `dtype` says otherwise."""
+    return _arg("argmax", input, dim, keepdim, dtype, mask)
+
+
+def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The index of the least element that counts, in the dtype of `input` unless `dtype` says otherwise."""
+    return _arg("argmin", input, dim, keepdim, dtype, mask)
+
+
+def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The mean over `dim` of the elements that count. ValueError for integers without `dtype`."""
+    x = _cast(input, dtype)
+    if x.dtype.category < 2:
+        raise ValueError(f"mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}")
+    dims = _dims(x, dim)
+    return sum(x, dims, keepdim=keepdim, mask=mask) / _count(x, dims, bool(keepdim), mask)
+
+
+def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+    """The median along `dim` of the elements that count, the lower of two; NaN where none does."""
+    x = _cast(input, dtype)
+    if x.dtype.category != 2:
+        raise ValueError(f"input must be a floating point tensor but got {x.dtype}")
+    dim = _dims(x, dim)[0] if x.ndim else dim
+    if mask is None:
+        return F.median(x, dim, keepdim)[0]
+    if bool(F.isnan(x).any()):
+        raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+    return F.nanmedian(_filled(x, mask, math.nan), dim, keepdim)[0]
+
+
+def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The vector norm of order `ord` over `dim` of the elements that count."""
+    ord = 2.0 if ord is None else float(ord)
+    x = _cast(input, dtype)
+    dims = _dims(x, dim)
+    return F.linalg_vector_norm(_filled(x, mask, 0 if ord >= 0 else math.inf), ord, dims, bool(keepdim))
+
+
+def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The variance over `dim` of the elements that count, dividing by their number less `correction` (1)."""
+    if unbiased is not None:
+        if correction is not None:
+            raise AssertionError("Only one of unbiased and correction may be given")
+        correction = int(unbiased)
+    correction = 1 if correction is None else correction
+    x = _cast(input, dtype, get_default_dtype())
+    dims = _dims(x, dim)
+    centre = sum(x, dims, keepdim=True, mask=mask) / _count(x, dims, True, mask)
+    gap = _filled(x - centre, mask, 0)
+    square = F.real(gap * F.conj(gap)) if gap.dtype.is_complex else gap * gap
+    free = _count(x, dims, bool(keepdim), mask).to(square.dtype) - correction
+    total = F.sum(square, dims, bool(keepdim)) if dims else square
+    return total / F.maximum(free, F.zeros_like(free))
+
+
+def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The square root of `var`."""
+    return F.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
+
+
+def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """log(sum(exp(input))) over `dim` of the elements that count."""
+    x = _cast(input, dtype, float32)
+    dims = _dims(x, dim)
+    return F.logsumexp(_filled(x, mask, -math.inf), dims, bool(keepdim)) if dims else _filled(x, mask, -math.inf)
+
+
+def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+    """log(exp(input) + exp(other)), an element that is masked out counting as nothing."""
+    a, b = _cast(input, dtype), _cast(other, dtype)
+    return F.logaddexp(_filled(a, input_mask, -math.inf), _filled(b, other_mask, -math.inf))
+
+
+def cumsum(input, dim, *, dtype=None, mask=None):
+    """The running sum along `dim` of the elements that count."""
+    return F.cumsum(_filled(_cast(input, dtype, int64), mask, 0), dim)
+
+
+def cumprod(input, dim, *, dtype=None, mask=None):
+    """The running product along `dim` of the elements that count."""
+    return F.cumprod(_filled(_cast(input, dtype, int64), mask, 1), dim)
+
+
+def softmax(input, dim, *, dtype=None, mask=None):
+    """Softmax along `dim` over the elements that count; zero elsewhere."""
+    return F.softmax(_filled(_cast(input, dtype, get_default_dtype()), mask, -math.inf), dim)
+
+
+def log_softmax(input, dim, *, dtype=None, mask=None):
+    """The logarithm of `softmax`."""
+    return F.log_softmax(_filled(_cast(input, dtype, get_default_dtype()), mask, -math.inf), dim)
+
+
+def softmin(input, dim, *, dtype=None, mask=None):
+    """Softmax of the negative input along `dim` over the elements that count; zero elsewhere."""
+    return F.softmax(-_filled(_cast(input, dtype, get_default_dtype()), mask, math.inf), dim)
+
+
+def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+    """The elements that count divided by their norm along `dim` (at least `eps`); zero elsewhere."""
+    x = _cast(input, dtype)
+    size = norm(x, ord, dim, keepdim=True, mask=mask)
+    return _filled(x, mask, 0) / F.maximum(size, F.full_like(size, eps))
