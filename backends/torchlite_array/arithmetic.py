@@ -6,8 +6,6 @@ from array_api_compat import numpy as xp
 
 from torchlite._dtype import FROM_NUMPY
 
-UFUNCS = {"logical_xor": "logical_xor", "atan2": "arctan2", "copysign": "copysign"}
-
 
 def _dtype(*operands):
     """The operands' common dtype: they were promoted, so the first array's."""

@@ -1,6 +1,4 @@
 """Functions of one operand beyond the basic ones of `pointwise`: rounding, classification, angles, parts of complex numbers.
-
-`UFUNCS` names the ones that the runtime's own ufunc computes as PyTorch does; they are the kernels themselves.
 """
 
 import math
@@ -9,25 +7,6 @@ import numpy as np
 from array_api_compat import numpy as xp
 
 from torchlite._dtype import FROM_NUMPY
-
-UFUNCS = {
-    "acos": "arccos",
-    "acosh": "arccosh",
-    "asin": "arcsin",
-    "asinh": "arcsinh",
-    "atan": "arctan",
-    "atanh": "arctanh",
-    "cosh": "cosh",
-    "sinh": "sinh",
-    "tan": "tan",
-    "log2": "log2",
-    "log10": "log10",
-    "log1p": "log1p",
-    "expm1": "expm1",
-    "exp2": "exp2",
-    "isfinite": "isfinite",
-    "isinf": "isinf",
-}
 
 
 def _not_implemented(kernel, array):
