@@ -1,0 +1,63 @@
+"""Reduction kernels."""
+from __future__ import annotations
+
+from typing import Any
+
+xp: Any = None
+
+
+def _axes(input, dim):
+    """`dim` as an axis argument: None for all; 0-d input takes 0 and -1."""
+    if dim is None or dim.__class__ is int and input.ndim:
+        return dim
+    if dim.__class__ is not int:
+        dim = tuple(dim)
+        if not dim:
+            return None
+    return dim if input.ndim else None
+
+
+def sum(input, dim=None, keepdim=False, *, dtype=None):
+    if dtype is not None and dtype.np != input.dtype:
+        input = input.astype(dtype.np)
+    elif input.dtype.kind in "iub":
+        return xp.add.reduce(input, _axes(input, dim), dtype=xp.int64, keepdims=keepdim)
+    return xp.add.reduce(input, _axes(input, dim), keepdims=keepdim)
+
+
+def mean(input, dim=None, keepdim=False, *, dtype=None):
+    if dtype is not None and dtype.np != input.dtype:
+        input = input.astype(dtype.np)
+    if input.dtype.kind not in "fcV":
+        raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: " + _name(input))
+    total = xp.add.reduce(input, _axes(input, dim), keepdims=keepdim)
+    count = input.size // total.size if total.size else 1
+    return total / (count if count else xp.nan)
+
+
+def _name(input):
+    return {"b": "Bool", "i": "Long" if input.itemsize == 8 else "Int" if input.itemsize == 4 else "Short", "u": "Byte"}.get(input.dtype.kind, "Int")
+
+
+def amax(input, dim=(), keepdim=False):
+    return xp.max(input, axis=_axes(input, dim), keepdims=keepdim)
+
+
+def amin(input, dim=(), keepdim=False):
+    return xp.min(input, axis=_axes(input, dim), keepdims=keepdim)
+
+
+def any(input, dim=None, keepdim=False):
+    return xp.any(input, axis=_axes(input, dim), keepdims=keepdim)
+
+
+def all(input, dim=None, keepdim=False):
+    return xp.all(input, axis=_axes(input, dim), keepdims=keepdim)
+
+
+def argmax(input, dim=None, keepdim=False):
+    return xp.argmax(input, axis=_axes(input, dim), keepdims=keepdim)
+
+
+def argmin(input, dim=None, keepdim=False):
+    return xp.argmin(input, axis=_axes(input, dim), keepdims=keepdim)

@@ -1,0 +1,119 @@
+"""Kernels of views and rearranging copies."""
+from __future__ import annotations
+
+from typing import Any
+
+xp: Any = None
+
+
+def reshape(input, shape):
+    return input.reshape(shape)
+
+
+def _view(input, shape):
+    if input.flags.c_contiguous:
+        return input.reshape(shape)
+    try:
+        return xp.reshape(input, shape, copy=False)
+    except ValueError:
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use "
+                           ".reshape(...) instead.") from None
+
+
+def permute(input, dims):
+    return xp.transpose(input, dims)
+
+
+def transpose(input, dim0, dim1):
+    return input.swapaxes(dim0, dim1) if input.ndim else input[...]
+
+
+def expand(input, size):
+    lead = len(size) - input.ndim
+    shape = tuple(input.shape[d - lead] if n == -1 and d >= lead else n for d, n in enumerate(size))
+    return xp.broadcast_to(input, shape)
+
+
+def squeeze(input, dim=None):
+    if dim is None:
+        return xp.squeeze(input)[...]
+    dims = (dim,) if dim.__class__ is int else tuple(dim)
+    drop = tuple(d for d in dims if input.ndim and input.shape[d] == 1)
+    return xp.squeeze(input, axis=drop)[...] if drop else input[...]
+
+
+def unsqueeze(input, dim):
+    return xp.expand_dims(input, dim)
+
+
+def as_strided(input, size, stride, storage_offset=None):
+    step = input.itemsize
+    root = input
+    while root.base is not None and hasattr(root.base, "dtype"):
+        root = root.base
+    if storage_offset is None:
+        base = input
+    else:
+        flat = xp.lib.stride_tricks.as_strided(root, (root.nbytes // step,), (step,)) if root.dtype == input.dtype else root.reshape(-1).view(input.dtype)
+        base = flat[storage_offset:]
+    return xp.lib.stride_tricks.as_strided(base, tuple(size), tuple(s * step for s in stride))
+
+
+def _as_strided_backward(input, shape, size, stride, storage_offset):
+    count = 1
+    for n in shape:
+        count *= n
+    flat = xp.zeros(count, dtype=input.dtype)
+    positions = xp.asarray(storage_offset or 0)
+    for n, s in zip(size, stride, strict=True):
+        positions = positions[..., None] + xp.arange(n) * s
+    xp.add.at(flat, positions.reshape(-1), input.reshape(-1))
+    return flat.reshape(shape)
+
+
+def flip(input, dims):
+    return xp.flip(input, dims).copy()
+
+
+def clone(input, *, memory_format=None):
+    name = getattr(memory_format, "name", "preserve_format")
+    if name.startswith("channels_last"):
+        return _channels_last(input)
+    return input.copy(order="C" if name == "contiguous_format" else "K")
+
+
+def _channels_last(input):
+    order = (0, *range(2, input.ndim), 1)
+    back = (0, input.ndim - 1, *range(1, input.ndim - 1))
+    return xp.transpose(xp.ascontiguousarray(xp.transpose(input, order)), back)
+
+
+def contiguous(input, memory_format=None):
+    if memory_format is not None and memory_format.name.startswith("channels_last"):
+        return _channels_last(input)
+    return input if input.flags.c_contiguous else input.copy(order="C")
+
+
+def cat(tensors, dim=0):
+    kept = [t for t in tensors if t.shape != (0,)]
+    return xp.concatenate(kept or tensors, dim)
+
+
+def slice(input, dim=0, start=None, stop=None, step=1):
+    index = [_ALL] * input.ndim
+    index[dim] = _slice(start, stop, step)
+    return input[tuple(index)]
+
+
+_slice = __builtins__["slice"] if isinstance(__builtins__, dict) else __builtins__.slice
+_ALL = _slice(None)
+
+
+def _slice_backward(input, shape, dim, start, stop, step):
+    out = xp.zeros(shape, dtype=input.dtype)
+    slice(out, dim, start, stop, step)[...] = input
+    return out
+
+
+def _narrow(input, dim, start, length):
+    return slice(input, dim, start, start + length)

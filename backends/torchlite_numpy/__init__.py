@@ -1,0 +1,70 @@
+"""The CPU: NumPy."""
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+
+import numpy as np
+import torchlite_array
+from torchlite._dtype import FROM_NUMPY, dtype, from_np
+
+
+class NumpyBackend:
+    """Backend protocol for "cpu"."""
+
+    name = "cpu"
+    array = np.ndarray
+
+    def why_not(self) -> str:
+        return ""
+
+    def device_count(self) -> int:
+        return 1
+
+    def kernels(self, index: int) -> dict[str, Any]:
+        # PyTorch does not warn of overflow, division by zero or NaN. Only what happens under our own frames is silenced.
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module="torchlite")
+        table = torchlite_array.bind(np)
+        table.update(torchlite_array.bind_package(sys.modules[__name__], np))
+        for name, kernel in list(table.items()):
+            if isinstance(kernel, np.ufunc) and kernel.nout == 1:
+                table.setdefault(name + "_", in_place(kernel))
+        return table
+
+    as_array = staticmethod(np.asarray)
+
+    def from_numpy(self, array: np.ndarray, index: int) -> np.ndarray:
+        return array
+
+    def to_numpy(self, raw: Any) -> np.ndarray:
+        return raw
+
+    def dtype_of(self, raw: Any) -> dtype:
+        found = FROM_NUMPY.get(raw.dtype)
+        return from_np(raw.dtype) if found is None else found
+
+    def is_view(self, raw: Any, of: Any) -> bool:
+        base = raw.base
+        return raw is of or (base is not None and (base is of or base is of.base))
+
+    def copy_into(self, target: np.ndarray, source: Any) -> None:
+        np.copyto(target, source, casting="unsafe")
+
+    def owns(self, raw: np.ndarray) -> bool:
+        return raw.base is None
+
+    def random_engine(self, index: int) -> Any:
+        from .random import Engine
+        return Engine()
+
+
+def in_place(ufunc: np.ufunc):
+    """The in-place kernel of a ufunc."""
+    def kernel(target, *others):
+        ufunc(target, *others, out=target)
+    return kernel
+
+
+backend = NumpyBackend()

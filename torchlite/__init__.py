@@ -1,0 +1,79 @@
+"""torchlite: PyTorch's API over array runtimes that already exist. `import torchlite as torch`."""
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+from . import _dtype
+from ._creation import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor
+from ._device import (
+    Size,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    device,
+    get_default_device,
+    layout,
+    memory_format,
+    preserve_format,
+    set_default_device,
+    sparse_coo,
+    sparse_csr,
+    strided,
+)
+from ._dispatch import NAMESPACES, namespace_function
+from ._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+from ._ops import load as _load
+from ._tensor import Parameter, Tensor
+from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+
+_load()
+for _d in _dtype.ALL.values():
+    for _name in (_d.name, *_dtype.ALIASES.get(_d.name, ())):
+        globals()[_name] = _d
+del _d, _name
+
+_MODULES = {"amp", "autograd", "backends", "cuda", "distributions", "fft", "func", "futures", "hub", "jit", "linalg", "masked", "multiprocessing", "nn", "onnx", "opencl",
+            "optim", "overrides", "profiler", "random", "return_types", "serialization", "signal", "special", "testing", "types", "utils", "version"}
+# Functions and classes that are written by hand and loaded when first used: name -> module.
+_LAZY = {
+    "save": "serialization", "load": "serialization",
+    **dict.fromkeys(("Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator"), "_random"),
+    **dict.fromkeys(("set_printoptions",), "_printing"),
+    **dict.fromkeys(("is_tensor", "is_storage", "is_floating_point", "is_complex", "is_nonzero", "numel", "set_num_threads", "get_num_threads", "result_type",
+                     "use_deterministic_algorithms", "are_deterministic_algorithms_enabled", "is_conj", "is_neg", "is_inference", "is_same_size",
+                     "set_default_tensor_type", "compile", "OutOfMemoryError", "broadcast_shapes", "typename", "set_num_interop_threads",
+                     "get_num_interop_threads", "get_float32_matmul_precision", "set_float32_matmul_precision", "set_flush_denormal", "is_deterministic_algorithms_warn_only_enabled", "get_device_module",
+                     "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled"), "_functions"),
+    **dict.fromkeys(("UntypedStorage", "TypedStorage"), "_storage"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in NAMESPACES["torch"]:
+        found = namespace_function("torch", name)
+    elif name in _LAZY:
+        found = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    elif name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    elif name.endswith("_") and name[:-1] in NAMESPACES["torch"] and not name.startswith("_"):
+        try:
+            found = getattr(Tensor, name)
+        except AttributeError:
+            raise AttributeError(f"module 'torchlite' has no attribute '{name}'") from None
+    else:
+        raise AttributeError(f"module 'torchlite' has no attribute '{name}'")
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *NAMESPACES["torch"], *_LAZY, *_MODULES})
+
+
+__all__ = ["Parameter", "Size", "Tensor", "as_tensor", "asarray", "can_cast", "channels_last", "channels_last_3d", "contiguous_format", "device", "dtype", "enable_grad",
+           "finfo", "from_dlpack", "from_numpy", "frombuffer", "get_default_device", "get_default_dtype", "iinfo", "inference_mode", "is_grad_enabled",
+           "is_inference_mode_enabled", "layout", "memory_format", "no_grad", "preserve_format", "promote_types", "set_default_device", "set_default_dtype",
+           "set_grad_enabled", "sparse_coo", "sparse_csr", "strided", "tensor"]

@@ -1,0 +1,198 @@
+"""Tensors from Python data, from NumPy, and from other libraries."""
+from __future__ import annotations
+
+import numpy as np
+
+from . import _dtype
+from ._device import device as device_type
+from ._device import get_default_device
+from ._dispatch import call, table_of
+from ._dispatch.runtime import GLOBALS
+from ._dtype import from_np, get_default_dtype
+from ._tensor import Tensor
+
+
+def _table(where):
+    return table_of(get_default_device() if where is None else call._device(where))
+
+
+def _infer(array: np.ndarray, data):
+    """The dtype that PyTorch gives Python data: floats are the default dtype."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        return from_np(array.dtype.newbyteorder("="))
+    kind = array.dtype.kind
+    if kind == "f":
+        return get_default_dtype() if not _has_numpy(data) else from_np(array.dtype)
+    if kind == "c":
+        return get_default_dtype().to_complex() if not _has_numpy(data) else from_np(array.dtype)
+    if kind in "iu":
+        return _dtype.int64 if not _has_numpy(data) else from_np(array.dtype)
+    return from_np(array.dtype)
+
+
+def _has_numpy(data) -> bool:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic))
+
+
+def _unwrapped(data):
+    """Nested lists with their Tensors as arrays."""
+    if isinstance(data, Tensor):
+        return data.detach().cpu().numpy() if data._data.ndim else data.item() if not data.dtype.is_floating_point else data.detach().cpu().numpy()[()]
+    if isinstance(data, (list, tuple)):
+        return [_unwrapped(item) for item in data]
+    return data
+
+
+def _contains_tensor(data) -> bool:
+    return isinstance(data, Tensor) or (isinstance(data, (list, tuple)) and any(_contains_tensor(d) for d in data))
+
+
+def _check_ragged(data, depth: int = 0) -> None:
+    if isinstance(data, (list, tuple)):
+        lengths = [len(item) if isinstance(item, (list, tuple, np.ndarray)) else -1 for item in data]
+        if len(set(lengths)) > 1:
+            wrong = next(n for n in lengths if n != lengths[0])
+            if min(lengths) < 0:
+                raise TypeError("only number, sequence and tensor elements of one depth can be converted") if lengths[0] >= 0 else TypeError(
+                    "must be real number, not list")
+            raise ValueError(f"expected sequence of length {lengths[0]} at dim {depth + 1} (got {wrong})")
+        for item in data:
+            _check_ragged(item, depth + 1)
+
+
+def _as_array(data) -> tuple[np.ndarray, object]:
+    """Python data as a NumPy array (always a copy), and the data to infer the dtype from."""
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(data, (list, tuple)) and _contains_tensor(data):
+        data = _unwrapped(data)
+    try:
+        array = np.array(data)
+    except ValueError:
+        _check_ragged(data)
+        raise
+    if array.dtype.kind in "OUSV" and "float8" not in array.dtype.name and "bfloat16" not in array.dtype.name:
+        _check_ragged(data)
+        if array.dtype.kind == "O" and array.size:
+            if any(isinstance(x, int) for x in array.ravel()):
+                raise RuntimeError("Overflow when unpacking long long")
+            raise TypeError(f"must be real number, not {type(array.ravel()[0]).__name__}")
+        if array.dtype.kind in "US":
+            raise ValueError(f"too many dimensions '{type(array.ravel()[0].item()).__name__}'")
+    if array.dtype.kind == "O":
+        array = array.astype(np.float32)
+    return array, data
+
+
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """A new tensor with a copy of the data: numbers, nested sequences, NumPy arrays, tensors.
+
+    dtype: inferred when None (floats become the default dtype, ints int64). ValueError for ragged sequences, TypeError for what is no number.
+
+    >>> import torchlite as torch
+    >>> torch.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    if isinstance(data, Tensor):
+        out = data.detach().clone()
+        out = out.to(device=device, dtype=dtype)
+        return out.requires_grad_() if requires_grad else out
+    array, data = _as_array(data)
+    d = dtype or (get_default_dtype() if array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f" else _infer(array, data))
+    if d.category < 2 and array.dtype.kind == "f" and not isinstance(data, np.ndarray) and not np.isfinite(array).all():
+        raise ValueError("cannot convert float NaN or infinity to integer")
+    if d.category < 2 and d is not _dtype.bool_ and array.dtype.kind in "iu" and not isinstance(data, np.ndarray) and array.size:
+        limits = np.iinfo(d.np)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise RuntimeError(f"value cannot be converted to type {d.np.name}_t without overflow")
+    table = _table(device)
+    array = np.ascontiguousarray(array.astype(d.np, copy=False)) if array.ndim else array.astype(d.np)
+    out = call.wrap(table, table.from_numpy(array), d)
+    return out.requires_grad_() if requires_grad else out
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A CPU tensor on the memory of a NumPy array. TypeError for other objects and unsupported dtypes; ValueError for negative strides."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    if not array.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.")
+    d = from_np(array.dtype)
+    if any(s < 0 for s in array.strides):
+        raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. (You can probably "
+                         "work around this by making a copy of your array  with array.copy().) ")
+    if not array.flags.writeable:
+        import warnings
+        warnings.warn("The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor will result in "
+                      "undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a tensor.", UserWarning,
+                      stacklevel=2)
+    table = table_of(device_type("cpu"))
+    return call.wrap(table, table.from_numpy(array), d)
+
+
+def as_tensor(data, dtype=None, device=None) -> Tensor:
+    """The data as a tensor, sharing memory where dtype and device allow."""
+    if isinstance(data, Tensor):
+        return data.to(device=device, dtype=dtype)
+    if isinstance(data, np.ndarray) and all(s >= 0 for s in data.strides) and data.flags.writeable and data.dtype.isnative:
+        return from_numpy(data).to(device=device or get_default_device(), dtype=dtype)
+    if not isinstance(data, (np.ndarray, list, tuple, int, float, complex, np.generic)) and hasattr(data, "__dlpack__"):
+        return from_dlpack(data).to(device=device, dtype=dtype)
+    if not isinstance(data, (np.ndarray, list, tuple, int, float, complex, np.generic)) and hasattr(data, "__array__"):
+        return as_tensor(np.asarray(data), dtype, device)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False) -> Tensor:
+    """The object as a tensor: shares memory where possible (copy=None), always copies (True), or never (False: ValueError when it would have to)."""
+    if copy:
+        return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+    out = as_tensor(obj, dtype, device)
+    if copy is False and not isinstance(obj, Tensor) and not (isinstance(obj, np.ndarray) and np.shares_memory(out.numpy(), obj)):
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    if isinstance(obj, Tensor):
+        out = out.detach() if out is obj and (out.requires_grad or requires_grad) and not requires_grad else out
+    return out.requires_grad_() if requires_grad else out
+
+
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Tensor:
+    """A 1-d tensor on the memory of an object with the buffer protocol."""
+    view = memoryview(buffer)
+    if view.nbytes == 0:
+        raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
+    if offset < 0 or offset >= view.nbytes:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({view.nbytes} bytes) minus 1")
+    if count < 0 and (view.nbytes - offset) % dtype.itemsize:
+        raise ValueError(f"buffer length ({view.nbytes - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({dtype.itemsize})")
+    array = np.frombuffer(buffer, dtype.np, count, offset)
+    table = table_of(device_type("cpu"))
+    out = call.wrap(table, table.from_numpy(array), dtype)
+    return out.requires_grad_() if requires_grad else out
+
+
+def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
+    """A tensor on the memory of any object with `__dlpack__`."""
+    kind = ext_tensor.__dlpack_device__()[0] if hasattr(ext_tensor, "__dlpack_device__") else 1
+    if int(kind) != 1:
+        name = {2: "cuda", 4: "opencl"}.get(int(kind), str(kind))
+        table = table_of(device_type(name, int(ext_tensor.__dlpack_device__()[1])))
+        out = call.wrap(table, table.backend.from_dlpack(ext_tensor))
+    else:
+        array = np.from_dlpack(ext_tensor)
+        table = table_of(device_type("cpu"))
+        out = call.wrap(table, table.from_numpy(array))
+    out = out.clone() if copy else out
+    return out if device is None else out.to(device)
+
+
+def legacy_tensor(args, d, device) -> Tensor:
+    """torch.Tensor(...): sizes make an uninitialised tensor, a sequence or a tensor is copied."""
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0].detach().to(d)
+    if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) and args[0].__class__ is not GLOBALS["Size"]:
+        return tensor(args[0], dtype=d, device=device)
+    size = tuple(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else args
+    return call.create("_empty", tuple(size) or (0,), d, device=device)

@@ -1,0 +1,25 @@
+"""Records, the registry, promotion, kernel tables and the interceptor stack."""
+from .codegen import F, function_for, namespace_function
+from .interceptors import Interceptor
+from .record import (
+    ALWAYS_BOOL,
+    DEFAULT,
+    INPLACE,
+    INT_TO_FLOAT,
+    MAYBE_VIEW,
+    NAMESPACES,
+    NONDIFF,
+    POINTWISE,
+    RANDOM,
+    REGISTRY,
+    VIEW,
+    Op,
+    composite,
+    op,
+)
+from .registry import backend_of, has_kernel, register_backend, table_of
+from .runtime import GLOBALS, LEAF, MODE
+
+__all__ = ["ALWAYS_BOOL", "DEFAULT", "F", "GLOBALS", "INPLACE", "INT_TO_FLOAT", "Interceptor", "LEAF", "MAYBE_VIEW", "MODE", "NAMESPACES", "NONDIFF", "Op",
+           "POINTWISE", "RANDOM", "REGISTRY", "VIEW", "backend_of", "composite", "function_for", "has_kernel", "namespace_function", "op", "register_backend",
+           "table_of"]

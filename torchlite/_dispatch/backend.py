@@ -1,0 +1,79 @@
+"""The contract of a backend."""
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._device import device
+from .._dtype import dtype
+
+
+class Backend(Protocol):
+    """What an entry point of the group `torchlite.backends` loads. Its name in the group is the device's type."""
+
+    name: str
+    array: type  # the class of its raw arrays
+
+    def why_not(self) -> str:
+        """"" when the device can be used, else one sentence saying what is missing and what to install."""
+        ...
+
+    def device_count(self) -> int: ...
+
+    def kernels(self, index: int) -> dict[str, Any]:
+        """{op name: kernel} for one device."""
+        ...
+
+    def as_array(self, value: Any) -> Any:
+        """A kernel's 0-d result as a raw array."""
+        ...
+
+    def from_numpy(self, array: np.ndarray, index: int) -> Any: ...
+
+    def to_numpy(self, raw: Any) -> np.ndarray: ...
+
+    def dtype_of(self, raw: Any) -> dtype: ...
+
+    def is_view(self, raw: Any, of: Any) -> bool:
+        """Whether `raw`, made by an op from `of`, shares its memory."""
+        ...
+
+    def copy_into(self, target: Any, source: Any) -> None:
+        """Write `source`, broadcast and cast, into `target` in place."""
+        ...
+
+    def owns(self, raw: Any) -> bool:
+        """Whether nothing else can hold this array's memory, so that it may become a `.grad` without a copy."""
+        ...
+
+    def random_engine(self, index: int) -> Any:
+        """A new engine of the device's random stream (see `torchlite._random`)."""
+        ...
+
+
+class Table:
+    """The kernels of one device, frozen when its backend loads: for each op its kernel, else its composite, else a function that says what is missing."""
+
+    def __init__(self, backend: Backend, where: device):
+        self.backend = backend
+        self.device = where
+        self.array = backend.array
+        for name in ("as_array", "to_numpy", "dtype_of", "is_view", "copy_into", "owns"):
+            setattr(self, name, getattr(backend, name))
+
+    def __repr__(self) -> str:
+        return f"<kernel table of {self.device}>"
+
+    def __reduce__(self):
+        from .registry import table_of
+        return table_of, (self.device,)
+
+    def from_numpy(self, array: np.ndarray) -> Any:
+        return self.backend.from_numpy(array, self.device.index or 0)
+
+    def move_to(self, target: Table, raw: Any) -> Any:
+        """A raw array of this device on another one."""
+        if target.device.type == "meta":
+            return target.backend.from_numpy(raw, 0) if hasattr(raw, "dtype") and not hasattr(raw, "element_strides") else raw
+        return target.from_numpy(self.to_numpy(raw))

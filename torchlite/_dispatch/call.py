@@ -1,0 +1,534 @@
+"""The general path of a call: interceptors, subclasses, argument checks, promotion, several outputs, in-place and out=."""
+from __future__ import annotations
+
+import numpy as np
+
+from .._device import device, get_default_device
+from .._dtype import ALL, bool_, can_cast, dtype, get_default_dtype
+from . import promotion
+from .graph import Meta, OutputOf, bump, edge, make_node, meta_of, version, view_meta
+from .interceptors import intercepted, stack
+from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, Op
+from .registry import table_of
+from .runtime import GLOBALS, LEAF, MODE
+from .shapes import broadcast
+
+new = object.__new__
+NUMBERS = (int, float, complex)
+Tensor: type  # set by torchlite._tensor, which imports this module
+Parameter: type
+saved_hooks: list  # set by autograd.graph
+
+
+def wrap(table, data, d: dtype | None = None):
+    """A Tensor over a raw array, without checks."""
+    if data.__class__ is not table.array:
+        data = table.as_array(data)
+    out = new(Tensor)
+    out._data, out._table, out._node, out._meta = data, table, None, None
+    out.dtype = table.dtype_of(data) if d is None else d
+    return out
+
+
+def type_error(op: Op, param, position: int, value) -> TypeError:
+    want = {"list": "tuple of Tensors", "number": "Tensor"}.get(param.kind, "Tensor")
+    return TypeError(f"{op.name}(): argument '{param.name}' (position {position + 1}) must be {want}, not {type(value).__name__}")
+
+
+def general(op: Op, function, args: tuple, kwargs: dict):
+    """Any call that the fast path does not take. `args` and `kwargs` are the caller's."""
+    if GLOBALS["ACTIVE"] and stack.items:
+        return intercepted(op, function, args, kwargs)
+    out = kwargs.pop("out", None) if op.has_out else None
+    bound = bind(op, args, kwargs)
+    overriding = _overriding(bound)
+    if overriding is not None:
+        if out is not None:
+            kwargs["out"] = out
+        return overriding.__torch_function__(function, (overriding,), args, kwargs)
+    result = execute(op, bound)
+    return result if out is None else write_out(op, result, out)
+
+
+def bind(op: Op, args: tuple, kwargs: dict) -> list:
+    """Values of the op's parameters in order. TypeError with PyTorch's wording for a wrong call."""
+    values: list = []
+    params = op.params
+    positional = [p for p in params if not p.kwonly]
+    for position, param in enumerate(params):
+        if param.kind == "varargs":
+            rest = args[position:]
+            if param.name in kwargs:
+                rest = (kwargs.pop(param.name),)
+            values.append(tuple(rest[0]) if len(rest) == 1 and isinstance(rest[0], (tuple, list)) else tuple(rest))
+            args = args[:position]
+        elif not param.kwonly and position < len(args):
+            values.append(args[position])
+        elif param.name in kwargs:
+            values.append(kwargs.pop(param.name))
+        elif position == 0 and "self" in kwargs:
+            values.append(kwargs.pop("self"))
+        elif param.default is not EMPTY:
+            values.append(param.default)
+        else:
+            missing = param.name
+            raise TypeError(f"{op.name}() missing 1 required positional arguments: \"{missing}\"")
+    if len(args) > len(positional):
+        raise TypeError(f"{op.name}() takes from {sum(p.default is EMPTY for p in positional)} to {len(positional)} positional arguments but {len(args)} were given")
+    if kwargs:
+        raise TypeError(f"{op.name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    return values
+
+
+def _overriding(values):
+    """The first argument's class that overrides `__torch_function__`."""
+    if MODE.plain:
+        return None
+    for value in values:
+        for item in value if value.__class__ in (list, tuple) else (value,):
+            cls = item.__class__
+            if cls is not Tensor and cls is not Parameter and hasattr(cls, "__torch_function__") and not getattr(cls, "_is_plain", False):
+                return cls
+    return None
+
+
+def execute(op: Op, values: list):
+    """Run an op on bound values: below interceptors and subclasses."""
+    if op.is_implicit:
+        return op.composite(GLOBALS["F"], *values)
+    values = check_tensors(op, values)
+    if op.promote is not None:
+        values = promote(op, values)
+    table = table_among(values) or table_of(get_default_device())
+    raw = [raw_value(v) for v in values]
+    data = call_kernel(op, table, raw, values)
+    return finish(op, table, values, data)
+
+
+def raw_value(value):
+    """A Tensor's raw array; lists of Tensors likewise; the rest as it is."""
+    if isinstance(value, Tensor):
+        return value._data
+    if value.__class__ in (list, tuple) and value and any(isinstance(v, Tensor) for v in value):
+        return [raw_value(v) for v in value]
+    return value
+
+
+def call_kernel(op: Op, table, raw, values):
+    positional = [r for r, p in zip(raw, op.params, strict=True) if not p.kwonly]
+    keywords = {p.name: r for r, p in zip(raw, op.params, strict=True) if p.kwonly}
+    try:
+        return getattr(table, op.name)(*positional, **keywords)
+    except Exception as error:
+        raise explained(op, error, values) from error.__cause__
+
+
+def explained(op: Op, error: Exception, values) -> Exception:
+    """The error to raise in place of a kernel's: the op's shape rule may have better words."""
+    from .meta import rule_error
+    better = rule_error(op, values)
+    if better is not None:
+        return better
+    text = str(error)
+    if isinstance(error, IndexError) and "for axis" in text:
+        return IndexError(text.replace("for axis", "for dimension"))
+    if isinstance(error, TypeError) and "ufunc '" in text:
+        offender = next((v.dtype for v in values if isinstance(v, Tensor)), get_default_dtype())
+        return NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{offender.scalar_name}'")
+    return error
+
+
+def table_among(values):
+    for value in values:
+        if isinstance(value, Tensor):
+            return value._table
+        if value.__class__ in (list, tuple):
+            for item in value:
+                if isinstance(item, Tensor):
+                    return item._table
+    return None
+
+
+def check_tensors(op: Op, values: list) -> list:
+    """Tensor arguments are Tensors (NumPy arrays are taken too), all on one device."""
+    values = list(values)
+    found = []
+    for position, (param, value) in enumerate(zip(op.params, values, strict=True)):
+        if not param.is_tensor:
+            continue
+        if param.kind == "list":
+            if isinstance(value, Tensor) or not hasattr(value, "__iter__"):
+                raise type_error(op, param, position, value)
+            items = tuple(value)
+            for i, item in enumerate(items):
+                if item is not None and not isinstance(item, Tensor):
+                    raise TypeError(f"expected Tensor as element {i} in argument {position}, but got {type(item).__name__}")
+            values[position] = items
+            found += [item for item in items if item is not None]
+            continue
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, np.generic) and param.kind == "number":
+            values[position] = value.item()
+        elif isinstance(value, np.ndarray):
+            from .._creation import as_tensor
+            values[position] = as_tensor(value)
+            found.append(values[position])
+        elif value is None and (param.kind == "optional" or param.default is None):
+            pass
+        elif param.kind == "number" and isinstance(value, NUMBERS):
+            pass
+        elif param.kind == "number" and hasattr(value, "__float__") and hasattr(value, "dtype"):
+            values[position] = value.item()
+        else:
+            raise type_error(op, param, position, value)
+    if len(found) > 1 and any(t._table is not found[0]._table for t in found):
+        return one_device(op, values, found)
+    return values
+
+
+def one_device(op: Op, values: list, found: list) -> list:
+    """A 0-d CPU tensor goes along with another device's tensors; anything else mixed is an error."""
+    target = next((t._table for t in found if t._table.device.type != "cpu"), found[0]._table)
+    strangers = [t for t in found if t._table is not target]
+    if any(t._table.device.type != "cpu" or t._data.ndim for t in strangers) or not op.tags & POINTWISE:
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {found[0].device} and "
+                           f"{next(t for t in found if t._table is not found[0]._table).device}!")
+    return [v.to(target.device) if isinstance(v, Tensor) and v._table is not target else v for v in values]
+
+
+def promote(op: Op, values: list) -> list:
+    """Cast the taking-part arguments to the dtype that PyTorch computes in."""
+    chosen = [i for i, p in enumerate(op.params) if p.is_tensor and values[i] is not None and (op.promote_args is None or p.name in op.promote_args)]
+    flat = [v for i in chosen for v in (values[i] if values[i].__class__ is tuple else (values[i],))]
+    if not flat:
+        return values
+    to = promotion.result_dtype(flat)
+    if op.promote == INT_TO_FLOAT and to.category < 2:
+        to = get_default_dtype()
+    cast = GLOBALS["F"].to
+    values = list(values)
+    for i in chosen:
+        value = values[i]
+        if value.__class__ is tuple:
+            values[i] = tuple(v if v.dtype is to else cast(v, to) for v in value)
+        elif isinstance(value, Tensor):
+            values[i] = value if value.dtype is to else cast(value, to)
+        else:
+            values[i] = promotion.as_category(value, to)
+    if not any(isinstance(v, Tensor) for v in values):
+        first = chosen[0]
+        values[first] = wrap(*_full((), values[first], to))
+    elif op.promote != ALWAYS_BOOL and op.tags & POINTWISE and len(chosen) == 2 and not isinstance(values[chosen[0]], Tensor) and to.name in _LOW:
+        values[chosen[0]] = wrap(*_full((), values[chosen[0]], to))
+    return values
+
+
+_LOW = frozenset(name for name, d in ALL.items() if "bfloat" in name or "float8" in name)
+
+
+def _full(shape, value, d):
+    table = table_of(get_default_device())
+    return table, table._full(shape, value, d)
+
+
+def finish(op: Op, table, values, data):
+    """Wrap a kernel's result and record how it came about."""
+    wants = MODE.grad and not op.tags & NONDIFF and _any_wants(values)
+    if op.tags & (VIEW | MAYBE_VIEW):
+        return _finish_view(op, table, values, data, wants)
+    if op.outputs is None and data.__class__ is not tuple and data.__class__ is not list:
+        out = wrap(table, data)
+        if wants and out.dtype.category >= 2:
+            record(op, table, values, (out,))
+        return out
+    outs = tuple(None if d is None else wrap(table, d) for d in data)
+    if wants:
+        record(op, table, values, outs)
+    return op.result_type(outs) if op.outputs else outs
+
+
+def _finish_view(op, table, values, data, wants):
+    source = values[0]
+    several = data.__class__ in (tuple, list)
+    outs = tuple(wrap(table, d) for d in (data if several else (data,)))
+    for i, out in enumerate(outs):
+        if op.tags & VIEW or table.is_view(out._data, source._data):
+            if several:
+                out._meta = view_meta(source, GLOBALS["PICK"], (op, tuple(values[1:]), i))
+            else:
+                out._meta = view_meta(source, op, tuple(values[1:]))
+    if wants:
+        record(op, table, values, outs)
+    return outs if several else outs[0]
+
+
+def _any_wants(values) -> bool:
+    for value in values:
+        if isinstance(value, Tensor):
+            if value._node is not None:
+                return True
+        elif value.__class__ in (list, tuple):
+            for item in value:
+                if isinstance(item, Tensor) and item._node is not None:
+                    return True
+    return False
+
+
+def record(op: Op, table, values, outs) -> None:
+    """Make the node of an op that ran and hang it on its outputs."""
+    edges = []
+    by_name = {}
+    for param, value in zip(op.params, values, strict=True):
+        by_name[param.name] = value
+        if not param.is_tensor:
+            continue
+        if param.kind == "list":
+            edges.append(tuple(None if v is None or v._node is None else edge(v) for v in value))
+        else:
+            edges.append(edge(value) if isinstance(value, Tensor) and value._node is not None else None)
+    plan = op.plan
+    saved, versions = [], []
+    wanted = {p.name for p, e in zip(op.tensor_params, edges, strict=True) if (any(x is not None for x in e) if e.__class__ is tuple else e is not None)}
+    for name, kind, users in plan.saves:
+        value = by_name[name]
+        if wanted.isdisjoint(users):
+            value = None
+        elif kind == "shape":
+            value = tuple(tuple(v.shape) for v in value) if value.__class__ is tuple else None if value is None else \
+                value._data.shape if isinstance(value, Tensor) else ()
+        elif kind == "dtype":
+            value = tuple(v.dtype for v in value) if value.__class__ is tuple else getattr(value, "dtype", None)
+        if kind == "value" and value.__class__ is tuple:
+            versions.append(tuple(version(v) if isinstance(v, Tensor) else 0 for v in value))
+        else:
+            versions.append(version(value) if isinstance(value, Tensor) else 0)
+        saved.append(value)
+    node = make_node(op, tuple(edges), tuple(saved), tuple(versions), table)
+    link(node, op, outs)
+    hooks = GLOBALS["NODE_MADE"]
+    if hooks is not None:
+        hooks(node)
+
+
+def link(node, op: Op, outs) -> None:
+    """Make `outs` the outputs of `node`, keeping the raw outputs that its formulas need."""
+    plan = op.plan
+    if plan.keeps:
+        node.out = tuple(outs[i]._data if i in plan.keeps else None for i in range(len(outs)))
+        node.counter = tuple((meta_of(outs[i]), version(outs[i])) if i in plan.keeps else None for i in range(len(outs)))
+    if len(outs) == 1 and op.outputs is None and not op.several:
+        node.shape = outs[0]._data.shape
+        outs[0]._node = node
+        return
+    node.shape = tuple(None if o is None else o._data.shape for o in outs)
+    for i, out in enumerate(outs):
+        if out is not None and i not in op.nondiff and out.dtype.category >= 2:
+            out._node = OutputOf(node, i)
+
+
+# -- in place and out= ---------------------------------------------------------
+
+
+def in_place(op: Op, args: tuple, kwargs: dict):
+    """`self.op_(...)`: the result of the op written into its first argument."""
+    if GLOBALS["ACTIVE"] and stack.items:
+        return intercepted(op, lambda *a, **k: in_place(op, a, k), args, {**kwargs, "_in_place": True})
+    kwargs.pop("_in_place", None)
+    values = bind(op, args, kwargs)
+    target = values[0]
+    wants = MODE.grad and (target._node is not None or (_any_wants(values) and not op.tags & NONDIFF))
+    if wants:
+        check_writable(target)
+    table, name = target._table, op.name + "_"
+    direct = getattr(table, name, None)
+    if direct is not None and (not wants or not op.plan.touches_target):
+        found = _direct(op, values, target, table, direct, wants)
+        if found is not None:
+            return found
+    before = _alias(target) if wants else target
+    if wants and (op.is_implicit or op.plan.touches_target):
+        # A formula may need what the write is about to replace.
+        before._data, before._meta = table.clone(target._data), None if before._node is not LEAF else before._meta
+    with _grad(wants):
+        result = execute(op, [before, *values[1:]])
+    return assign(op, target, result, before)
+
+
+class _grad:
+    """Grad mode for the block; cheaper than a context manager from contextlib."""
+
+    __slots__ = ("mode", "saved")
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+
+    def __enter__(self):
+        self.saved = MODE.grad
+        MODE.grad = self.mode
+
+    def __exit__(self, *exc):
+        MODE.grad = self.saved
+
+
+def _direct(op, values, target, table, kernel, wants):
+    """In place by the backend's own in-place kernel, where no cast is needed; None where one is."""
+    if op.composite is None or op._vjp is not None:
+        values = check_tensors(op, values)
+    if op.promote is not None and promotion.result_dtype([v for v, p in zip(values, op.params, strict=True) if p.is_tensor and v is not None and (
+            op.promote_args is None or p.name in op.promote_args)]) is not target.dtype:
+        return None
+    if op.promote == ALWAYS_BOOL and target.dtype is not bool_ or op.promote == INT_TO_FLOAT and target.dtype.category < 2:
+        return None
+    if op.promote is not None:
+        values = [target, *promote(op, values)[1:]]
+        if any(isinstance(v, Tensor) and v._data.ndim > target._data.ndim for v in values[1:]):
+            return None
+    before = _alias(target) if wants else None
+    positional = [raw_value(r) for r, p in zip(values, op.params, strict=True) if not p.kwonly]
+    keywords = {p.name: raw_value(r) for r, p in zip(values, op.params, strict=True) if p.kwonly}
+    try:
+        kernel(*positional, **keywords)
+    except Exception as error:
+        raise explained(op, error, values) from error.__cause__
+    if wants:
+        result = _alias(target)
+        result._node = None
+        record(op, table, [before, *values[1:]], (result,))
+        return rebase(target, result)
+    bump(target)
+    return target
+
+
+def _alias(tensor):
+    """The tensor as it is now: same data, version and history, another object."""
+    out = new(Tensor)
+    out._data, out._table, out.dtype, out._node = tensor._data, tensor._table, tensor.dtype, tensor._node
+    found = meta_of(tensor)
+    if tensor._node is not None:
+        out._node = edge(tensor)
+        if out._node is tensor:
+            out._node = LEAF
+    out._meta = Meta(found if found.root is None else found.root)
+    return out
+
+
+def check_writable(target) -> None:
+    """PyTorch's errors for in-place ops on leaves."""
+    if target._node is LEAF:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    found = target._meta
+    if found is not None and found.base is not None and found.base._node is LEAF:
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def assign(op: Op, target, result, before):
+    """Write a computed result into `target` with its history."""
+    if not can_cast(result.dtype, target.dtype):
+        raise RuntimeError(f"result type {result.dtype.scalar_name} can't be cast to the desired output type {target.dtype.scalar_name}")
+    if result._data.shape != target._data.shape:
+        if broadcast(result._data.shape, target._data.shape) != target._data.shape:
+            raise RuntimeError(f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(result._data.shape)}")
+        result = result.expand(target._data.shape)
+    if result.dtype is not target.dtype:
+        result = GLOBALS["F"].to(result, target.dtype)
+    target._table.copy_into(target._data, result._data)
+    if not MODE.grad or (result._node is None and target._node is None):
+        bump(target)
+        return target
+    return rebase(target, result)
+
+
+def rebase(target, result):
+    """Give `target`, whose memory now holds `result`, the history of `result`; through a view, the base too."""
+    node = result._node
+    found = target._meta
+    if found is not None and found.base is not None and (node is not None or found.base._node is not None):
+        base = found.base
+        index = view_index(target)
+        holder = _alias(base)
+        part = new(Tensor)
+        part._data, part._table, part.dtype, part._node, part._meta = target._data, target._table, target.dtype, node, None
+        record(GLOBALS["COPY_SLICES"], target._table, [holder, part, index], (base,))
+        root = found.root
+        root.rebased += 1
+        found.stamp = root.rebased
+        refresh_view_of(target, root)
+    else:
+        target._node = node
+        if found is not None and found.root is None:
+            found.rebased += 1
+    bump(target)
+    return target
+
+
+def refresh_view_of(target, root) -> None:
+    """After its base was rebased a view's history runs through the base."""
+    from .graph import refresh_view
+    refresh_view(target)
+
+
+def view_index(target):
+    """For each element of a view its position in the flattened base (a raw int64 array)."""
+    chain, step = [], target._meta.replay
+    while step is not None:
+        chain.append(step)
+        step = step[2]
+    base, table = target._meta.base, target._table
+    numel = int(np.prod(base._data.shape))
+    index = table.from_numpy(np.arange(numel).reshape(base._data.shape))
+    for op, args, _ in reversed(chain):
+        raw = [raw_value(a) for a in args]
+        index = getattr(table, op.name)(index, *raw) if op is not GLOBALS["PICK"] else getattr(table, args[0].name)(index, *args[1])[args[2]]
+    return index
+
+
+def write_out(op: Op, result, out):
+    """out=: results written into given tensors, resized when empty or of another shape."""
+    if out.__class__ in (tuple, list) or result.__class__ is not Tensor and isinstance(result, tuple):
+        for r, o in zip(result, out, strict=True):
+            _write_one(op, r, o)
+        return op.result_type(out) if op.outputs else tuple(out)
+    _write_one(op, result, out)
+    return out
+
+
+def _write_one(op: Op, result, out) -> None:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if MODE.grad and (out._node is not None or result._node is not None):
+        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+    if result._table is not out._table:
+        raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
+    if not can_cast(result.dtype, out.dtype):
+        raise RuntimeError(f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}")
+    if out._data.shape != result._data.shape:
+        if out._data.size:
+            import warnings
+            warnings.warn(f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the required output "
+                          f"shape {list(result.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless "
+                          "they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+                          "t.resize_(0).", UserWarning, stacklevel=4)
+        out._data = out._table._empty(result._data.shape, out.dtype)
+    out._table.copy_into(out._data, result._data)
+    bump(out)
+
+
+# -- creation -------------------------------------------------------------------
+
+
+def create(name: str, *args, device: device | str | None = None, requires_grad: bool = False, **kwargs):
+    """A new Tensor from the creation kernel `name` of a device: `create("_full", (2, 3), 1.0, float32, device=None)`."""
+    if GLOBALS["ACTIVE"] and stack.items:
+        from .record import REGISTRY
+        return intercepted(REGISTRY[name], lambda *a, **k: create(name, *a, **k), args, {"device": device, "requires_grad": requires_grad, **kwargs})
+    where = get_default_device() if device is None else _device(device)
+    table = table_of(where)
+    out = wrap(table, getattr(table, name)(*args, **kwargs))
+    if requires_grad:
+        out.requires_grad_()
+    return out
+
+
+def _device(where) -> device:
+    return where if where.__class__ is device else device(where)

@@ -1,0 +1,443 @@
+"""Public functions made from records: arity-specialised Python whose hot path is one class test, one kernel call and one small object."""
+from __future__ import annotations
+
+import functools
+import inspect
+import linecache
+from typing import Any
+
+from . import call
+from .graph import Meta, Node, edge, make_node, version, view_meta
+from .record import ALWAYS_BOOL, DEFAULT, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NAMESPACES, NONDIFF, REGISTRY, VIEW, Op
+from .runtime import GLOBALS
+
+_INLINE = (type(None), bool, int, float, str)
+
+
+class Plan:
+    """What an op's derivative needs, worked out from its formulas' parameter names."""
+
+    def __init__(self, op: Op):
+        names = {p.name: p for p in op.params}
+        self.saves: list[tuple[str, str, frozenset]] = []
+        self.keeps: set[int] = set()
+        users: dict[tuple[str, str], set] = {}
+        for formula in op.formulas:
+            for target in formula.targets:
+                if target not in names:
+                    raise RuntimeError(f"op {op.name}: a formula for '{target}', which is no argument")
+            for need in formula.needs:
+                key = _saved_key(need, names)
+                if need == "out" or need[:3] == "out" and need[3:].isdigit():
+                    self.keeps.add(int(need[3:] or 0))
+                elif key is not None:
+                    users.setdefault(key, set()).update(formula.targets)
+                elif need != "needs":
+                    raise RuntimeError(f"op {op.name}: a formula needs '{need}', which is no argument or output")
+        self.saves = [(name, kind, frozenset(who)) for (name, kind), who in users.items()]
+        self.position = {(name, kind): i for i, (name, kind, _) in enumerate(self.saves)}
+        first = op.params[0].name if op.params else ""
+        self.touches_target = bool(self.keeps) or (first, "value") in self.position or not op.formulas
+
+
+def _saved_key(need: str, names):
+    if need in names:
+        return need, "value" if names[need].is_tensor else "plain"
+    for suffix in ("shape", "dtype"):
+        if need.endswith("_" + suffix) and need[:-len(suffix) - 1] in names:
+            return need[:-len(suffix) - 1], suffix
+    return None
+
+
+def _plan(op: Op) -> Plan:
+    plan = op.__dict__.get("_plan")
+    if plan is None:
+        plan = op._plan = Plan(op)
+    return plan
+
+
+Op.plan = property(_plan)  # type: ignore[attr-defined]
+Op.several = False  # type: ignore[attr-defined]  set for ops that return a plain tuple or list
+
+
+def compile_source(op: Op, name: str, source: str, constants: dict[str, Any]):
+    """Compile generated source so that tracebacks and debuggers show it under the op's name."""
+    filename = f"<torchlite op {op.name}, declared at {op.file.rpartition('/')[2]}:{op.line}>"
+    if filename in linecache.cache:
+        filename = f"{filename[:-1]} ({name})>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    GLOBALS.update(constants)
+    scope: dict[str, Any] = {}
+    exec(compile(source, filename, "exec"), GLOBALS, scope)
+    return scope[name]
+
+
+# -- derivatives -----------------------------------------------------------------
+
+
+def backward_function(op: Op):
+    """`backward(F, g, node, get, get_out)` -> one gradient (or tuple of them) a tensor argument."""
+    found = op.__dict__.get("_backward")
+    if found is not None:
+        return found
+    plan, order = op.plan, [p.name for p in op.tensor_params]
+    names = {p.name: p for p in op.params}
+    lines = ["def backward(F, g, node, get, get_out):", "    edges, saved, versions = node.edges, node.saved, node.versions",
+             "    if saved is None: freed(node)"]
+    for i, (name, kind, _) in enumerate(plan.saves):
+        lines.append(f"    v{i} = get(saved[{i}], versions[{i}], node, {i})" if kind == "value" else f"    v{i} = saved[{i}]")
+    for i in sorted(plan.keeps):
+        lines.append(f"    o{i} = get_out(node, {i})")
+    results = dict.fromkeys(order, "None")
+    constants = {}
+    for number, formula in enumerate(op.formulas):
+        constants[f"{op.name}__vjp{number}"] = formula.function
+        args = ["F", "g"]
+        for need in formula.needs:
+            if need == "needs":
+                mask = ", ".join(_need(order.index(t), names[t]) for t in formula.targets)
+                args.append(f"({mask},)")
+            elif need[:3] == "out" and (need == "out" or need[3:].isdigit()):
+                args.append(f"o{int(need[3:] or 0)}")
+            else:
+                args.append(f"v{plan.position[_saved_key(need, names)]}")
+        wanted = " or ".join(f"edges[{order.index(t)}] is not None" for t in formula.targets)
+        call_text = f"{op.name}__vjp{number}({', '.join(args)})"
+        if len(formula.targets) == 1 and not isinstance(next(iter(op._vjp.keys()) if number == 0 else iter([list(op._vjp)[number]])), tuple):
+            lines.append(f"    r{number} = {call_text} if {wanted} else None")
+            results[formula.targets[0]] = f"r{number}"
+        else:
+            nones = "(" + "None, " * len(formula.targets) + ")"
+            lines.append(f"    r{number} = {call_text} if {wanted} else {nones}")
+            for i, target in enumerate(formula.targets):
+                results[target] = f"r{number}[{i}]"
+    lines.append(f"    return ({', '.join(results[n] for n in order)}{',' if order else ''})")
+    op._backward = compile_source(op, "backward", "\n".join(lines) + "\n", constants)
+    return op._backward
+
+
+def _need(position: int, param) -> str:
+    if param.kind == "list":
+        return f"edges[{position}] is not None and tuple(e is not None for e in edges[{position}])"
+    return f"edges[{position}] is not None"
+
+
+# -- public functions --------------------------------------------------------------
+
+
+def function_for(op: Op):
+    """The public function of a record."""
+    found = op.__dict__.get("_function")
+    if found is None:
+        found = op._function = _make_function(op)
+    return found
+
+
+def signature(op: Op) -> inspect.Signature:
+    """PyTorch's signature of the op's public function."""
+    kinds = inspect.Parameter
+    out, varargs = [], False
+    for p in op.params:
+        if p.kind == "varargs":
+            out.append(kinds(p.name, kinds.VAR_POSITIONAL))
+            varargs = True
+        else:
+            out.append(kinds(p.name, kinds.KEYWORD_ONLY if p.kwonly or varargs else kinds.POSITIONAL_OR_KEYWORD, default=p.default))
+    if op.has_out:
+        out.append(kinds("out", kinds.KEYWORD_ONLY, default=None))
+    return inspect.Signature(out)
+
+
+def _header(op: Op, name: str, constants: dict) -> tuple[str, str]:
+    """The def line and the expression that hands the arguments to the general path."""
+    text, passed, keywords, starred = [], [], [], False
+    for p in op.params:
+        if p.kind == "varargs":
+            text.append(f"*{p.name}")
+            passed.append(f"*{p.name}")
+            starred = True
+            continue
+        if p.kwonly and not starred:
+            text.append("*")
+            starred = True
+        piece = p.name
+        if p.default is not EMPTY:
+            if type(p.default) in _INLINE and repr(p.default) not in ("inf", "-inf", "nan"):
+                piece += f"={p.default!r}"
+            else:
+                constants[f"{op.name}__{p.name}"] = p.default
+                piece += f"={op.name}__{p.name}"
+        text.append(piece)
+        (keywords if starred else passed).append(f"'{p.name}': {p.name}" if starred else p.name)
+    if op.has_out:
+        if not starred:
+            text.append("*")
+        text.append("out=None")
+        keywords.append("'out': out")
+    if any(p.kind == "varargs" for p in op.params):
+        text.append("**more")
+        keywords.append("**more")
+    rest = ", ".join(passed) + ("," if passed else "")
+    return f"def {name}({', '.join(text)}):", f"general(OP, SELF, ({rest}), {{{', '.join(keywords)}}})"
+
+
+def _make_function(op: Op):
+    name = op.name if op.name.isidentifier() else f"op_{op.name}"
+    constants: dict[str, Any] = {f"{op.name}__op": op}
+    head, fallback = _header(op, name, constants)
+    body = _implicit_body(op, constants) if op.is_implicit else _fast_body(op)
+    varargs = [p.name for p in op.params if p.kind == "varargs"]
+    source = "\n".join([head, *body, f"    return {fallback}"]) + "\n"
+    source = source.replace("OP,", f"{op.name}__op,").replace("SELF", f"{op.name}__function")
+    function = compile_source(op, name, source, constants)
+    GLOBALS[f"{op.name}__function"] = function
+    public = op.name
+    for space in op.where.split():
+        public = next((n for n, o in NAMESPACES[space].items() if o is op), public)
+        break
+    function.__name__ = function.__qualname__ = public
+    function.__module__ = "torchlite"
+    function.__doc__ = _docstring(op)
+    function.op = op
+    if varargs:
+        function.__signature__ = signature(op)
+    return function
+
+
+def _docstring(op: Op) -> str:
+    place = f"{op.file.rpartition('/torchlite/')[2]}:{op.line}"
+    text = inspect.cleandoc(op.doc) if op.doc else f"PyTorch's `{op.name}`."
+    return f"{op.name}{signature(op)}\n\n{text}\n\nDeclared at torchlite/{place}."
+
+
+def _is_plain(name: str) -> str:
+    return f"((c_ := {name}.__class__) is Tensor or c_ is Parameter)"
+
+
+def _flatten_varargs(op: Op) -> list[str]:
+    return [f"    if len({p.name}) == 1 and ({p.name}[0].__class__ is tuple or {p.name}[0].__class__ is list or {p.name}[0].__class__ is Size): "
+            f"{p.name} = tuple({p.name}[0])" for p in op.params if p.kind == "varargs"]
+
+
+def _implicit_body(op: Op, constants: dict) -> list[str]:
+    constants[f"{op.name}__composite"] = op.composite
+    conditions = ["not ACTIVE"]
+    first = op.params[0] if op.params else None
+    if first is not None and first.kind in ("tensor", "number"):
+        conditions.append(_is_plain(first.name))
+    elif first is not None and first.is_tensor:
+        return []
+    if op.has_out:
+        conditions.append("out is None")
+    if any(p.kind == "varargs" for p in op.params):
+        conditions.append("not more")
+    arguments = ", ".join(p.name for p in op.params)
+    return [*_flatten_varargs(op), f"    if {' and '.join(conditions)}:", f"        return {op.name}__composite(F, {arguments})"]
+
+
+def _fast_body(op: Op) -> list[str]:
+    """The hot path, for ops whose tensor arguments are single tensors."""
+    tensors = op.tensor_params
+    if not tensors or any(p.kind == "list" for p in tensors) or op.outputs is not None or op.several:
+        return []
+    first = tensors[0]
+    if first.kind == "optional" or op.params[0] is not first:
+        return []
+    taking_part = [p for p in tensors if op.promote and (op.promote_args is None or p.name in op.promote_args)]
+    if taking_part and taking_part[0] is not first:
+        return []
+    lines = _flatten_varargs(op)
+    conditions = ["not ACTIVE", _is_plain(first.name)]
+    if op.has_out:
+        conditions.append("out is None")
+    if any(p.kind == "varargs" for p in op.params):
+        conditions.append("not more")
+    if op.promote == INT_TO_FLOAT:
+        conditions.append(f"{first.name}.dtype.category >= 2")
+    lines.append(f"    if {' and '.join(conditions)}:")
+    lines.append(f"        t_ = {first.name}._table")
+    lines.append(f"        d_ = {first.name}.dtype")
+    fits = []
+    for p in tensors[1:]:
+        same = f" and {p.name}.dtype is d_" if p in taking_part else ""
+        test = f"{_is_plain(p.name)} and {p.name}._table is t_{same}"
+        if p.kind == "optional" or p.default is None:
+            test = f"({p.name} is None or {test})"
+        fits.append(test)
+    indent = "        "
+    if fits:
+        lines.append(f"{indent}if {' and '.join(fits)}:")
+        indent += "    "
+    lines += [indent + line for line in _kernel_and_node(op, tensors)]
+    return lines
+
+
+def _kernel_and_node(op: Op, tensors) -> list[str]:
+    tensor_names = {p.name for p in tensors}
+    optional = {p.name for p in tensors[1:] if p.kind == "optional" or p.default is None}
+    lines = []
+    for name in optional:
+        lines.append(f"raw_{name} = None if {name} is None else {name}._data")
+
+    def raw(p):
+        return f"raw_{p.name}" if p.name in optional else f"{p.name}._data" if p.name in tensor_names else p.name
+
+    arguments = ", ".join((f"{p.name}=" if p.kwonly else "") + raw(p) for p in op.params)
+    every = ", ".join(p.name for p in op.params)
+    lines += ["try:", f"    data_ = t_.{op.name}({arguments})", "except Exception as e_:", f"    raise explained(OP, e_, [{every}]) from e_.__cause__",
+              "if data_.__class__ is not t_.array: data_ = t_.as_array(data_)", "r_ = new(Tensor)", "r_._data = data_", "r_._table = t_"]
+    source = tensors[0].name
+    dtype_text = {DEFAULT: "d_", INT_TO_FLOAT: "d_", ALWAYS_BOOL: "bool_"}.get(op.promote)
+    if dtype_text and op.tags & 1 or op.promote == ALWAYS_BOOL:
+        lines.append(f"r_.dtype = {dtype_text}")
+    else:
+        lines.append(f"r_.dtype = d_ if data_.dtype is {source}._data.dtype else t_.dtype_of(data_)")
+    if op.tags & VIEW:
+        rest = ", ".join(p.name for p in op.params[1:])
+        lines.append(f"r_._meta = view_meta({source}, OP, ({rest}{',' if rest else ''}))")
+    elif op.tags & MAYBE_VIEW:
+        rest = ", ".join(p.name for p in op.params[1:])
+        lines.append(f"r_._meta = view_meta({source}, OP, ({rest}{',' if rest else ''})) if t_.is_view(data_, {source}._data) else None")
+    else:
+        lines.append("r_._meta = None")
+    if op.tags & NONDIFF:
+        return [*lines, "r_._node = None", "return r_"]
+    return lines + _node_lines(op, tensors, optional)
+
+
+def _node_lines(op: Op, tensors, optional) -> list[str]:
+    lines, wanted = [], []
+    for i, p in enumerate(tensors):
+        lines.append(f"n{i} = None if {p.name} is None else {p.name}._node" if p.name in optional else f"n{i} = {p.name}._node")
+        wanted.append(f"n{i} is not None")
+    guard = f"({' or '.join(wanted)}) and MODE.grad"
+    if op.promote is None and not op.tags & VIEW:
+        guard += " and r_.dtype.category >= 2"
+    lines.append(f"if {guard}:")
+    inner = ["r_._node = node_ = new(Node)", f"node_.op = {op.name}__op"]
+    edges = [f"None if n{i} is None else n{i} if {p.name}._meta is None else edge({p.name})" for i, p in enumerate(tensors)]
+    inner.append(f"node_.edges = ({', '.join(edges)},)")
+    saved, versions = [], []
+    everyone = {p.name for p in tensors}
+    for name, kind, users in op.plan.saves:
+        if kind == "shape":
+            text = f"{name}._data.shape"
+            if name in optional:
+                text = f"None if {name} is None else {text}"
+        elif kind == "dtype":
+            text = f"{name}.dtype" if name not in optional else f"None if {name} is None else {name}.dtype"
+        else:
+            text = name
+        used = " or ".join(f"n{i} is not None" for i, p in enumerate(tensors) if p.name in users)
+        partial = kind == "value" and users != everyone and used
+        saved.append(f"{text} if {used} else None" if partial else text)
+        if kind == "value":
+            versions.append(f"0 if {name} is None or {name}._meta is None else version({name})" if name in optional else
+                            f"0 if {name}._meta is None else version({name})")
+        else:
+            versions.append("0")
+    inner.append(f"node_.saved = ({', '.join(saved)}{',' if saved else ''})")
+    inner.append(f"node_.versions = ({', '.join(versions)}{',' if versions else ''})")
+    if op.plan.keeps:
+        inner += ["node_.out = (data_,)", "if r_._meta is None: r_._meta = Meta()", "node_.counter = ((r_._meta, 0),)"]
+    else:
+        inner.append("node_.out = node_.counter = None")
+    inner += ["node_.shape = data_.shape", "node_.table = t_", "node_.hooks = node_.trace = None", "node_.seq = next(SEQUENCE)",
+              "if NODE_MADE is not None: NODE_MADE(node_)"]
+    return lines + ["    " + line for line in inner] + ["else: r_._node = None", "return r_"]
+
+
+# -- operators and in-place methods ---------------------------------------------------
+
+
+def in_place_method(op: Op):
+    """`Tensor.<op>_`."""
+    def method(self, *args, **kwargs):
+        return call.in_place(op, (self, *args), kwargs)
+    method.__name__ = method.__qualname__ = op.name + "_"
+    method.__module__ = "torchlite"
+    method.__doc__ = f"In-place version of `{op.name}`: writes the result into the tensor and returns it."
+    method.op = op  # type: ignore[attr-defined]
+    return method
+
+
+def operator_for(op: Op, reflected: bool = False):
+    """A binary operator: NotImplemented for operands that the op does not take."""
+    function = function_for(op)
+    if reflected:
+        def operator(self, other):
+            if other.__class__ not in _OPERANDS and not _is_operand(other):
+                return NotImplemented
+            return function(other, self)
+        return operator
+    if len(op.params) != 2:
+        raise RuntimeError(f"op {op.name} takes more than two arguments and is no operator")
+    return _fast_operator(op) if not op.is_implicit and op.promote else _plain_operator(function)
+
+
+def _plain_operator(function):
+    def operator(self, other):
+        if other.__class__ not in _OPERANDS and not _is_operand(other):
+            return NotImplemented
+        return function(self, other)
+    return operator
+
+
+def _fast_operator(op: Op):
+    """The op's hot path with its keyword arguments at their defaults, and Python numbers taken directly."""
+    constants: dict[str, Any] = {f"{op.name}__op": op}
+    function_for(op)
+    names = [p.name for p in op.params[:2]]
+    head = f"def operator({names[0]}, {names[1]}):"
+    body = _fast_body(op)
+    body = [line.replace(" and out is None", "") for line in body]
+    source = "\n".join([head, *body, f"    if {names[1]}.__class__ not in OPERANDS and not is_operand({names[1]}): return NotImplemented",
+                        f"    return {op.name}__function({names[0]}, {names[1]})"]) + "\n"
+    source = source.replace("OP,", f"{op.name}__op,")
+    operator = compile_source(op, "operator", source, constants)
+    operator.op = op
+    return operator
+
+
+_OPERANDS: set = {int, float, bool, complex}
+
+
+def _is_operand(value) -> bool:
+    import numpy as np
+    return isinstance(value, (call.Tensor, int, float, complex, np.ndarray, np.generic))
+
+
+class Differentiable:
+    """The namespace `F` over Tensors: each op's public function under the op's name."""
+
+    def __getattr__(self, name: str):
+        record = REGISTRY.get(name)
+        if record is None:
+            raise AttributeError(f"there is no op '{name}'")
+        function = function_for(record)
+        setattr(self, name, function)
+        return function
+
+    @staticmethod
+    def dtype_of(tensor):
+        return tensor.dtype
+
+
+def freed(node):
+    raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
+                       "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+                       "backward through the graph a second time or if you need to access saved tensors after calling backward.")
+
+
+F = Differentiable()
+GLOBALS.update(general=call.general, explained=call.explained, view_meta=view_meta, edge=edge, version=version, Node=Node, Meta=Meta, make_node=make_node,
+               F=F, NODE_MADE=None, OPERANDS=_OPERANDS, is_operand=_is_operand, freed=freed)
+
+
+@functools.cache
+def namespace_function(space: str, name: str):
+    """The public function `torch.<space>.<name>`; AttributeError when there is none."""
+    record = NAMESPACES.get(space, {}).get(name)
+    if record is None:
+        raise AttributeError(name)
+    return function_for(record)

@@ -1,0 +1,59 @@
+"""The one stack on which autocast, tracing, vmap, profiling and user modes intercept ops."""
+from __future__ import annotations
+
+import threading
+
+from .runtime import GLOBALS
+
+
+class _Stack(threading.local):
+    def __init__(self):
+        self.items: list = []
+
+
+stack = _Stack()
+_lock = threading.Lock()
+
+
+def activate(change: int) -> None:
+    """Count the things, in all threads, that need the general path. The hot path tests this one number."""
+    with _lock:
+        GLOBALS["ACTIVE"] += change
+
+
+class Interceptor:
+    """While entered, every op called in this thread comes to `intercept(op, args, kwargs)`; `op(*args, **kwargs)` inside goes to the next one below.
+
+    >>> import torchlite as torch
+    >>> from torchlite._dispatch import Interceptor
+    >>> class Names(Interceptor):
+    ...     def intercept(self, op, function, args, kwargs):
+    ...         print(op.name)
+    ...         return function(*args, **kwargs)
+    >>> with Names():
+    ...     y = torch.ones(2).exp()
+    _full
+    exp
+    """
+
+    def intercept(self, op, function, args, kwargs):
+        return function(*args, **kwargs)
+
+    def __enter__(self):
+        stack.items = [*stack.items, self]
+        activate(1)
+        return self
+
+    def __exit__(self, *exc):
+        stack.items = stack.items[:-1]
+        activate(-1)
+
+
+def intercepted(op, function, args, kwargs):
+    """Hand the call to the topmost interceptor with the stack below it in force."""
+    items = stack.items
+    stack.items = items[:-1]
+    try:
+        return items[-1].intercept(op, function, args, kwargs)
+    finally:
+        stack.items = items

@@ -1,0 +1,55 @@
+"""PyTorch's type promotion: dimension categories and wrapped numbers."""
+from __future__ import annotations
+
+from .._dtype import COMPLEX, FLOAT, _Default, bool_, dtype, int64, promote_types
+
+
+def number_dtype(value) -> dtype:
+    """The dtype that a Python number stands for."""
+    if isinstance(value, bool):
+        return bool_
+    if isinstance(value, int):
+        return int64
+    return _Default.real.to_complex() if isinstance(value, complex) else _Default.real
+
+
+def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
+    if higher is None or lower is None:
+        return lower if higher is None else higher
+    if higher.category == COMPLEX:
+        return higher
+    if higher.category == FLOAT:
+        return higher.to_complex() if lower.category == COMPLEX else higher
+    if higher is bool_ or lower.category >= FLOAT:
+        return promote_types(higher, lower)
+    return higher
+
+
+def result_dtype(values) -> dtype:
+    """The dtype in which PyTorch combines tensors (by whether they have dimensions) and Python numbers."""
+    dimensioned = zero_dim = number = None
+    for value in values:
+        d = getattr(value, "dtype", None)
+        if not isinstance(d, dtype):
+            found = number_dtype(value)
+            number = found if number is None else promote_types(number, found)
+        elif value._data.ndim:
+            dimensioned = d if dimensioned is None or dimensioned is d else promote_types(dimensioned, d)
+        else:
+            zero_dim = d if zero_dim is None or zero_dim is d else promote_types(zero_dim, d)
+    found = _combine(dimensioned, _combine(zero_dim, number))
+    assert found is not None
+    return found
+
+
+def as_category(value, to: dtype):
+    """A Python number as the Python type that goes with `to`."""
+    if to.category == COMPLEX:
+        return complex(value)
+    if to.category == FLOAT:
+        return float(value) if not isinstance(value, complex) else value
+    if to is bool_:
+        return bool(value)
+    if to.category < FLOAT and isinstance(value, bool):
+        return int(value)
+    return value

@@ -1,0 +1,178 @@
+"""The op record: everything that is true of an op whatever the device."""
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW = 1, 2, 4, 8, 16, 32
+DEFAULT, INT_TO_FLOAT, ALWAYS_BOOL = "default", "int_to_float", "always_bool"
+EMPTY: Any = inspect.Parameter.empty
+
+REGISTRY: dict[str, Op] = {}
+# {"torch": {public name: op}, "Tensor": {...}, "nn.functional": {...}, ...}
+NAMESPACES: dict[str, dict[str, Op]] = {"torch": {}, "Tensor": {}}
+
+
+class Param:
+    """One parameter of an op: its kind is tensor, optional, number (Tensor or Number), list (of tensors), varargs or plain."""
+
+    __slots__ = ("name", "kind", "default", "kwonly")
+
+    def __init__(self, name: str, kind: str, default: Any, kwonly: bool):
+        self.name, self.kind, self.default, self.kwonly = name, kind, default, kwonly
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.kind not in ("plain", "varargs")
+
+
+_KINDS = {"Tensor": "tensor", "Tensor?": "optional", "Tensor|Number": "number", "Tensor|Number?": "number", "Tensor[]": "list", "Tensor?[]": "list"}
+
+
+def _split(text: str) -> list[str]:
+    """Split at the commas outside brackets and quotes."""
+    parts, depth, start, quote = [], 0, 0, ""
+    for position, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            parts.append(text[start:position])
+            start = position + 1
+    parts.append(text[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _default(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        from .. import _device, _dtype
+        if text in ("inf", "-inf", "nan"):
+            return float(text)
+        name = text.removeprefix("torch.")
+        return getattr(_device, name, None) or _dtype.ALL[name]
+
+
+def parse(schema: str) -> list[Param]:
+    """The parameters of a schema such as "add(Tensor input, Tensor|Number other, *, alpha=1)"."""
+    params, kwonly = [], False
+    for part in _split(schema[schema.index("(") + 1:schema.rindex(")")]):
+        if part == "*":
+            kwonly = True
+            continue
+        head, has_default, default = part.partition("=")
+        kind, _, name = head.strip().rpartition(" ")
+        value = _default(default.strip()) if has_default else EMPTY
+        if name.startswith("*"):
+            params.append(Param(name[1:], "varargs", (), False))
+            continue
+        params.append(Param(name, _KINDS.get(kind.strip(), "plain"), value, kwonly))
+    return params
+
+
+class Formula:
+    """One derivative formula: the inputs whose gradients it gives and the names of the values it needs."""
+
+    __slots__ = ("targets", "function", "needs")
+
+    def __init__(self, targets, function: Callable):
+        self.targets = targets
+        self.function = function
+        code = function.__code__
+        self.needs = code.co_varnames[2:code.co_argcount]
+
+
+class Op:
+    """An op: PyTorch's name and signature, promotion, derivatives, composite, shape rule and tags."""
+
+    def __init__(self, schema: str, where: str, alias: str, promote, promote_args, tags: int, vjp, composite, meta, outputs, nondiff, doc: str):
+        self.name = schema[:schema.index("(")].strip()
+        self.schema, self.where, self.alias = schema, where, alias
+        self.promote, self.promote_args, self.tags = promote, promote_args, tags
+        self.composite, self.meta, self.outputs, self.doc = composite, meta, outputs, doc
+        self.nondiff = frozenset(nondiff)
+        self._vjp = vjp
+        self.file = ""
+        self.line = 0
+
+    def __getattr__(self, name: str) -> Any:
+        """Parse the schema and the formulas when first asked: importing the op families stays cheap."""
+        if name == "params":
+            self.params = parse(self.schema)
+            return self.params
+        if name == "tensor_params":
+            self.tensor_params = [p for p in self.params if p.is_tensor]
+            return self.tensor_params
+        if name == "formulas":
+            vjp = self._vjp or {}
+            self.formulas = [Formula((key,) if isinstance(key, str) else key, function) for key, function in vjp.items()]
+            return self.formulas
+        if name == "result_type":
+            self.result_type = _named_result(self.name, self.outputs) if self.outputs else None
+            return self.result_type
+        raise AttributeError(f"op {self.__dict__.get('name')!r} has no attribute {name!r}")
+
+    @property
+    def is_implicit(self) -> bool:
+        """A composite without a formula of its own: runs on Tensors, and its parts record themselves."""
+        return self.composite is not None and self._vjp is None and not self.tags & NONDIFF
+
+    @property
+    def has_out(self) -> bool:
+        return not self.tags & VIEW and self.name[0] != "_" and not any(p.name == "out" for p in self.params)
+
+    def __repr__(self) -> str:
+        return f"<op {self.schema} at {self.file}:{self.line}>"
+
+
+def _named_result(name: str, fields):
+    """A tuple type with PyTorch's field names and repr."""
+    from operator import itemgetter
+
+    def show(self) -> str:
+        return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self, strict=True)) + ")"
+
+    body = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
+    body.update(__slots__=(), __repr__=show, __module__="torchlite.return_types", _fields=tuple(fields), __reduce__=lambda self: (tuple, (tuple(self),)))
+    return type(name, (tuple,), body)
+
+
+def _register(record: Op, depth: int) -> Op:
+    if record.name in REGISTRY:
+        raise RuntimeError(f"op {record.name} is declared twice: {REGISTRY[record.name]!r}")
+    frame = sys._getframe(depth)
+    record.file, record.line = frame.f_code.co_filename, frame.f_lineno
+    REGISTRY[record.name] = record
+    for space in record.where.split():
+        prefix = space.replace("nn.functional", "").replace(".", "_") + "_"
+        names = NAMESPACES.setdefault(space, {})
+        names[record.name.removeprefix(prefix) if prefix != "_" else record.name] = record
+    for alias in record.alias.split():
+        space, _, name = alias.rpartition(".")
+        for where in ([space] if space else record.where.split()):
+            NAMESPACES.setdefault(where, {})[name] = record
+    return record
+
+
+def op(schema: str, *, where: str = "torch Tensor", alias: str = "", promote=None, promote_args=None, tags: int = 0, vjp=None, composite=None, meta=None,
+       outputs=None, nondiff=(), doc: str = "") -> Op:
+    """Declare an op. See docs/architecture.md for the schema, the namespaces, and the form of `vjp`, `composite` and `meta`."""
+    return _register(Op(schema, where, alias, promote, promote_args, tags, vjp, composite, meta, outputs, nondiff, doc), 2)
+
+
+def composite(schema: str, *, where: str = "torch Tensor", alias: str = "", promote=None, promote_args=None, tags: int = 0, vjp=None, meta=None, outputs=None,
+              nondiff=(), doc: str = ""):
+    """Declare an op whose composite is the decorated function `(F, *args)`; its docstring is the op's."""
+    def decorate(function):
+        _register(Op(schema, where, alias, promote, promote_args, tags, vjp, function, meta, outputs, nondiff, doc or function.__doc__ or ""), 2)
+        return function
+    return decorate

@@ -1,0 +1,85 @@
+"""Shape rules with PyTorch's error wording."""
+from __future__ import annotations
+
+import operator
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A dimension counted from the front. IndexError when there is none such."""
+    low = -max(ndim, 1)
+    try:
+        dim = operator.index(dim)
+    except TypeError:
+        raise TypeError(f"'dim' must be int, not {type(dim).__name__}") from None
+    if not low <= dim < -low:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {-low - 1}], but got {dim})")
+    return dim + max(ndim, 1) if dim < 0 else dim
+
+
+def wrap_dims(dims, ndim: int) -> tuple[int, ...]:
+    """Dimensions counted from the front; None or () means all. RuntimeError for a repeated one."""
+    if dims is None or (not isinstance(dims, int) and not hasattr(dims, "__index__") and len(dims) == 0):
+        return tuple(range(ndim))
+    if hasattr(dims, "__index__"):
+        return (wrap_dim(dims, ndim),)
+    wrapped = tuple(wrap_dim(d, ndim) for d in dims)
+    if len(set(wrapped)) != len(wrapped):
+        repeated = next(d for d in wrapped if wrapped.count(d) > 1)
+        raise RuntimeError(f"dim {repeated} appears multiple times in the list of dims")
+    return wrapped
+
+
+def broadcast(*shapes) -> tuple[int, ...]:
+    """The common shape of broadcasting. RuntimeError when there is none."""
+    result: tuple[int, ...] = ()
+    for shape in shapes:
+        shape = tuple(shape)
+        short, long = sorted((result, shape), key=len)
+        padded = (1,) * (len(long) - len(short)) + tuple(short)
+        merged = []
+        for position, (a, b) in enumerate(zip(padded, long, strict=True)):
+            if a != b and a != 1 and b != 1:
+                first, second = (a, b) if short is result else (b, a)
+                raise RuntimeError(f"The size of tensor a ({first}) must match the size of tensor b ({second}) at non-singleton dimension {position}")
+            merged.append(b if a == 1 else a)
+        result = tuple(merged)
+    return result
+
+
+def reduced(shape, dim, keepdim: bool = False) -> tuple[int, ...]:
+    """The shape after a reduction over `dim` (an int, several, or None for all)."""
+    dims = set(wrap_dims(dim, len(shape)))
+    if keepdim:
+        return tuple(1 if d in dims else n for d, n in enumerate(shape))
+    return tuple(n for d, n in enumerate(shape) if d not in dims)
+
+
+def infer_size(shape, numel: int) -> tuple[int, ...]:
+    """`shape` with its -1 filled in for `numel` elements. RuntimeError when that cannot be."""
+    shape = tuple(operator.index(n) for n in shape)
+    unknown = [d for d, n in enumerate(shape) if n == -1]
+    known = 1
+    for d, n in enumerate(shape):
+        if n < -1:
+            raise RuntimeError(f"invalid shape dimension {n} at index {d} of shape {list(shape)}")
+        known *= 1 if n == -1 else n
+    if len(unknown) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    if unknown:
+        if known == 0:
+            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any value and "
+                               "is ambiguous")
+        if numel % known == 0:
+            return shape[:unknown[0]] + (numel // known,) + shape[unknown[0] + 1:]
+    elif known == numel:
+        return shape
+    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+
+
+def contiguous_strides(shape) -> tuple[int, ...]:
+    """Row-major strides in elements."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))

@@ -1,0 +1,207 @@
+"""Data types under PyTorch's names, and PyTorch's promotion lattice."""
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+BOOL, INT, FLOAT, COMPLEX = range(4)
+_EXTRA = {"bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"}
+
+
+def _ml_dtypes(name: str) -> np.dtype:
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise ImportError(f"torch.{name} needs the package ml_dtypes: pip install 'torchlite-nd[lowp]'") from None
+    return np.dtype(getattr(ml_dtypes, name))
+
+
+class dtype:
+    """A data type such as `torch.float32`. Instances are singletons and are compared by identity.
+
+    `dtype.np` is the NumPy dtype of the same values (for bfloat16 and float8 it comes from ml_dtypes).
+    """
+
+    __slots__ = ("name", "category", "itemsize", "is_signed", "scalar_name", "_np", "_table_row")
+
+    def __init__(self, name: str, category: int, itemsize: int, is_signed: bool, scalar_name: str):
+        self.name, self.category, self.itemsize, self.is_signed, self.scalar_name = name, category, itemsize, is_signed, scalar_name
+        self._np: np.dtype | None = None
+
+    @property
+    def np(self) -> np.dtype:
+        if self._np is None:
+            self._np = _ml_dtypes(self.name) if self.name in _EXTRA else np.dtype(self.name)
+            FROM_NUMPY[self._np] = self
+        return self._np
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.category == FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        return self.category == COMPLEX
+
+    def to_complex(self) -> dtype:
+        """The complex dtype whose parts have this precision."""
+        return self if self.category == COMPLEX else _COMPLEX_OF.get(self, complex64)
+
+    def to_real(self) -> dtype:
+        """The real dtype of a complex dtype's parts; a real dtype itself."""
+        return _REAL_OF.get(self, self)
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return _by_name, (self.name,)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _by_name(name: str) -> dtype:
+    return ALL[name]
+
+
+FROM_NUMPY: dict[np.dtype, dtype] = {}
+bool_ = dtype("bool", BOOL, 1, False, "Bool")
+uint8 = dtype("uint8", INT, 1, False, "Byte")
+int8 = dtype("int8", INT, 1, True, "Char")
+int16 = dtype("int16", INT, 2, True, "Short")
+int32 = dtype("int32", INT, 4, True, "Int")
+int64 = dtype("int64", INT, 8, True, "Long")
+uint16 = dtype("uint16", INT, 2, False, "UInt16")
+uint32 = dtype("uint32", INT, 4, False, "UInt32")
+uint64 = dtype("uint64", INT, 8, False, "UInt64")
+float16 = dtype("float16", FLOAT, 2, True, "Half")
+bfloat16 = dtype("bfloat16", FLOAT, 2, True, "BFloat16")
+float32 = dtype("float32", FLOAT, 4, True, "Float")
+float64 = dtype("float64", FLOAT, 8, True, "Double")
+float8_e4m3fn = dtype("float8_e4m3fn", FLOAT, 1, True, "Float8_e4m3fn")
+float8_e5m2 = dtype("float8_e5m2", FLOAT, 1, True, "Float8_e5m2")
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", FLOAT, 1, True, "Float8_e4m3fnuz")
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", FLOAT, 1, True, "Float8_e5m2fnuz")
+complex64 = dtype("complex64", COMPLEX, 8, True, "ComplexFloat")
+complex128 = dtype("complex128", COMPLEX, 16, True, "ComplexDouble")
+
+ALL = {d.name: d for d in list(globals().values()) if isinstance(d, dtype)}
+ALIASES = {"uint8": ("byte",), "int8": ("char",), "int16": ("short",), "int32": ("int",), "int64": ("long",), "float16": ("half",), "float32": ("float",),
+           "float64": ("double",), "complex64": ("cfloat",), "complex128": ("cdouble",)}
+for _d in ALL.values():
+    if _d.name not in _EXTRA:
+        _d.np  # noqa: B018  fills FROM_NUMPY
+_COMPLEX_OF = {float16: complex64, bfloat16: complex64, float32: complex64, float64: complex128}
+_REAL_OF = {complex64: float32, complex128: float64}
+_SIGNED_LADDER = (int8, int16, int32, int64)
+_FLOAT_LADDER = (float16, bfloat16, float32, float64)
+
+
+def from_np(np_dtype: np.dtype) -> dtype:
+    """The torchlite dtype of a NumPy dtype. TypeError for one that PyTorch does not have."""
+    found = FROM_NUMPY.get(np_dtype)
+    if found is None:
+        found = ALL.get(np_dtype.name)
+        if found is None:
+            raise TypeError(f"can't convert np.ndarray of type {np_dtype}. The only supported types are: float64, float32, float16, complex64, complex128, "
+                            "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.")
+        if np_dtype.isnative:
+            FROM_NUMPY[np_dtype] = found
+    return found
+
+
+@functools.cache
+def promote_types(first: dtype, second: dtype) -> dtype:
+    """The smallest dtype that both convert to by PyTorch's rules."""
+    if first is second:
+        return first
+    if first.category > second.category:
+        first, second = second, first
+    if "float8" in first.name or "float8" in second.name:
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {first.scalar_name} and {second.scalar_name}")
+    if second.category == COMPLEX:
+        if first.category == COMPLEX or first is float64:
+            return complex128
+        return second
+    if first.category < second.category:
+        return second
+    if second.category == FLOAT:
+        if {first, second} == {float16, bfloat16}:
+            return float32
+        return max(first, second, key=_FLOAT_LADDER.index)
+    return _promote_ints(first, second)
+
+
+def _promote_ints(first: dtype, second: dtype) -> dtype:
+    if first.is_signed == second.is_signed:
+        return first if first.itemsize >= second.itemsize else second
+    signed, unsigned = (first, second) if first.is_signed else (second, first)
+    if unsigned is not uint8:
+        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {first.scalar_name} and {second.scalar_name}")
+    return int16 if signed is int8 else signed
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether PyTorch lets an in-place or out= result of `from_` be written to a tensor of `to`."""
+    if from_.category > to.category:
+        return False
+    return not (from_.category == INT and to is bool_) and not (from_.category == FLOAT and to.category < FLOAT)
+
+
+class _Default:
+    real = float32
+
+
+def get_default_dtype() -> dtype:
+    """The dtype of tensors made from Python floats; float32 unless `set_default_dtype` changed it."""
+    return _Default.real
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Set the dtype that Python floats become. TypeError unless it is a floating-point dtype."""
+    if not isinstance(d, dtype) or not d.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, but got {d}")
+    _Default.real = d
+
+
+class finfo:
+    """Numerical limits of a floating-point or complex dtype: bits, eps, max, min, tiny, smallest_normal, resolution."""
+
+    def __init__(self, type: dtype | None = None):
+        d = _Default.real if type is None else type
+        if d.category < FLOAT:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d}'")
+        if d.name in _EXTRA:
+            import ml_dtypes
+            info = ml_dtypes.finfo(d.np)
+        else:
+            info = np.finfo(d.np)
+        self.dtype = d.to_real().name
+        self.bits = int(info.bits)
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(info.resolution)
+
+    def __repr__(self) -> str:
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, "
+                f"tiny={self.tiny:g}, dtype={self.dtype})")
+
+
+class iinfo:
+    """Numerical limits of an integer dtype: bits, max, min."""
+
+    def __init__(self, type: dtype):
+        if type.category >= FLOAT:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
+        if type is bool_:
+            raise RuntimeError("\"iinfo\" not implemented for 'Bool'")
+        info = np.iinfo(type.np)
+        self.dtype, self.bits, self.max, self.min = type.name, int(info.bits), int(info.max), int(info.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

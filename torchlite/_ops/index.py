@@ -1,0 +1,148 @@
+"""Indexing: x[...], x[...] = v, and the ops behind them."""
+from __future__ import annotations
+
+import numpy as np
+
+from .._dispatch import GLOBALS, VIEW, call, function_for, op
+from .._dispatch.record import INPLACE
+from .._tensor import Tensor
+
+slice_index = op("_slice_index(Tensor input, index)", where="", tags=VIEW, vjp={
+    "input": lambda F, g, input_shape, index: F._slice_index_backward(g, input_shape, index)})
+op("_slice_index_backward(Tensor input, shape, index)", where="", meta=lambda input, shape: (shape, input.dtype), vjp={
+    "input": lambda F, g, index: F._slice_index(g, index)})
+take_index = op("_index(Tensor input, index)", where="", vjp={"input": lambda F, g, input_shape, index: F._index_backward(g, input_shape, index)})
+op("_index_backward(Tensor input, shape, index)", where="", meta=lambda input, shape: (shape, input.dtype), vjp={"input": lambda F, g, index: F._index(g, index)})
+set_index = op("_setitem(Tensor input, index, Tensor|Number value)", where="", tags=INPLACE, vjp={
+    "input": lambda F, g, index: F._setitem(g, index, 0), "value": lambda F, g, index: F._index(g, index)},
+    meta=lambda input: (input.shape, input.dtype))
+
+_BASIC = (int, slice, type(None), type(...))
+_getitem_view = function_for(slice_index)
+_getitem_copy = function_for(take_index)
+
+
+def getitem(tensor: Tensor, index):
+    """x[index]."""
+    cls = index.__class__
+    if cls is int or (cls is slice and index.step is None):
+        return _getitem_view(tensor, (index,))
+    basic, advanced = split(tensor, index)
+    out = _getitem_view(tensor, basic) if basic else tensor
+    if advanced is None:
+        return out if basic else tensor.alias()
+    return _getitem_copy(out, advanced)
+
+
+def setitem(tensor: Tensor, index, value) -> None:
+    """x[index] = value."""
+    basic, advanced = split(tensor, index)
+    if not isinstance(value, (Tensor, int, float, complex)):
+        from .._creation import tensor as make
+        value = make(value, dtype=tensor.dtype, device=tensor.device)
+    if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._table is not tensor._table):
+        value = value.to(device=tensor.device if value._data.ndim == 0 else None, dtype=tensor.dtype)
+    if advanced is None:
+        call.in_place(set_index, (tensor, basic or (...,), value), {})
+        return
+    target = _getitem_view(tensor, basic) if basic else tensor
+    call.in_place(set_index, (target, advanced, value), {})
+
+
+def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
+    """An index as a basic one (a view) and, when there are arrays, an advanced one for the result of the first.
+
+    In PyTorch integers select before arrays index, so the two steps differ from NumPy's single one.
+    """
+    items = index if index.__class__ is tuple else (index,)
+    if all(i.__class__ in _BASIC for i in items):
+        for i in items:
+            if i.__class__ is slice and (i.step is not None or i.start.__class__ is Tensor or i.stop.__class__ is Tensor):
+                break
+        else:
+            return _checked_count(tensor, items), None
+    items = _expand_ellipsis(tensor, [_normal(i) for i in items])
+    basic: list = []
+    advanced: list = []
+    for item in items:
+        if item is None or isinstance(item, (slice, int)):
+            basic.append(item)
+            if not isinstance(item, int):
+                advanced.append(slice(None))
+        elif isinstance(item, bool):
+            basic.append(None)
+            advanced.append(np.full(1, 0) if item else np.empty(0, np.int64))
+        else:
+            basic += [slice(None)] * (item.ndim if _is_mask(item) else 1)
+            advanced.append(item)
+    trivial = all(isinstance(b, slice) and b == slice(None) for b in basic)
+    if not any(not isinstance(a, slice) for a in advanced):
+        return tuple(basic), None
+    while isinstance(advanced[-1], slice):
+        advanced.pop()
+    return () if trivial else tuple(basic), tuple(_raw_index(tensor, a) for a in advanced)
+
+
+def _checked_count(tensor, items):
+    used = sum(i is not None and i is not Ellipsis for i in items)
+    if used > tensor._data.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {tensor._data.ndim}")
+    return items
+
+
+def _is_mask(item) -> bool:
+    return item.dtype == np.bool_ if isinstance(item, np.ndarray) else item.dtype.name == "bool"
+
+
+def _normal(item):
+    """One index item as an int, slice, None, Ellipsis, bool, Tensor or array."""
+    if item is None or item is Ellipsis or isinstance(item, bool):
+        return item
+    if isinstance(item, slice):
+        start, stop, step = (None if p is None else p.__index__() for p in (item.start, item.stop, item.step))
+        if step is not None and step <= 0:
+            raise ValueError("step must be greater than zero")
+        return slice(start, stop, step)
+    if isinstance(item, Tensor):
+        if item.dtype.category >= 2:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if item.dtype.name == "uint8":
+            return item.to(GLOBALS["bool_"])
+        if item._data.ndim == 0 and item.dtype.name != "bool" and not item.is_meta:
+            return int(item.item())
+        return item
+    if isinstance(item, (list, tuple, range)):
+        from .._creation import tensor as make
+        made = make(list(item)) if len(item) else make(np.empty(0, np.int64))
+        return _normal(made) if made._data.ndim else made
+    if isinstance(item, np.ndarray):
+        if item.dtype.kind not in "iub":
+            raise IndexError("arrays used as indices must be of integer (or boolean) type")
+        return int(item) if item.ndim == 0 and item.dtype.kind != "b" else item
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    raise TypeError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {type(item).__name__})")
+
+
+def _expand_ellipsis(tensor, items):
+    used = sum(0 if i is None or i is Ellipsis or isinstance(i, bool) else i.ndim if hasattr(i, "ndim") and _is_mask(i) else 1 for i in items)
+    ndim = tensor._data.ndim
+    if used > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    places = [p for p, i in enumerate(items) if i is Ellipsis]
+    if len(places) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if places:
+        return items[:places[0]] + [slice(None)] * (ndim - used) + items[places[0] + 1:]
+    return items
+
+
+def _raw_index(tensor, item):
+    if isinstance(item, Tensor):
+        return item._data if item._table is tensor._table else item.to(tensor.device)._data
+    if isinstance(item, np.ndarray):
+        return tensor._table.from_numpy(item)
+    return item
+
+
+GLOBALS["getitem"], GLOBALS["setitem"] = getitem, setitem

@@ -1,0 +1,43 @@
+"""Reductions over dimensions."""
+from __future__ import annotations
+
+import math
+
+from .._dispatch import NONDIFF, op
+from .._dispatch.shapes import reduced, wrap_dims
+from .._dtype import bool_, int64
+
+
+def spread(F, g, shape, dim, keepdim):
+    """A reduction's gradient (or result) expanded to the input's shape."""
+    if not keepdim and len(shape):
+        dims = set(wrap_dims(dim, len(shape)))
+        g = F.reshape(g, tuple(1 if d in dims else n for d, n in enumerate(shape)))
+    return F.expand(g, shape)
+
+
+def _count(shape, dim) -> int:
+    return math.prod(shape[d] for d in wrap_dims(dim, len(shape))) if len(shape) else 1
+
+
+def _sum_dtype(input, dtype):
+    return dtype or (int64 if input.dtype.category < 2 else input.dtype)
+
+
+def _extreme_vjp(F, g, input, dim, keepdim, out):
+    """Spread equally over the places that hold the extreme value."""
+    hit = F.to(F.eq(input, spread(F, out, input.shape, dim, keepdim)), F.dtype_of(g))
+    count = F.sum(hit, dim, True)
+    return F.div(F.mul(spread(F, g, input.shape, dim, keepdim), hit), F.expand(count, input.shape))
+
+
+op("sum(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=lambda input, dim, keepdim, dtype: (reduced(input.shape, dim, keepdim), _sum_dtype(input, dtype)),
+   vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim: F.to(spread(F, g, input_shape, dim, keepdim), input_dtype)})
+op("mean(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=lambda input, dim, keepdim, dtype: (reduced(input.shape, dim, keepdim), dtype or input.dtype),
+   vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim: F.to(spread(F, F.div(g, max(_count(input_shape, dim), 1)), input_shape, dim, keepdim), input_dtype)})
+for _name in ("amax", "amin"):
+    op(f"{_name}(Tensor input, dim=(), keepdim=False)", meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype), vjp={"input": _extreme_vjp})
+for _name in ("any", "all"):
+    op(f"{_name}(Tensor input, dim=None, keepdim=False)", tags=NONDIFF, meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), bool_))
+for _name in ("argmax", "argmin"):
+    op(f"{_name}(Tensor input, dim=None, keepdim=False)", tags=NONDIFF, meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), int64))
