@@ -1,0 +1,158 @@
+"""Work in cache: split rows into blocks and run them on a few threads.
+
+NumPy's ufuncs run on one core and pass over whole arrays, so a chain of them is bound by memory. Every fused CPU kernel works on one block of rows at a time instead,
+into buffers that each thread keeps, and goes through `run` or `elementwise`. The ufuncs release the GIL, so threads help; small inputs run inline.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+# Elements that one step of a kernel touches. A ufunc call costs about as much as 4000 elements, and four float32 buffers of this size fit in 1 MiB of cache.
+BLOCK = 1 << 16
+# Below this many elements a kernel runs inline, in one piece: waking a thread costs as much as the work.
+SMALL = 1 << 16
+
+_threads = os.cpu_count() or 1
+_local = threading.local()
+
+
+def set_num_threads(count: int) -> None:
+    """How many threads a kernel may use (torch.set_num_threads)."""
+    global _threads
+    _threads = max(1, int(count))
+
+
+def get_num_threads() -> int:
+    return _threads
+
+
+class _Workers:
+    """Threads that wait for work; started when first needed, and again in a forked child."""
+
+    def __init__(self) -> None:
+        self.queue: SimpleQueue[tuple[Callable[[], None], _Task]] = SimpleQueue()
+        self.count = 0
+        self.lock = threading.Lock()
+        self.pid = os.getpid()
+
+    def submit(self, function: Callable[[], None], count: int) -> _Task:
+        """Have `count` workers call `function` once each."""
+        with self.lock:
+            while self.count < count:
+                threading.Thread(target=self._serve, name=f"torchlite-cpu-{self.count}", daemon=True).start()
+                self.count += 1
+        task = _Task(count)
+        for _ in range(count):
+            self.queue.put((function, task))
+        return task
+
+    def _serve(self) -> None:
+        _local.is_worker = True
+        while True:
+            function, task = self.queue.get()
+            try:
+                function()
+            except BaseException as error:  # handed to the thread that waits
+                task.error = error
+            task.finish()
+
+
+class _Task:
+    """Some calls in progress, and the first error among them."""
+
+    __slots__ = ("left", "lock", "done", "error")
+
+    def __init__(self, count: int):
+        self.left, self.error = count, None
+        self.lock = threading.Lock()
+        self.done = threading.Lock()
+        self.done.acquire()
+
+    def finish(self) -> None:
+        with self.lock:
+            self.left -= 1
+            last = self.left == 0
+        if last:
+            self.done.release()
+
+    def wait(self) -> None:
+        self.done.acquire()
+        if self.error is not None:
+            raise self.error
+
+
+_workers = _Workers()
+if hasattr(os, "register_at_fork"):
+
+    def _forget() -> None:
+        global _workers
+        _workers = _Workers()
+
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _aligned(size: int) -> np.ndarray:
+    """Bytes that begin at a multiple of 64: NumPy's own begin 16 bytes later, and a 64-byte load then touches two cache lines."""
+    raw = np.empty(size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size]
+
+
+def buffer(slot: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Scratch memory of this thread, reused from call to call: kernels must not return it. `slot` tells buffers in use at once apart."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    try:
+        raw = _local.buffers[slot]
+    except (AttributeError, KeyError):
+        if not hasattr(_local, "buffers"):
+            _local.buffers = {}
+        raw = None
+    if raw is None or raw.nbytes < size:
+        raw = _local.buffers[slot] = _aligned(max(size, 4 * BLOCK))
+    return raw[:size].view(dtype).reshape(shape)
+
+
+def run(body: Callable[[int, int], None], rows: int, row_size: int, block: int = BLOCK) -> None:
+    """Call `body(start, stop)` for blocks that cover `range(rows)`, each of about `block` elements, on several threads when there is enough work."""
+    if rows * row_size <= SMALL:
+        if rows:
+            body(0, rows)
+        return
+    step = max(1, block // max(row_size, 1))
+    count = -(-rows // step)
+    if _threads == 1 or count < 3 or getattr(_local, "is_worker", False):
+        for start in range(0, rows, step):
+            body(start, min(start + step, rows))
+        return
+    blocks = iter(range(0, rows, step))
+
+    def work() -> None:
+        # next() on a range's iterator is atomic under the GIL: threads take blocks as they get ready.
+        for start in blocks:
+            body(start, min(start + step, rows))
+
+    task = _workers.submit(work, min(_threads, count) - 1)
+    try:
+        work()
+    finally:
+        task.wait()
+
+
+def elementwise(body: Callable[..., None], out: np.ndarray, *inputs: np.ndarray) -> None:
+    """`body(out_block, *input_blocks)` over flat blocks of contiguous arrays of one shape."""
+    size = out.size
+    if size <= SMALL:
+        if size:
+            body(out, *inputs)
+        return
+    flat = [a.reshape(-1) for a in (out, *inputs)]
+    run(lambda start, stop: body(*[a[start:stop] for a in flat]), size, 1)

@@ -1,0 +1,465 @@
+"""Activations: the functions between two layers.
+
+Each is one record: a composite that says it in primitives (it runs raw, so it calls ``F`` only), and a derivative that saves as little as it can. Where one pass
+over memory pays (gelu, silu, mish ...) the derivative is a record of its own, ``_<name>_backward``, that a backend may fuse; under ``create_graph`` its composite runs.
+"""
+
+import math
+
+from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, composite, op
+from torchlite._dtype import finfo
+
+SQRT_HALF = math.sqrt(0.5)
+INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
+TANH_SCALE = math.sqrt(2.0 / math.pi)
+TANH_CUBIC = 0.044715
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+
+
+def require_float(F, input, kernel, complex_too=False):
+    """PyTorch's error for a dtype that the op does not take; ``kernel`` is the name that PyTorch's message gives."""
+    dtype = F.dtype_of(input)
+    if not dtype.is_floating_point and not (complex_too and dtype.is_complex):
+        raise NotImplementedError(f'"{kernel}" not implemented for \'{dtype.scalar_name}\'')
+
+
+# --- relu and the other piecewise linear ones ------------------------------------------------------------------------------------------------------
+
+
+def _relu(F, input):
+    dtype = F.dtype_of(input)
+    if dtype.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
+    if dtype.category == 0:
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return F.where(F.le(input, 0), F.zeros_like(input), input)
+
+
+def _relu_backward(F, grad, out):
+    return F.where(F.le(out, 0), F.zeros_like(grad), grad)
+
+
+op("_relu_backward(Tensor grad, Tensor out)", where="", composite=_relu_backward, tags=POINTWISE)
+
+op(
+    "relu(Tensor input)",
+    composite=_relu,
+    tags=POINTWISE | INPLACE,
+    vjp={"input": lambda F, g, out: F._relu_backward(g, out)},
+    doc="""The positive part, ``max(input, 0)``, elementwise; NaN stays NaN.
+
+    >>> torch.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """,
+)
+
+
+def _leaky_relu(F, input, negative_slope):
+    require_float(F, input, "leaky_relu_cpu")
+    return F.where(F.gt(input, 0), input, F.mul(input, negative_slope))
+
+
+def _leaky_relu_backward(F, grad, input, negative_slope):
+    return F.where(F.gt(input, 0), grad, F.mul(grad, negative_slope))
+
+
+op("_leaky_relu_backward(Tensor grad, Tensor input, negative_slope)", where="", composite=_leaky_relu_backward, tags=POINTWISE)
+
+op(
+    "leaky_relu(Tensor input, negative_slope=0.01)",
+    where="nn.functional",
+    composite=_leaky_relu,
+    tags=POINTWISE | INPLACE,
+    vjp={"input": lambda F, g, input, negative_slope: F._leaky_relu_backward(g, input, negative_slope)},
+    doc="``input`` where it is positive, ``negative_slope * input`` elsewhere.",
+)
+
+
+def _hardtanh(F, input, min_val, max_val):
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    if F.dtype_of(input).category == 0:
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    low = F.where(F.lt(input, min_val), F.full_like(input, min_val), input)
+    return F.where(F.gt(low, max_val), F.full_like(input, max_val), low)
+
+
+def _hardtanh_backward(F, grad, input, min_val, max_val):
+    inside = F.logical_and(F.gt(input, min_val), F.lt(input, max_val))
+    return F.where(inside, grad, F.zeros_like(grad))
+
+
+op("_hardtanh_backward(Tensor grad, Tensor input, min_val, max_val)", where="", composite=_hardtanh_backward, tags=POINTWISE)
+
+op(
+    "hardtanh(Tensor input, min_val=-1.0, max_val=1.0)",
+    where="nn.functional",
+    composite=_hardtanh,
+    tags=POINTWISE | INPLACE,
+    vjp={"input": lambda F, g, input, min_val, max_val: F._hardtanh_backward(g, input, min_val, max_val)},
+    doc="``input`` limited to ``[min_val, max_val]``; the gradient is zero at and beyond the limits.",
+)
+
+op(
+    "relu6(Tensor input)",
+    where="nn.functional",
+    composite=lambda F, input: F.hardtanh(input, 0, 6),
+    tags=POINTWISE | INPLACE,
+    vjp={"input": lambda F, g, input: F._hardtanh_backward(g, input, 0, 6)},
+    doc="``min(max(input, 0), 6)``, elementwise.",
+)
+
+
+def _threshold(F, input, threshold, value):
+    return F.where(F.le(input, threshold), F.full_like(input, value), input)
+
+
+op(
+    "threshold(Tensor input, threshold, value)",
+    where="torch nn.functional",
+    composite=_threshold,
+    tags=POINTWISE | INPLACE,
+    vjp={"input": lambda F, g, input, threshold: F.where(F.le(input, threshold), F.zeros_like(g), g)},
+    doc="``input`` where it is above ``threshold``, ``value`` elsewhere.",
+)
+
+
+def _hardshrink(F, input, lambd):
+    inside = F.logical_and(F.ge(input, -lambd), F.le(input, lambd))
+    return F.where(inside, F.zeros_like(input), input)
+
+
+def _hardshrink_vjp(F, g, input, lambd):
+    inside = F.logical_and(F.ge(input, -lambd), F.le(input, lambd))
+    return F.where(inside, F.zeros_like(g), g)
+
+
+op(
+    "hardshrink(Tensor input, lambd=0.5)",
+    where="torch Tensor nn.functional",
+    composite=_hardshrink,
+    tags=POINTWISE,
+    vjp={"input": _hardshrink_vjp},
+    doc="Zero within ``[-lambd, lambd]``, ``input`` elsewhere.",
+)
+
+
+def _softshrink(F, input, lambd):
+    if lambd < 0:
+        dtype = F.dtype_of(input)
+        raise RuntimeError(f"lambda must be in range [0, {finfo(dtype).max:g}] for input dtype {dtype.scalar_name}, but found {lambd:g}")
+    above = F.where(F.gt(input, lambd), F.sub(input, lambd), F.mul(input, 0))
+    return F.where(F.lt(input, -lambd), F.add(input, lambd), above)
+
+
+op(
+    "softshrink(Tensor input, lambd=0.5)",
+    where="nn.functional",
+    composite=_softshrink,
+    tags=POINTWISE,
+    vjp={"input": _hardshrink_vjp},
+    doc="``input`` moved towards zero by ``lambd``; zero within ``[-lambd, lambd]``.",
+)
+
+
+def _prelu_weight(F, input, weight):
+    if weight.ndim == 0 or input.ndim < 2:
+        return weight
+    return F.reshape(weight, (1, weight.shape[0]) + (1,) * (input.ndim - 2))
+
+
+op(
+    "_prelu(Tensor input, Tensor weight)",
+    where="",
+    composite=lambda F, input, weight: F.where(F.gt(input, 0), input, F.mul(input, weight)),
+    vjp={
+        "input": lambda F, g, input, weight: F.where(F.gt(input, 0), g, F.mul(g, weight)),
+        "weight": lambda F, g, input: F.where(F.gt(input, 0), F.zeros_like(g), F.mul(g, input)),
+    },
+    doc="``prelu`` with a weight that already broadcasts against the input.",
+)
+
+
+@composite("prelu(Tensor input, Tensor weight)", where="torch Tensor nn.functional")
+def prelu(F, input, weight):
+    """``input`` where positive, ``weight * input`` elsewhere; ``weight`` has one element or one for each channel (dimension 1)."""
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype.scalar_name} and {weight.dtype.scalar_name}")
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    count = weight.numel()
+    if count != 1:
+        if input.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if channels != count:
+            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel size = {channels}.")
+    return F._prelu(input, _prelu_weight(F, input, weight) if count != 1 else F.reshape(weight, (1,) * input.ndim))
+
+
+@composite("rrelu(Tensor input, lower=0.125, upper=0.3333333333333333, training=False)", where="torch nn.functional", tags=RANDOM | INPLACE)
+def rrelu(F, input, lower, upper, training, generator=None):
+    """Leaky relu whose slope is drawn from ``[lower, upper)`` for each negative element in training, and is the middle of the range otherwise."""
+    if not training:
+        return F.leaky_relu(input, (lower + upper) / 2)
+    slope = F.empty_like(input).detach()
+    slope.uniform_(lower, upper, generator=generator)
+    return input * F.where(input <= 0, slope, F.ones_like(slope))
+
+
+# --- elu and its kin -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _elu_general(F, input, alpha, scale, input_scale):
+    require_float(F, input, "elu_cpu")
+    negative = F.mul(F.expm1(F.mul(input, input_scale)), alpha * scale)
+    return F.where(F.gt(input, 0), F.mul(input, scale), negative)
+
+
+def _elu_backward(F, grad, input, alpha, scale, input_scale):
+    slope = F.mul(F.exp(F.mul(input, input_scale)), alpha * scale * input_scale)
+    return F.where(F.gt(input, 0), F.mul(grad, scale), F.mul(grad, slope))
+
+
+op("_elu(Tensor input, alpha, scale, input_scale)", where="", composite=_elu_general, tags=POINTWISE,
+   vjp={"input": lambda F, g, input, alpha, scale, input_scale: F._elu_backward(g, input, alpha, scale, input_scale)})  # fmt: skip
+op("_elu_backward(Tensor grad, Tensor input, alpha, scale, input_scale)", where="", composite=_elu_backward, tags=POINTWISE)
+
+op(
+    "elu(Tensor input, alpha=1.0)",
+    where="nn.functional",
+    composite=lambda F, input, alpha: F._elu(input, alpha, 1.0, 1.0),
+    tags=POINTWISE | INPLACE,
+    vjp={"input": lambda F, g, input, alpha: F._elu_backward(g, input, alpha, 1.0, 1.0)},
+    doc="``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al., 2015).",
+)
+op(
+    "selu(Tensor input)",
+    where="torch nn.functional",
+    composite=lambda F, input: F._elu(input, SELU_ALPHA, SELU_SCALE, 1.0),
+    tags=POINTWISE | INPLACE,
+    vjp={"input": lambda F, g, input: F._elu_backward(g, input, SELU_ALPHA, SELU_SCALE, 1.0)},
+    doc="``elu`` scaled so that activations keep mean 0 and variance 1 from layer to layer (Klambauer et al., 2017).",
+)
+
+
+def _celu(F, input, alpha):
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return F._elu(input, alpha, 1.0, 1.0 / alpha)
+
+
+op(
+    "celu(Tensor input, alpha=1.0)",
+    where="torch nn.functional",
+    composite=_celu,
+    tags=POINTWISE | INPLACE,
+    vjp={"input": lambda F, g, input, alpha: F._elu_backward(g, input, alpha, 1.0, 1.0 / alpha)},
+    doc="``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`` (Barron, 2017).",
+)
+
+
+# --- smooth ones -----------------------------------------------------------------------------------------------------------------------------------
+
+
+def _gelu(F, input, approximate="none"):
+    require_float(F, input, "GeluKernelImpl")
+    if approximate == "tanh":
+        cubic = F.mul(F.mul(F.mul(input, input), input), TANH_CUBIC)
+        bounded = F.tanh(F.mul(F.add(input, cubic), TANH_SCALE))
+    elif approximate == "none":
+        bounded = F.erf(F.mul(input, SQRT_HALF))
+    else:
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return F.mul(F.mul(input, 0.5), F.add(bounded, 1.0))
+
+
+def _gelu_backward(F, grad, input, approximate="none"):
+    square = F.mul(input, input)
+    if approximate == "tanh":
+        bounded = F.tanh(F.mul(F.add(input, F.mul(F.mul(square, input), TANH_CUBIC)), TANH_SCALE))
+        inner = F.mul(F.add(F.mul(square, 3.0 * TANH_CUBIC), 1.0), TANH_SCALE)
+        bell = F.mul(F.sub(F.ones_like(bounded), F.mul(bounded, bounded)), F.mul(inner, 0.5))
+    else:
+        bounded = F.erf(F.mul(input, SQRT_HALF))
+        bell = F.mul(F.exp(F.mul(square, -0.5)), INV_SQRT_2PI)
+    slope = F.add(F.mul(F.add(bounded, 1.0), 0.5), F.mul(input, bell))
+    return F.mul(grad, slope)
+
+
+op("_gelu_backward(Tensor grad, Tensor input, approximate='none')", where="", composite=_gelu_backward, tags=POINTWISE)
+op(
+    "gelu(Tensor input, *, approximate='none')",
+    where="nn.functional",
+    composite=_gelu,
+    tags=POINTWISE,
+    vjp={"input": lambda F, g, input, approximate: F._gelu_backward(g, input, approximate)},
+    doc="""``input`` times the standard normal distribution function of ``input`` (Hendrycks and Gimpel, 2016).
+
+    ``approximate="tanh"`` uses ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``.
+    """,
+)
+
+
+def _silu(F, input):
+    require_float(F, input, "silu_cpu", True)
+    return F.mul(input, F.sigmoid(input))
+
+
+def _silu_backward(F, grad, input):
+    gate = F.sigmoid(input)
+    slope = F.mul(gate, F.add(F.mul(input, F.sub(F.ones_like(gate), gate)), 1.0))
+    return F.mul(grad, F.conj(slope))
+
+
+op("_silu_backward(Tensor grad, Tensor input)", where="", composite=_silu_backward, tags=POINTWISE)
+op(
+    "silu(Tensor input)",
+    where="nn.functional",
+    composite=_silu,
+    tags=POINTWISE | INPLACE,
+    vjp={"input": lambda F, g, input: F._silu_backward(g, input)},
+    doc="``input * sigmoid(input)``, also called swish.",
+)
+
+
+def _mish(F, input):
+    require_float(F, input, "mish_cpu")
+    return F.mul(input, F.tanh(F.softplus(input)))
+
+
+def _mish_backward(F, grad, input):
+    bounded = F.tanh(F.softplus(input))
+    bell = F.mul(F.sub(F.ones_like(bounded), F.mul(bounded, bounded)), F.sigmoid(input))
+    return F.mul(grad, F.add(bounded, F.mul(input, bell)))
+
+
+op("_mish_backward(Tensor grad, Tensor input)", where="", composite=_mish_backward, tags=POINTWISE)
+op(
+    "mish(Tensor input)",
+    where="nn.functional",
+    composite=_mish,
+    tags=POINTWISE | INPLACE,
+    vjp={"input": lambda F, g, input: F._mish_backward(g, input)},
+    doc="``input * tanh(softplus(input))`` (Misra, 2019).",
+)
+
+
+def _softplus(F, input, beta=1.0, threshold=20.0):
+    require_float(F, input, "softplus_cpu")
+    scaled = F.mul(input, beta)
+    linear = F.gt(scaled, threshold)
+    safe = F.where(linear, F.zeros_like(scaled), scaled)
+    return F.where(linear, input, F.mul(F.log1p(F.exp(safe)), 1.0 / beta))
+
+
+def _softplus_backward(F, grad, input, beta, threshold):
+    scaled = F.mul(input, beta)
+    return F.where(F.gt(scaled, threshold), grad, F.mul(grad, F.sigmoid(scaled)))
+
+
+op("_softplus_backward(Tensor grad, Tensor input, beta, threshold)", where="", composite=_softplus_backward, tags=POINTWISE)
+op(
+    "softplus(Tensor input, beta=1.0, threshold=20.0)",
+    where="nn.functional",
+    composite=_softplus,
+    tags=POINTWISE,
+    vjp={"input": lambda F, g, input, beta, threshold: F._softplus_backward(g, input, beta, threshold)},
+    doc="``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is above ``threshold``.",
+)
+
+
+def _logsigmoid(F, input):
+    require_float(F, input, "log_sigmoid_cpu", True)
+    negative_part = F.where(F.lt(input, 0), input, F.zeros_like(input))
+    return F.sub(negative_part, F.log1p(F.exp(F.neg(F.abs(input)))))
+
+
+op(
+    "logsigmoid(Tensor input)",
+    where="nn.functional",
+    composite=_logsigmoid,
+    tags=POINTWISE,
+    vjp={"input": lambda F, g, input: F.mul(g, F.sigmoid(F.neg(input)))},
+    doc="``log(1 / (1 + exp(-input)))``, without overflow for any input.",
+)
+
+
+def _hardsigmoid(F, input):
+    require_float(F, input, "hardsigmoid_cpu")
+    return F.mul(F.hardtanh(F.add(input, 3.0), 0.0, 6.0), 1.0 / 6.0)
+
+
+op(
+    "hardsigmoid(Tensor input)",
+    where="nn.functional",
+    composite=_hardsigmoid,
+    tags=POINTWISE | INPLACE,
+    vjp={"input": lambda F, g, input: F.mul(F._hardtanh_backward(g, input, -3.0, 3.0), 1.0 / 6.0)},
+    doc="``min(max(input + 3, 0), 6) / 6``, a piecewise linear sigmoid.",
+)
+
+
+def _hardswish(F, input):
+    require_float(F, input, "hardswish_cpu")
+    return F.mul(input, F.hardsigmoid(input))
+
+
+def _hardswish_backward(F, grad, input):
+    slope = F.add(F.mul(input, 1.0 / 3.0), 0.5)
+    inside = F.where(F.lt(input, 3.0), F.mul(grad, slope), grad)
+    return F.where(F.le(input, -3.0), F.zeros_like(grad), inside)
+
+
+op("_hardswish_backward(Tensor grad, Tensor input)", where="", composite=_hardswish_backward, tags=POINTWISE)
+op(
+    "hardswish(Tensor input)",
+    where="nn.functional",
+    composite=_hardswish,
+    tags=POINTWISE | INPLACE,
+    vjp={"input": lambda F, g, input: F._hardswish_backward(g, input)},
+    doc="``input * hardsigmoid(input)`` (Howard et al., 2019).",
+)
+
+
+@composite("tanhshrink(Tensor input)", where="nn.functional")
+def tanhshrink(F, input):
+    """``input - tanh(input)``."""
+    return input - F.tanh(input)
+
+
+@composite("softsign(Tensor input)", where="nn.functional")
+def softsign(F, input):
+    """``input / (1 + |input|)``."""
+    return input / (F.abs(input) + 1)
+
+
+@composite("glu(Tensor input, dim=-1)", where="nn.functional")
+def glu(F, input, dim):
+    """The first half of ``input`` along ``dim`` times the sigmoid of the second half (Dauphin et al., 2016)."""
+    if input.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    if not -input.ndim <= dim < input.ndim:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got {dim})")
+    size = input.shape[dim]
+    if size % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {size}")
+    half = size // 2
+    return F.narrow(input, dim, 0, half) * F.sigmoid(F.narrow(input, dim, half, half))
+
+
+@composite("gumbel_softmax(Tensor logits, tau=1, hard=False, eps=1e-10, dim=-1)", where="nn.functional", tags=RANDOM)
+def gumbel_softmax(F, logits, tau, hard, eps, dim, generator=None):
+    """A sample from the Gumbel-softmax distribution (Jang et al., 2016): nearly one-hot for a small ``tau``.
+
+    With ``hard=True`` the value is one-hot and the gradient is the soft sample's.
+    """
+    noise = F.empty_like(logits).detach()
+    noise.exponential_(generator=generator)
+    soft = F.softmax((logits - F.log(noise)) / tau, dim)
+    if not hard:
+        return soft
+    index = F.argmax(soft.detach(), dim, True)
+    one_hot = F.scatter(F.zeros_like(soft).detach(), dim, index, 1.0)
+    return one_hot - soft.detach() + soft

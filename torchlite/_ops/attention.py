@@ -1,0 +1,124 @@
+"""Scaled dot product attention.
+
+`_sdpa` is the case without dropout and without a gradient for the mask, as one record: forward keeps the log of each row's sum, and backward computes the weights
+again from it, so that no (query, key) matrix outlives its block in a fused kernel (Dao et al., 2022).
+"""
+
+import math
+
+from torchlite._dispatch import composite, op
+
+MINUS_INF = -float("inf")
+
+
+def _scores(F, query, key, attn_mask, is_causal, scale):
+    scores = F.matmul(F.mul(query, scale), F.transpose(key, -2, -1))
+    if is_causal:
+        rows, columns = scores.shape[-2], scores.shape[-1]
+        last = F.unsqueeze(F.new_arange(query, 0, rows, 1, F.dtype_of(query)), 1)
+        position = F.new_arange(query, 0, columns, 1, F.dtype_of(query))
+        scores = F.where(F.gt(position, last), F.full_like(scores, MINUS_INF), scores)
+    if attn_mask is not None:
+        if F.dtype_of(attn_mask).category == 0:
+            scores = F.where(attn_mask, scores, F.full_like(scores, MINUS_INF))
+        else:
+            scores = F.add(scores, attn_mask)
+    return scores
+
+
+def _weights(F, scores):
+    """softmax over the last dimension, zeros for a row that is masked as a whole; and the log of each row's sum."""
+    largest = F.amax(scores, -1, True)
+    blocked = F.eq(largest, MINUS_INF)
+    largest = F.where(blocked, F.zeros_like(largest), largest)
+    weights = F.exp(F.sub(scores, largest))
+    total = F.sum(weights, -1, True)
+    total = F.where(blocked, F.ones_like(total), total)
+    return F.div(weights, total), F.add(F.log(total), largest)
+
+
+def _sdpa(F, query, key, value, attn_mask, is_causal, scale):
+    weights, lse = _weights(F, _scores(F, query, key, attn_mask, is_causal, scale))
+    return F.matmul(weights, value), lse
+
+
+def _sdpa_backward(F, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
+    weights, _ = _weights(F, _scores(F, query, key, attn_mask, is_causal, scale))
+    grad_value = F.matmul(F.transpose(weights, -2, -1), grad) if needs[2] else None
+    if not (needs[0] or needs[1]):
+        return None, None, grad_value
+    grad_weights = F.matmul(grad, F.transpose(value, -2, -1))
+    weighted = F.mul(grad_weights, weights)
+    grad_scores = F.mul(F.sub(weighted, F.mul(weights, F.sum(weighted, -1, True))), scale)
+    grad_query = F.matmul(grad_scores, key) if needs[0] else None
+    grad_key = F.matmul(F.transpose(grad_scores, -2, -1), query) if needs[1] else None
+    return grad_query, grad_key, grad_value
+
+
+def _sdpa_meta(query, key, value):
+    lead = tuple(query.shape[:-1])
+    return [((*lead, value.shape[-1]), query.dtype), ((*lead, 1), query.dtype)]
+
+
+op("_sdpa_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor lse, is_causal, scale, needs)", where="",
+   composite=_sdpa_backward)  # fmt: skip
+op(
+    "_sdpa(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, is_causal, scale)",
+    where="",
+    composite=_sdpa,
+    meta=_sdpa_meta,
+    nondiff=(1,),
+    vjp={
+        ("query", "key", "value"): lambda F, g, query, key, value, attn_mask, out0, out1, is_causal, scale, needs: F._sdpa_backward(
+            g[0], query, key, value, attn_mask, out0, out1, is_causal, scale, needs
+        )
+    },
+)
+
+
+def _check(query, key, value, attn_mask, is_causal):
+    if query.dtype is not key.dtype or query.dtype is not value.dtype:
+        names = (_c_name(t.dtype) for t in (query, key, value))
+        raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: {} key.dtype: {} and value.dtype: {} instead.".format(*names))
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} key.dim: {key.ndim} and value.dim: "
+            f"{value.ndim} instead."
+        )
+    if attn_mask is not None:
+        if is_causal:
+            raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+        if attn_mask.dtype.category != 0 and attn_mask.dtype is not query.dtype:
+            raise RuntimeError(
+                "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+                f"{_c_name(attn_mask.dtype)} and  query.dtype: {_c_name(query.dtype)} instead."
+            )
+
+
+def _c_name(dtype):
+    names = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}
+    return names.get(dtype.name, dtype.name)
+
+
+@composite(
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False)",
+    where="nn.functional",
+)
+def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
+    """``softmax(query @ key^T * scale + mask) @ value``: (..., L, E), (..., S, E), (..., S, V) -> (..., L, V).
+
+    ``attn_mask`` broadcasts to (..., L, S): booleans say what takes part, floats are added. ``is_causal`` lets position i see keys 0 to i. ``scale`` is
+    ``1 / sqrt(E)`` by default. With ``enable_gqa`` each key head serves several query heads.
+    """
+    _check(query, key, value, attn_mask, is_causal)
+    if scale is None:
+        scale = 1.0 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
+    if enable_gqa and query.shape[-3] != key.shape[-3]:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+    if dropout_p == 0.0 and (attn_mask is None or not attn_mask.requires_grad):
+        return F._sdpa(query, key, value, attn_mask, is_causal, scale)[0]
+    weights, _ = _weights(F, _scores(F, query, key, attn_mask, is_causal, scale))
+    if dropout_p:
+        weights = F.dropout(weights, dropout_p, True)
+    return F.matmul(weights, value)

@@ -1,0 +1,223 @@
+"""Cross entropy and negative log-likelihood.
+
+`_cross_entropy` is the common case (class indices, no smoothing) as one record: it keeps the logits and the log of each row's sum, never a matrix of probabilities.
+"""
+
+from torchlite._dispatch import composite, op
+from torchlite._dtype import int64, uint8
+
+from .loss import LEGACY, reduced, reduction_of
+
+
+def _class_dim(x):
+    return 1 if x.ndim > 1 else 0
+
+
+def _log_sum_exp(F, input, dim):
+    largest = F.amax(input, dim, True)
+    return F.add(F.log(F.sum(F.exp(F.sub(input, largest)), dim, True)), largest)
+
+
+def _kept(F, target, ignore_index):
+    """Which targets count, and the targets with 0 in place of those that do not."""
+    target = F.to(target, int64)
+    counts = F.ne(target, ignore_index)
+    return counts, F.where(counts, target, F.zeros_like(target))
+
+
+def _sample_weights(F, counts, safe, weight, dtype):
+    counts = F.to(counts, dtype)
+    if weight is None:
+        return counts
+    return F.mul(counts, F.reshape(F.index_select(weight, 0, F.reshape(safe, (-1,))), safe.shape))
+
+
+def _cross_entropy(F, input, target, weight, ignore_index, reduction):
+    dim = _class_dim(input)
+    counts, safe = _kept(F, target, ignore_index)
+    lse = F.squeeze(_log_sum_exp(F, input, dim), dim)
+    chosen = F.squeeze(F.gather(input, dim, F.unsqueeze(safe, dim)), dim)
+    weights = _sample_weights(F, counts, safe, weight, F.dtype_of(input))
+    losses = F.mul(F.sub(lse, chosen), weights)
+    if reduction == "none":
+        return losses, lse
+    total = F.sum(losses)
+    return (F.div(total, F.sum(weights)) if reduction == "mean" else total), lse
+
+
+def _cross_entropy_backward(F, grad, input, target, weight, lse, ignore_index, reduction):
+    dim = _class_dim(input)
+    counts, safe = _kept(F, target, ignore_index)
+    weights = _sample_weights(F, counts, safe, weight, F.dtype_of(input))
+    scale = F.mul(weights, F.div(grad, F.sum(weights)) if reduction == "mean" else grad)
+    scale = F.unsqueeze(scale, dim)
+    probabilities = F.exp(F.sub(input, _log_sum_exp(F, input, dim)))
+    return F.scatter_add(F.mul(probabilities, scale), dim, F.unsqueeze(safe, dim), F.neg(scale))
+
+
+def _cross_entropy_meta(input, target, reduction):
+    return [(target.shape if reduction == "none" else (), input.dtype), (target.shape, input.dtype)]
+
+
+op(
+    "_cross_entropy_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor lse, ignore_index, reduction)",
+    where="",
+    composite=_cross_entropy_backward,
+)
+op(
+    "_cross_entropy(Tensor input, Tensor target, Tensor? weight, ignore_index, reduction)",
+    where="",
+    composite=_cross_entropy,
+    meta=_cross_entropy_meta,
+    nondiff=(1,),
+    vjp={
+        "input": lambda F, g, input, target, weight, out1, ignore_index, reduction: F._cross_entropy_backward(
+            g[0], input, target, weight, out1, ignore_index, reduction
+        )
+    },
+)
+
+
+def _check_target(input, target, weight):
+    """The errors of a target of class indices."""
+    if input.ndim < 1:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if input.ndim > 1 and (target.ndim == 0 or input.shape[0] != target.shape[0]):
+        found = target.shape[0] if target.ndim else 1
+        if target.ndim or input.shape[0] != 1:
+            raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({found}).")
+    if target.dtype is not int64 and target.dtype is not uint8:
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_name}")
+    if input.ndim == 2 and target.ndim > 1 or input.ndim == 1 and target.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input.ndim == 4 and target.ndim != 3:
+        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}")
+    expected = (input.shape[0], *input.shape[2:])
+    if input.ndim > 2 and target.shape != expected:
+        raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
+    classes = input.shape[_class_dim(input)]
+    if weight is not None and weight.shape != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
+        )
+
+
+def _check_range(target, classes):
+    if target.device.type == "meta" or target.numel() == 0:
+        return
+    low, high = int(target.min()), int(target.max())
+    if low < 0 or high >= classes:
+        raise IndexError(f"Target {low if low < 0 else high} is out of bounds.")
+
+
+def _negative_log_likelihood(F, input, target, weight, ignore_index, reduction):
+    dim = _class_dim(input)
+    if input.ndim == 1:
+        target = target.reshape(())
+    counts, safe = _kept(F, target, ignore_index)
+    _check_range(safe, input.shape[dim])
+    weights = _sample_weights(F, counts, safe, weight, input.dtype)
+    chosen = F.gather(input, dim, safe.unsqueeze(dim)).squeeze(dim)
+    # where, not only the factor 0: an ignored entry may be infinite.
+    losses = F.where(counts, -chosen, F.zeros_like(chosen)) * weights
+    return losses.sum() / weights.sum() if reduction == "mean" else reduced(losses, reduction)
+
+
+@composite("nll_loss(Tensor input, Tensor target, Tensor? weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean')",
+           where="nn.functional")  # fmt: skip
+def nll_loss(F, input, target, weight, size_average, ignore_index, reduce, reduction):
+    """Minus the log-probability (along dimension 1 of ``input``) of the class that ``target`` names.
+
+    The mean is weighted by ``weight[target]``; targets equal to ``ignore_index`` do not count.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    _check_target(input, target, weight)
+    return _negative_log_likelihood(F, input, target, weight, ignore_index, reduction)
+
+
+def _smoothed(F, log_probs, target, weight, ignore_index, reduction, smoothing):
+    """Class indices mixed with a uniform target (Szegedy et al., 2016)."""
+    dim = _class_dim(log_probs)
+    classes = log_probs.shape[dim]
+    hard = _negative_log_likelihood(F, log_probs, target, weight, ignore_index, "sum" if reduction == "mean" else reduction)
+    counts, safe = _kept(F, target.reshape(()) if log_probs.ndim == 1 else target, ignore_index)
+    weighted = log_probs if weight is None else log_probs * weight.reshape((classes,) + (1,) * (log_probs.ndim - 1 - dim))
+    uniform = -weighted.sum(dim)
+    uniform = F.where(counts, uniform, F.zeros_like(uniform))
+    if reduction == "mean":
+        total = _sample_weights(F, counts, safe, weight, log_probs.dtype).sum()
+        return (1 - smoothing) * hard / total + (smoothing / classes) * uniform.sum() / total
+    return (1 - smoothing) * hard + (smoothing / classes) * reduced(uniform, reduction)
+
+
+def _soft_targets(F, input, target, weight, reduction, smoothing):
+    """Targets that are probabilities, one for each class."""
+    dim = _class_dim(input)
+    classes = input.shape[dim]
+    if not target.dtype.is_floating_point:
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype.scalar_name}")
+    if weight is not None and weight.shape != (classes,):
+        raise RuntimeError(f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+                           f"{list(weight.shape)}")  # fmt: skip
+    if smoothing > 0:
+        target = target * (1 - smoothing) + smoothing / classes
+    products = F._log_softmax(input, dim) * target
+    if weight is not None:
+        products = products * weight.reshape((classes,) + (1,) * (input.ndim - 1 - dim))
+    losses = -products.sum(dim)
+    if reduction == "mean":
+        return losses.sum() / (losses.numel() if losses.numel() else 1)
+    return reduced(losses, reduction)
+
+
+@composite(
+    "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=0.0)",
+    where="nn.functional",
+)
+def cross_entropy(F, input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing):
+    """``-log_softmax(input)`` at the target class, averaged; classes are along dimension 1 (0 for a 1-d input).
+
+    ``target`` holds class indices (int64, shape of ``input`` without the class dimension) or class probabilities (shape of ``input``). See ``nll_loss`` for ``weight``,
+    ``ignore_index`` and ``reduction``.
+
+    >>> F.cross_entropy(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
+    tensor(0.1269)
+    """
+    if size_average is not None or reduce is not None or reduction not in ("mean", "sum", "none"):
+        reduction = reduction_of(size_average, reduce, reduction)
+    if input.ndim == 0:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    if input.shape == target.shape:
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
+        return _soft_targets(F, input, target, weight, reduction, label_smoothing)
+    if not (input.ndim == 2 and target.ndim == 1 and input.shape[0] == target.shape[0] and target.dtype is int64 and weight is None):
+        _check_target(input, target, weight)
+    if label_smoothing:
+        return _smoothed(F, F._log_softmax(input, _class_dim(input)), target, weight, ignore_index, reduction, label_smoothing)
+    if input.ndim == 1 and target.ndim == 1:
+        target = target.reshape(())
+    return F._cross_entropy(input, target, weight, ignore_index, reduction)[0]
+
+
+@composite(
+    "linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, *, Tensor? linear_bias=None, Tensor? weight=None, reduction='mean', "
+    "ignore_index=None, label_smoothing=0.0, options=None)",
+    where="nn.functional",
+)
+def linear_cross_entropy(F, input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, options):
+    """``cross_entropy(linear(input, linear_weight, linear_bias), target, ...)``.
+
+    A weight of shape (C, d1, ..., in_features) gives logits of shape (N, C, d1, ...). ``options`` asks PyTorch for a chunked computation, which changes memory use and
+    not the result; here it is accepted and has no effect.
+    """
+    out_features = linear_weight.shape[:-1]
+    if len(out_features) > 1:
+        flat = linear_weight.reshape(-1, linear_weight.shape[-1])
+        logits = F.linear(input, flat, None if linear_bias is None else linear_bias.reshape(-1)).reshape(*input.shape[:-1], *out_features)
+    else:
+        logits = F.linear(input, linear_weight, linear_bias)
+    ignored = -100 if ignore_index is None else ignore_index
+    return F.cross_entropy(logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing)

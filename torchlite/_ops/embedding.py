@@ -1,0 +1,228 @@
+"""Look-ups (embedding, embedding_bag, one_hot) and the layers' products (linear, bilinear)."""
+
+from torchlite._dispatch import composite, op
+from torchlite._dtype import int32, int64
+
+# --- linear and bilinear ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _linear(F, input, weight, bias=None):
+    if weight.ndim == 1:
+        out = F.matmul(input, weight)
+    else:
+        out = F.matmul(input, F.transpose(weight, 0, 1))
+    return out if bias is None else F.add(out, bias)
+
+
+def _outer_gradient(F, grad, input):
+    """``grad^T input``, summed over every leading dimension: (..., out), (..., in) -> (out, in)."""
+    grad = F.reshape(grad, (-1, grad.shape[-1])) if grad.ndim != 2 else grad
+    input = F.reshape(input, (-1, input.shape[-1])) if input.ndim != 2 else input
+    return F.matmul(F.transpose(grad, 0, 1), input)
+
+
+def _linear_input_vjp(F, g, weight):
+    if weight.ndim == 1:
+        return F.mul(F.unsqueeze(g, -1), F.conj(weight))
+    return F.matmul(g, F.conj(weight))
+
+
+def _linear_weight_vjp(F, g, input, weight_shape):
+    if len(weight_shape) == 1:
+        return F.mul(F.unsqueeze(g, -1), F.conj(input))
+    return F._linear_weight_grad(g, F.conj(input))
+
+
+def _linear_meta(input, weight, bias):
+    if weight.ndim > 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {weight.ndim}-D tensor")
+    if weight.ndim == 1 and bias is not None:
+        raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
+    rows = 1
+    for size in input.shape[:-1]:
+        rows *= size
+    features = input.shape[-1] if input.ndim else 1
+    if features != weight.shape[-1]:
+        if weight.ndim == 1:
+            raise RuntimeError(
+                f"inconsistent tensor size, expected tensor [{features}] and src [{weight.shape[0]}] to have the same number of elements, "
+                f"but got {features} and {weight.shape[0]} elements respectively"
+            )
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{features} and {weight.shape[1]}x{weight.shape[0]})")
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(input.dtype)} != {_c_name(weight.dtype)}")
+    return tuple(input.shape[:-1]) + tuple(weight.shape[:-1]), input.dtype
+
+
+def _c_name(dtype):
+    names = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long long"}
+    return names.get(dtype.name, dtype.name)
+
+
+op("_linear_weight_grad(Tensor grad, Tensor input)", where="", composite=_outer_gradient)
+op(
+    "linear(Tensor input, Tensor weight, Tensor? bias=None)",
+    where="nn.functional",
+    composite=_linear,
+    meta=_linear_meta,
+    vjp={"input": _linear_input_vjp, "weight": _linear_weight_vjp, "bias": lambda F, g: g},
+    doc="""``input @ weight.T + bias``: (..., in), (out, in), (out) -> (..., out).
+
+    >>> F.linear(torch.ones(1, 2), torch.tensor([[1.0, 2.0]]), torch.tensor([0.5]))
+    tensor([[3.5000]])
+    """,
+)
+
+
+@composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", where="torch nn.functional")
+def bilinear(F, input1, input2, weight, bias):
+    """``input1^T weight[k] input2 + bias[k]`` for each output feature k: (..., in1), (..., in2), (out, in1, in2) -> (..., out)."""
+    if input1.ndim != input2.ndim:
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
+    for dim, (first, second) in enumerate(zip(input1.shape[:-1], input2.shape[:-1], strict=True)):
+        if first != second:
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {dim}: got {first} and {second}")
+    out, size1, size2 = weight.shape
+    for number, tensor, size in ((1, input1, size1), (2, input2, size2)):
+        if tensor.shape[-1] != size:
+            raise RuntimeError(f"bilinear(): input{number} size does not match weight size: got {tensor.shape[-1]} but expected {size}")
+    if bias is not None and bias.shape[0] != out:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {out}")
+    lead = tuple(input1.shape[:-1])
+    half = F.matmul(input1, weight.permute(1, 0, 2).reshape(size1, out * size2)).reshape(*lead, out, size2)
+    result = F.matmul(half, input2.unsqueeze(-1)).squeeze(-1)
+    return result if bias is None else result + bias
+
+
+# --- embedding -------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _embedding(F, weight, indices, padding_idx, scale_grad_by_freq, sparse):
+    rows = F.index_select(weight, 0, F.to(F.reshape(indices, (-1,)), int64))
+    return F.reshape(rows, tuple(indices.shape) + tuple(weight.shape[1:]))
+
+
+def _embedding_backward(F, grad, indices, rows, padding_idx, scale_grad_by_freq):
+    flat = F.to(F.reshape(indices, (-1,)), int64)
+    grad = F.reshape(grad, (flat.shape[0], grad.shape[-1]))
+    if padding_idx >= 0:
+        keep = F.to(F.ne(flat, padding_idx), F.dtype_of(grad))
+        grad = F.mul(grad, F.unsqueeze(keep, 1))
+    if scale_grad_by_freq:
+        ones = F.to(F.ones_like(flat), F.dtype_of(grad))
+        counts = F.index_add(F.new_zeros(grad, (rows,)), 0, flat, ones)
+        grad = F.div(grad, F.unsqueeze(F.index_select(counts, 0, flat), 1))
+    return F.index_add(F.new_zeros(grad, (rows, grad.shape[1])), 0, flat, grad)
+
+
+def _embedding_meta(weight, indices):
+    _check_indices(indices, "embedding")
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    return tuple(indices.shape) + tuple(weight.shape[1:]), weight.dtype
+
+
+def _check_indices(indices, function, argument="argument #1 'indices'"):
+    if indices.dtype is not int64 and indices.dtype is not int32:
+        raise RuntimeError(
+            f"Expected tensor for {argument} to have one of the following scalar types: Long, Int; but got torch.{indices.dtype.scalar_name}Tensor instead "
+            f"(while checking arguments for {function})"
+        )
+
+
+op("_embedding_backward(Tensor grad, Tensor indices, rows, padding_idx, scale_grad_by_freq)", where="", composite=_embedding_backward)
+op(
+    "embedding(Tensor weight, Tensor indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False)",
+    where="torch",
+    composite=_embedding,
+    meta=_embedding_meta,
+    vjp={
+        "weight": lambda F, g, indices, weight_shape, padding_idx, scale_grad_by_freq: F._embedding_backward(
+            g, indices, weight_shape[0], padding_idx, scale_grad_by_freq
+        )
+    },
+    doc="""The rows of ``weight`` that ``indices`` name: (rows, features), (*) -> (*, features). Row ``padding_idx`` gets no gradient.""",
+)
+
+
+@composite("embedding_renorm_(Tensor input, Tensor indices, max_norm, norm_type=2.0)", where="torch")
+def embedding_renorm_(F, input, indices, max_norm, norm_type):
+    """Scale, in place, the rows of ``input`` that ``indices`` name and whose norm is above ``max_norm``, so that it is just below."""
+    weight = input.detach()
+    used = F.unique(indices.reshape(-1))
+    rows = weight[used]
+    norms = rows.norm(norm_type, 1, keepdim=True)
+    factor = F.where(norms > max_norm, max_norm / (norms + 1e-7), F.ones_like(norms))
+    weight[used] = rows * factor
+    return input
+
+
+def _bag_of_each(F, offsets, count):
+    """The bag that each index belongs to."""
+    return F.searchsorted(offsets, F.arange(count, device=offsets.device), right=True) - 1
+
+
+def _largest_of_bags(F, rows, bag, counts):
+    """The elementwise largest row of each bag, zeros for an empty one; rows of a bag are neighbours."""
+    start = F.cumsum(counts, 0) - counts
+    longest = int(counts.max()) if counts.numel() else 0
+    if longest == 0:
+        return F.new_zeros(rows, (counts.shape[0], rows.shape[1]))
+    steps = F.arange(longest, device=rows.device)
+    inside = (steps < counts.unsqueeze(1)).unsqueeze(2)
+    index = (start.unsqueeze(1) + steps).clamp(0, rows.shape[0] - 1)
+    padded = F.where(inside, rows[index], F.full_like(rows[index], -float("inf")).detach())
+    largest = padded.max(1).values
+    return F.where((counts > 0).unsqueeze(1), largest, F.zeros_like(largest))
+
+
+@composite(
+    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, scale_grad_by_freq, mode, sparse, Tensor? per_sample_weights, include_last_offset, padding_idx)",
+    where="",
+)
+def _embedding_bag(F, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx):
+    """Embeddings of each bag (indices from one offset to the next) reduced by ``mode``: "sum", "mean" or "max"."""
+    bags = offsets.shape[0] - (1 if include_last_offset else 0)
+    offsets = offsets.to(int64)
+    if include_last_offset:
+        indices = indices[: int(offsets[-1])] if bags else indices[:0]
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights[: indices.shape[0]]
+    bag = _bag_of_each(F, offsets[:bags], indices.shape[0])
+    if padding_idx is not None and padding_idx >= 0:
+        keep = indices != padding_idx
+        indices, bag = indices[keep], bag[keep]
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights[keep]
+    rows = F.embedding(weight, indices, -1, scale_grad_by_freq, sparse)
+    counts = F.index_add(F.new_zeros(bag, (bags,)), 0, bag, F.ones_like(bag))
+    if mode == "max":
+        return _largest_of_bags(F, rows, bag, counts)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(1)
+    total = F.index_add(F.new_zeros(rows, (bags, weight.shape[1])), 0, bag, rows)
+    return total / counts.clamp_min(1).to(total.dtype).unsqueeze(1) if mode == "mean" else total
+
+
+@composite("one_hot(Tensor input, num_classes=-1)", where="nn.functional", tags=0)
+def one_hot(F, input, num_classes):
+    """Class indices as 0/1 rows: (*) -> (*, num_classes), int64; ``num_classes=-1`` is one more than the largest index.
+
+    >>> F.one_hot(torch.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    if input.dtype is not int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if input.numel() == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return F.new_zeros(input, (*input.shape, num_classes))
+    if int(input.min()) < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    largest = int(input.max())
+    if num_classes == -1:
+        num_classes = largest + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    elif largest >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return (input.unsqueeze(-1) == F.arange(num_classes, device=input.device)).to(int64)

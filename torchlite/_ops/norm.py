@@ -1,0 +1,414 @@
+"""Normalisation: layer, RMS, batch, instance, group and local response norm.
+
+Layer, RMS and batch norm have a record each for the forward and the backward pass, which a backend may fuse. The forward records return the statistics beside the
+result, so that a fused backward need not compute them again. The composites of the backward records do compute them again, because under ``create_graph`` a
+derivative must see how they depend on the input.
+"""
+
+from torchlite._dispatch import composite, op
+
+from .activation import require_float
+
+
+def _channel_shape(x):
+    return (1, x.shape[1]) + (1,) * (x.ndim - 2)
+
+
+def _batch_dims(x):
+    return (0, *range(2, x.ndim))
+
+
+def _last_dims(n_dims):
+    return tuple(range(-n_dims, 0))
+
+
+def _leading_dims(x, n_dims):
+    return tuple(range(x.ndim - n_dims))
+
+
+def _sum_leading(F, x, n_dims):
+    dims = _leading_dims(x, n_dims)
+    return F.sum(x, dims, False) if dims else x
+
+
+def _statistics(F, input, dims, eps):
+    """Mean, biased variance and reciprocal standard deviation over ``dims``, each with those dimensions kept at size 1."""
+    mean = F.mean(input, dims, True)
+    centred = F.sub(input, mean)
+    var = F.mean(F.mul(centred, centred), dims, True)
+    return mean, var, F.rsqrt(F.add(var, eps)), centred
+
+
+def _affine(F, x, weight, bias):
+    if weight is not None:
+        x = F.mul(x, weight)
+    return x if bias is None else F.add(x, bias)
+
+
+def _input_gradient(F, grad, normalized, rstd, dims):
+    """The gradient of ``normalized = (x - mean) * rstd`` with respect to x."""
+    mean_grad = F.mean(grad, dims, True)
+    projection = F.mean(F.mul(grad, normalized), dims, True)
+    return F.mul(rstd, F.sub(F.sub(grad, mean_grad), F.mul(normalized, projection)))
+
+
+# --- layer norm ------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _layer_norm(F, input, weight, bias, n_dims, eps):
+    require_float(F, input, "LayerNormKernelImpl")
+    mean, _, rstd, centred = _statistics(F, input, _last_dims(n_dims), eps)
+    return _affine(F, F.mul(centred, rstd), weight, bias), mean, rstd
+
+
+def _layer_norm_backward(F, grad, input, weight, mean, rstd, n_dims, eps, needs):
+    dims = _last_dims(n_dims)
+    _, _, rstd, centred = _statistics(F, input, dims, eps)
+    normalized = F.mul(centred, rstd)
+    scaled = grad if weight is None else F.mul(grad, weight)
+    return (
+        _input_gradient(F, scaled, normalized, rstd, dims) if needs[0] else None,
+        _sum_leading(F, F.mul(grad, normalized), n_dims) if needs[1] else None,
+        _sum_leading(F, grad, n_dims) if needs[2] else None,
+    )
+
+
+def _statistics_shape(shape, n_dims):
+    return tuple(shape[: len(shape) - n_dims]) + (1,) * n_dims
+
+
+def _layer_norm_meta(input, n_dims):
+    small = _statistics_shape(input.shape, n_dims)
+    return [(input.shape, input.dtype), (small, input.dtype), (small, input.dtype)]
+
+
+op("_layer_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, n_dims, eps, needs)", where="", composite=_layer_norm_backward)
+op(
+    "_layer_norm(Tensor input, Tensor? weight, Tensor? bias, n_dims, eps)",
+    where="",
+    composite=_layer_norm,
+    meta=_layer_norm_meta,
+    nondiff=(1, 2),
+    vjp={
+        ("input", "weight", "bias"): lambda F, g, input, weight, out1, out2, n_dims, eps, needs: F._layer_norm_backward(
+            g[0], input, weight, out1, out2, n_dims, eps, needs
+        )
+    },
+)
+
+
+def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not shape:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []")
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.shape != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor.shape)} and normalized_shape = {list(shape)}"
+            )
+    if input.shape[-len(shape) :] != shape:
+        inner = ", ".join(map(str, shape))
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [{star}{inner}], but got input of size{list(input.shape)}")
+    return len(shape)
+
+
+@composite(
+    "layer_norm(Tensor input, normalized_shape, Tensor? weight=None, Tensor? bias=None, eps=1e-05, cudnn_enable=True)",
+    where="torch",
+)
+def layer_norm(F, input, normalized_shape, weight, bias, eps, cudnn_enable):
+    """Mean 0 and variance 1 over the last dimensions ``normalized_shape``, then ``* weight + bias`` (Ba et al., 2016)."""
+    n_dims = _check_normalized_shape(input, normalized_shape, weight, bias)
+    return F._layer_norm(input, weight, bias, n_dims, eps)[0]
+
+
+@composite("native_layer_norm(Tensor input, normalized_shape, Tensor? weight, Tensor? bias, eps)", where="torch")
+def native_layer_norm(F, input, normalized_shape, weight, bias, eps):
+    """Layer norm, the mean and the reciprocal standard deviation, all three differentiable."""
+    n_dims = _check_normalized_shape(input, normalized_shape, weight, bias)
+    mean, _, rstd, centred = _statistics(F, input, _last_dims(n_dims), eps)
+    return _affine(F, F.mul(centred, rstd), weight, bias), mean, rstd
+
+
+# --- RMS norm --------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _rms(F, input, dims, eps):
+    return F.rsqrt(F.add(F.mean(F.mul(input, F.conj(input)), dims, True), eps))
+
+
+def _rms_norm(F, input, weight, n_dims, eps):
+    rstd = _rms(F, input, _last_dims(n_dims), eps)
+    return _affine(F, F.mul(input, rstd), weight, None), rstd
+
+
+def _rms_norm_backward(F, grad, input, weight, rstd, n_dims, eps, needs):
+    dims = _last_dims(n_dims)
+    rstd = _rms(F, input, dims, eps)
+    normalized = F.mul(input, rstd)
+    scaled = grad if weight is None else F.mul(grad, weight)
+    projection = F.mean(F.mul(scaled, normalized), dims, True)
+    return (
+        F.mul(rstd, F.sub(scaled, F.mul(normalized, projection))) if needs[0] else None,
+        _sum_leading(F, F.mul(grad, normalized), n_dims) if needs[1] else None,
+    )
+
+
+op("_rms_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor rstd, n_dims, eps, needs)", where="", composite=_rms_norm_backward)
+op(
+    "_rms_norm(Tensor input, Tensor? weight, n_dims, eps)",
+    where="",
+    composite=_rms_norm,
+    meta=lambda input, n_dims: [(input.shape, input.dtype), (_statistics_shape(input.shape, n_dims), input.dtype)],
+    nondiff=(1,),
+    vjp={
+        ("input", "weight"): lambda F, g, input, weight, out1, n_dims, eps, needs: F._rms_norm_backward(g[0], input, weight, out1, n_dims, eps, needs)
+    },
+)
+
+
+@composite("rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)", where="torch")
+def rms_norm(F, input, normalized_shape, weight, eps):
+    """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions (Zhang and Sennrich, 2019).
+
+    ``eps=None`` is the machine epsilon of the input's dtype.
+    """
+    n_dims = _check_normalized_shape(input, normalized_shape, weight, None, "*")
+    if eps is None:
+        from torchlite._dtype import finfo
+
+        eps = finfo(input.dtype).eps
+    if input.dtype.is_complex:
+        squares = (input * input.conj()).real
+        out = input * F.rsqrt(F.mean(squares, _last_dims(n_dims), True) + eps)
+        return out if weight is None else out * weight
+    return F._rms_norm(input, weight, n_dims, eps)[0]
+
+
+# --- batch norm ------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _batch_norm_train(F, input, weight, bias, eps):
+    require_float(F, input, "batch_norm")
+    shape, channels = _channel_shape(input), (input.shape[1],)
+    mean, var, rstd, centred = _statistics(F, input, _batch_dims(input), eps)
+    weight, bias = (None if p is None else F.reshape(p, shape) for p in (weight, bias))
+    return _affine(F, F.mul(centred, rstd), weight, bias), F.reshape(mean, channels), F.reshape(var, channels)
+
+
+def _batch_norm_backward(F, grad, input, weight, mean, var, eps, needs):
+    dims = _batch_dims(input)
+    _, _, rstd, centred = _statistics(F, input, dims, eps)
+    normalized = F.mul(centred, rstd)
+    scaled = grad if weight is None else F.mul(grad, F.reshape(weight, _channel_shape(input)))
+    return (
+        _input_gradient(F, scaled, normalized, rstd, dims) if needs[0] else None,
+        F.sum(F.mul(grad, normalized), dims, False) if needs[1] else None,
+        F.sum(grad, dims, False) if needs[2] else None,
+    )
+
+
+def _batch_norm_meta(input):
+    channels = (input.shape[1],)
+    return [(input.shape, input.dtype), (channels, input.dtype), (channels, input.dtype)]
+
+
+op("_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor var, eps, needs)", where="", composite=_batch_norm_backward)
+op(
+    "_batch_norm_train(Tensor input, Tensor? weight, Tensor? bias, eps)",
+    where="",
+    composite=_batch_norm_train,
+    meta=_batch_norm_meta,
+    nondiff=(1, 2),
+    vjp={
+        ("input", "weight", "bias"): lambda F, g, input, weight, out1, out2, eps, needs: F._batch_norm_backward(
+            g[0], input, weight, out1, out2, eps, needs
+        )
+    },
+    doc="Batch norm with the batch's own statistics: the result, the mean and the biased variance of each channel.",
+)
+
+
+def _channel_affine(F, input, scale, shift):
+    shape = _channel_shape(input)
+    return F.add(F.mul(input, F.reshape(scale, shape)), F.reshape(shift, shape))
+
+
+op(
+    "_channel_affine(Tensor input, Tensor scale, Tensor shift)",
+    where="",
+    composite=_channel_affine,
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={
+        "input": lambda F, g, scale: F.mul(g, F.reshape(scale, _channel_shape(g))),
+        "scale": lambda F, g, input: F.sum(F.mul(g, input), _batch_dims(g), False),
+        "shift": lambda F, g: F.sum(g, _batch_dims(g), False),
+    },
+    doc="``input * scale + shift`` with one scale and shift for each channel (dimension 1).",
+)
+
+
+def _check_channels(input, weight, bias, running_mean, running_var):
+    channels = input.shape[1]
+    for name, tensor in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.numel() != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {tensor.numel()}")
+
+
+def _update_running(running, new, momentum):
+    if running is not None:
+        running.mul_(1.0 - momentum).add_(new.to(running.dtype), alpha=momentum)
+
+
+def _unbiased(var, count):
+    return var * (count / (count - 1)) if count > 1 else var * float("nan")
+
+
+@composite(
+    "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, training, momentum, eps, cudnn_enabled=True)",
+    where="torch",
+)
+def batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
+    """Batch norm over every dimension but 1 (Ioffe and Szegedy, 2015).
+
+    In training the batch's statistics are used, and the running ones are moved towards them in place by ``momentum``; otherwise the running ones are used.
+    """
+    if input.ndim < 2:
+        raise RuntimeError(f"batch_norm expects an input of at least 2 dimensions, but got {input.ndim}")
+    _check_channels(input, weight, bias, running_mean, running_var)
+    if training:
+        out, mean, var = F._batch_norm_train(input, weight, bias, eps)
+        if running_mean is not None or running_var is not None:
+            momentum = momentum or 0.0
+            _update_running(running_mean, mean, momentum)
+            _update_running(running_var, _unbiased(var, input.numel() // max(input.shape[1], 1)), momentum)
+        return out
+    for name, tensor in (("running_mean", running_mean), ("running_var", running_var)):
+        if tensor is None:
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+    return _normalize_with(F, input, weight, bias, running_mean, running_var, eps)
+
+
+def _normalize_with(F, input, weight, bias, mean, var, eps):
+    scale = F.rsqrt(var + eps)
+    if weight is not None:
+        scale = scale * weight
+    shift = -(mean * scale)
+    if bias is not None:
+        shift = shift + bias
+    return F._channel_affine(input, scale.to(input.dtype), shift.to(input.dtype))
+
+
+@composite(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, training, momentum, eps)",
+    where="torch",
+)
+def native_batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """Batch norm with, in training, the batch's mean and reciprocal standard deviation beside it; all differentiable."""
+    if not training:
+        empty = F.new_zeros(input, (0,))
+        return F.batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps), empty, empty
+    _check_channels(input, weight, bias, running_mean, running_var)
+    shape, channels = _channel_shape(input), (input.shape[1],)
+    mean, var, rstd, centred = _statistics(F, input, _batch_dims(input), eps)
+    weight, bias = (None if p is None else F.reshape(p, shape) for p in (weight, bias))
+    _update_running(running_mean, mean.detach().reshape(channels), momentum)
+    _update_running(running_var, _unbiased(var.detach().reshape(channels), input.numel() // max(input.shape[1], 1)), momentum)
+    return _affine(F, F.mul(centred, rstd), weight, bias), F.reshape(mean, channels), F.reshape(rstd, channels)
+
+
+# --- instance, group and local response norm -------------------------------------------------------------------------------------------------------
+
+
+@composite(
+    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, use_input_stats, momentum, eps, cudnn_enabled=True)",
+    where="torch",
+)
+def instance_norm(F, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
+    """Batch norm of each sample on its own (Ulyanov et al., 2016)."""
+    if not use_input_stats:
+        for name, tensor in (("running_mean", running_mean), ("running_var", running_var)):
+            if tensor is None:
+                raise RuntimeError(f"Expected {name} to be defined when use_input_stats is false")
+        return _normalize_with(F, input, weight, bias, running_mean, running_var, eps)
+    _check_channels(input, weight, bias, running_mean, running_var)
+    batch, channels = input.shape[:2]
+    flat = F.reshape(input, (1, batch * channels, *input.shape[2:]))
+    out, mean, var = F._batch_norm_train(flat, None, None, eps)
+    if running_mean is not None or running_var is not None:
+        count = flat.numel() // max(batch * channels, 1)
+        _update_running(running_mean, mean.reshape(batch, channels).mean(0), momentum)
+        _update_running(running_var, _unbiased(var, count).reshape(batch, channels).mean(0), momentum)
+    return _channelwise(F, F.reshape(out, input.shape), weight, bias)
+
+
+def _channelwise(F, x, weight, bias):
+    if weight is not None and bias is not None:
+        return F._channel_affine(x, weight, bias)
+    shape = _channel_shape(x)
+    return _affine(F, x, *(None if p is None else F.reshape(p, shape) for p in (weight, bias)))
+
+
+def _check_groups(input, num_groups, weight, bias):
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    channels = input.shape[1]
+    if channels % num_groups:
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and num_groups={num_groups}"
+        )
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.shape != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {list(tensor.shape)} "
+                f"and input of shape {list(input.shape)}"
+            )
+
+
+@composite("group_norm(Tensor input, num_groups, Tensor? weight=None, Tensor? bias=None, eps=1e-05, cudnn_enabled=True)", where="torch")
+def group_norm(F, input, num_groups, weight, bias, eps, cudnn_enabled):
+    """Mean 0 and variance 1 over each of ``num_groups`` groups of channels of each sample, then ``* weight + bias`` (Wu and He, 2018)."""
+    _check_groups(input, num_groups, weight, bias)
+    if input.numel() == 0:
+        return _channelwise(F, F.clone(input), weight, bias)
+    flat = F.reshape(input, (input.shape[0] * num_groups, -1))
+    out = F._layer_norm(flat, None, None, 1, eps)[0]
+    return _channelwise(F, F.reshape(out, input.shape), weight, bias)
+
+
+@composite("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, N, C, HxW, group, eps)", where="torch")
+def native_group_norm(F, input, weight, bias, N, C, HxW, group, eps):
+    """Group norm, the mean and the reciprocal standard deviation of each group, all three differentiable."""
+    _check_groups(input, group, weight, bias)
+    flat = F.reshape(input, (N, group, C // group * HxW))
+    mean, _, rstd, centred = _statistics(F, flat, (2,), eps)
+    out = F.reshape(F.mul(centred, rstd), input.shape)
+    return _channelwise(F, out, weight, bias), F.reshape(mean, (N, group)), F.reshape(rstd, (N, group))
+
+
+@composite("local_response_norm(Tensor input, size, alpha=0.0001, beta=0.75, k=1.0)", where="nn.functional")
+def local_response_norm(F, input, size, alpha, beta, k):
+    """``input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta`` (Krizhevsky et al., 2012)."""
+    if input.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
+    if input.numel() == 0:
+        return input
+    channels = input.shape[1]
+    squares = input * input
+    window = F.zeros_like(squares)
+    for offset in range(-(size // 2), (size - 1) // 2 + 1):
+        length = channels - abs(offset)
+        if length <= 0:
+            continue
+        piece = F.narrow(squares, 1, max(offset, 0), length)
+        missing = F.new_zeros(squares, (input.shape[0], channels - length, *input.shape[2:]))
+        window = window + F.cat([piece, missing] if offset >= 0 else [missing, piece], 1)
+    return input / (window * (alpha / size) + k) ** beta
+
+
+@composite("normalize(Tensor input, p=2.0, dim=1, eps=1e-12)", where="nn.functional")
+def normalize(F, input, p, dim, eps):
+    """``input`` divided by its p-norm along ``dim``, or by ``eps`` where the norm is smaller."""
+    return input / input.norm(p, dim, keepdim=True).clamp_min(eps)
