@@ -1,0 +1,141 @@
+"""PyTorch's CPU random stream: a 32-bit Mersenne twister, read one word at a time.
+
+`Engine` holds the twister's state, hands out its words in bulk, and turns its state into PyTorch's 5056-byte layout and back. What the distributions make
+of the words is in `random.py`. Everything here is exact: after any sequence of calls the position in the stream is PyTorch's.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+import numpy as np
+
+WORDS = 624
+STATE_BYTES = 5056
+
+# The C structure that PyTorch's generator state is a dump of. `left` and `next` are the twister's counters, `state` has one word in each 64-bit slot.
+STATE = np.dtype(
+    [
+        ("seed", "<u8"),
+        ("left", "<i4"),
+        ("seeded", "<i4"),
+        ("next", "<u8"),
+        ("state", "<u8", (WORDS,)),
+        ("normal_x", "<f8"),
+        ("normal_y", "<f8"),
+        ("normal_rho", "<f8"),
+        ("normal_is_valid", "<i4"),
+        ("padding", "<i4"),
+        ("next_float_normal", "<f4"),
+        ("next_float_normal_is_valid", "u1"),
+        ("padding_end", "u1", (3,)),
+    ]
+)
+
+
+class Engine:
+    """A generator's state on the NumPy backend.
+
+    The words of the current twister block (624 of them) are kept in `_block`, and `position` says how many of them are used, so a small draw is a slice.
+    NumPy's own twister always stands at the end of that block.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.lock = threading.RLock()
+        self._twister = np.random.MT19937(0)
+        self._draw = np.random.Generator(self._twister).integers
+        self.manual_seed(seed)
+
+    def manual_seed(self, seed: int) -> None:
+        """Start the stream of `seed`, an unsigned 64-bit integer whose low 32 bits choose the stream."""
+        with self.lock:
+            self._twister._legacy_seeding(seed & 0xFFFFFFFF)
+            self.initial_seed = seed
+            self._start(WORDS, fresh=True)
+            self.next_normal: float | None = None
+            self.next_float_normal: float | None = None
+
+    def seed(self) -> int:
+        """Start an unforeseeable stream; returns its seed (53 bits)."""
+        seed = secrets.randbits(53)
+        self.manual_seed(seed)
+        return seed
+
+    def _start(self, position: int, fresh: bool) -> None:
+        self._block = np.empty(0, np.uint32)
+        self.position = position
+        self._fresh = fresh
+        self.ahead_from, self.ahead = WORDS + 1, self._block  # normals made of the words from a position on, not yet read; belongs to normals.py
+
+    def words(self, count: int) -> np.ndarray:
+        """The next `count` 32-bit words, as uint32. Read only: the array may be part of the engine's own block."""
+        with self.lock:
+            start = self.position
+            end = start + count
+            if end <= WORDS:
+                self.position = end
+                return self._block[start:end]
+            rest = end - WORDS
+            whole = (rest - 1) // WORDS * WORDS  # the last block is entered only when a word of it is wanted
+            parts = [self._block[start:]]
+            if whole:
+                parts.append(self._draw(0, 1 << 32, size=whole, dtype=np.uint32))
+            self._block = self._draw(0, 1 << 32, size=WORDS, dtype=np.uint32)
+            self.position = rest - whole
+            self._fresh = False
+            self.ahead_from = WORDS + 1
+            parts.append(self._block[: self.position])
+            return np.concatenate(parts)
+
+    def unread(self) -> np.ndarray:
+        """The words left in the current block, without reading them."""
+        return self._block[self.position :]
+
+    def random(self) -> int:
+        """One 32-bit word."""
+        return int(self.words(1)[0])
+
+    def random64(self) -> int:
+        """One 64-bit word: the first draw is its upper half."""
+        high, low = self.words(2).tolist()
+        return high << 32 | low
+
+    def get_state(self) -> np.ndarray:
+        """The state in PyTorch's layout: 5056 bytes as uint8."""
+        with self.lock:
+            record = np.zeros((), STATE)
+            record["seed"] = self.initial_seed
+            record["left"] = 1 if self._fresh else WORDS + 1 - self.position
+            record["seeded"] = 1
+            record["next"] = 0 if self._fresh else self.position
+            record["state"] = self._twister.state["state"]["key"]
+            if self.next_normal is not None:
+                record["normal_is_valid"] = 1
+                record["normal_y"] = self.next_normal
+            if self.next_float_normal is not None:
+                record["next_float_normal_is_valid"] = 1
+                record["next_float_normal"] = self.next_float_normal
+            return np.frombuffer(record.tobytes(), np.uint8).copy()
+
+    def set_state(self, state: np.ndarray) -> None:
+        """Take over a state in PyTorch's layout."""
+        data = np.ascontiguousarray(state, np.uint8).tobytes()
+        if len(data) != STATE_BYTES:
+            raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be {len(data)}")
+        record = np.frombuffer(data, STATE)[0]
+        left, position = int(record["left"]), int(record["next"])
+        if record["seeded"] != 1 or not 0 < left <= WORDS or position > WORDS:
+            raise RuntimeError("Invalid mt19937 state")
+        fresh = left == 1 and position == 0
+        if left == 1:
+            position = WORDS
+        with self.lock:
+            self._twister.state = {"bit_generator": "MT19937", "state": {"key": record["state"].astype(np.uint32), "pos": position}}
+            self.initial_seed = int(record["seed"])
+            self._start(position, fresh)
+            if position < WORDS:
+                self._block = np.zeros(WORDS, np.uint32)
+                self._block[position:] = self._draw(0, 1 << 32, size=WORDS - position, dtype=np.uint32)
+            self.next_normal = float(record["normal_y"]) if record["normal_is_valid"] else None
+            self.next_float_normal = float(record["next_float_normal"]) if record["next_float_normal_is_valid"] else None

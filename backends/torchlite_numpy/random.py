@@ -1,0 +1,253 @@
+"""The random kernels on NumPy: PyTorch's CPU distributions over the words of its twister.
+
+Every kernel takes the engine of a generator (`mt19937.Engine`) as its last argument and moves it exactly as far as PyTorch moves its own. Results in float32 and
+of integer or bool dtype are PyTorch's bit for bit, as are float16 and bfloat16; in float64 `log`, `log1p`, `cos`, `sin` and `tan` of larger
+arrays are NumPy's, which may differ from the C library's by one unit in the last place.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .mt19937 import WORDS, Engine
+from .normals import SCALAR_LIMIT, SCALE24, ahead, bits53, block_normals, block_normals_double, doubles, serial_normals
+
+CHUNK = 1 << 15  # values made at once, so that the temporaries stay in cache
+SINGLE, DOUBLE, INT32 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32)
+LOW24, STEP = np.uint32(0xFFFFFF), np.float32(SCALE24)
+SWAPS = 512
+WIDE = 1 << 28  # spans from here on take a 64-bit draw each
+
+
+def _split(x):
+    """A double as the sum of two of 26 bits (Veltkamp)."""
+    c = x * 134217729.0
+    high = c - (c - x)
+    return high, x - high
+
+
+def _fused(x, factor: float, term: float):
+    """x * factor + term in float64 with one rounding, as PyTorch's compiled loops do: the product's error (Dekker) and the sum's (Knuth) are added back."""
+    product = x * factor
+    (xh, xl), (fh, fl) = _split(x), _split(factor)
+    error = ((xh * fh - product) + xh * fl + xl * fh) + xl * fl
+    total = product + term
+    back = total - product
+    return total + ((product - (total - back)) + (term - back) + error)
+
+
+def _scaled_into(out: np.ndarray, values: np.ndarray, factor: float, term: float) -> None:
+    """out = values * factor + term with one rounding to the dtype of `out` (float32, or a narrower one rounded from float32)."""
+    if factor != 1.0 or term != 0.0:
+        values = np.multiply(values, factor, dtype=np.float64)
+        values += term
+    if out.dtype.itemsize < 4:
+        values = values.astype(np.float32)
+    out[...] = values
+
+
+def random_uniform(size, dtype, low, high, generator: Engine):
+    out = np.empty(size, dtype.np)
+    flat = out.reshape(-1)
+    if dtype.np is DOUBLE:
+        _uniform_double(flat, float(low), float(high), generator)
+        return out
+    simple = low == 0 and high == 1 and flat.dtype is SINGLE
+    low, high = np.float32(low), np.float32(high)
+    span, start = float(high - low), float(low)
+    for begin in range(0, flat.size, CHUNK):
+        part = flat[begin : begin + CHUNK]
+        bits = generator.words(part.size) & LOW24
+        if simple:
+            part[...] = bits.view(INT32)
+            part *= STEP
+            continue
+        _scaled_into(part, bits * SCALE24, span, start)
+        part[part >= part.dtype.type(high)] = low  # rounded up to the excluded end
+    return out
+
+
+def _uniform_double(out: np.ndarray, low: float, high: float, generator: Engine) -> None:
+    for begin in range(0, out.size, CHUNK):
+        part = out[begin : begin + CHUNK]
+        values = doubles(generator, part.size)
+        if high - low == 1.0 and low == 0.0:
+            part[...] = values
+            continue
+        part[...] = _fused(values, high - low, low)
+        part[part >= high] = low
+
+
+def random_normal(size, dtype, mean, std, serial, generator: Engine):
+    """`serial` says that PyTorch would draw one by one whatever the size: the tensor to fill is not contiguous."""
+    count = math.prod(size)
+    narrow = dtype.np.itemsize <= 4
+    small = narrow and not serial and count % 16 == 0 and 0 < count <= WORDS - generator.position
+    if small and mean == 0 and std == 1 and dtype.np is SINGLE:
+        return ahead(generator, count).reshape(size).copy()
+    out = np.empty(size, dtype.np)
+    flat = out.reshape(-1)
+    mean, std = float(mean), float(std)
+    if small:
+        _scaled_into(flat, ahead(generator, count), float(np.float32(std)), float(np.float32(mean)))
+    elif serial or count < 16:
+        values = serial_normals(generator, count, flat.dtype is DOUBLE)
+        flat[...] = _narrowed(values if mean == 0.0 and std == 1.0 else _fused(values, std, mean), flat.dtype)
+    elif not narrow:
+        values = block_normals_double(generator, count)
+        flat[...] = values if mean == 0.0 and std == 1.0 else _fused(values, std, mean)
+    else:
+        std, mean = float(np.float32(std)), float(np.float32(mean))
+        block_normals(generator, flat, lambda values, part: _scaled_into(part, values, std, mean))
+    return out
+
+
+def _narrowed(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Doubles on their way to `dtype`: the dtypes below float32 are rounded twice, as C's conversions do."""
+    return values.astype(np.float32) if dtype.itemsize < 4 else values
+
+
+def random_integers(size, dtype, low, span, wide, generator: Engine):
+    """low + draw % span. A `span` of None: all 64 bits. `wide` asks for 64-bit draws where the span alone would not."""
+    count = math.prod(size)
+    if span is not None and span < WIDE and not wide:
+        draws = generator.words(count) % np.uint32(span)
+        if low:
+            draws = draws.astype(np.int64) + low
+        return draws.astype(dtype.np).reshape(size)
+    words = generator.words(2 * count)
+    draws = words[0::2].astype(np.uint64) << np.uint64(32)
+    draws |= words[1::2]
+    if span is not None:
+        draws %= np.uint64(span)
+    if low:
+        draws += np.uint64(low & 0xFFFFFFFFFFFFFFFF)
+    return _from_bits(draws, low, dtype.np).reshape(size)
+
+
+def _from_bits(draws: np.ndarray, low: int, dtype: np.dtype) -> np.ndarray:
+    return draws.astype(dtype) if low >= 0 and dtype.kind in "fcV" else draws.view(np.int64).astype(dtype)
+
+
+def random_words(size, dtype, span, generator: Engine):
+    """draw % span of 32-bit draws, whatever the span."""
+    return (generator.words(math.prod(size)) % np.uint64(span)).astype(dtype.np).reshape(size)
+
+
+def random_permutation(n, dtype, generator: Engine):
+    """Fisher and Yates: entry i changes places with entry i + draw % (n - i)."""
+    if n <= 1:
+        return np.arange(n, dtype=dtype.np)
+    if n < 0xFFFFFFFF // 20:
+        distance = generator.words(n - 1) % np.arange(n, 1, -1, dtype=np.uint32)
+    else:
+        words = generator.words(2 * (n - 1)).astype(np.uint64)
+        distance = ((words[0::2] << np.uint64(32)) | words[1::2]) % np.arange(n, 1, -1, dtype=np.uint64)
+    target = distance.astype(np.int64)
+    target += np.arange(n - 1)
+    order = np.arange(n)
+    done = 0
+    while n - done > 32 * SWAPS:
+        _swap_batch(order, done, target[done : done + SWAPS])
+        done += SWAPS
+    tail = order[done:].tolist()
+    for i, j in enumerate((target[done:] - done).tolist()):
+        tail[i], tail[j] = tail[j], tail[i]
+    order[done:] = tail
+    return order.astype(dtype.np, copy=False)
+
+
+def _swap_batch(order: np.ndarray, start: int, target: np.ndarray) -> None:
+    """Swap entries start, start + 1 ... with their targets. Nearly all swaps of a batch touch entries of their own and are made at once, the others in order."""
+    stop = start + len(target)
+    ordered = np.sort(target)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    inside = ordered[: np.searchsorted(ordered, stop)]
+    here = np.arange(start, stop)
+    if twice.size or inside.size:
+        shared = np.isin(target, twice) | (target < stop)
+        shared[inside - start] = True
+        alone = ~shared
+        for i in np.flatnonzero(shared).tolist():
+            j = target[i]
+            order[start + i], order[j] = order[j], order[start + i]
+        here, target = here[alone], target[alone]
+    order[here], order[target] = order[target], order[here]
+
+
+def random_bernoulli(size, dtype, p, generator: Engine):
+    """1 where a 53-bit uniform lies below `p`, else 0."""
+    out = np.empty(size, dtype.np)
+    flat = out.reshape(-1)
+    threshold = np.uint64(math.ceil(float(p) * 2.0**53))
+    for begin in range(0, flat.size, CHUNK):
+        part = flat[begin : begin + CHUNK]
+        part[...] = bits53(generator, part.size) < threshold
+    return out
+
+
+def random_bernoulli_each(p, dtype, generator: Engine):
+    """1 where a uniform lies below the entry of `p`: a 53-bit one for float64 probabilities, else one of 24 bits."""
+    if p.dtype is DOUBLE:
+        uniform = doubles(generator, p.size)
+    else:
+        uniform = (generator.words(p.size) & 0xFFFFFF) * SCALE24
+    return (uniform.reshape(p.shape) < p.astype(np.float64)).astype(dtype.np)
+
+
+def _finished(values: np.ndarray, size, dtype: np.dtype) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return _narrowed(values, dtype).astype(dtype).reshape(size)
+
+
+def _by_libm(function, values: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+    """A few doubles by the C library's function, which PyTorch calls, where the result's dtype shows the difference to NumPy's own."""
+    if dtype.itemsize < 8 or values.size > SCALAR_LIMIT:
+        return None
+    return np.array([function(v) for v in values.tolist()])
+
+
+def random_exponential(size, dtype, lambd, generator: Engine):
+    values = -doubles(generator, math.prod(size))
+    logs = _by_libm(math.log1p, values, dtype.np)
+    if logs is None:
+        logs = np.log1p(values)
+    logs *= -1.0 / float(lambd)
+    return _finished(logs, size, dtype.np)
+
+
+def random_cauchy(size, dtype, median, sigma, generator: Engine):
+    angle = (doubles(generator, math.prod(size)) - 0.5) * math.pi
+    values = _by_libm(math.tan, angle, dtype.np)
+    return _finished(_fused(np.tan(angle) if values is None else values, float(sigma), float(median)), size, dtype.np)
+
+
+def random_geometric(size, dtype, p, generator: Engine):
+    uniform = doubles(generator, math.prod(size))
+    with np.errstate(divide="ignore"):
+        return _finished(np.ceil(np.log(uniform) / math.log1p(-float(p))), size, dtype.np)
+
+
+def random_log_normal(size, dtype, mean, std, generator: Engine):
+    values = _fused(serial_normals(generator, math.prod(size), dtype.np is DOUBLE), float(std), float(mean))
+    with np.errstate(over="ignore"):
+        result = _by_libm(_exp, values, dtype.np)
+        return _finished(np.exp(values) if result is None else result, size, dtype.np)
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < 709.0 else float(np.exp(x))
+
+
+def random_multinomial(weights, num_samples, generator: Engine):
+    """Draws with replacement from the rows of `weights`: bisection of the running sum."""
+    rows = weights.reshape(-1, weights.shape[-1])
+    kind = np.float32 if rows.dtype.itemsize < 4 else rows.dtype
+    cumulative = np.cumsum(rows, axis=1, dtype=kind)
+    cumulative /= cumulative[:, -1:].copy()
+    cumulative[:, -1] = 1
+    uniform = doubles(generator, len(rows) * num_samples).reshape(len(rows), num_samples)
+    out = [np.searchsorted(row, draws, side="left") for row, draws in zip(cumulative.astype(np.float64), uniform, strict=True)]
+    return np.array(out, np.int64).reshape(*weights.shape[:-1], num_samples)
