@@ -1,0 +1,559 @@
+"""Decompositions and solvers. Every kernel takes batches; matrices are the last two dimensions.
+
+LAPACK's partial-pivoted LU, LDL and Householder QR in packed form are not in NumPy, so they are written here, vectorised over the batch. They follow
+LAPACK's choice of pivots and signs, so that packed factors and pivots are interchangeable with PyTorch's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+xp: Any = None
+
+_BLOCK = 32
+
+
+# --- helpers ---------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _transposed(a):
+    return xp.swapaxes(a, -1, -2)
+
+
+def _adjoint(a):
+    return xp.conj(xp.swapaxes(a, -1, -2))
+
+
+def _real_dtype(a):
+    return xp.finfo(a.dtype).dtype if a.dtype.kind == "c" else a.dtype
+
+
+def _complex_dtype(a):
+    return a.dtype if a.dtype.kind == "c" else xp.complex64 if a.dtype == xp.float32 else xp.complex128
+
+
+def _size(a):
+    """|re| + |im|: what LAPACK compares when it looks for a complex pivot."""
+    return xp.abs(a.real) + xp.abs(a.imag) if a.dtype.kind == "c" else xp.abs(a)
+
+
+def _flat(a):
+    """A fresh copy with one batch dimension."""
+    batch = 1
+    for n in a.shape[:-2]:
+        batch *= n
+    return xp.array(a.reshape((batch, *a.shape[-2:])), copy=True)
+
+
+def _eye(n, dtype):
+    return xp.eye(n, dtype=dtype)
+
+
+# --- LU --------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _swap_rows(a, batch, one, other):
+    """Exchange row `one` with row `other[b]` in every matrix b."""
+    kept = a[:, one].copy()
+    a[:, one] = a[batch, other]
+    a[batch, other] = kept
+
+
+def _factor_panel(a, start, stop, pivots, info):
+    """Unblocked LU of the columns start..stop of a batch, in place; rows are exchanged over the whole width."""
+    batch = xp.arange(a.shape[0])
+    for j in range(start, stop):
+        chosen = j + xp.argmax(_size(a[:, j:, j]), axis=1)
+        pivots[:, j] = chosen + 1
+        if (chosen != j).any():
+            _swap_rows(a, batch, j, chosen)
+        pivot = a[:, j, j]
+        zero = pivot == 0
+        if zero.any():
+            info[zero & (info == 0)] = j + 1
+        a[:, j + 1:, j] /= xp.where(zero, 1, pivot)[:, None]
+        if j + 1 < stop:
+            a[:, j + 1:, j + 1:stop] -= a[:, j + 1:, j, None] * a[:, None, j, j + 1:stop]
+
+
+def lu_core(input):
+    """Packed LU with partial pivoting, LAPACK's pivots (from 1) and info (the first zero pivot, from 1, or 0)."""
+    a = _flat(input)
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    pivots = xp.zeros((a.shape[0], k), dtype=xp.int32)
+    info = xp.zeros((a.shape[0],), dtype=xp.int32)
+    with xp.errstate(all="ignore"):
+        for start in range(0, k if a.shape[0] else 0, _BLOCK):
+            stop = min(start + _BLOCK, k)
+            _factor_panel(a, start, stop, pivots, info)
+            if stop < n:
+                _substitute(a[:, start:stop, start:stop], a[:, start:stop, stop:], False, True)
+                a[:, stop:, stop:] -= a[:, stop:, start:stop] @ a[:, start:stop, stop:]
+    batch = input.shape[:-2]
+    return a.reshape(input.shape), pivots.reshape((*batch, k)), info.reshape(batch)
+
+
+def pivots_to_permutation(pivots, size):
+    """The row order that a sequence of LAPACK's exchanges leads to: row i of P^T A is row order[i] of A."""
+    flat = pivots.reshape((-1, pivots.shape[-1])) if pivots.size else pivots.reshape((_count(pivots.shape[:-1]), pivots.shape[-1]))
+    order = xp.broadcast_to(xp.arange(size), (flat.shape[0], size)).copy()
+    batch = xp.arange(flat.shape[0])
+    for i in range(flat.shape[1]):
+        other = flat[:, i].astype(xp.int64) - 1
+        if other.size and (int(other.min()) < 0 or int(other.max()) >= size):
+            raise RuntimeError("pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?")
+        kept = order[:, i].copy()
+        order[:, i] = order[batch, other]
+        order[batch, other] = kept
+    return order.reshape((*pivots.shape[:-1], size))
+
+
+def _count(shape):
+    n = 1
+    for length in shape:
+        n *= length
+    return n
+
+
+def permutation_matrix(pivots, size, dtype):
+    """P of A = P L U."""
+    order = pivots_to_permutation(pivots, size)
+    return _transposed(_eye(size, dtype.np)[order])
+
+
+# --- triangular systems ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _substitute(a, b, upper, unit):
+    """Overwrite b with the solution of a x = b; a is (batch, n, n) triangular. Halves until a block is small, so most work is matrix products."""
+    n = a.shape[-1]
+    if n <= _BLOCK:
+        for i in range(n - 1, -1, -1) if upper else range(n):
+            row = slice(i + 1, n) if upper else slice(0, i)
+            if n > 1:
+                b[:, i] -= (a[:, i, None, row] @ b[:, row])[:, 0]
+            if not unit:
+                b[:, i] /= a[:, i, i, None]
+        return
+    half = n // 2
+    low, high = slice(0, half), slice(half, n)
+    first, second = (high, low) if upper else (low, high)
+    _substitute(a[:, first, first], b[:, first], upper, unit)
+    b[:, second] -= a[:, second, first] @ b[:, first]
+    _substitute(a[:, second, second], b[:, second], upper, unit)
+
+
+def triangular_core(A, B, upper, unitriangular):
+    """x of A x = B for triangular A, batch dimensions broadcast. A zero on the diagonal gives infinities."""
+    batch = xp.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    b = xp.array(xp.broadcast_to(B, (*batch, *B.shape[-2:])).reshape((_count(batch), *B.shape[-2:])), copy=True)
+    a = xp.broadcast_to(A, (*batch, *A.shape[-2:])).reshape((_count(batch), *A.shape[-2:]))
+    with xp.errstate(all="ignore"):
+        _substitute(a, b, upper, unitriangular)
+    return b.reshape((*batch, *B.shape[-2:]))
+
+
+# --- inverse, solve, determinant, Cholesky ------------------------------------------------------------------------------------------------------------
+
+
+def inv_core(input):
+    """The inverse and info (the first zero pivot, from 1, or 0)."""
+    info = xp.zeros(input.shape[:-2], dtype=xp.int32)
+    try:
+        return xp.linalg.inv(input), info
+    except xp.linalg.LinAlgError:
+        info = lu_core(input)[2]
+    good = info == 0
+    result = xp.full(input.shape, xp.nan, dtype=input.dtype)
+    if good.any():
+        result[good] = xp.linalg.inv(input[good])
+    return result, info
+
+
+def solve_core(A, B):
+    """The solution of A X = B for matrices B, and info."""
+    batch = xp.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    info = xp.zeros(A.shape[:-2], dtype=xp.int32)
+    A, B = xp.broadcast_to(A, (*batch, *A.shape[-2:])), xp.broadcast_to(B, (*batch, *B.shape[-2:]))
+    if not B.size:
+        return xp.zeros(B.shape, dtype=B.dtype), info
+    try:
+        return xp.linalg.solve(A, B), info
+    except xp.linalg.LinAlgError:
+        every = lu_core(A)[2]
+    result = xp.full(B.shape, xp.nan, dtype=B.dtype)
+    good = every == 0
+    if good.any():
+        result[good] = xp.linalg.solve(A[good], B[good])
+    return result, every
+
+
+def det_core(input):
+    return xp.asarray(xp.linalg.det(input), dtype=input.dtype)
+
+
+def slogdet_core(input):
+    sign, logarithm = xp.linalg.slogdet(input)
+    return xp.asarray(sign, dtype=input.dtype), xp.asarray(logarithm, dtype=_real_dtype(input))
+
+
+def conj_cofactors(input, det):
+    """The conjugate of the matrix of derivatives of det, finite for singular matrices too: conj(det(U Vh)) U diag(products of the other values) Vh."""
+    if not input.size:
+        return xp.zeros(input.shape, dtype=input.dtype)
+    u, s, vh = xp.linalg.svd(input)
+    n = s.shape[-1]
+    others = xp.ones_like(s)
+    for shift in range(1, n):
+        others = others * xp.roll(s, shift, axis=-1)
+    phase = xp.conj(xp.linalg.det(u) * xp.linalg.det(vh))
+    return (phase[..., None, None] * (u * others[..., None, :])) @ vh
+
+
+def cholesky_core(input):
+    """The lower factor and info (the order of the first leading minor that is not positive, or 0). Reads the lower triangle."""
+    lower = xp.tril(input)
+    whole = lower + _adjoint(xp.tril(input, -1))
+    info = xp.zeros(input.shape[:-2], dtype=xp.int32)
+    try:
+        result = xp.linalg.cholesky(whole)
+        if xp.isfinite(xp.sum(xp.abs(result))):
+            return result, info
+    except xp.linalg.LinAlgError:
+        pass
+    result = lower.reshape((_count(input.shape[:-2]), *input.shape[-2:])).copy()
+    info = info.reshape((-1,))
+    for b in range(result.shape[0]):
+        info[b] = _cholesky_one(result[b])
+    return result.reshape(input.shape), info.reshape(input.shape[:-2])
+
+
+def _cholesky_one(a):
+    """Cholesky of one matrix in place, column by column; the order of the first minor that is not positive."""
+    with xp.errstate(all="ignore"):
+        for j in range(a.shape[0]):
+            pivot = (a[j, j] - xp.sum(xp.abs(a[j, :j]) ** 2)).real
+            if not pivot > 0:
+                return j + 1
+            a[j, j] = pivot ** 0.5
+            a[j + 1:, j] = (a[j + 1:, j] - a[j + 1:, :j] @ xp.conj(a[j, :j])) / a[j, j]
+    return 0
+
+
+# --- QR --------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def qr_core(input, mode):
+    """Q and R. Q is empty for the mode "r"."""
+    if mode == "r":
+        return xp.zeros((0,), dtype=input.dtype), xp.asarray(xp.linalg.qr(input, mode="r"))
+    if not input.size:
+        m, n = input.shape[-2:]
+        k = m if mode == "complete" else min(m, n)
+        q = xp.broadcast_to(_eye(m, input.dtype)[:, :k], (*input.shape[:-2], m, k)).copy()
+        return q, xp.zeros((*input.shape[:-2], k, n), dtype=input.dtype)
+    q, r = xp.linalg.qr(input, mode=mode)
+    return q, r
+
+
+def geqrf(input):
+    """R above the diagonal, the Householder vectors below it, and their scales tau, as LAPACK's geqrf gives them."""
+    a = _flat(input)
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    tau = xp.zeros((a.shape[0], k), dtype=a.dtype)
+    for j in range(k):
+        tau[:, j] = _reflector(a, j)
+        v = a[:, j:, j].copy()
+        v[:, 0] = 1
+        rest = a[:, j:, j + 1:]
+        rest -= xp.conj(tau[:, j])[:, None, None] * v[:, :, None] * (xp.conj(v)[:, None, :] @ rest)
+    return a.reshape(input.shape), tau.reshape((*input.shape[:-2], k))
+
+
+def _reflector(a, j):
+    """Replace column j from the diagonal down by beta and the vector v of the reflector that makes it so; returns tau (LAPACK's larfg)."""
+    alpha, below = a[:, j, j].copy(), a[:, j + 1:, j]
+    tail = xp.sqrt(xp.sum(xp.abs(below) ** 2, axis=1))
+    norm = xp.sqrt(xp.abs(alpha) ** 2 + tail ** 2)
+    nothing = (tail == 0) & (alpha.imag == 0)
+    beta = xp.where(alpha.real >= 0, -norm, norm)
+    safe = xp.where(nothing, 1, beta).astype(beta.dtype)
+    tau = xp.where(nothing, 0, (safe - alpha) / safe)
+    below /= xp.where(nothing, 1, alpha - safe)[:, None]
+    a[:, j, j] = xp.where(nothing, alpha, beta)
+    return tau
+
+
+# --- eigenvalues and singular values ----------------------------------------------------------------------------------------------------------------
+
+
+def eigh_core(input, UPLO):
+    """Ascending eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
+    if not xp.isfinite(xp.sum(xp.abs(input))):
+        bad = xp.full(input.shape, xp.nan, dtype=input.dtype)
+        return xp.full(input.shape[:-1], xp.nan, dtype=_real_dtype(input)), bad
+    values, vectors = xp.linalg.eigh(input, UPLO)
+    return values, vectors
+
+
+def eigvalsh_core(input, UPLO):
+    return xp.linalg.eigvalsh(input, UPLO)
+
+
+def eig_core(input):
+    """Complex eigenvalues and eigenvectors of unit length."""
+    if not xp.isfinite(xp.sum(xp.abs(input))):
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    values, vectors = xp.linalg.eig(input)
+    kind = _complex_dtype(input)
+    return values.astype(kind), vectors.astype(kind)
+
+
+def eigvals_core(input):
+    if not xp.isfinite(xp.sum(xp.abs(input))):
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    return xp.linalg.eigvals(input).astype(_complex_dtype(input))
+
+
+def svd_core(input, full_matrices):
+    u, s, vh = xp.linalg.svd(input, full_matrices=full_matrices)
+    return u, s, vh
+
+
+def svdvals_core(input):
+    return xp.linalg.svd(input, compute_uv=False)
+
+
+# --- LDL -------------------------------------------------------------------------------------------------------------------------------------------
+
+_GROWTH = (1 + 17 ** 0.5) / 8
+
+
+def ldl_core(input, hermitian):
+    """Bunch-Kaufman factors of the lower triangle, packed as LAPACK's sytrf/hetrf does: D and L in one array, pivots (negative for 2x2 blocks), info."""
+    a = _flat(xp.tril(input))
+    pivots = xp.zeros(a.shape[:-1], dtype=xp.int32)
+    info = xp.zeros((a.shape[0],), dtype=xp.int32)
+    for b in range(a.shape[0]):
+        info[b] = _ldl_one(a[b], pivots[b], hermitian and a.dtype.kind == "c")
+    batch = input.shape[:-2]
+    return a.reshape(input.shape), pivots.reshape(input.shape[:-1]), info.reshape(batch)
+
+
+def _ldl_pivot(a, k, hermitian):
+    """Bunch and Kaufman's choice at column k: (the row to bring up, the size of the block)."""
+    n = a.shape[0]
+    diagonal = abs(a[k, k].real) if hermitian else _size(a[k, k])
+    if k + 1 == n:
+        return k, 1, diagonal == 0
+    below = _size(a[k + 1:, k])
+    row = k + 1 + int(xp.argmax(below))
+    largest = below[row - k - 1]
+    if max(diagonal, largest) == 0:
+        return k, 1, True
+    if diagonal >= _GROWTH * largest:
+        return k, 1, False
+    others = _size(a[row, k:row]).max()
+    if row + 1 < n:
+        others = max(others, _size(a[row + 1:, row]).max())
+    if diagonal >= _GROWTH * largest * (largest / others):
+        return k, 1, False
+    here = abs(a[row, row].real) if hermitian else _size(a[row, row])
+    return (row, 1, False) if here >= _GROWTH * others else (row, 2, False)
+
+
+def _ldl_swap(a, one, other, k, hermitian):
+    """Exchange rows and columns `one` < `other` of the trailing matrix held in its lower triangle."""
+    a[other + 1:, [one, other]] = a[other + 1:, [other, one]]
+    middle = a[one + 1:other, one].copy()
+    a[one + 1:other, one] = xp.conj(a[other, one + 1:other]) if hermitian else a[other, one + 1:other]
+    a[other, one + 1:other] = xp.conj(middle) if hermitian else middle
+    if hermitian:
+        a[other, one] = xp.conj(a[other, one])
+    a[one, one], a[other, other] = a[other, other], a[one, one]
+    if one > k:
+        a[one, k], a[other, k] = a[other, k], a[one, k]
+
+
+def _ldl_one(a, pivots, hermitian):
+    n, k, info = a.shape[0], 0, 0
+    conj = xp.conj if hermitian else lambda x: x
+    while k < n:
+        row, size, zero = _ldl_pivot(a, k, hermitian)
+        if zero:
+            info = info or k + 1
+            pivots[k] = k + 1
+            k += 1
+            continue
+        if row != k + size - 1:
+            _ldl_swap(a, k + size - 1, row, k, hermitian)
+        if size == 1:
+            pivots[k] = row + 1
+            column = a[k + 1:, k].copy()
+            pivot = a[k, k].real if hermitian else a[k, k]
+            if hermitian:
+                a[k, k] = pivot
+            a[k + 1:, k] = column / pivot
+            a[k + 1:, k + 1:] -= xp.tril(a[k + 1:, k, None] * conj(column)[None, :])
+        else:
+            pivots[k] = pivots[k + 1] = -(row + 1)
+            block = xp.array([[a[k, k], conj(a[k + 1, k])], [a[k + 1, k], a[k + 1, k + 1]]], dtype=a.dtype)
+            columns = a[k + 2:, k:k + 2].copy()
+            a[k + 2:, k:k + 2] = columns @ xp.linalg.inv(block)
+            a[k + 2:, k + 2:] -= xp.tril(a[k + 2:, k:k + 2] @ conj(columns).T)
+        k += size
+    return info
+
+
+def ldl_solve_core(LD, pivots, B, hermitian):
+    """The solution of A X = B from the packed factors of A."""
+    batch = xp.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
+    factors = _flat(xp.broadcast_to(LD, (*batch, *LD.shape[-2:])))
+    order = xp.broadcast_to(pivots, (*batch, pivots.shape[-1])).reshape((_count(batch), pivots.shape[-1]))
+    b = _flat(xp.broadcast_to(B, (*batch, *B.shape[-2:])))
+    for i in range(b.shape[0]):
+        _ldl_solve_one(factors[i], order[i], b[i], hermitian and LD.dtype.kind == "c")
+    return b.reshape((*batch, *B.shape[-2:]))
+
+
+def _ldl_solve_one(a, pivots, b, hermitian):
+    conj = xp.conj if hermitian else lambda x: x
+    n, k, steps = a.shape[0], 0, []
+    while k < n:
+        size = 1 if pivots[k] > 0 else 2
+        one, other = k + size - 1, abs(int(pivots[k])) - 1
+        if one != other:
+            b[[one, other]] = b[[other, one]]
+        below = a[k + size:, k:k + size]
+        b[k + size:] -= below @ b[k:k + size]
+        block = a[k:k + 1, k:k + 1] if size == 1 else xp.array([[a[k, k], conj(a[k + 1, k])], [a[k + 1, k], a[k + 1, k + 1]]], dtype=a.dtype)
+        steps.append((k, size, one, other, block))
+        k += size
+    for k, size, one, other, block in reversed(steps):
+        b[k:k + size] = b[k:k + size] / block[0, 0] if size == 1 else xp.linalg.solve(block, b[k:k + size])
+    for k, size, one, other, _ in reversed(steps):
+        b[k:k + size] -= conj(a[k + size:, k:k + size]).T @ b[k + size:]
+        if one != other:
+            b[[one, other]] = b[[other, one]]
+
+
+# --- functions of matrices ---------------------------------------------------------------------------------------------------------------------------
+
+
+_PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600, 670442572800, 33522128640, 1323241920,
+         40840800, 960960, 16380, 182, 1)
+_PADE_REACH = 4.25
+
+
+def matrix_exp(input):
+    """Scaling and squaring with the [13/13] Pade approximant (Higham, 2005)."""
+    if not input.size:
+        return input.copy()
+    a = _flat(input)
+    if a.dtype.itemsize < 4 or a.dtype == xp.float32 or a.dtype == xp.complex64:
+        a = a.astype(xp.complex128 if a.dtype.kind == "c" else xp.float64)
+    norms = xp.max(xp.sum(xp.abs(a), axis=-2), axis=-1)
+    finite = xp.isfinite(norms)
+    halvings = xp.ceil(xp.log2(xp.maximum(xp.where(finite, norms, 0) / _PADE_REACH, 1))).astype(xp.int64)
+    with xp.errstate(all="ignore"):
+        a = xp.where(finite[:, None, None], a, 0) * (0.5 ** halvings)[:, None, None]
+        result = _pade(a)
+        for i in range(int(halvings.max())):
+            more = halvings > i
+            result[more] = result[more] @ result[more]
+        result[~finite] = xp.nan
+        return result.astype(input.dtype).reshape(input.shape)
+
+
+def _pade(a):
+    one = _eye(a.shape[-1], a.dtype)
+    a2 = a @ a
+    a4 = a2 @ a2
+    a6 = a2 @ a4
+    c = _PADE
+    odd = a @ (a6 @ (c[13] * a6 + c[11] * a4 + c[9] * a2) + c[7] * a6 + c[5] * a4 + c[3] * a2 + c[1] * one)
+    even = a6 @ (c[12] * a6 + c[10] * a4 + c[8] * a2) + c[6] * a6 + c[4] * a4 + c[2] * a2 + c[0] * one
+    return xp.linalg.solve(even - odd, even + odd)
+
+
+def pinv_core(input, rtol, atol, hermitian):
+    """The pseudoinverse: singular values (or eigenvalues) up to max(atol, rtol * greatest) count as zero."""
+    if not input.size:
+        return xp.zeros((*input.shape[:-2], input.shape[-1], input.shape[-2]), dtype=input.dtype)
+    if hermitian:
+        values, vectors = xp.linalg.eigh(input)
+        u, s, vh, size = vectors, values, _adjoint(vectors), xp.abs(values)
+    else:
+        u, s, vh = xp.linalg.svd(input, full_matrices=False)
+        size = s
+    limit = xp.maximum(xp.asarray(atol, dtype=size.dtype), xp.asarray(rtol, dtype=size.dtype) * xp.max(size, axis=-1))
+    kept = size > limit[..., None]
+    inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
+    return (_adjoint(vh) * inverse[..., None, :]) @ _adjoint(u)
+
+
+def lstsq_rank(input, rcond):
+    """The effective rank: how many singular values exceed rcond times the greatest."""
+    s = xp.linalg.svd(input, compute_uv=False)
+    if not s.size:
+        return xp.zeros(input.shape[:-2], dtype=xp.int64)
+    return xp.sum(s > rcond * xp.max(s, axis=-1, keepdims=True), axis=-1).astype(xp.int64)
+
+
+# --- norms and distances -----------------------------------------------------------------------------------------------------------------------------
+
+
+def vector_norm_core(input, ord, dim, keepdim):
+    """(sum |x|^ord)^(1/ord) over `dim` (a tuple), with its limits at 0 and infinity."""
+    axes = tuple(dim)
+    if ord == 2 and input.dtype.kind == "f" and len(axes) == input.ndim and input.ndim and not keepdim and input.dtype.itemsize >= 4:
+        flat = input.reshape((-1,))
+        return xp.sqrt(flat @ flat)
+    size = xp.abs(input)
+    kind = size.dtype
+    if kind == xp.float16:
+        size = size.astype(xp.float32)
+    with xp.errstate(all="ignore"):
+        if ord == float("inf"):
+            result = xp.max(size, axis=axes, keepdims=keepdim)
+        elif ord == -float("inf"):
+            result = xp.min(size, axis=axes, keepdims=keepdim)
+        elif ord == 0:
+            result = xp.sum((size != 0).astype(size.dtype), axis=axes, keepdims=keepdim)
+        elif ord == 1:
+            result = xp.sum(size, axis=axes, keepdims=keepdim)
+        elif ord == 2:
+            result = xp.sqrt(xp.sum(size * size, axis=axes, keepdims=keepdim))
+        else:
+            result = xp.sum(size ** ord, axis=axes, keepdims=keepdim) ** (1.0 / ord)
+    return xp.asarray(result, dtype=kind)
+
+
+_CHUNK = 1 << 22
+
+
+def cdist_core(x1, x2, p):
+    """The p-norm distance of every row of x1 to every row of x2, batch dimensions broadcast."""
+    batch = xp.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    x1, x2 = xp.broadcast_to(x1, (*batch, *x1.shape[-2:])), xp.broadcast_to(x2, (*batch, *x2.shape[-2:]))
+    rows, columns, width = x1.shape[-2], x2.shape[-2], x1.shape[-1]
+    if not _count(batch) * rows * columns or not width:
+        return xp.zeros((*batch, rows, columns), dtype=x1.dtype)
+    if p == 2 and (rows > 25 or columns > 25):
+        return _euclid_by_product(x1, x2)
+    result = xp.empty((*batch, rows, columns), dtype=x1.dtype)
+    step = max(1, _CHUNK // max(1, _count(batch) * columns * width))
+    for start in range(0, rows, step):
+        part = x1[..., start:start + step, None, :] - x2[..., None, :, :]
+        result[..., start:start + step, :] = vector_norm_core(part, p, (part.ndim - 1,), False)
+    return result
+
+
+def _euclid_by_product(x1, x2):
+    """|a|^2 - 2 ab + |b|^2 in one matrix product; centred first, so that little is lost to cancellation."""
+    centre = xp.mean(x2, axis=-2, keepdims=True)
+    x1, x2 = x1 - centre, x2 - centre
+    squares = xp.sum(x1 * x1, axis=-1)[..., :, None] + xp.sum(x2 * x2, axis=-1)[..., None, :] - 2 * (x1 @ _transposed(x2))
+    return xp.sqrt(xp.maximum(squares, 0))

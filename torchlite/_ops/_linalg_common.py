@@ -1,0 +1,172 @@
+"""What the linear-algebra families share: argument checks in PyTorch's words, and building blocks of formulas over `F`."""
+from __future__ import annotations
+
+from .._dtype import int64
+
+
+class LinAlgError(RuntimeError):
+    """Raised when a matrix is singular, not positive-definite, or an iteration does not converge."""
+
+    __module__ = "torch._C"
+    __qualname__ = "_LinAlgError"
+
+
+# --- checks (run on Tensors) -----------------------------------------------------------------------------------------------------------------------
+
+
+def check_matrix(name, A, argument="A"):
+    """At least two dimensions."""
+    if A.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
+
+
+def check_square(name, A, argument="A"):
+    """Batches of square matrices."""
+    check_matrix(name, A, argument)
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(f"{name}: {argument} must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices")
+
+
+def check_float(name, A, low_precision=False):
+    """Floating point or complex, and not of low precision unless that is allowed."""
+    if A.dtype.category < 2:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
+    if not low_precision and A.dtype.np.itemsize < 4:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.scalar_name}")
+
+
+def check_kernel_float(kernel, A):
+    """A dtype that LAPACK has, with the words of a missing kernel."""
+    if A.dtype.category < 2 or A.dtype.np.itemsize < 4:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{A.dtype.scalar_name}'")
+
+
+def check_same_dtype(name, A, B, names=("A", "B")):
+    """Both operands of one dtype."""
+    if A.dtype is not B.dtype:
+        raise RuntimeError(f"{name}: Expected {names[0]} and {names[1]} to have the same dtype, but found {names[0]} of type {A.dtype.scalar_name} and "
+                           f"{names[1]} of type {B.dtype.scalar_name} instead")
+
+
+def check_fit(name, A, B, left):
+    """The rows (or columns, for X A = B) of B fit A."""
+    if A.shape[-2] != B.shape[-2 if left else -1]:
+        equation = "AX = B" if left else "XA = B"
+        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {equation} ({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})")
+
+
+def first_failure(info):
+    """(which matrix failed first, "" or "(Batch element i): ", its info), or None when none did."""
+    values = info.cpu().numpy()
+    if not values.any():
+        return None
+    flat = values.reshape(-1)
+    index = int(flat.nonzero()[0][0])
+    return index, "" if values.ndim == 0 else f"(Batch element {index}): ", int(flat[index])
+
+
+def check_singular(name, info):
+    """LinAlgError when an inversion met a zero pivot."""
+    failed = first_failure(info)
+    if failed:
+        raise LinAlgError(f"{name}: {failed[1]}The diagonal element {failed[2]} is zero, the inversion could not be completed because the input matrix is singular.")
+
+
+def check_solved(name, info):
+    """LinAlgError when a solver met a singular matrix."""
+    failed = first_failure(info)
+    if failed:
+        raise LinAlgError(f"{name}: {failed[1]}The solver failed because the input matrix is singular.")
+
+
+def converged(name, call, *args):
+    """Run a decomposition; LinAlgError when it does not converge."""
+    try:
+        return call(*args)
+    except Exception as error:
+        if type(error).__name__ != "LinAlgError" or isinstance(error, LinAlgError):
+            raise
+        raise LinAlgError(f"{name}: The algorithm failed to converge because the input matrix contained non-finite values.") from None
+
+
+# --- formulas over F -------------------------------------------------------------------------------------------------------------------------------
+
+
+def transposed(F, a):
+    """The last two dimensions exchanged."""
+    return F.transpose(a, -1, -2)
+
+
+def adjoint(F, a):
+    """The conjugate transpose of the last two dimensions."""
+    return F.conj(F.transpose(a, -1, -2))
+
+
+def product(F, *factors):
+    """A product of matrices, from the left."""
+    result = factors[0]
+    for factor in factors[1:]:
+        result = F.matmul(result, factor)
+    return result
+
+
+def row(F, v):
+    """A vector as rows that scale columns: (..., n) -> (..., 1, n)."""
+    return F.unsqueeze(v, -2)
+
+
+def column(F, v):
+    """A vector as columns that scale rows: (..., n) -> (..., n, 1)."""
+    return F.unsqueeze(v, -1)
+
+
+def identity(F, like, n):
+    """The identity in the dtype of `like`."""
+    place = F.new_arange(like, 0, n, 1, int64)
+    return F.to(F.eq(F.unsqueeze(place, -1), place), F.dtype_of(like))
+
+
+def on_diagonal(F, like, n):
+    """A mask of the diagonal of n x n matrices."""
+    place = F.new_arange(like, 0, n, 1, int64)
+    return F.eq(F.unsqueeze(place, -1), place)
+
+
+def diagonal_matrix(F, v):
+    """Vectors as diagonal matrices."""
+    return F.mul(row(F, v), identity(F, v, v.shape[-1]))
+
+
+def strictly_lower(F, a):
+    """The part below the diagonal."""
+    return F.tril(a, -1)
+
+
+def lower_half(F, a):
+    """The lower triangle with half the diagonal: the adjoint of taking a Hermitian matrix apart."""
+    return F.sub(F.tril(a, 0), F.mul(diagonal_matrix(F, F.diagonal(a, 0, -2, -1)), 0.5))
+
+
+def hermitian_part(F, a):
+    """(a + a^H) / 2."""
+    return F.mul(F.add(a, adjoint(F, a)), 0.5)
+
+
+def over_adjoint(F, b, a):
+    """b a^-H for upper triangular a."""
+    return adjoint(F, F.triangular_core(a, adjoint(F, b), True, False))
+
+
+def right_solve_lower(F, b, a):
+    """x of x a = b, a lower triangular."""
+    return adjoint(F, F.triangular_core(adjoint(F, a), adjoint(F, b), True, False))
+
+
+def zero_if_none(F, g, like):
+    """A gradient, or zeros where an output was not used."""
+    return F.zeros_like(like) if g is None else g
+
+
+def sum_two(F, a, b):
+    """a + b where either may be None."""
+    return b if a is None else a if b is None else F.add(a, b)

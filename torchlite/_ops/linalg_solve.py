@@ -1,0 +1,431 @@
+"""Inverses, linear systems, least squares, determinants, and functions of matrices."""
+from __future__ import annotations
+
+from .._dispatch import NONDIFF, composite, op
+from .._dtype import complex64, complex128, float32, float64, int32, int64
+from ._gradients import named
+from ._linalg_common import (
+    adjoint,
+    check_fit,
+    check_float,
+    check_kernel_float,
+    check_matrix,
+    check_same_dtype,
+    check_singular,
+    check_solved,
+    check_square,
+    column,
+    converged,
+    identity,
+    product,
+)
+
+_REAL = {complex64: float32, complex128: float64}
+
+
+def _epsilon(x):
+    import numpy as np
+    return float(np.finfo(x.dtype.np).eps)
+
+
+# --- triangular systems -----------------------------------------------------------------------------------------------------------------------------
+
+
+def _triangular_vjp(F, g, A, out, upper, unitriangular, needs):
+    gb = F.triangular_core(adjoint(F, A), g, not upper, unitriangular)
+    if not needs[0]:
+        return None, gb
+    ga = F.neg(F.matmul(gb, adjoint(F, out)))
+    if upper:
+        return F.triu(ga, 1 if unitriangular else 0), gb
+    return F.tril(ga, -1 if unitriangular else 0), gb
+
+
+def _product_rule(A, B):
+    from .._dispatch.shapes import broadcast
+    return (*broadcast(A.shape[:-2], B.shape[:-2]), *B.shape[-2:]), B.dtype
+
+
+op("triangular_core(Tensor A, Tensor B, upper, unitriangular)", where="", meta=lambda A, B, upper: _product_rule(A, B), vjp={("A", "B"): _triangular_vjp})
+
+
+@composite("linalg_solve_triangular(Tensor A, Tensor B, *, upper, left=True, unitriangular=False)", where="linalg")
+def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
+    """X with A X = B (X A = B with left=False) for triangular (..., n, n) A, of which only that triangle is read. Batch dimensions broadcast.
+
+    With `unitriangular` the diagonal counts as ones. A zero on the diagonal gives infinities.
+
+    >>> torch.linalg.solve_triangular(torch.tensor([[2., 0.], [1., 1.]]), torch.tensor([[2.], [3.]]), upper=False)
+    tensor([[1.],
+            [2.]])
+    """
+    name = "linalg.solve_triangular"
+    check_same_dtype(name, A, B)
+    check_matrix(name, B, "B")
+    check_square(name, A)
+    check_fit(name, A, B, left)
+    check_float(name, A)
+    if left:
+        return F.triangular_core(A, B, upper, unitriangular)
+    return F.triangular_core(A.mT, B.mT, not upper, unitriangular).mT
+
+
+@composite("triangular_solve(Tensor b, Tensor A, upper=True, transpose=False, unitriangular=False)", outputs=("solution", "cloned_coefficient"))
+def triangular_solve(F, b, A, upper, transpose, unitriangular):
+    """(X, a copy of A) with A X = b. Kept for old programs: see `linalg.solve_triangular`."""
+    for x, what in ((A, "A"), (b, "b")):
+        if x.ndim < 2:
+            raise RuntimeError(f"torch.triangular_solve: Expected {what} to have at least 2 dimensions, but it has {x.ndim} dimensions instead")
+    check_square("triangular_solve", A)
+    matrix = A.mT if transpose else A
+    return named("triangular_solve", (F.triangular_core(matrix, b, upper != transpose, unitriangular), F.clone(A)))
+
+
+# --- inverse and solve --------------------------------------------------------------------------------------------------------------------------------
+
+
+def _inv_vjp(F, g, out0):
+    inverse = adjoint(F, out0)
+    return F.neg(product(F, inverse, g[0], inverse))
+
+
+op("inv_core(Tensor input)", where="", outputs=("inverse", "info"), nondiff=(1,), vjp={"input": _inv_vjp},
+   meta=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-2]), int32)])
+
+
+def _inverse(F, name, A):
+    check_square(name, A)
+    check_float(name, A)
+    return F.inv_core(A)
+
+
+@composite("linalg_inv_ex(Tensor A, *, check_errors=False)", where="linalg", outputs=("inverse", "info"))
+def linalg_inv_ex(F, A, check_errors):
+    """The inverse and info: 0, or the place of the first zero pivot. See `linalg.inv`."""
+    inverse, info = _inverse(F, "linalg.inv_ex", A)
+    if check_errors:
+        check_singular("linalg.inv_ex", info)
+    return named("linalg_inv_ex", (inverse, info))
+
+
+@composite("linalg_inv(Tensor A)", where="linalg", alias="torch.inverse Tensor.inverse")
+def linalg_inv(F, A):
+    """The inverse of square (..., n, n) matrices. LinAlgError for a singular one.
+
+    >>> torch.linalg.inv(torch.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    inverse, info = _inverse(F, "linalg.inv", A)
+    check_singular("linalg.inv", info)
+    return inverse
+
+
+def _solve_vjp(F, g, A, out0, needs):
+    gb = F.solve_core(adjoint(F, A), g[0])[0]
+    return F.neg(F.matmul(gb, adjoint(F, out0))) if needs[0] else None, gb
+
+
+op("solve_core(Tensor A, Tensor B)", where="", outputs=("result", "info"), nondiff=(1,), vjp={("A", "B"): _solve_vjp},
+   meta=lambda A, B: [_product_rule(A, B), (tuple(A.shape[:-2]), int32)])
+
+
+def _is_vectors(A, B):
+    """Whether B holds right-hand sides that are vectors, one a matrix of A."""
+    return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+
+
+def _solve(F, name, A, B, left):
+    check_square(name, A)
+    check_float(name, A)
+    check_same_dtype(name, A, B)
+    vectors = _is_vectors(A, B)
+    if vectors and not left:
+        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / "
+                           "A.squeeze(-1)")
+    right = B.unsqueeze(-1) if vectors else B
+    check_fit("linalg.solve", A, right, left)
+    if left:
+        result, info = F.solve_core(A, right)
+    else:
+        result, info = F.solve_core(A.mT, right.mT)
+        result = result.mT
+    return result.squeeze(-1) if vectors else result, info
+
+
+@composite("linalg_solve_ex(Tensor A, Tensor B, *, left=True, check_errors=False)", where="linalg", outputs=("result", "info"))
+def linalg_solve_ex(F, A, B, left, check_errors):
+    """The solution and info: 0, or the place of the first zero pivot. See `linalg.solve`."""
+    result, info = _solve(F, "linalg.solve", A, B, left)
+    if check_errors:
+        check_solved("torch.linalg.solve_ex", info)
+    return named("linalg_solve_ex", (result, info))
+
+
+@composite("linalg_solve(Tensor A, Tensor B, *, left=True)", where="linalg")
+def linalg_solve(F, A, B, left):
+    """X with A X = B (X A = B with left=False) for square (..., n, n) A; B is (..., n, k) or one vector a matrix. LinAlgError when A is singular.
+
+    >>> torch.linalg.solve(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 4.]))
+    tensor([1., 1.])
+    """
+    result, info = _solve(F, "linalg.solve", A, B, left)
+    check_solved("torch.linalg.solve", info)
+    return result
+
+
+@composite("linalg_tensorinv(Tensor A, ind=2)", where="linalg")
+def linalg_tensorinv(F, A, ind):
+    """The inverse of `tensordot(A, X, dims=A.ndim - ind)`: A's first `ind` dimensions taken together are as many as its others."""
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    m, n = _count(rows), _count(columns)
+    if m != n:
+        raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {n} != {m}")
+    inverse, info = F.inv_core(A.reshape(m, n))
+    check_singular("inverse", info)
+    return inverse.reshape(columns + rows)
+
+
+def _count(shape):
+    n = 1
+    for length in shape:
+        n *= length
+    return n
+
+
+@composite("linalg_tensorsolve(Tensor A, Tensor B, dims=None)", where="linalg")
+def linalg_tensorsolve(F, A, B, dims):
+    """X with tensordot(A, X, X.ndim) = B. `dims` of A are moved to its end first."""
+    if dims:
+        A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    shape = tuple(A.shape[B.ndim:])
+    if _count(shape) != B.numel():
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
+                           f"{_count(shape)} != {_count(tuple(A.shape[:B.ndim]))}")
+    return F.linalg_solve(A.reshape(B.numel(), _count(shape)), B.flatten()).reshape(shape)
+
+
+# --- pseudoinverse, least squares ----------------------------------------------------------------------------------------------------------------------
+
+
+def _pinv_vjp(F, g, input, out):
+    """Golub and Pereyra (1973): the rank is constant, so the derivative needs no singular vectors."""
+    p, q, gh = out, adjoint(F, out), adjoint(F, g)
+    m, n = input.shape[-2:]
+    if m <= n:
+        k = F.matmul(gh, p)
+        kq = F.matmul(k, q)
+        inside = F.sub(kq, F.matmul(input, F.matmul(p, kq)))
+        outside = F.matmul(q, F.matmul(p, F.sub(gh, F.matmul(k, input))))
+        return F.add(F.sub(inside, adjoint(F, F.matmul(p, k))), outside)
+    k = F.matmul(p, gh)
+    qk = F.matmul(q, k)
+    inside = F.sub(qk, F.matmul(F.matmul(qk, p), input))
+    outside = F.matmul(F.matmul(F.sub(gh, F.matmul(input, k)), p), q)
+    return F.add(F.sub(inside, adjoint(F, F.matmul(k, p))), outside)
+
+
+op("pinv_core(Tensor input, Tensor|Number rtol, Tensor|Number atol, hermitian)", where="", vjp={"input": _pinv_vjp},
+   meta=lambda input: ((*input.shape[:-2], input.shape[-1], input.shape[-2]), input.dtype))
+
+
+def _tolerances(A, atol, rtol):
+    """PyTorch's defaults: rtol = max(m, n) * eps unless an absolute tolerance was given."""
+    if rtol is None:
+        default = _epsilon(A) * max(A.shape[-2:])
+        rtol = default if atol is None else (atol <= 0) * default if not isinstance(atol, (int, float)) else 0.0 if atol > 0 else default
+    return (0.0 if atol is None else atol), rtol
+
+
+@composite("linalg_pinv(Tensor A, rcond=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
+def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
+    """The pseudoinverse (..., n, m) of (..., m, n) matrices. Singular values up to max(atol, rtol * the greatest) count as zero; rtol is max(m, n) eps unless given.
+
+    `rcond` is an older name of `rtol`. With `hermitian`, eigenvalues serve in place of singular values.
+
+    >>> torch.linalg.pinv(torch.tensor([[2., 0.]]))
+    tensor([[0.5000],
+            [0.0000]])
+    """
+    if A.dtype.category < 2 or A.dtype.np.itemsize < 4 or A.ndim < 2:
+        sizes = ", ".join(map(str, A.shape))
+        raise RuntimeError(f"linalg.pinv({A.dtype.scalar_name}{{[{sizes}]}}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types")
+    if hermitian:
+        check_square("linalg.pinv", A)
+    if rcond is not None and rtol is None:
+        rtol = rcond
+    atol, rtol = _tolerances(A, atol, rtol)
+    atol, rtol = (t.detach() if hasattr(t, "detach") else t for t in (atol, rtol))
+    return converged("linalg.svd", F.pinv_core, A, rtol, atol, hermitian)
+
+
+@composite("pinverse(Tensor input, rcond=1e-15)")
+def pinverse(F, input, rcond):
+    """See `linalg.pinv`."""
+    return F.linalg_pinv(input, rcond)
+
+
+op("lstsq_rank(Tensor input, rcond)", where="", tags=NONDIFF, meta=lambda input: (tuple(input.shape[:-2]), int64))
+
+_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+@composite("linalg_lstsq(Tensor A, Tensor B, rcond=None, *, driver=None)", where="linalg", outputs=("solution", "residuals", "rank", "singular_values"))
+def linalg_lstsq(F, A, B, rcond, driver):
+    """X of least norm that minimises |A X - B|: (solution, residuals, rank, singular_values) for A (..., m, n) and B (..., m, k) or (..., m).
+
+    `residuals` are the squared errors of each column where m > n and the rank is full, else empty. `rank` is empty for the driver "gels", `singular_values` for
+    all but "gelsd" and "gelss". All drivers compute with the pseudoinverse here; singular values up to `rcond` (eps max(m, n)) times the greatest count as zero.
+    """
+    name = "torch.linalg.lstsq"
+    if A.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if B.ndim < 1:
+        raise RuntimeError(f"{name}: other must have at least 1 dimension.")
+    if A.ndim - B.ndim not in (0, 1) and A.ndim > B.ndim:
+        raise RuntimeError(f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1")
+    vectors = _is_vectors(A, B)
+    right = B.unsqueeze(-1) if vectors else B
+    if A.shape[-2] != right.shape[-2]:
+        place = "-1" if B.ndim < A.ndim else "-2"
+        raise RuntimeError(f"{name}: input.size(-2) should match other.size({place})")
+    if A.dtype is not B.dtype:
+        raise RuntimeError(f"{name}: Expected input and other to have the same dtype, but got input's dtype {A.dtype.scalar_name} and other's dtype {B.dtype.scalar_name}")
+    driver = driver or "gelsy"
+    if driver not in _DRIVERS:
+        raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+    m, n = A.shape[-2:]
+    check_kernel_float("linalg_lstsq_cpu", A)
+    cut = _epsilon(A) * max(m, n) if rcond is None else rcond
+    solution = F.pinv_core(A, cut, 0.0, False) @ right
+    rank = F.lstsq_rank(A.detach(), cut)
+    nothing = A.new_empty((0,), dtype=_REAL.get(A.dtype, A.dtype))
+    residuals = nothing
+    if m > n and (driver == "gels" or bool((rank == n).all())):
+        error = A @ solution - right
+        residuals = (error * error.conj()).real.sum(-2)
+    values = F.linalg_svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing
+    rank = A.new_empty((0,), dtype=int64) if driver == "gels" else rank
+    return named("linalg_lstsq", (solution.squeeze(-1) if vectors else solution, residuals, rank, values))
+
+
+# --- determinants ----------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _conj_cofactors(F, input, det):
+    return F.mul(column(F, column(F, F.conj(det))), adjoint(F, F.inv_core(input)[0]))
+
+
+op("conj_cofactors(Tensor input, Tensor det)", where="", composite=_conj_cofactors, meta=lambda input: (input.shape, input.dtype))
+op("det_core(Tensor input)", where="", vjp={"input": lambda F, g, input, out: F.mul(column(F, column(F, g)), F.conj_cofactors(input, out))},
+   meta=lambda input: (tuple(input.shape[:-2]), input.dtype))
+
+
+@composite("linalg_det(Tensor A)", where="linalg", alias="torch.det Tensor.det")
+def linalg_det(F, A):
+    """The determinant of square (..., n, n) matrices.
+
+    >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 3.]]))
+    tensor(6.)
+    """
+    check_square("linalg.det", A)
+    check_float("linalg.det", A, low_precision=True)
+    check_kernel_float("lu_cpu", A)
+    return F.det_core(A)
+
+
+def _slogdet_vjp(F, g, input, out0, input_dtype):
+    if not input_dtype.is_complex:
+        return F.mul(column(F, column(F, g[1])), adjoint(F, F.inv_core(input)[0])) if g[1] is not None else None
+    scale = None if g[1] is None else F.to(g[1], input_dtype)
+    if g[0] is not None:
+        turned = F.mul(g[0], F.conj(out0))
+        phase = F.sub(turned, F.to(F.real(turned), input_dtype))
+        scale = phase if scale is None else F.add(scale, phase)
+    return F.mul(column(F, column(F, scale)), adjoint(F, F.inv_core(input)[0]))
+
+
+op("slogdet_core(Tensor input)", where="", outputs=("sign", "logabsdet"), vjp={"input": _slogdet_vjp},
+   meta=lambda input: [(tuple(input.shape[:-2]), input.dtype), (tuple(input.shape[:-2]), _REAL.get(input.dtype, input.dtype))])
+
+
+@composite("linalg_slogdet(Tensor A)", where="linalg", outputs=("sign", "logabsdet"))
+def linalg_slogdet(F, A):
+    """The sign (a phase, for complex ones) of the determinant and the logarithm of its absolute value, for square (..., n, n) matrices.
+
+    >>> torch.linalg.slogdet(torch.tensor([[1., 0.], [0., -1.]])).sign
+    tensor(-1.)
+    """
+    check_square("linalg.slogdet", A)
+    check_float("linalg.slogdet", A)
+    return named("linalg_slogdet", F.slogdet_core(A))
+
+
+@composite("slogdet(Tensor input)", outputs=("sign", "logabsdet"))
+def slogdet(F, input):
+    """See `linalg.slogdet`."""
+    return named("slogdet", F.linalg_slogdet(input))
+
+
+@composite("logdet(Tensor input)")
+def logdet(F, input):
+    """The logarithm of the determinant: NaN where it is negative, -inf where it is zero."""
+    check_square("logdet", input)
+    check_float("logdet", input)
+    sign, logarithm = F.slogdet_core(input)
+    if input.dtype.is_complex:
+        return logarithm + F.log(sign)
+    return F.where(F.eq(sign.detach(), -1.0), F.full_like(logarithm, float("nan")), logarithm)
+
+
+# --- functions of matrices -----------------------------------------------------------------------------------------------------------------------------------
+
+
+def _matrix_exp_vjp(F, g, input):
+    """The upper right block of exp([[A^H, g], [0, A^H]]) is the derivative at A^H in the direction g (Mathias, 1996)."""
+    n, flipped = input.shape[-1], adjoint(F, input)
+    upper = F.cat([flipped, g], -1)
+    lower = F.cat([F.zeros_like(flipped), flipped], -1)
+    whole = F.matrix_exp(F.cat([upper, lower], -2))
+    return F.narrow(F.narrow(whole, -2, 0, n), -1, n, n)
+
+
+def _matrix_exp_rule(input):
+    check_square("linalg.matrix_exp", input)
+    check_float("linalg.matrix_exp", input, low_precision=True)
+    return input.shape, input.dtype
+
+
+op("matrix_exp(Tensor input)", alias="linalg.matrix_exp", meta=_matrix_exp_rule, vjp={"input": _matrix_exp_vjp},
+   doc="""The exponential of square (..., n, n) matrices, by scaling and squaring with a Pade approximant (Higham, 2005).
+
+    >>> torch.matrix_exp(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """)
+
+
+@composite("matrix_power(Tensor input, n)", alias="linalg.matrix_power")
+def matrix_power(F, input, n):
+    """The `n`-th power of square (..., m, m) matrices, by repeated squaring; the identity for 0, powers of the inverse for negative `n`.
+
+    >>> torch.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
+    check_square("linalg.matrix_power", input)
+    if n == 0:
+        return F.clone(F.expand(identity(F, input, input.shape[-1]), input.shape))
+    base = input if n > 0 else F.linalg_inv(input)
+    n, result = abs(n), None
+    if n == 1:
+        return F.clone(base)
+    while n:
+        if n & 1:
+            result = base if result is None else result @ base
+        n >>= 1
+        if n:
+            base = base @ base
+    return result

@@ -1,0 +1,18 @@
+"""Discrete Fourier transforms under PyTorch's names: `torch.fft.fft`, `torch.fft.irfft`, ... Each is an op declared in `torchlite/_ops/fft.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._dispatch import NAMESPACES, namespace_function
+
+
+def __getattr__(name: str) -> Any:
+    if name in NAMESPACES["fft"]:
+        found = globals()[name] = namespace_function("fft", name)
+        return found
+    raise AttributeError(f"module 'torchlite.fft' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(NAMESPACES["fft"])

@@ -1,0 +1,21 @@
+"""Linear algebra under PyTorch's names: `torch.linalg.svd`, `torch.linalg.solve`, ... Each is an op declared in `torchlite/_ops/linalg_*.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._dispatch import NAMESPACES, namespace_function
+from ._ops._linalg_common import LinAlgError
+
+__all__ = ["LinAlgError"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in NAMESPACES["linalg"]:
+        found = globals()[name] = namespace_function("linalg", name)
+        return found
+    raise AttributeError(f"module 'torchlite.linalg' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*NAMESPACES["linalg"], *__all__})
