@@ -4,7 +4,7 @@ import math
 
 from array_api_compat import numpy as xp
 
-from .axes import check_not_empty, prod, wrap_dim, wrap_dims
+from .axes import check_not_empty, wrap_dim, wrap_dims
 
 
 def _widened(x):
@@ -26,7 +26,7 @@ def var_correction(input, dim=None, correction=1, keepdim=False):
         raise RuntimeError("std and var only support floating point and complex dtypes")
     axes = wrap_dims(dim, input.ndim)
     x = _widened(input)
-    count = prod(x.shape[a] for a in axes)
+    count = math.prod(x.shape[a] for a in axes)
     if not count:
         shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdim or a not in axes)
         return xp.full(shape, math.nan, dtype=input.real.dtype)
@@ -44,7 +44,7 @@ def std_correction(input, dim=None, correction=1, keepdim=False):
 def logsumexp(input, dim=None, keepdim=False):
     axes = wrap_dims(dim, input.ndim)
     x = _widened(input)
-    if not prod(x.shape[a] for a in axes):
+    if not math.prod(x.shape[a] for a in axes):
         out = xp.log(xp.sum(xp.exp(x), axis=axes, keepdims=keepdim))
         return out.astype(input.dtype)
     top = xp.max(x.real, axis=axes, keepdims=True)
@@ -52,6 +52,14 @@ def logsumexp(input, dim=None, keepdim=False):
     out = xp.log(xp.sum(xp.exp(x - top), axis=axes, keepdims=True)) + top
     out = out if x is input else out.astype(input.dtype)
     return out if keepdim else out.squeeze(axes)
+
+
+def prod(input, dim=None, keepdim=False, *, dtype=None):
+    target = dtype.np if dtype is not None else xp.dtype(xp.int64) if input.dtype.kind in "biu" else input.dtype
+    axis = None if dim is None or not input.ndim else wrap_dim(dim, input.ndim)
+    x = _widened(input.astype(target, copy=False))
+    out = xp.multiply.reduce(x, axis=axis, keepdims=keepdim)
+    return out if x.dtype == target else out.astype(target)
 
 
 def count_nonzero(input, dim=None):
@@ -194,4 +202,4 @@ def histogram_counts(input, edges, weight=None):
         inside &= (values >= e[0]) & (values <= e[-1])
         place = place * shape[column] + bin_of
     chosen = None if weight is None else weight.reshape(-1)[inside].astype(xp.float64)
-    return xp.bincount(place[inside], chosen, prod(shape)).astype(input.dtype).reshape(shape)
+    return xp.bincount(place[inside], chosen, math.prod(shape)).astype(input.dtype).reshape(shape)

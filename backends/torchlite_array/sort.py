@@ -126,7 +126,8 @@ def unique_runs(input, dim=None):
     """Elements (or slices along `dim`) that differ from the one before; inverse and counts as for unique."""
     x = input.reshape(-1) if dim is None else xp.moveaxis(input, wrap_dim(dim, input.ndim), 0)
     starts = xp.ones((x.shape[0],), dtype=bool)
-    starts[1:] = (x[1:] != x[:-1]).reshape(max(x.shape[0] - 1, 0), -1).any(axis=1) if x.shape[0] else starts[1:]
+    if x.shape[0] > 1:
+        starts[1:] = (x[1:] != x[:-1]).reshape(x.shape[0] - 1, prod(x.shape[1:])).any(axis=1)
     inverse = xp.cumsum(starts, dtype=xp.int64) - 1
     where = xp.flatnonzero(starts)
     counts = xp.diff(xp.concatenate([where, xp.asarray([x.shape[0]])])).astype(xp.int64)

@@ -43,3 +43,10 @@ def count_of(shape, dim):
 def named(name, values):
     """`values` as the named tuple of the op `name`: for composites that only sometimes give one."""
     return REGISTRY[name].result_type(tuple(values))
+
+
+def shifted_on(F, x, dim, fill):
+    """`x` shifted by one towards the end along `dim`; `fill` enters at the front."""
+    size = x.shape[dim]
+    head = F.full_like(F.slice(x, dim, 0, 1, 1), fill)
+    return F.cat([head, F.slice(x, dim, 0, size - 1, 1)], dim)

@@ -86,6 +86,10 @@ op("put(Tensor input, Tensor index, Tensor source, accumulate=False)", where="Te
    doc="""`input` with `source` written (or added) at `index` into the flattened elements.""")
 
 
+def _from_front(F, index, size):
+    return F.where(index < 0, index + size, index)
+
+
 @composite("take_along_dim(Tensor input, Tensor indices, dim=None)")
 def take_along_dim(F, input, indices, dim):
     """The elements of `input` at `indices` along `dim` (of the flattened input without one), as `gather`, but broadcasting the other dimensions.
@@ -96,7 +100,7 @@ def take_along_dim(F, input, indices, dim):
     if indices.dtype is not int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.scalar_name}")
     if dim is None:
-        return F.gather(input.reshape(-1), 0, indices.reshape(-1))
+        return F.gather(input.reshape(-1), 0, _from_front(F, indices.reshape(-1), input.numel()))
     if input.ndim != indices.ndim:
         raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions for input, "
                            f"and {indices.ndim} dimensions for indices")
@@ -105,7 +109,7 @@ def take_along_dim(F, input, indices, dim):
         return F.gather(input, 0, indices)
     common = broadcast(input.shape[:dim] + (1,) + input.shape[dim + 1:], indices.shape[:dim] + (1,) + indices.shape[dim + 1:])
     wide = [tuple(n if d == dim else c for d, (n, c) in enumerate(zip(t.shape, common, strict=True))) for t in (input, indices)]
-    return F.gather(input.expand(wide[0]), dim, indices.expand(wide[1]))
+    return F.gather(input.expand(wide[0]), dim, _from_front(F, indices, input.shape[dim]).expand(wide[1]))
 
 
 # --- gather and scatter ------------------------------------------------------------------------
@@ -280,7 +284,7 @@ op("index_copy(Tensor input, dim, Tensor index, Tensor source)", tags=INPLACE, m
 
 
 def _index_fill_value_vjp(F, g, dim, index, value_dtype):
-    return F.to(F.sum(F.index_select(g, dim, index) if g.ndim else g), value_dtype)
+    return F.to(F.sum(F.sub(g, F.index_fill(g, dim, index, 0))), value_dtype)
 
 
 op("index_fill(Tensor input, dim, Tensor index, Tensor|Number value)", tags=INPLACE, meta=lambda input: (input.shape, input.dtype),

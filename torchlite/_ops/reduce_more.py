@@ -9,7 +9,7 @@ from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, composite, op
 from torchlite._dispatch.shapes import reduced, wrap_dim, wrap_dims
 
 from .._dtype import float32, float64, int64
-from ._gradients import count_of, keep_dims, named, shared_evenly, to_chosen
+from ._gradients import count_of, keep_dims, named, shared_evenly, shifted_on, to_chosen
 
 # --- variance ------------------------------------------------------------------
 
@@ -202,6 +202,33 @@ def aminmax(F, input, dim, keepdim):
         dims = None
     return named("aminmax", (F.amin(input, dims, keepdim), F.amax(input, dims, keepdim)) if dims else (F.amin(input), F.amax(input)))
 
+
+# --- product ---------------------------------------------------------------------------
+
+
+def _prod_rule(input, dim, keepdim, dtype):
+    return reduced(input.shape, dim, keepdim), dtype or (int64 if input.dtype.category < 2 else input.dtype)
+
+
+def _prod_vjp(F, g, input, input_shape, input_dtype, dim, keepdim):
+    """The product of all others: of those before times those after, so that zeros are no special case."""
+    if not input_shape or 0 in input_shape:
+        return F.to(F.reshape(g, ()) if not input_shape else F.mul(keep_dims(F, g, input_shape, dim, keepdim), F.ones_like(input)), input_dtype)
+    x = F.conj(F.to(input, F.dtype_of(g)))
+    flat = F.reshape(x, (-1,)) if dim is None else x
+    along = 0 if dim is None else dim
+    before = shifted_on(F, F.cumprod(flat, along), along, 1)
+    after = F.flip(shifted_on(F, F.cumprod(F.flip(flat, (along,)), along), along, 1), (along,))
+    others = F.reshape(F.mul(before, after), input_shape)
+    return F.to(F.mul(keep_dims(F, g, input_shape, dim, keepdim), others), input_dtype)
+
+
+op("prod(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=_prod_rule, vjp={"input": _prod_vjp},
+   doc="""The product of all elements, or along `dim`; integers and bools are multiplied as int64, or as `dtype`.
+
+    >>> torch.prod(torch.tensor([2, 3]))
+    tensor(6)
+    """)
 
 # --- without NaN -------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from torchlite._dispatch import INPLACE, op
 
 from .._dtype import int64
+from ._gradients import shifted_on
 
 
 def _sum_dtype(input, dtype):
@@ -25,13 +26,6 @@ def _after(F, x, dim, fill):
     return F.cat([F.slice(x, dim, 1, size, 1), tail], dim)
 
 
-def _before(F, x, dim, fill):
-    """`x` shifted by one towards the end along `dim`; `fill` enters at the front."""
-    size = x.shape[dim]
-    head = F.full_like(F.slice(x, dim, 0, 1, 1), fill)
-    return F.cat([head, F.slice(x, dim, 0, size - 1, 1)], dim)
-
-
 def _backward_recurrence(F, factor, term, dim):
     """r[last] = term[last], r[i] = term[i] + factor[i+1] * r[i+1]."""
     return _reversed(F, F.linear_recurrence(_reversed(F, _after(F, factor, dim, 0), dim), _reversed(F, term, dim), dim), dim)
@@ -45,7 +39,7 @@ def _recurrence_vjp(F, g, factor, out, dim):
     if _is_empty(out):
         return F.zeros_like(g), g
     term = _backward_recurrence(F, F.conj(factor), g, dim)
-    return F.mul(term, F.conj(_before(F, out, dim, 0))), term
+    return F.mul(term, F.conj(shifted_on(F, out, dim, 0))), term
 
 
 op("linear_recurrence(Tensor factor, Tensor term, dim)", where="", meta=lambda factor, term, dim: (term.shape, term.dtype), vjp={("factor", "term"): _recurrence_vjp},
@@ -71,7 +65,7 @@ def _cumprod_vjp(F, g, input, input_dtype, dim):
     if 0 in input.shape:
         return F.to(g, input_dtype)
     x = F.conj(F.to(input, F.dtype_of(g)))
-    before = _before(F, F.cumprod(x, dim), dim, 1)
+    before = shifted_on(F, F.cumprod(x, dim), dim, 1)
     return F.to(F.mul(before, _backward_recurrence(F, x, g, dim)), input_dtype)
 
 
@@ -103,7 +97,7 @@ def _logcumsumexp_vjp(F, g, input, out, dim):
         gap = F.sub(a, b)
         return F.conj(F.exp(F.where(F.isnan(gap), F.zeros_like(gap), gap)))
 
-    total = _backward_recurrence(F, ratio(_before(F, out, dim, 0), out), g, dim)
+    total = _backward_recurrence(F, ratio(shifted_on(F, out, dim, 0), out), g, dim)
     return F.mul(ratio(input, out), total)
 
 

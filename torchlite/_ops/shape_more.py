@@ -32,9 +32,10 @@ def _unbind_vjp(F, g, input_shape, dim):
     return F.stack([_given(F, x, like, like.shape) for x in g], dim)
 
 
-op("split_with_sizes(Tensor input, split_sizes, dim=0)", tags=VIEW, vjp={"input": _split_vjp}, alias="unsafe_split_with_sizes",
-   doc="""Consecutive parts of the given sizes along `dim`, as views.""")
-op("unbind(Tensor input, dim=0)", tags=VIEW, vjp={"input": _unbind_vjp}, doc="""The slices along `dim`, as views without that dimension.""")
+_split_op = op("split_with_sizes(Tensor input, split_sizes, dim=0)", tags=VIEW, vjp={"input": _split_vjp}, alias="unsafe_split_with_sizes",
+               doc="""Consecutive parts of the given sizes along `dim`, as views.""")
+_unbind_op = op("unbind(Tensor input, dim=0)", tags=VIEW, vjp={"input": _unbind_vjp}, doc="""The slices along `dim`, as views without that dimension.""")
+_split_op.several = _unbind_op.several = True
 
 
 @composite("split(Tensor input, split_size_or_sections, dim=0)", alias="unsafe_split")
@@ -528,7 +529,7 @@ def _copy_of(name, schema):
 
 
 for _name, _schema in {"expand": ", size", "diagonal": ", offset=0, dim1=0, dim2=1", "as_strided": ", size, stride, storage_offset=None", "permute": ", dims",
-                       "squeeze": ", *dim", "unsqueeze": ", dim", "transpose": ", dim0, dim1", "select": ", dim, index",
+                       "squeeze": ", dim=None", "unsqueeze": ", dim", "transpose": ", dim0, dim1", "select": ", dim, index",
                        "slice": ", dim=0, start=None, end=None, step=1", "unfold": ", dimension, size, step", "view": ", size", "t": "", "alias": "",
                        "narrow": ", dim, start, length", "view_as_real": "", "view_as_complex": ""}.items():
     _copy_of(_name, _schema)

@@ -103,9 +103,9 @@ op("isin(Tensor|Number elements, Tensor|Number test_elements, *, assume_unique=F
     tensor([False,  True])
     """)
 
-op("unique_flat(Tensor input, return_inverse=False, return_counts=False)", where="", tags=NONDIFF)
-op("unique_rows(Tensor input, dim)", where="", tags=NONDIFF)
-op("unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF)
+op("unique_flat(Tensor input, return_inverse=False, return_counts=False)", where="", tags=NONDIFF).several = True
+op("unique_rows(Tensor input, dim)", where="", tags=NONDIFF).several = True
+op("unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF).several = True
 
 
 def _asked_for(found, return_inverse, return_counts):

@@ -56,7 +56,7 @@ def _cast(input, dtype, integers_to=None):
 
 def _count(input, dims, keepdim, mask):
     """How many elements count."""
-    ones = F.ones_like(input.detach(), dtype=int64) if mask is None else mask.to(dtype=int64).expand(input.shape)
+    ones = F.ones_like(input.detach().to(int64)) if mask is None else mask.to(dtype=int64).expand(input.shape)
     return F.sum(ones, dims, keepdim) if dims else ones
 
 
