@@ -81,7 +81,7 @@ def _relu_mask(out_block, grad, out):
 
 
 def _relu_backward(grad, out):
-    if grad.dtype != F32 or out.dtype != F32:
+    if grad.dtype != F32 or out.dtype != F32 or not out.ndim:
         return np.where(out > 0, grad, grad.dtype.type(0))
     if not (grad.flags.c_contiguous and out.flags.c_contiguous):
         grad, out = grad.copy(), _contiguous(out)

@@ -203,7 +203,7 @@ def rrelu(F, input, lower, upper, training, generator=None):
     """Leaky relu whose slope is drawn from ``[lower, upper)`` for each negative element in training, and is the middle of the range otherwise."""
     if not training:
         return F.leaky_relu(input, (lower + upper) / 2)
-    slope = F.empty_like(input).detach()
+    slope = F.zeros_like(input)
     slope.uniform_(lower, upper, generator=generator)
     return input * F.where(input <= 0, slope, F.ones_like(slope))
 
@@ -455,7 +455,7 @@ def gumbel_softmax(F, logits, tau, hard, eps, dim, generator=None):
 
     With ``hard=True`` the value is one-hot and the gradient is the soft sample's.
     """
-    noise = F.empty_like(logits).detach()
+    noise = F.zeros_like(logits)
     noise.exponential_(generator=generator)
     soft = F.softmax((logits - F.log(noise)) / tau, dim)
     if not hard:

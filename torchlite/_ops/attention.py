@@ -73,7 +73,7 @@ op(
             g[0], query, key, value, attn_mask, out0, out1, is_causal, scale, needs
         )
     },
-)
+).several = True
 
 
 def _check(query, key, value, attn_mask, is_causal):

@@ -75,7 +75,7 @@ op(
             g[0], input, target, weight, out1, ignore_index, reduction
         )
     },
-)
+).several = True
 
 
 def _check_target(input, target, weight):

@@ -8,7 +8,9 @@ NOWHERE = -1e30  # the log of a probability of zero, finite so that differences 
 
 def _lengths(F, lengths, like, name, batch):
     if not hasattr(lengths, "dtype"):
-        lengths = F.tensor([int(n) for n in lengths], dtype=int64, device=like.device)
+        from torchlite import tensor
+
+        lengths = tensor([int(n) for n in lengths], dtype=int64, device=like.device)
     lengths = lengths.to(int64).reshape(-1)
     if lengths.numel() != batch:
         raise RuntimeError(f"{name} must be of size batch_size")
@@ -17,7 +19,7 @@ def _lengths(F, lengths, like, name, batch):
 
 def _padded_targets(F, targets, lengths, longest):
     """Targets as (batch, longest), whether they came so or one after the other."""
-    steps = F.arange(longest, device=targets.device)
+    steps = F.new_arange(targets, 0, longest, 1, int64)
     if targets.ndim == 2:
         index = steps.expand(targets.shape[0], longest)
         limit = max(targets.shape[1] - 1, 0)
@@ -49,7 +51,7 @@ def _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths):
     times, batch, _ = log_probs.shape
     count = states.shape[1]
     emitted = F.gather(log_probs, 2, states.unsqueeze(0).expand(times, batch, count))
-    first = F.arange(count, device=states.device) < 2
+    first = F.new_arange(states, 0, count, 1, int64) < 2
     blocked = F.new_full(emitted[0], (batch, count), NOWHERE)
     alpha = F.where(first, emitted[0], blocked)
     state_of_end = (2 * target_lengths).unsqueeze(1)
@@ -103,7 +105,7 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
         may_skip = F.cat([closed, differs & (states[:, 2:] != blank)], 1)
     losses = _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths)
     # Zero in value; its gradient, exp(log_probs), is what a log_softmax before this loss would add.
-    valid = (F.arange(times, device=log_probs.device).unsqueeze(1) < input_lengths).unsqueeze(2)
+    valid = (F.new_arange(log_probs, 0, times, 1, int64).unsqueeze(1) < input_lengths).unsqueeze(2)
     mass = F.where(valid, F.exp(log_probs), F.zeros_like(log_probs)).sum((0, 2))
     losses = losses + (mass - mass.detach())
     impossible = losses.detach() > 1e29

@@ -159,7 +159,7 @@ def embedding_renorm_(F, input, indices, max_norm, norm_type):
 
 def _bag_of_each(F, offsets, count):
     """The bag that each index belongs to."""
-    return F.searchsorted(offsets, F.arange(count, device=offsets.device), right=True) - 1
+    return F.searchsorted(offsets, F.new_arange(offsets, 0, count, 1, int64), right=True) - 1
 
 
 def _largest_of_bags(F, rows, bag, counts):
@@ -168,7 +168,7 @@ def _largest_of_bags(F, rows, bag, counts):
     longest = int(counts.max()) if counts.numel() else 0
     if longest == 0:
         return F.new_zeros(rows, (counts.shape[0], rows.shape[1]))
-    steps = F.arange(longest, device=rows.device)
+    steps = F.new_arange(rows, 0, longest, 1, int64)
     inside = (steps < counts.unsqueeze(1)).unsqueeze(2)
     index = (start.unsqueeze(1) + steps).clamp(0, rows.shape[0] - 1)
     padded = F.where(inside, rows[index], F.full_like(rows[index], -float("inf")).detach())
@@ -225,4 +225,4 @@ def one_hot(F, input, num_classes):
         raise RuntimeError("num_classes should be positive")
     elif largest >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return (input.unsqueeze(-1) == F.arange(num_classes, device=input.device)).to(int64)
+    return (input.unsqueeze(-1) == F.new_arange(input, 0, num_classes, 1, int64)).to(int64)

@@ -7,6 +7,8 @@ import math
 import warnings
 
 from torchlite._dispatch import composite
+from torchlite._dispatch.shapes import broadcast
+from torchlite._dtype import promote_types
 
 LEGACY = "size_average=None, reduce=None, reduction='mean'"
 WRONG_SIZE = (
@@ -283,7 +285,7 @@ def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce,
         hinge = hinge * hinge
     if weight is not None:
         hinge = hinge * weight[index]
-    others = F.arange(classes, device=x.device) != index
+    others = F.new_arange(index, 0, classes, 1, index.dtype) != index
     loss = F.where(others, hinge, F.zeros_like(hinge)).sum(1) / classes
     return reduced(loss if input.ndim == 2 or target.ndim == 1 else loss.reshape(()), reduction)
 
@@ -314,10 +316,12 @@ def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
 @composite("cosine_similarity(Tensor x1, Tensor x2, dim=1, eps=1e-08)", where="torch nn.functional")
 def cosine_similarity(F, x1, x2, dim, eps):
     """The dot product of ``x1`` and ``x2`` along ``dim`` divided by their lengths (each at least ``eps``)."""
-    common = F.result_type(x1, x2)
+    common = promote_types(x1.dtype, x2.dtype)
     if not (common.is_floating_point or common.is_complex):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.scalar_name}")
-    x1, x2 = F.broadcast_tensors(x1.to(common), x2.to(common))
+    x1, x2 = x1.to(common), x2.to(common)
+    shape = broadcast(x1.shape, x2.shape)
+    x1, x2 = x1.expand(shape), x2.expand(shape)
     length1, length2 = x1.norm(2, dim, keepdim=True), x2.norm(2, dim, keepdim=True)
     # The length is limited below without a gradient through the limit.
     length1 = length1 + (length1.detach().clamp_min(eps) - length1.detach())

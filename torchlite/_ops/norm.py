@@ -94,7 +94,7 @@ op(
             g[0], input, weight, out1, out2, n_dims, eps, needs
         )
     },
-)
+).several = True
 
 
 def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
@@ -114,7 +114,7 @@ def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
 
 @composite(
     "layer_norm(Tensor input, normalized_shape, Tensor? weight=None, Tensor? bias=None, eps=1e-05, cudnn_enable=True)",
-    where="torch",
+    where="torch nn.functional",
 )
 def layer_norm(F, input, normalized_shape, weight, bias, eps, cudnn_enable):
     """Mean 0 and variance 1 over the last dimensions ``normalized_shape``, then ``* weight + bias`` (Ba et al., 2016)."""
@@ -164,10 +164,10 @@ op(
     vjp={
         ("input", "weight"): lambda F, g, input, weight, out1, n_dims, eps, needs: F._rms_norm_backward(g[0], input, weight, out1, n_dims, eps, needs)
     },
-)
+).several = True
 
 
-@composite("rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)", where="torch")
+@composite("rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)", where="torch nn.functional")
 def rms_norm(F, input, normalized_shape, weight, eps):
     """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions (Zhang and Sennrich, 2019).
 
@@ -226,7 +226,7 @@ op(
         )
     },
     doc="Batch norm with the batch's own statistics: the result, the mean and the biased variance of each channel.",
-)
+).several = True
 
 
 def _channel_affine(F, input, scale, shift):
@@ -274,6 +274,8 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
     In training the batch's statistics are used, and the running ones are moved towards them in place by ``momentum``; otherwise the running ones are used.
     """
     if input.ndim < 2:
+        if input.numel() == 0:
+            return F.clone(input)
         raise RuntimeError(f"batch_norm expects an input of at least 2 dimensions, but got {input.ndim}")
     _check_channels(input, weight, bias, running_mean, running_var)
     if training:

@@ -1,0 +1,412 @@
+"""`torch.nn.functional`: the ops that layers are made of.
+
+Most names are ops, made from their records in `torchlite/_ops` when first asked for. Written here are the functions whose work is the juggling of arguments:
+`inplace=`, an implicit dimension, the argument orders that differ from the op's.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from typing import Any
+
+import torchlite as torch
+from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY, F, namespace_function
+from torchlite._dispatch.codegen import in_place_method
+
+# Names of this namespace whose ops are declared for `torch` only.
+_OF_TORCH = {
+    "alpha_dropout", "avg_pool1d", "adaptive_avg_pool1d", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "feature_alpha_dropout", "max_pool1d_with_indices", "native_channel_shuffle", "pdist", "pixel_shuffle", "pixel_unshuffle", "sigmoid", "tanh",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in NAMESPACES["nn.functional"]:
+        found = namespace_function("nn.functional", name)
+    elif name in _OF_TORCH:
+        found = getattr(torch, name)
+    elif name.endswith("_") and name[:-1] in REGISTRY and REGISTRY[name[:-1]].tags & INPLACE:
+        found = in_place_method(REGISTRY[name[:-1]])
+    else:
+        raise AttributeError(f"module 'torchlite.nn.functional' has no attribute '{name}'")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *NAMESPACES["nn.functional"], *_OF_TORCH})
+
+
+@functools.cache
+def _in_place(name: str):
+    return in_place_method(REGISTRY[name])
+
+
+# --- activations with inplace= ---------------------------------------------------------------------------------------------------------------------
+
+
+def relu(input, inplace=False):
+    """`torch.relu`; in place with ``inplace=True``."""
+    return input.relu_() if inplace else F.relu(input)
+
+
+def relu6(input, inplace=False):
+    """``min(max(input, 0), 6)``, elementwise."""
+    return _in_place("relu6")(input) if inplace else F.relu6(input)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """``input`` where it is positive, ``negative_slope * input`` elsewhere."""
+    return _in_place("leaky_relu")(input, negative_slope) if inplace else F.leaky_relu(input, negative_slope)
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """``input`` limited to ``[min_val, max_val]``."""
+    return _in_place("hardtanh")(input, min_val, max_val) if inplace else F.hardtanh(input, min_val, max_val)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """``input`` where it is above ``threshold``, ``value`` elsewhere."""
+    return _in_place("threshold")(input, threshold, value) if inplace else F.threshold(input, threshold, value)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere."""
+    return _in_place("elu")(input, alpha) if inplace else F.elu(input, alpha)
+
+
+def selu(input, inplace=False):
+    """The self-normalising ``elu``."""
+    return _in_place("selu")(input) if inplace else F.selu(input)
+
+
+def celu(input, alpha=1.0, inplace=False):
+    """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))``."""
+    return _in_place("celu")(input, alpha) if inplace else F.celu(input, alpha)
+
+
+def silu(input, inplace=False):
+    """``input * sigmoid(input)``."""
+    return _in_place("silu")(input) if inplace else F.silu(input)
+
+
+def mish(input, inplace=False):
+    """``input * tanh(softplus(input))``."""
+    return _in_place("mish")(input) if inplace else F.mish(input)
+
+
+def hardswish(input, inplace=False):
+    """``input * hardsigmoid(input)``."""
+    return _in_place("hardswish")(input) if inplace else F.hardswish(input)
+
+
+def hardsigmoid(input, inplace=False):
+    """``min(max(input + 3, 0), 6) / 6``."""
+    return _in_place("hardsigmoid")(input) if inplace else F.hardsigmoid(input)
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+    """Leaky relu with a random slope in training."""
+    return _in_place("rrelu")(input, lower, upper, training) if inplace else F.rrelu(input, lower, upper, training)
+
+
+# --- softmax with an implicit dimension ------------------------------------------------------------------------------------------------------------
+
+
+def _implicit_dim(name, ndim, stacklevel):
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", UserWarning, stacklevel=stacklevel + 1
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """``torch.softmax``; without ``dim`` the first dimension of 1-d and 3-d inputs and the second of others is taken, with a warning."""
+    return F.softmax(input, _implicit_dim("softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """The logarithm of ``softmax``."""
+    return F.log_softmax(input, _implicit_dim("log_softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """``softmax(-input)``."""
+    return F.softmax(-input, _implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim, dtype)
+
+
+# --- normalisation ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
+    """Batch norm over every dimension but 1; see `torch.batch_norm`. In training the running statistics are updated in place."""
+    if training:
+        _check_several(input.shape)
+    return F.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def _check_several(shape):
+    if len(shape) > 1 and math.prod(shape) == shape[1] and shape[1]:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
+
+
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05):
+    """Batch norm of each sample on its own."""
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size torch.Size({list(input.shape)})")
+    return F.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
+    """Mean 0 and variance 1 over each of ``num_groups`` groups of channels of each sample."""
+    if input.ndim >= 2:
+        groups = input.shape[0] * num_groups
+        if input.numel() and input.numel() == groups:
+            shape = [input.shape[0] * input.shape[1] // num_groups, num_groups, *input.shape[2:]]
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {shape}")
+    return F.group_norm(input, num_groups, weight, bias, eps)
+
+
+# --- embedding -------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _wrapped_padding(padding_idx, rows):
+    if padding_idx is None:
+        return -1
+    if not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx + rows if padding_idx < 0 else padding_idx
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """The rows of ``weight`` that ``input`` names: (*), (rows, features) -> (*, features).
+
+    ``max_norm`` first scales, in place, the named rows that are longer. Row ``padding_idx`` gets no gradient. The gradient is dense even with ``sparse=True``.
+
+    >>> F.embedding(torch.tensor([1, 0]), torch.tensor([[1.0], [2.0]]))
+    tensor([[2.],
+            [1.]])
+    """
+    if padding_idx is not None:
+        padding_idx = _wrapped_padding(padding_idx, weight.shape[0])
+    if max_norm is not None:
+        with torch.no_grad():
+            torch.embedding_renorm_(weight, input, max_norm, norm_type)
+    return F.embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
+
+
+def embedding_bag(
+    input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False, per_sample_weights=None,
+    include_last_offset=False, padding_idx=None,
+):  # fmt: skip
+    """Sums, means or maxima of bags of embeddings, without keeping the embeddings.
+
+    A 2-d ``input`` has a bag in each row; a 1-d one has bags that begin at ``offsets``.
+    """
+    if weight.dtype is torch.int64 and input.dtype.is_floating_point:
+        warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and should now be "
+                      "`embedding_bag(input, weight, ...)`.", stacklevel=2)  # fmt: skip
+        weight, input = input, weight
+    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the input ({input.shape})"
+        )
+    input, offsets, per_sample_weights = _bags(input, offsets, per_sample_weights)
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and (scale_grad_by_freq or sparse):
+        raise ValueError(f"max mode does not support {'scaling the gradient by the frequency' if scale_grad_by_freq else 'sparse weights'}")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if offsets.numel() and int(offsets[0]) != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got " + str(int(offsets[0]))
+        )
+    padding = None if padding_idx is None else _wrapped_padding(padding_idx, weight.shape[0])
+    if max_norm is not None:
+        with torch.no_grad():
+            torch.embedding_renorm_(weight, input, max_norm, norm_type)
+    return F._embedding_bag(weight, input, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding)
+
+
+def _bags(input, offsets, per_sample_weights):
+    """1-d indices, offsets and weights, from rows or from what was given."""
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
+                f"However, found offsets of type {type(offsets)}"
+            )
+        rows, length = input.shape
+        offsets = torch.arange(0, rows, dtype=input.dtype, device=input.device) * length
+        return input.reshape(-1), offsets, None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    if input.ndim != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if not isinstance(offsets, torch.Tensor):
+        raise ValueError(f"offsets has to be a 1D Tensor but got {type(offsets) if offsets is not None else None}")
+    if offsets.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    return input, offsets, per_sample_weights
+
+
+# --- multi-head attention --------------------------------------------------------------------------------------------------------------------------
+
+
+def _additive_mask(mask, name, dtype):
+    """A mask as floats to add: minus infinity where a boolean one is True."""
+    if mask is None:
+        return None
+    if mask.dtype is torch.bool:
+        return torch.zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
+    if not mask.dtype.is_floating_point:
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    return mask
+
+
+def _check_attention_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
+    if query.ndim not in (2, 3):
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor")
+    kind = "batched (3-D)" if query.ndim == 3 else "unbatched (2-D)"
+    if key.ndim != query.ndim or value.ndim != query.ndim:
+        raise AssertionError(
+            f"For {kind} `query`, expected `key` and `value` to be {query.ndim}-D but found {key.ndim}-D and {value.ndim}-D tensors respectively"
+        )
+    if key_padding_mask is not None and key_padding_mask.ndim != query.ndim - 1:
+        raise AssertionError(
+            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {query.ndim - 1}-D but found {key_padding_mask.ndim}-D tensor instead"
+        )
+    if attn_mask is not None and attn_mask.ndim not in (2, 3):
+        raise AssertionError(f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.ndim}-D tensor instead")
+    if query.ndim == 2 and attn_mask is not None and attn_mask.ndim == 3 and attn_mask.shape != (num_heads, query.shape[0], key.shape[0]):
+        raise AssertionError(f"Expected `attn_mask` shape to be {(num_heads, query.shape[0], key.shape[0])} but got {attn_mask.shape}")
+
+
+def _project(query, key, value, weight, bias):
+    """Queries, keys and values from one packed weight, in as few products as the inputs allow."""
+    size = query.shape[-1]
+    if key is value:
+        if query is key:
+            return F.linear(query, weight, bias).unflatten(-1, (3, size)).unbind(-2)
+        w_q, w_kv = weight.split([size, size * 2])
+        b_q, b_kv = (None, None) if bias is None else bias.split([size, size * 2])
+        return (F.linear(query, w_q, b_q), *F.linear(key, w_kv, b_kv).unflatten(-1, (2, size)).unbind(-2))
+    w_q, w_k, w_v = weight.chunk(3)
+    b_q, b_k, b_v = (None, None, None) if bias is None else bias.chunk(3)
+    return F.linear(query, w_q, b_q), F.linear(key, w_k, b_k), F.linear(value, w_v, b_v)
+
+
+def _project_separately(query, key, value, weights, bias):
+    biases = (None, None, None) if bias is None else bias.chunk(3)
+    for name, weight in zip("qkv", weights, strict=True):
+        if weight is None:
+            raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+    return tuple(F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True))
+
+
+def _padded(mask):
+    """A mask with a column for one more key, which all may see."""
+    if mask is None:
+        return None
+    return torch.cat([mask, torch.zeros((*mask.shape[:-1], 1), dtype=mask.dtype, device=mask.device)], -1)
+
+
+def _split_heads(x, count, head_dim):
+    """(length, batch, features) -> (batch * heads, length, head_dim)."""
+    return x.reshape(x.shape[0], count, head_dim).transpose(0, 1)
+
+
+def multi_head_attention_forward(
+    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias,
+    training=True, key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None,
+    v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True, is_causal=False,
+):  # fmt: skip
+    """Multi-head attention (Vaswani et al., 2017) of (length, batch, features) or (length, features) inputs.
+
+    Returns the output and, with ``need_weights``, the attention weights: (batch, target, source), or with heads in dimension 1 when not averaged; else None.
+    """
+    _check_attention_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
+    batched = query.ndim == 3
+    if not batched:
+        same_kv, same_qk = key is value, query is key
+        query = query.unsqueeze(1)
+        key = query if same_qk else key.unsqueeze(1)
+        value = key if same_kv else value.unsqueeze(1)
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    target, batch, features = query.shape
+    source = key.shape[0]
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    key_padding_mask = _additive_mask(key_padding_mask, "key_padding_mask", query.dtype)
+    if is_causal and key_padding_mask is None and not need_weights:
+        attn_mask = None
+    else:
+        attn_mask = _additive_mask(attn_mask, "attn_mask", query.dtype)
+        is_causal = False
+    if features != embed_dim_to_check:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {features}")
+    head_dim = features // num_heads
+    if head_dim * num_heads != features:
+        raise AssertionError(f"embed_dim {features} not divisible by num_heads {num_heads}")
+    if not use_separate_proj_weight:
+        if key.shape != value.shape:
+            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+        if in_proj_weight is None:
+            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+        q, k, v = _project(query, key, value, in_proj_weight, in_proj_bias)
+    else:
+        q, k, v = _project_separately(query, key, value, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
+    if attn_mask is not None:
+        if attn_mask.ndim == 2:
+            if attn_mask.shape != (target, source):
+                raise RuntimeError(f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be {(target, source)}.")
+            attn_mask = attn_mask.unsqueeze(0)
+        elif attn_mask.shape != (batch * num_heads, target, source):
+            raise RuntimeError(f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be {(batch * num_heads, target, source)}.")
+    if bias_k is not None and bias_v is not None:
+        k, v = torch.cat([k, bias_k.repeat(1, batch, 1)]), torch.cat([v, bias_v.repeat(1, batch, 1)])
+        attn_mask, key_padding_mask = _padded(attn_mask), _padded(key_padding_mask)
+    heads = batch * num_heads
+    q = _split_heads(q, heads, head_dim)
+    k = _split_heads(k, heads, head_dim) if static_k is None else static_k
+    v = _split_heads(v, heads, head_dim) if static_v is None else static_v
+    if add_zero_attn:
+        nothing = torch.zeros((heads, 1, head_dim), dtype=k.dtype, device=k.device)
+        k, v = torch.cat([k, nothing], 1), torch.cat([v, nothing], 1)
+        attn_mask, key_padding_mask = _padded(attn_mask), _padded(key_padding_mask)
+    source = k.shape[1]
+    if key_padding_mask is not None:
+        if key_padding_mask.shape != (batch, source):
+            raise AssertionError(f"expecting key_padding_mask shape of {(batch, source)}, but got {key_padding_mask.shape}")
+        spread = key_padding_mask.reshape(batch, 1, 1, source).expand(-1, num_heads, -1, -1).reshape(heads, 1, source)
+        attn_mask = spread if attn_mask is None else attn_mask + spread
+    if not training:
+        dropout_p = 0.0
+    if need_weights:
+        return _attend_with_weights(q, k, v, attn_mask, dropout_p, (batch, num_heads, batched), average_attn_weights, out_proj_weight, out_proj_bias)
+    if attn_mask is not None:
+        attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.reshape(batch, num_heads, -1, source)
+    q, k, v = (x.reshape(batch, num_heads, x.shape[1], head_dim) for x in (q, k, v))
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
+    out = F.linear(out.permute(2, 0, 1, 3).reshape(target, batch, features), out_proj_weight, out_proj_bias)
+    return out if batched else out.squeeze(1), None
+
+
+def _attend_with_weights(q, k, v, attn_mask, dropout_p, layout, average, out_weight, out_bias):
+    """Attention that also returns its weights."""
+    batch, num_heads, batched = layout
+    scores = torch.bmm(q * math.sqrt(1.0 / q.shape[-1]), k.transpose(1, 2))
+    weights = F.softmax(scores if attn_mask is None else scores + attn_mask, -1)
+    if dropout_p > 0.0:
+        weights = torch.nn.functional.dropout(weights, dropout_p)
+    target = q.shape[1]
+    out = torch.bmm(weights, v).transpose(0, 1).reshape(target, batch, -1)
+    out = F.linear(out, out_weight, out_bias)
+    weights = weights.reshape(batch, num_heads, target, k.shape[1])
+    if average:
+        weights = weights.mean(1)
+    return (out, weights) if batched else (out.squeeze(1), weights.squeeze(0))
