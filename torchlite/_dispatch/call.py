@@ -17,7 +17,12 @@ new = object.__new__
 NUMBERS = (int, float, complex)
 Tensor: type  # set by torchlite._tensor, which imports this module
 Parameter: type
-saved_hooks: list  # set by autograd.graph
+
+
+def PACK(tensor):
+    """What saved-tensor hooks make of a tensor that a node saves; None without hooks."""
+    from ..autograd.graph import pack
+    return pack(tensor)
 
 
 def wrap(table, data, d: dtype | None = None):
@@ -216,7 +221,7 @@ def promote(op: Op, values: list) -> list:
             values[i] = value if value.dtype is to else cast(value, to)
         else:
             values[i] = promotion.as_category(value, to)
-    if not any(isinstance(v, Tensor) for v in values):
+    if not any(isinstance(v, Tensor) for v in (*values, *flat)):
         first = chosen[0]
         values[first] = wrap(*_full((), values[first], to))
     elif op.promote != ALWAYS_BOOL and op.tags & POINTWISE and len(chosen) == 2 and not isinstance(values[chosen[0]], Tensor) and to.name in _LOW:
@@ -299,6 +304,9 @@ def record(op: Op, table, values, outs) -> None:
                 value._data.shape if isinstance(value, Tensor) else ()
         elif kind == "dtype":
             value = tuple(v.dtype for v in value) if value.__class__ is tuple else getattr(value, "dtype", None)
+        packed = PACK(value) if kind == "value" and GLOBALS["ACTIVE"] and isinstance(value, Tensor) else None
+        if packed is not None:
+            value = packed
         if kind == "value" and value.__class__ is tuple:
             versions.append(tuple(version(v) if isinstance(v, Tensor) else 0 for v in value))
         else:
@@ -315,7 +323,7 @@ def link(node, op: Op, outs) -> None:
     """Make `outs` the outputs of `node`, keeping the raw outputs that its formulas need."""
     plan = op.plan
     if plan.keeps:
-        node.out = tuple(outs[i]._data if i in plan.keeps else None for i in range(len(outs)))
+        node.out = tuple(_kept(outs[i]) if i in plan.keeps else None for i in range(len(outs)))
         node.counter = tuple((meta_of(outs[i]), version(outs[i])) if i in plan.keeps else None for i in range(len(outs)))
     if len(outs) == 1 and op.outputs is None and not op.several:
         node.shape = outs[0]._data.shape
@@ -325,6 +333,11 @@ def link(node, op: Op, outs) -> None:
     for i, out in enumerate(outs):
         if out is not None and i not in op.nondiff and out.dtype.category >= 2:
             out._node = OutputOf(node, i)
+
+
+def _kept(out):
+    packed = PACK(out) if GLOBALS["ACTIVE"] else None
+    return out._data if packed is None else packed
 
 
 # -- in place and out= ---------------------------------------------------------

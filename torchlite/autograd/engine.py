@@ -67,14 +67,14 @@ def _relink(tensor, node, index):
 
 
 def get_out_raw(node, index):
-    if node.counter is not None and node.counter[index] is not None:
+    if node.out is None:
+        GLOBALS["freed"](node)
+    if node.out[index].__class__ is not Packed and node.counter[index] is not None:
         found, expected = node.counter[index]
         have = found.n if found.root is None else found.root.n
         if have != expected:
             out = node.out[index]
             changed(out.shape, node.table.dtype_of(out).scalar_name, node, have, expected)
-    if node.out is None:
-        GLOBALS["freed"](node)
     value = node.out[index]
     return value.unpack(value.value)._data if value.__class__ is Packed else value
 

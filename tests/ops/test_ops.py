@@ -1,0 +1,164 @@
+"""Every op of the registry: values against PyTorch's recorded answers, derivatives to second order, layouts, devices, shapes without data."""
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torchlite as torch
+from torchlite._dispatch import NONDIFF, POINTWISE, REGISTRY
+from torchlite.autograd import grad, gradcheck, gradgradcheck
+
+from .table import COVERED, GOLDEN, ROWS, leaves, load_rows, to_tensors
+
+load_rows()
+CASES = [(name, i) for name, row in sorted(ROWS.items()) for i in range(len(row.samples))]
+
+
+@pytest.fixture(scope="module")
+def golden():
+    found = {}
+    for path in sorted(GOLDEN.glob("*.npz")):
+        with np.load(path) as answers:
+            found.update({key: answers[key] for key in answers.files})
+    return found
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def run(name, i, device, **how):
+    row = ROWS[name]
+    args, kwargs = to_tensors(row.values(i), device, **how)
+    torch.manual_seed(0)
+    return args, kwargs, row.function()(*args, **kwargs)
+
+
+def differentiable(name):
+    row, record = ROWS[name], REGISTRY[name]
+    return row.grad and not (record.tags & NONDIFF) and not row.random
+
+
+def test_every_op_has_a_row():
+    missing = sorted(name for name in REGISTRY if name not in ROWS and name not in COVERED)
+    assert not missing, f"{len(missing)} ops without a row in tests/ops/rows (or a `covers=`): {missing}"
+
+
+@pytest.mark.parametrize("name,i", CASES)
+def test_value(name, i, device, golden):
+    row = ROWS[name]
+    _, _, result = run(name, i, device)
+    keys = sorted((k for k in golden if k.startswith(f"{name}/{i}/")), key=lambda k: int(k.rsplit("/", 1)[1]))
+    assert keys, f"no recorded answer for {name}: run tools/record_golden.py {row.family}"
+    if callable(row.free):
+        result = row.free(result)
+    found = leaves(result)
+    assert len(found) == len(keys)
+    for mine, key in zip(found, keys, strict=True):
+        want = golden[key]
+        have = mine.detach().cpu().numpy()
+        assert have.shape == want.shape and have.dtype == want.dtype, (have.shape, want.shape, have.dtype, want.dtype)
+        if not row.random and row.free is not True:
+            single = want.dtype in (np.float32, np.complex64, np.float16)
+            np.testing.assert_allclose(have, want, rtol=1e-4 if single else row.tol, atol=1e-5 if single else row.tol)
+
+
+def _inputs(name, i, device, **how):
+    args, kwargs = to_tensors(ROWS[name].values(i), device, requires_grad=True, **how)
+    return args, kwargs, [t for t in leaves((args, kwargs)) if t.requires_grad]
+
+
+@pytest.mark.parametrize("name,i", [c for c in CASES if differentiable(c[0])])
+def test_derivatives(name, i, device):
+    """First and second order against central differences (in a random direction)."""
+    args, kwargs, inputs = _inputs(name, i, device)
+    if not inputs:
+        return
+    function = ROWS[name].function()
+    slots = {id(t): k for k, t in enumerate(inputs)}
+
+    def of_inputs(*values):
+        def put(tree):
+            if id(tree) in slots:
+                return values[slots[id(tree)]]
+            if isinstance(tree, (list, tuple)):
+                return type(tree)(put(item) for item in tree)
+            return {k: put(v) for k, v in tree.items()} if isinstance(tree, dict) else tree
+        torch.manual_seed(0)
+        result = function(*put(args), **put(kwargs))
+        result = ROWS[name].free(result) if callable(ROWS[name].free) else result
+        return tuple(t for t in leaves(result) if t.requires_grad)
+
+    if not of_inputs(*inputs):
+        return
+    gradcheck(of_inputs, inputs, fast_mode=True, atol=1e-4)
+    if ROWS[name].gradgrad:
+        gradgradcheck(of_inputs, inputs, fast_mode=True, atol=1e-3, rtol=2e-3)
+
+
+def _gradients(name, i, device, create_graph=False, noncontiguous=False):
+    args, kwargs, inputs = _inputs(name, i, device, noncontiguous=noncontiguous)
+    torch.manual_seed(0)
+    outs = [t for t in leaves(ROWS[name].function()(*args, **kwargs)) if t.requires_grad]
+    if not inputs or not outs:
+        return None
+    cotangents = [torch.from_numpy(np.asarray(np.cos(np.arange(o.numel()).reshape(o.shape)), dtype=o.dtype.np)).to(device) for o in outs]
+    found = grad(outs, inputs, cotangents, create_graph=create_graph, allow_unused=True)
+    return [(x, g) for x, g in zip(inputs, found, strict=True)]
+
+
+@pytest.mark.parametrize("name,i", [c for c in CASES if differentiable(c[0])])
+def test_raw_and_tensor_formulas_agree(name, i, device):
+    """The same formula over raw arrays (backward) and over Tensors (create_graph)."""
+    raw, tensor = _gradients(name, i, device), _gradients(name, i, device, create_graph=ROWS[name].gradgrad)
+    if raw is None:
+        return
+    for (x, a), (_, b) in zip(raw, tensor, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            assert a.shape == x.shape and a.dtype is x.dtype and b.dtype is x.dtype
+            np.testing.assert_allclose(a.cpu().numpy(), b.detach().cpu().numpy(), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name,i", [c for c in CASES if ROWS[c[0]].noncontiguous])
+def test_noncontiguous_inputs(name, i, device):
+    row = ROWS[name]
+    _, _, plain = run(name, i, device)
+    _, _, spread = run(name, i, device, noncontiguous=True)
+    for a, b in zip(leaves(plain), leaves(spread), strict=True):
+        assert a.shape == b.shape and a.dtype is b.dtype
+        if row.free is False and not row.random:
+            np.testing.assert_allclose(a.detach().cpu().numpy(), b.detach().cpu().numpy(), rtol=1e-6, atol=1e-9)
+    if differentiable(name) and row.free is False:
+        first, second = _gradients(name, i, device), _gradients(name, i, device, noncontiguous=True)
+        for (_, a), (_, b) in zip(first or (), second or (), strict=True):
+            if a is not None:
+                np.testing.assert_allclose(a.cpu().numpy(), b.cpu().numpy(), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name,i", [c for c in CASES if ROWS[c[0]].meta])
+def test_shape_on_meta(name, i):
+    """The shape rules say what the kernels do."""
+    _, _, result = run(name, i, "cpu")
+    try:
+        _, _, shapes = run(name, i, "meta")
+    except NotImplementedError as error:
+        raise AssertionError(f"{name} has no shape rule (give it meta=, or meta=False in its row if its shape depends on data): {error}") from error
+    for a, b in zip(leaves(result), leaves(shapes), strict=True):
+        assert a.shape == b.shape and a.dtype is b.dtype, (name, a.shape, b.shape, a.dtype, b.dtype)
+
+
+@pytest.mark.parametrize("name", sorted(n for n in ROWS if REGISTRY[n].tags & POINTWISE and not ROWS[n].call and not ROWS[n].oracle))
+@pytest.mark.parametrize("shape", [(), (0, 3)], ids=["0-d", "empty"])
+def test_pointwise_without_dimensions_or_elements(name, shape, device):
+    row = ROWS[name]
+    args, kwargs = row.values(0)
+    cut = [np.asarray(a.reshape(-1)[0]).reshape(()) if shape == () and isinstance(a, np.ndarray) else np.zeros(shape, a.dtype) if isinstance(a, np.ndarray) else a
+           for a in args]
+    kwargs = {k: (np.asarray(v.reshape(-1)[0]) if shape == () else np.zeros(shape, v.dtype)) if isinstance(v, np.ndarray) else v for k, v in kwargs.items()}
+    result = row.function()(*to_tensors(cut, device), **to_tensors(kwargs, device))
+    assert all(leaf.shape == shape for leaf in leaves(result))

@@ -1,0 +1,73 @@
+"""Anomaly detection: an error in backward points at the forward line, and NaN gradients are errors."""
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+
+from .._dispatch.runtime import GLOBALS
+
+_state = {"on": False, "nan": True}
+
+
+def _note(node) -> None:
+    node.trace = [line for line in traceback.format_stack(sys._getframe(1)) if "<torchlite op" not in line]
+
+
+def _switch(on: bool, check_nan: bool) -> None:
+    _state.update(on=on, nan=check_nan)
+    GLOBALS["NODE_MADE"] = _note if on else None
+
+
+class detect_anomaly:
+    """Inside, each recorded op remembers where it was called; an error or a NaN in its backward shows that place. Slow: for debugging."""
+
+    def __init__(self, check_nan: bool = True):
+        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.", stacklevel=2)
+        self.check_nan = check_nan
+
+    def __enter__(self):
+        self.before = dict(_state)
+        _switch(True, self.check_nan)
+
+    def __exit__(self, *exc):
+        _switch(self.before["on"], self.before["nan"])
+
+
+class set_detect_anomaly:
+    """Turn anomaly detection on or off; as a context manager, for the block."""
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self.before = dict(_state)
+        _switch(mode, check_nan)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        _switch(self.before["on"], self.before["nan"])
+
+
+def checked(run, node, g):
+    """Run a node; on an error or a NaN say which forward line made it."""
+    try:
+        grads = node.apply(run, g) if node.is_custom else run.mode.run(node, g)
+    except Exception:
+        _tell(node)
+        raise
+    if _state["nan"]:
+        for i, item in enumerate(grads):
+            for part in item if item.__class__ in (tuple, list) else (item,):
+                if part is not None and _has_nan(run, node.table, part):
+                    _tell(node)
+                    raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+    return grads
+
+
+def _has_nan(run, table, g) -> bool:
+    tensor = run.mode.tensor(table, g)
+    return bool(tensor.detach().isnan().any())
+
+
+def _tell(node) -> None:
+    warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(node.trace)}", stacklevel=2)
