@@ -1,0 +1,295 @@
+"""Recurrent layers: tanh and relu networks, GRU and LSTM, over padded or packed sequences, and one step of each.
+
+A layer works time-major. The products of the inputs with their weights are one matrix product for all steps; only the products of the states are made step by step.
+The dense LSTM layer is a record of its own with a backward record, which a backend may fuse.
+"""
+
+from torchlite._dispatch import composite, op
+
+# --- one step --------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _chunk(F, x, count, place):
+    size = x.shape[-1] // count
+    return F.narrow(x, x.ndim - 1, place * size, size)
+
+
+def _product(F, x, weight, bias):
+    out = F.matmul(x, F.transpose(weight, 0, 1))
+    return out if bias is None else F.add(out, bias)
+
+
+def _lstm_update(F, gates, c):
+    """(h', c', activated gates) from the sums i, f, g, o."""
+    i, f = F.sigmoid(_chunk(F, gates, 4, 0)), F.sigmoid(_chunk(F, gates, 4, 1))
+    g, o = F.tanh(_chunk(F, gates, 4, 2)), F.sigmoid(_chunk(F, gates, 4, 3))
+    c = F.add(F.mul(f, c), F.mul(i, g))
+    return F.mul(o, F.tanh(c)), c, (i, f, g, o)
+
+
+def _gru_update(F, from_input, from_state, h):
+    r = F.sigmoid(F.add(_chunk(F, from_input, 3, 0), _chunk(F, from_state, 3, 0)))
+    z = F.sigmoid(F.add(_chunk(F, from_input, 3, 1), _chunk(F, from_state, 3, 1)))
+    n = F.tanh(F.add(_chunk(F, from_input, 3, 2), F.mul(r, _chunk(F, from_state, 3, 2))))
+    return F.add(n, F.mul(z, F.sub(h, n)))
+
+
+def _check_cell(input, h, weight_ih, weight_hh, gates):
+    if input.shape[1] != weight_ih.shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {weight_ih.shape[1]}")
+    hidden = weight_hh.shape[1]
+    for place, state in enumerate(h):
+        if input.shape[0] != state.shape[0]:
+            raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{place} batch size {state.shape[0]}")
+        if state.shape[1] != hidden:
+            raise RuntimeError(f"hidden{place} has inconsistent hidden_size: got {state.shape[1]}, expected {hidden}")
+
+
+@composite("lstm_cell(Tensor input, hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch")
+def _lstm_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
+    """One step of an LSTM: input (N, I), hx a pair of (N, H) -> (h', c')."""
+    _check_cell(input, hx, w_ih, w_hh, 4)
+    h, c, _ = _lstm_update(F, F.add(_product(F, input, w_ih, b_ih), _product(F, hx[0], w_hh, b_hh)), hx[1])
+    return h, c
+
+
+@composite("gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch")
+def _gru_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
+    """One step of a GRU: input (N, I), hx (N, H) -> (N, H)."""
+    _check_cell(input, (hx,), w_ih, w_hh, 3)
+    return _gru_update(F, _product(F, input, w_ih, b_ih), _product(F, hx, w_hh, b_hh), hx)
+
+
+@composite("rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch")
+def _rnn_tanh_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
+    """One step of a tanh network: input (N, I), hx (N, H) -> (N, H)."""
+    _check_cell(input, (hx,), w_ih, w_hh, 1)
+    return F.tanh(F.add(_product(F, input, w_ih, b_ih), _product(F, hx, w_hh, b_hh)))
+
+
+@composite("rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch")
+def _rnn_relu_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
+    """One step of a relu network: input (N, I), hx (N, H) -> (N, H)."""
+    _check_cell(input, (hx,), w_ih, w_hh, 1)
+    return F.relu(F.add(_product(F, input, w_ih, b_ih), _product(F, hx, w_hh, b_hh)))
+
+
+# --- the dense LSTM layer --------------------------------------------------------------------------------------------------------------------------
+
+
+def _bias_sum(F, b_ih, b_hh):
+    return None if b_ih is None else F.add(b_ih, b_hh)
+
+
+def _step(F, x, t):
+    return F.reshape(F.narrow(x, 0, t, 1), x.shape[1:])
+
+
+def _lstm_layer(F, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
+    sums = _product(F, input, w_ih, _bias_sum(F, b_ih, b_hh))
+    recurrent = F.transpose(w_hh, 0, 1)
+    steps = input.shape[0]
+    h, c = h0, c0
+    outputs, cells, gates = [None] * steps, [None] * steps, [None] * steps
+    for t in range(steps - 1, -1, -1) if reverse else range(steps):
+        h, c, activated = _lstm_update(F, F.add(_step(F, sums, t), F.matmul(h, recurrent)), c)
+        outputs[t], cells[t], gates[t] = h, c, F.cat(list(activated), 1)
+    return F.stack(outputs, 0), h, c, F.stack(gates, 0), F.stack(cells, 0)
+
+
+def _lstm_layer_backward(F, grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, gates, cells, reverse, needs):
+    # What the forward kept is no differentiable function of the inputs here: it is computed again, so that this can be differentiated too.
+    output, _, _, gates, cells = _lstm_layer(F, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse)
+    steps = input.shape[0]
+    order = list(range(steps - 1, -1, -1)) if reverse else list(range(steps))
+    dh = F.zeros_like(h0) if grad_h is None else grad_h
+    dc = F.zeros_like(c0) if grad_c is None else grad_c
+    sums = [None] * steps
+    for place in range(steps - 1, -1, -1):
+        t = order[place]
+        c_before = c0 if place == 0 else _step(F, cells, order[place - 1])
+        i, f, g, o = (_chunk(F, _step(F, gates, t), 4, k) for k in range(4))
+        squashed = F.tanh(_step(F, cells, t))
+        if grad_output is not None:
+            dh = F.add(dh, _step(F, grad_output, t))
+        dc = F.add(dc, F.mul(F.mul(dh, o), _one_minus(F, F.mul(squashed, squashed))))
+        parts = [F.mul(F.mul(dc, g), _sigmoid_slope(F, i)), F.mul(F.mul(dc, c_before), _sigmoid_slope(F, f)),
+                 F.mul(F.mul(dc, i), _one_minus(F, F.mul(g, g))), F.mul(F.mul(dh, squashed), _sigmoid_slope(F, o))]
+        sums[t] = F.cat(parts, 1)
+        dc = F.mul(dc, f)
+        dh = F.matmul(sums[t], w_hh)
+    dsums = F.stack(sums, 0)
+    flat = F.reshape(dsums, (-1, dsums.shape[2]))
+    across = F.transpose(flat, 0, 1)
+    first = F.unsqueeze(h0, 0)
+    before = F.cat([F.narrow(output, 0, 1, steps - 1), first] if reverse else [first, F.narrow(output, 0, 0, steps - 1)], 0)
+    db = F.sum(flat, (0,), False) if b_ih is not None else None
+    return (
+        F.matmul(dsums, w_ih) if needs[0] else None, dh, dc,
+        F.matmul(across, F.reshape(input, (-1, input.shape[2]))),
+        F.matmul(across, F.reshape(before, (-1, before.shape[2]))), db, db,
+    )
+
+
+def _one_minus(F, x):
+    return F.add(F.neg(x), 1.0)
+
+
+def _sigmoid_slope(F, s):
+    return F.mul(s, _one_minus(F, s))
+
+
+def _lstm_layer_vjp(F, g, input, h0, c0, w_ih, w_hh, b_ih, b_hh, out0, out3, out4, reverse, needs):
+    return F._lstm_layer_backward(g[0], g[1], g[2], input, h0, c0, w_ih, w_hh, b_ih, b_hh, out0, out3, out4, reverse, needs)
+
+
+op(
+    "_lstm_layer(Tensor input, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, reverse)",
+    where="", outputs=("output", "h", "c", "gates", "cells"), nondiff=(3, 4), composite=_lstm_layer,
+    vjp={("input", "h0", "c0", "w_ih", "w_hh", "b_ih", "b_hh"): _lstm_layer_vjp},
+    doc="One LSTM layer in one direction: input (T, N, I) -> output (T, N, H), last h and c, and what the backward pass needs.",
+)
+op(
+    "_lstm_layer_backward(Tensor? grad_output, Tensor? grad_h, Tensor? grad_c, Tensor input, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, "
+    "Tensor? b_ih, Tensor? b_hh, Tensor output, Tensor gates, Tensor cells, reverse, needs)",
+    where="", composite=_lstm_layer_backward,
+    doc="The gradients of `_lstm_layer` with respect to its seven tensors.",
+)
+
+
+# --- layers over padded and packed sequences -------------------------------------------------------------------------------------------------------
+
+
+def _dense(F, update, input, state, reverse):
+    """Run `update(t, state) -> state` over (T, N, ...); gives the stacked first states and the last state."""
+    steps = input.shape[0]
+    outputs = [None] * steps
+    for t in range(steps - 1, -1, -1) if reverse else range(steps):
+        state = update(_step(F, input, t), state)
+        outputs[t] = state[0]
+    return F.stack(outputs, 0), state
+
+
+def _packed(F, update, data, sizes, state, reverse):
+    """The same over packed data, where `sizes[t]` sequences reach step t: they leave the batch at their ends (or enter it there, when reversed)."""
+    starts = [0]
+    for size in sizes:
+        starts.append(starts[-1] + size)
+    outputs = [None] * len(sizes)
+    if reverse:
+        first = state
+        state = tuple(F.narrow(part, 0, 0, sizes[-1]) for part in first)
+        for t in range(len(sizes) - 1, -1, -1):
+            have = state[0].shape[0]
+            if sizes[t] > have:
+                state = tuple(F.cat([part, F.narrow(begin, 0, have, sizes[t] - have)], 0) for part, begin in zip(state, first, strict=True))
+            state = update(F.narrow(data, 0, starts[t], sizes[t]), state)
+            outputs[t] = state[0]
+        return F.cat(outputs, 0), state
+    finished = []
+    for t, size in enumerate(sizes):
+        have = state[0].shape[0]
+        if size < have:
+            finished.append(tuple(F.narrow(part, 0, size, have - size) for part in state))
+            state = tuple(F.narrow(part, 0, 0, size) for part in state)
+        state = update(F.narrow(data, 0, starts[t], size), state)
+        outputs[t] = state[0]
+    finished.append(state)
+    return F.cat(outputs, 0), tuple(F.cat(list(parts), 0) for parts in zip(*reversed(finished), strict=True))
+
+
+def _layer(F, mode, input, sizes, state, weights, reverse):
+    """One layer in one direction: (output, state). `weights` is w_ih, w_hh, then the two biases and the projection where there are."""
+    w_ih, w_hh, *rest = weights
+    biased = len(rest) >= 2
+    b_ih, b_hh = rest[:2] if biased else (None, None)
+    projection = rest[-1] if len(rest) in (1, 3) else None
+    if mode == "lstm" and sizes is None and projection is None:
+        output, h, c, _, _ = F._lstm_layer(input, state[0], state[1], w_ih, w_hh, b_ih, b_hh, reverse)
+        return output, (h, c)
+    recurrent = F.transpose(w_hh, 0, 1)
+    if mode == "gru":
+        sums = _product(F, input, w_ih, b_ih)
+
+        def update(x, state):
+            from_state = F.matmul(state[0], recurrent)
+            return (_gru_update(F, x, from_state if b_hh is None else F.add(from_state, b_hh), state[0]),)
+    elif mode == "lstm":
+        sums = _product(F, input, w_ih, _bias_sum(F, b_ih, b_hh))
+
+        def update(x, state):
+            h, c, _ = _lstm_update(F, F.add(x, F.matmul(state[0], recurrent)), state[1])
+            return (h if projection is None else F.matmul(h, F.transpose(projection, 0, 1))), c
+    else:
+        sums = _product(F, input, w_ih, _bias_sum(F, b_ih, b_hh))
+        squash = F.tanh if mode == "tanh" else F.relu
+
+        def update(x, state):
+            return (squash(F.add(x, F.matmul(state[0], recurrent))),)
+    if sizes is None:
+        return _dense(F, update, sums, state, reverse)
+    return _packed(F, update, sums, sizes, state, reverse)
+
+
+def _network(F, mode, input, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    """All layers: (output, states stacked over layers and directions)."""
+    directions = 2 if bidirectional else 1
+    per = len(params) // (num_layers * directions)
+    if sizes is None and batch_first:
+        input = F.transpose(input, 0, 1)
+    finals = []
+    for layer in range(num_layers):
+        outputs = []
+        for direction in range(directions):
+            place = layer * directions + direction
+            state = tuple(part[place] for part in states)
+            output, final = _layer(F, mode, input, sizes, state, params[place * per:(place + 1) * per], direction == 1)
+            outputs.append(output)
+            finals.append(final)
+        input = outputs[0] if directions == 1 else F.cat(outputs, outputs[0].ndim - 1)
+        if dropout and train and layer < num_layers - 1:
+            input = F.dropout(input, dropout, True)
+    if sizes is None and batch_first:
+        input = F.transpose(input, 0, 1)
+    return (input, *(F.stack(list(parts), 0) for parts in zip(*finals, strict=True)))
+
+
+def _run(F, mode, args, pair):
+    """The two call forms: (input, hx, params, ..., batch_first) and (data, batch_sizes, hx, params, ...)."""
+    from torchlite import Tensor
+
+    data, second, third = args[:3]
+    if isinstance(third, Tensor) or (pair and isinstance(second, Tensor)):
+        sizes = second.tolist()
+        states, params, has_biases, num_layers, dropout, train, bidirectional = args[2:9]
+        batch_first = False
+    else:
+        sizes = None
+        states, params, has_biases, num_layers, dropout, train, bidirectional = args[1:8]
+        batch_first = args[8]
+    states = tuple(states) if pair else (states,)
+    return _network(F, mode, data, sizes, states, list(params), has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+
+@composite("lstm(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)", where="torch")
+def _lstm(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    """LSTM of several layers: `lstm(input, (h0, c0), params, ...)`, or `lstm(data, batch_sizes, (h0, c0), params, ...)` for packed data."""
+    return _run(F, "lstm", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), True)
+
+
+@composite("gru(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)", where="torch")
+def _gru(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    """GRU of several layers: `gru(input, h0, params, ...)`, or `gru(data, batch_sizes, h0, params, ...)` for packed data."""
+    return _run(F, "gru", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False)
+
+
+@composite("rnn_tanh(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)", where="torch")
+def _rnn_tanh(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    """Tanh network of several layers: `rnn_tanh(input, h0, params, ...)`, or with `batch_sizes` before h0 for packed data."""
+    return _run(F, "tanh", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False)
+
+
+@composite("rnn_relu(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)", where="torch")
+def _rnn_relu(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    """Relu network of several layers: `rnn_relu(input, h0, params, ...)`, or with `batch_sizes` before h0 for packed data."""
+    return _run(F, "relu", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False)

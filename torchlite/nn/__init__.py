@@ -1,0 +1,30 @@
+"""Neural networks: layers, losses, initialisation, and helpers for parameters."""
+
+from torchlite.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+
+from . import functional, init, modules, parameter, utils
+from .modules import *  # noqa: F403
+from .modules import __all__ as _layers
+
+
+def factory_kwargs(kwargs):
+    """The keyword arguments `device`, `dtype` and `memory_format` for tensor factories: those of `kwargs["factory_kwargs"]`, then those given directly.
+
+    Raises TypeError for other names, and for one given both ways.
+    """
+    if kwargs is None:
+        return {}
+    simple = {"device", "dtype", "memory_format"}
+    found = dict(kwargs.get("factory_kwargs", {}))
+    for name in kwargs:
+        if name != "factory_kwargs" and name not in simple:
+            raise TypeError(f"unexpected kwargs {set(kwargs) - simple - {'factory_kwargs'}}")
+    for name in simple & set(kwargs):
+        if name in found:
+            raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+        found[name] = kwargs[name]
+    return found
+
+
+__all__ = [*_layers, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs", "functional", "init", "modules",
+           "parameter", "utils"]

@@ -1,0 +1,308 @@
+"""Hooks of modules: how they are kept, registered and run.
+
+A module without hooks never comes here: `Module.__call__` tests one flag and calls `forward`. The flag is raised when a hook is registered and stays up,
+since hooks may also be removed by emptying the dictionaries.
+"""
+
+import functools
+import warnings
+from collections import OrderedDict
+
+from torchlite.utils.hooks import RemovableHandle
+
+
+class _GlobalHooks:
+    """The hooks that run for every module of the process; `active` is the flag that `Module.__call__` tests."""
+
+    active = False
+
+
+_global_forward_pre_hooks: OrderedDict = OrderedDict()
+_global_forward_hooks: OrderedDict = OrderedDict()
+_global_forward_hooks_with_kwargs: OrderedDict = OrderedDict()
+_global_forward_hooks_always_called: OrderedDict = OrderedDict()
+_global_backward_pre_hooks: OrderedDict = OrderedDict()
+_global_backward_hooks: OrderedDict = OrderedDict()
+_global_parameter_registration_hooks: OrderedDict = OrderedDict()
+_global_buffer_registration_hooks: OrderedDict = OrderedDict()
+_global_module_registration_hooks: OrderedDict = OrderedDict()
+_global_backward_is_full: bool | None = None
+
+
+def _register(table, hook, *, extra=(), marks=(), prepend=False):
+    handle = RemovableHandle(table, extra_dict=list(extra) or None)
+    table[handle.id] = hook
+    for mark in marks:
+        mark[handle.id] = True
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_module_forward_pre_hook(hook):
+    """Call `hook(module, args)` before the forward of every module; what it returns, unless None, replaces the arguments."""
+    _GlobalHooks.active = True
+    return _register(_global_forward_pre_hooks, hook)
+
+
+def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
+    """Call `hook(module, args, output)` (or `hook(module, args, kwargs, output)`) after the forward of every module."""
+    _GlobalHooks.active = True
+    marks = [_global_forward_hooks_with_kwargs] * with_kwargs + [_global_forward_hooks_always_called] * always_call
+    extra = [_global_forward_hooks_with_kwargs, _global_forward_hooks_always_called]
+    return _register(_global_forward_hooks, hook, extra=extra, marks=marks)
+
+
+def register_module_full_backward_pre_hook(hook):
+    """Call `hook(module, grad_output)` before the gradients of any module's inputs are computed."""
+    _GlobalHooks.active = True
+    return _register(_global_backward_pre_hooks, hook)
+
+
+def register_module_full_backward_hook(hook):
+    """Call `hook(module, grad_input, grad_output)` once the gradients of any module's inputs are known."""
+    global _global_backward_is_full
+    if _global_backward_is_full is False:
+        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them.")
+    _global_backward_is_full = True
+    _GlobalHooks.active = True
+    return _register(_global_backward_hooks, hook)
+
+
+def register_module_backward_hook(hook):
+    """The older form of `register_module_full_backward_hook`: sees the gradients of the last op of the forward only."""
+    global _global_backward_is_full
+    if _global_backward_is_full is True:
+        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them.")
+    _global_backward_is_full = False
+    _GlobalHooks.active = True
+    return _register(_global_backward_hooks, hook)
+
+
+def register_module_parameter_registration_hook(hook):
+    """Call `hook(module, name, parameter)` whenever a parameter is registered; what it returns, unless None, is registered instead."""
+    return _register(_global_parameter_registration_hooks, hook)
+
+
+def register_module_buffer_registration_hook(hook):
+    """Call `hook(module, name, buffer)` whenever a buffer is registered; what it returns, unless None, is registered instead."""
+    return _register(_global_buffer_registration_hooks, hook)
+
+
+def register_module_module_registration_hook(hook):
+    """Call `hook(module, name, submodule)` whenever a submodule is registered; what it returns, unless None, is registered instead."""
+    return _register(_global_module_registration_hooks, hook)
+
+
+class _WrappedHook:
+    """A state-dict hook that can be pickled and may want its module."""
+
+    def __init__(self, hook, module=None):
+        self.hook = hook
+        functools.update_wrapper(self, hook)
+        self.with_module = module is not None
+        if module is not None:
+            import weakref
+
+            self.module = weakref.ref(module)
+
+    def __call__(self, *args, **kwargs):
+        if not self.with_module:
+            return self.hook(*args, **kwargs)
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args, **kwargs)
+
+    def __getstate__(self):
+        state = {"hook": self.hook, "with_module": self.with_module}
+        if self.with_module:
+            state["module"] = self.module()
+        return state
+
+    def __setstate__(self, state):
+        self.hook = state["hook"]
+        self.with_module = state["with_module"]
+        if self.with_module:
+            import weakref
+
+            if state["module"] is None:
+                raise RuntimeError("You are trying to revive the hook of a dead Module!")
+            self.module = weakref.ref(state["module"])
+
+
+class HooksMixin:
+    """What a module offers for hooks, and the call that runs them."""
+
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+        """Call `hook(module, args)` before every `forward`.
+
+        What the hook returns, unless None, replaces the arguments: one value or a tuple; with `with_kwargs` the hook is
+        `hook(module, args, kwargs)` and returns `(args, kwargs)`. Returns a handle whose `remove()` takes the hook away.
+        """
+        self.__dict__["_hooked"] = True
+        marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
+        return _register(self._forward_pre_hooks, hook, extra=[self._forward_pre_hooks_with_kwargs], marks=marks, prepend=prepend)
+
+    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+        """Call `hook(module, args, output)` after every `forward`; what it returns, unless None, replaces the output.
+
+        With `with_kwargs` the hook is `hook(module, args, kwargs, output)`; with `always_call` it also runs when the forward raised.
+        """
+        self.__dict__["_hooked"] = True
+        extra = [self._forward_hooks_with_kwargs, self._forward_hooks_always_called]
+        marks = [extra[0]] * with_kwargs + [extra[1]] * always_call
+        return _register(self._forward_hooks, hook, extra=extra, marks=marks, prepend=prepend)
+
+    def register_full_backward_pre_hook(self, hook, prepend=False):
+        """Call `hook(module, grad_output)` before the gradients of the module are computed; a returned value replaces `grad_output`."""
+        self.__dict__["_hooked"] = True
+        return _register(self._backward_pre_hooks, hook, prepend=prepend)
+
+    def register_full_backward_hook(self, hook, prepend=False):
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the module's inputs are known; a returned value replaces `grad_input`."""
+        if self._is_full_backward_hook is False:
+            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them.")
+        self._is_full_backward_hook = True
+        self.__dict__["_hooked"] = True
+        return _register(self._backward_hooks, hook, prepend=prepend)
+
+    def register_backward_hook(self, hook):
+        """The older form of `register_full_backward_hook`: `grad_input` is that of the last op of the forward."""
+        if self._is_full_backward_hook is True:
+            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them.")
+        self._is_full_backward_hook = False
+        self.__dict__["_hooked"] = True
+        return _register(self._backward_hooks, hook)
+
+    def _settle_hooks(self):
+        """Lower the flag again where no hook of the call is left."""
+        tables = (self._forward_hooks, self._forward_pre_hooks, self._backward_hooks, self._backward_pre_hooks)
+        self.__dict__["_hooked"] = any(tables) or self._compiled_call_impl is not None
+
+    def register_state_dict_pre_hook(self, hook):
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` collects."""
+        return _register(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook):
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` collected; it changes the dict in place."""
+        hook._from_public_api = True
+        return _register(self._state_dict_hooks, hook)
+
+    def _register_state_dict_hook(self, hook):
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError("Cannot register the same function as the state dict post hook that was previously registered via register_state_dict_post_hook")
+        return _register(self._state_dict_hooks, hook)
+
+    def _register_load_state_dict_pre_hook(self, hook, with_module=False):
+        return _register(self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
+
+    def register_load_state_dict_pre_hook(self, hook):
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` before loading."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def register_load_state_dict_post_hook(self, hook):
+        """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in place."""
+        return _register(self._load_state_dict_post_hooks, hook)
+
+    def _get_backward_hooks(self):
+        """(full hooks, older hooks) that a call has to serve now."""
+        full, older = [], []
+        (full if _global_backward_is_full is True else older).extend(_global_backward_hooks.values())
+        (full if self._is_full_backward_hook is True else older).extend(self._backward_hooks.values())
+        return full, older
+
+    def _get_backward_pre_hooks(self):
+        return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+
+    def _call_impl(self, *args, **kwargs):
+        """The call of a module that has, or once had, hooks."""
+        if not (
+            self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks or _global_forward_hooks
+            or _global_forward_pre_hooks or _global_backward_hooks or _global_backward_pre_hooks
+        ):
+            return self.forward(*args, **kwargs)
+        called = set()
+        result = None
+        try:
+            result = self._call_with_hooks(args, kwargs, called)
+        except Exception:
+            self._run_always_called(args, kwargs, result, called)
+            raise
+        return result
+
+    def _call_with_hooks(self, args, kwargs, called):
+        full, older, before = [], [], []
+        if self._backward_pre_hooks or _global_backward_pre_hooks:
+            before = self._get_backward_pre_hooks()
+        if self._backward_hooks or _global_backward_hooks:
+            full, older = self._get_backward_hooks()
+        args, kwargs = self._run_forward_pre_hooks(args, kwargs)
+        taps = None
+        if full or before:
+            from ._backward_hook import BackwardHook
+
+            taps = BackwardHook(self, full, before)
+            args = taps.tap_inputs(args)
+        result = self.forward(*args, **kwargs)
+        for key, hook in [*_global_forward_hooks.items(), *self._forward_hooks.items()]:
+            called.add(key)
+            if key in self._forward_hooks_with_kwargs or key in _global_forward_hooks_with_kwargs:
+                changed = hook(self, args, kwargs, result)
+            else:
+                changed = hook(self, args, result)
+            if changed is not None:
+                result = changed
+        if taps is not None:
+            result = taps.tap_outputs(result)
+        if older:
+            self._attach_older_hooks(result, older)
+        return result
+
+    def _run_forward_pre_hooks(self, args, kwargs):
+        for key, hook in [*_global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()]:
+            if key in self._forward_pre_hooks_with_kwargs:
+                changed = hook(self, args, kwargs)
+                if changed is not None:
+                    if not (isinstance(changed, tuple) and len(changed) == 2):
+                        raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+                    args, kwargs = changed
+            else:
+                changed = hook(self, args)
+                if changed is not None:
+                    args = changed if isinstance(changed, tuple) else (changed,)
+        return args, kwargs
+
+    def _run_always_called(self, args, kwargs, result, called):
+        """After an exception: the hooks that asked to run in any case, each once."""
+        tables = ((_global_forward_hooks, _global_forward_hooks_always_called, _global_forward_hooks_with_kwargs),
+                  (self._forward_hooks, self._forward_hooks_always_called, self._forward_hooks_with_kwargs))
+        for hooks, always, with_kwargs in tables:
+            for key, hook in list(hooks.items()):
+                if key not in always or key in called:
+                    continue
+                try:
+                    changed = hook(self, args, kwargs, result) if key in with_kwargs else hook(self, args, result)
+                    if changed is not None:
+                        result = changed
+                except Exception as error:
+                    warnings.warn(f"module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised"
+                                  f" in forward: {error}", stacklevel=2)
+
+    def _attach_older_hooks(self, result, hooks):
+        from torchlite import Tensor
+
+        value = result
+        while not isinstance(value, Tensor):
+            if isinstance(value, dict):
+                value = next((item for item in value.values() if isinstance(item, Tensor)), None)
+            else:
+                value = value[0] if value else None
+            if value is None:
+                return
+        node = value.grad_fn
+        if node is not None:
+            for hook in hooks:
+                node.register_hook(functools.partial(hook, self))
+
+

@@ -1,0 +1,478 @@
+"""Containers of modules and of parameters."""
+
+import operator
+from collections import OrderedDict
+from collections.abc import Container as _ContainerABC
+from collections.abc import Iterable, Mapping
+from itertools import chain, islice
+
+import torchlite as torch
+from torchlite.nn.parameter import Parameter
+
+from .module import Module, _addindent
+
+__all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+
+
+class Container(Module):
+    """The former base of containers; use Module."""
+
+    def __init__(self, **kwargs):
+        super().__init__()
+        for key, value in kwargs.items():
+            self.add_module(key, value)
+
+
+def _position(index, length):
+    index = operator.index(index)
+    if not -length <= index < length:
+        raise IndexError(f"index {index} is out of range")
+    return index % length
+
+
+class Sequential(Module):
+    """Modules called one after the other, each with the output of the one before.
+
+    Takes modules, or one OrderedDict of them; indexing, slicing, `append`, `insert`, `extend`, `+` and `*` work as on a list.
+
+    >>> net = torchlite.nn.Sequential(torchlite.nn.Linear(2, 3), torchlite.nn.ReLU())
+    >>> net(torchlite.zeros(4, 2)).shape
+    torch.Size([4, 3])
+    """
+
+    def __init__(self, *args):
+        super().__init__()
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else ((str(index), module) for index, module in enumerate(args))
+        for name, module in named:
+            self.add_module(name, module)
+
+    def forward(self, input):
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+    def _key(self, index):
+        return next(islice(self._modules, _position(index, len(self)), None))
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[index]))
+        return self._modules[self._key(index)]
+
+    def __setitem__(self, index, module):
+        setattr(self, self._key(index), module)
+
+    def __delitem__(self, index):
+        for key in list(self._modules)[index] if isinstance(index, slice) else [self._key(index)]:
+            delattr(self, key)
+        self._renumber(list(self._modules.values()))
+
+    def _renumber(self, modules):
+        self._modules.clear()
+        for position, module in enumerate(modules):
+            self._modules[str(position)] = module
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __add__(self, other):
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return Sequential(*self, *other)
+
+    def __iadd__(self, other):
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return self.extend(other)
+
+    def _check_times(self, times):
+        if not isinstance(times, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(times)}")
+        if times <= 0:
+            raise ValueError(f"Non-positive multiplication factor {times} for {type(self)}")
+
+    def __mul__(self, times):
+        self._check_times(times)
+        return Sequential(*(list(self) * times))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times):
+        self._check_times(times)
+        return self.extend(list(self) * (times - 1))
+
+    def pop(self, key):
+        """Remove the module at a position and return it."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def append(self, module):
+        """Add a module at the end. Returns self."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def insert(self, index, module):
+        """Put a module before position `index`. Returns self."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}")
+        count = len(self)
+        if not -count <= index <= count:
+            raise IndexError(f"Index out of range: {index}")
+        modules = list(self)
+        modules.insert(index, module)
+        self._renumber(modules)
+        return self
+
+    def extend(self, sequential):
+        """Append every module of `sequential`. Returns self."""
+        for module in list(sequential):
+            self.append(module)
+        return self
+
+
+class ModuleList(Module):
+    """A list of modules, registered as submodules "0", "1", ...; has no forward."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        if modules is not None:
+            self += modules
+
+    def _key(self, index):
+        return str(_position(index, len(self)))
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(list(self._modules.values())[index])
+        return self._modules[self._key(index)]
+
+    def __setitem__(self, index, module):
+        setattr(self, self._key(index), module)
+
+    def __delitem__(self, index):
+        modules = list(self._modules.values())
+        del modules[index if isinstance(index, slice) else int(self._key(index))]
+        self._renumber(modules)
+
+    def _renumber(self, modules):
+        self._modules.clear()
+        for position, module in enumerate(modules):
+            self._modules[str(position)] = module
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __iadd__(self, modules):
+        return self.extend(modules)
+
+    def __add__(self, other):
+        combined = ModuleList()
+        for index, module in enumerate(chain(self, other)):
+            combined.add_module(str(index), module)
+        return combined
+
+    def __dir__(self):
+        return [key for key in super().__dir__() if not key.isdigit()]
+
+    def insert(self, index, module):
+        """Put a module before position `index`."""
+        modules = list(self)
+        modules.insert(index, module)
+        self._renumber(modules)
+
+    def pop(self, key):
+        """Remove the module at a position and return it."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def append(self, module):
+        """Add a module at the end. Returns self."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules):
+        """Append every module of an iterable. Returns self."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def __repr__(self):
+        groups = []
+        for position, module in enumerate(self):
+            text = repr(module)
+            if groups and groups[-1][2] == text:
+                groups[-1][1] = position
+            else:
+                groups.append([position, position, text])
+        if not groups:
+            return self._get_name() + "()"
+        lines = []
+        for first, last, text in groups:
+            entry = f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}"
+            lines.append(_addindent(entry, 2))
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+def _check_pairs(modules, what):
+    for index, pair in enumerate(modules):
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{what} update sequence element #{index} should be Iterable; is{type(pair).__name__}")
+        if len(pair) != 2:
+            raise ValueError(f"{what} update sequence element #{index} has length {len(pair)}; 2 is required")
+        yield pair
+
+
+class ModuleDict(Module):
+    """A dict of modules, registered as submodules under their keys; has no forward."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key):
+        return self._modules[key]
+
+    def __setitem__(self, key, module):
+        self.add_module(key, module)
+
+    def __delitem__(self, key):
+        del self._modules[key]
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules)
+
+    def __contains__(self, key):
+        return key in self._modules
+
+    def clear(self):
+        """Remove every module."""
+        self._modules.clear()
+
+    def pop(self, key):
+        """Remove a module and return it."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def keys(self):
+        """The keys."""
+        return self._modules.keys()
+
+    def items(self):
+        """(key, module) pairs."""
+        return self._modules.items()
+
+    def values(self):
+        """The modules."""
+        return self._modules.values()
+
+    def update(self, modules):
+        """Add the modules of a mapping or of an iterable of (key, module) pairs."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(f"ModuleDict.update should be called with an iterable of key/value pairs, but got {type(modules).__name__}")
+        pairs = modules.items() if isinstance(modules, (OrderedDict, ModuleDict, Mapping)) else _check_pairs(modules, "ModuleDict")
+        for key, module in pairs:
+            self[key] = module
+
+
+def _as_parameter(value):
+    if isinstance(value, torch.Tensor) and not isinstance(value, Parameter):
+        return Parameter(value)
+    return value
+
+
+def _describe(value, dict_style):
+    if not isinstance(value, torch.Tensor):
+        return f"Object of type: {type(value).__name__}"
+    size = "x".join(str(n) for n in value.size())
+    where = "" if value.device.type == "cpu" else f" ({value.device})"
+    if dict_style:
+        return f"{'Parameter' if isinstance(value, Parameter) else 'Tensor'} containing: [{torch.typename(value)} of size {size}{where}]"
+    return f"{'Parameter' if isinstance(value, Parameter) else 'Tensor'} containing: [{value.dtype} of size {size}{where}]"
+
+
+class ParameterList(Module):
+    """A list of parameters; tensors put into it become parameters, other objects stay as they are."""
+
+    def __init__(self, values=None):
+        super().__init__()
+        self._size = 0
+        if values is not None:
+            self += values
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            result = type(self)()
+            for position in range(*index.indices(len(self))):
+                result.append(self[position])
+            return result
+        return getattr(self, str(_position(index, len(self))))
+
+    def __setitem__(self, index, value):
+        setattr(self, str(_position(index, len(self))), _as_parameter(value))
+
+    def __len__(self):
+        return self._size
+
+    def __iter__(self):
+        return iter(self[position] for position in range(len(self)))
+
+    def __iadd__(self, values):
+        return self.extend(values)
+
+    def __dir__(self):
+        return [key for key in super().__dir__() if not key.isdigit()]
+
+    def append(self, value):
+        """Add a value at the end. Returns self."""
+        position = len(self)
+        self._size += 1
+        self[position] = value
+        return self
+
+    def extend(self, values):
+        """Append every value of an iterable. Returns self."""
+        if not isinstance(values, Iterable) or isinstance(values, torch.Tensor):
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def extra_repr(self):
+        return "\n".join(f"  ({key}): {_describe(value, False)}" for key, value in enumerate(self))
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError("ParameterList should not be called.")
+
+
+class ParameterDict(Module):
+    """A dict of parameters; tensors put into it become parameters, other objects stay as they are."""
+
+    def __init__(self, parameters=None):
+        super().__init__()
+        self._keys = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def _attribute(self, key):
+        # Registered names may contain no dots, and must not shadow methods: the key itself is the name only where it can be.
+        if not isinstance(key, str):
+            raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{type(key).__name__}'). "
+                            "Open an issue on github if you need non-string keys.")
+        return key
+
+    def __getitem__(self, key):
+        return getattr(self, self._attribute(key))
+
+    def __setitem__(self, key, value):
+        self._keys[key] = None
+        setattr(self, self._attribute(key), _as_parameter(value))
+
+    def __delitem__(self, key):
+        del self._keys[key]
+        delattr(self, self._attribute(key))
+
+    def __len__(self):
+        return len(self._keys)
+
+    def __iter__(self):
+        return iter(self._keys)
+
+    def __reversed__(self):
+        return reversed(list(self._keys))
+
+    def copy(self):
+        """A ParameterDict with the same values."""
+        return ParameterDict(OrderedDict((key, self[key]) for key in self._keys))
+
+    def __contains__(self, key):
+        return key in self._keys
+
+    def setdefault(self, key, default=None):
+        """The value of `key`, set to `default` first where it is absent."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def clear(self):
+        """Remove everything."""
+        for key in self._keys.copy():
+            del self[key]
+
+    def pop(self, key):
+        """Remove a value and return it."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self):
+        """Remove the pair added last and return it."""
+        key = next(reversed(self._keys))
+        return key, self.pop(key)
+
+    def get(self, key, default=None):
+        """The value of `key`, or `default`."""
+        return self[key] if key in self else default
+
+    def fromkeys(self, keys, default=None):
+        """A ParameterDict with the same value for each of `keys`."""
+        return ParameterDict((key, default) for key in keys)
+
+    def keys(self):
+        """The keys."""
+        return self._keys.keys()
+
+    def items(self):
+        """(key, value) pairs."""
+        return ((key, self[key]) for key in self._keys)
+
+    def values(self):
+        """The values."""
+        return (self[key] for key in self._keys)
+
+    def update(self, parameters):
+        """Add the pairs of a mapping (in sorted order of the keys for a plain mapping without one) or of an iterable of pairs."""
+        if not isinstance(parameters, _ContainerABC) and not isinstance(parameters, Iterable):
+            raise TypeError(f"ParametersDict.update should be called with an iterable of key/value pairs, but got {type(parameters).__name__}")
+        if isinstance(parameters, (OrderedDict, ParameterDict)):
+            pairs = parameters.items()
+        elif isinstance(parameters, Mapping):
+            pairs = sorted(parameters.items())
+        else:
+            pairs = _check_pairs(parameters, "ParameterDict")
+        for key, value in pairs:
+            self[key] = value
+
+    def extra_repr(self):
+        return "\n".join(f"  ({key}): {_describe(value, True)}" for key, value in self.items())
+
+    def __call__(self, input):
+        raise RuntimeError("ParameterDict should not be called.")
+
+    def __or__(self, other):
+        copy = self.copy()
+        copy.update(other)
+        return copy
+
+    def __ror__(self, other):
+        copy = other.copy()
+        copy.update(self)
+        return copy
+
+    def __ior__(self, other):
+        self.update(other)
+        return self

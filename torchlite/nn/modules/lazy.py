@@ -1,0 +1,60 @@
+"""Modules whose sizes come from their first input."""
+
+from torchlite.nn.parameter import is_lazy
+
+__all__ = ["LazyModuleMixin"]
+
+
+class LazyModuleMixin:
+    """Mixed in before a layer: parameters are made by `initialize_parameters(*args)` at the first call, then the class becomes `cls_to_become`.
+
+    Run one batch (a dry run) before making an optimizer; loading a state_dict also gives the parameters their shapes.
+    """
+
+    cls_to_become = None
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
+        self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        # An uninitialised parameter has nothing to detach, and is kept as it is.
+        for name, param in self._parameters.items():
+            if param is not None:
+                destination[prefix + name] = param if is_lazy(param) or keep_vars else param.detach()
+        for name, buf in self._buffers.items():
+            if buf is not None and name not in self._non_persistent_buffers_set:
+                destination[prefix + name] = buf if is_lazy(buf) or keep_vars else buf.detach()
+
+    def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        import torchlite as torch
+
+        for name, param in [*self._parameters.items(), *self._buffers.items()]:
+            key = prefix + name
+            if key in state_dict and param is not None and is_lazy(param) and not is_lazy(state_dict[key]):
+                with torch.no_grad():
+                    param.materialize(state_dict[key].shape)
+
+    def initialize_parameters(self, *args, **kwargs):
+        """Give the parameters their shapes from the arguments of the first call; every lazy module defines it."""
+        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+
+    def has_uninitialized_params(self):
+        """Whether a parameter or buffer still waits for its shape."""
+        return any(is_lazy(value) for value in [*self._parameters.values(), *self._buffers.values()])
+
+    def _infer_parameters(self, module, args, kwargs=None):
+        module.initialize_parameters(*args, **(kwargs or {}))
+        if module.has_uninitialized_params():
+            raise RuntimeError(f"module {self._get_name()} has not been fully initialized")
+        module._initialize_hook.remove()
+        module._load_hook.remove()
+        del module._initialize_hook
+        del module._load_hook
+        module._settle_hooks()
+        if module.cls_to_become is not None:
+            module.__class__ = module.cls_to_become
+
+    def _replicate_for_data_parallel(self):
+        raise RuntimeError("Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward pass to correctly initialize the modules")

@@ -1,0 +1,584 @@
+"""Module: the base of every layer."""
+
+import weakref
+from collections import OrderedDict
+
+import torchlite as torch
+from torchlite.nn.parameter import Buffer, Parameter
+
+from . import _module_hooks as _hooks
+from ._module_hooks import (  # noqa: F401
+    HooksMixin,
+    _GlobalHooks,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+from ._module_state import _EXTRA_STATE_KEY_SUFFIX, StateDictMixin, _IncompatibleKeys  # noqa: F401
+
+__all__ = [
+    "Module", "register_module_backward_hook", "register_module_buffer_registration_hook", "register_module_forward_hook",
+    "register_module_forward_pre_hook", "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
+]
+
+
+class _Registry(dict):
+    """The parameters, buffers or submodules of a module, by name.
+
+    Every write is mirrored in the owner's `__dict__`, so that `module.weight` is an ordinary attribute: `__getattr__` would cost half a microsecond.
+    """
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner, items=()):
+        self._owner = weakref.ref(owner)
+        super().__init__()
+        self.update(items)
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, value)
+        owner = self._owner()
+        if owner is not None:
+            owner.__dict__[name] = value
+
+    def __delitem__(self, name):
+        super().__delitem__(name)
+        owner = self._owner()
+        if owner is not None:
+            owner.__dict__.pop(name, None)
+
+    def pop(self, name, *default):
+        if name not in self:
+            return super().pop(name, *default)
+        value = self[name]
+        del self[name]
+        return value
+
+    def popitem(self):
+        name = next(reversed(self))
+        return name, self.pop(name)
+
+    def clear(self):
+        for name in list(self):
+            del self[name]
+
+    def update(self, *args, **kwargs):
+        for name, value in dict(*args, **kwargs).items():
+            self[name] = value
+
+    def setdefault(self, name, default=None):
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def __ior__(self, other):
+        self.update(other)
+        return self
+
+    def copy(self):
+        return dict(self)
+
+    def __reduce__(self):
+        return dict, (dict(self),)
+
+    def __deepcopy__(self, memo):
+        import copy
+
+        return {name: copy.deepcopy(value, memo) for name, value in self.items()}
+
+
+_REGISTRIES = ("_parameters", "_buffers", "_modules")
+_ORDERED_TABLES = (
+    "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+)
+
+
+def _addindent(text, spaces):
+    first, *rest = text.split("\n")
+    return "\n".join([first, *(" " * spaces + line for line in rest)])
+
+
+def _check_name(module, kind, name, registry):
+    if not isinstance(name, str):
+        raise TypeError(f"{kind} name should be a string. Got {torch.typename(name)}")
+    if "." in name:
+        raise KeyError(f'{kind} name can\'t contain ".", got: {name}' if kind == "module" else f'{kind} name can\'t contain "."')
+    if name == "":
+        raise KeyError(f'{kind} name can\'t be empty string ""')
+    if name not in registry and hasattr(module, name):
+        raise KeyError(f"attribute '{name}' already exists")
+
+
+def _after_registration(hooks, module, name, value):
+    for hook in hooks.values():
+        changed = hook(module, name, value)
+        if changed is not None:
+            value = changed
+    return value
+
+
+def _parse_to(args, kwargs):
+    """`to(device, dtype, non_blocking)`, `to(dtype, non_blocking)`, `to(tensor, non_blocking)` -> (device, dtype, non_blocking, memory_format)."""
+    device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
+    other, non_blocking = kwargs.pop("tensor", None), kwargs.pop("non_blocking", False)
+    memory_format = kwargs.pop("memory_format", None)
+    if kwargs:
+        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    args = list(args)
+    if args and isinstance(args[0], torch.Tensor):
+        other = args.pop(0)
+    elif args and isinstance(args[0], torch.dtype):
+        dtype = args.pop(0)
+    elif args:
+        device = args.pop(0)
+        if args and (args[0] is None or isinstance(args[0], torch.dtype)):
+            dtype = args.pop(0)
+    if args:
+        non_blocking = args.pop(0)
+    if other is not None:
+        device, dtype = other.device, other.dtype
+    return (None if device is None else torch.device(device)), dtype, non_blocking, memory_format
+
+
+class Module(HooksMixin, StateDictMixin):
+    """The base class of all layers and models: holds parameters, buffers and submodules, and is called like a function.
+
+    Assigning a `Parameter`, a `Buffer` or a `Module` to an attribute registers it. Subclasses call `super().__init__()` first and define `forward`.
+
+    >>> class Net(torchlite.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = torchlite.nn.Linear(3, 2)
+    ...     def forward(self, x):
+    ...         return self.layer(x).relu()
+    >>> Net()(torchlite.zeros(4, 3)).shape
+    torch.Size([4, 2])
+    """
+
+    dump_patches = False
+    _version = 1
+    call_super_init = False
+    _hooked = False  # raised on an instance by the first hook; class-wide default so that unpickled modules have it
+    _compiled_call_impl = None
+
+    def __init__(self, *args, **kwargs):
+        if not self.call_super_init:
+            if kwargs:
+                raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
+            if args:
+                raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given")
+        attributes = self.__dict__
+        attributes["training"] = True
+        for name in _REGISTRIES:
+            attributes[name] = _Registry(self)
+        attributes["_non_persistent_buffers_set"] = set()
+        attributes["_is_full_backward_hook"] = None
+        for name in _ORDERED_TABLES:
+            attributes[name] = OrderedDict()
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    def forward(self, *input):
+        """What the module computes; every subclass defines it. Call the module itself, which also runs the hooks."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args, **kwargs):
+        if self._hooked or _GlobalHooks.active:
+            if self._compiled_call_impl is not None:
+                return self._compiled_call_impl(*args, **kwargs)
+            return self._call_impl(*args, **kwargs)
+        return self.forward(*args, **kwargs)
+
+    def compile(self, *args, **kwargs):
+        """Replace the module's call by `torchlite.compile` of it, in place."""
+        self.__dict__["_compiled_call_impl"] = torch.compile(self._call_impl, *args, **kwargs)
+        self.__dict__["_hooked"] = True
+
+    # Attributes
+
+    def __getattr__(self, name):
+        # Reached only where the mirror in __dict__ was bypassed, and for what does not exist.
+        attributes = self.__dict__
+        for kind in _REGISTRIES:
+            registry = attributes.get(kind)
+            if registry is not None and name in registry:
+                return registry[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def _forget(self, name, *kinds):
+        attributes = self.__dict__
+        for kind in kinds:
+            if name in attributes[kind]:
+                del attributes[kind][name]
+        attributes["_non_persistent_buffers_set"].discard(name)
+        attributes.pop(name, None)
+
+    def __setattr__(self, name, value):
+        attributes = self.__dict__
+        params = attributes.get("_parameters")
+        if isinstance(value, Parameter):
+            if params is None:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            self._forget(name, "_buffers", "_modules")
+            self.register_parameter(name, value)
+        elif params is not None and name in params:
+            if value is not None:
+                raise TypeError(f"cannot assign '{torch.typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)")
+            self.register_parameter(name, None)
+        elif isinstance(value, Module):
+            if params is None:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget(name, "_parameters", "_buffers")
+            self._modules[name] = _after_registration(_hooks._global_module_registration_hooks, self, name, value)
+        elif params is not None and name in attributes["_modules"]:
+            if value is not None:
+                raise TypeError(f"cannot assign '{torch.typename(value)}' as child module '{name}' (torch.nn.Module or None expected)")
+            self._modules[name] = _after_registration(_hooks._global_module_registration_hooks, self, name, None)
+        elif isinstance(value, Buffer) or (params is not None and name in attributes["_buffers"]):
+            self._set_buffer(name, value, params)
+        else:
+            super().__setattr__(name, value)
+
+    def _set_buffer(self, name, value, params):
+        if value is not None and not isinstance(value, torch.Tensor):
+            raise TypeError(f"cannot assign '{torch.typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
+        if params is None:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        if isinstance(value, Buffer):
+            self._forget(name, "_parameters", "_modules")
+            self.register_buffer(name, value, value.persistent)
+        else:
+            self._buffers[name] = _after_registration(_hooks._global_buffer_registration_hooks, self, name, value)
+
+    def __delattr__(self, name):
+        for kind in _REGISTRIES:
+            registry = self.__dict__.get(kind)
+            if registry is not None and name in registry:
+                del registry[name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        super().__delattr__(name)
+
+    def __dir__(self):
+        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
+        return sorted(name for name in names if not name[0].isdigit())
+
+    def __getstate__(self):
+        state = self.__dict__.copy()
+        state.pop("_compiled_call_impl", None)
+        for kind in _REGISTRIES:
+            registry = state.get(kind)
+            if registry is not None:
+                for name, value in registry.items():
+                    if state.get(name, self) is value:
+                        del state[name]
+                state[kind] = dict(registry)
+        return state
+
+    def __setstate__(self, state):
+        attributes = self.__dict__
+        attributes.update(state)
+        for kind in _REGISTRIES:
+            attributes[kind] = _Registry(self, state.get(kind) or ())
+        for name in _ORDERED_TABLES:
+            attributes.setdefault(name, OrderedDict())
+        attributes.setdefault("_non_persistent_buffers_set", set())
+        attributes.setdefault("_is_full_backward_hook", None)
+        if any(attributes[name] for name in _ORDERED_TABLES if "state_dict" not in name):
+            attributes["_hooked"] = True
+
+    # Registration
+
+    def register_parameter(self, name, param):
+        """Add a parameter under `name` (no dots, not taken); None keeps the name reserved and out of `state_dict`."""
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        _check_name(self, "parameter", name, self._parameters)
+        if param is not None:
+            if not isinstance(param, Parameter):
+                raise TypeError(f"cannot assign '{torch.typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)")
+            if param.grad_fn is not None:
+                raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
+                                 f"To express '{name}' as a function of another Tensor, compute the value in the forward() method.")
+            param = _after_registration(_hooks._global_parameter_registration_hooks, self, name, param)
+        self._parameters[name] = param
+
+    def register_buffer(self, name, tensor, persistent=True):
+        """Add a tensor that is state but no parameter, such as a running mean; one that is not `persistent` stays out of `state_dict`."""
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        _check_name(self, "buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"cannot assign '{torch.typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
+        self._buffers[name] = _after_registration(_hooks._global_buffer_registration_hooks, self, name, tensor)
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def add_module(self, name, module):
+        """Add a submodule under `name` (no dots, not taken)."""
+        if not isinstance(module, Module) and module is not None:
+            raise TypeError(f"{torch.typename(module)} is not a Module subclass")
+        _check_name(self, "module", name, self._modules)
+        self._modules[name] = _after_registration(_hooks._global_module_registration_hooks, self, name, module)
+
+    def register_module(self, name, module):
+        """Alias of `add_module`."""
+        self.add_module(name, module)
+
+    # Looking up by dotted name
+
+    def get_submodule(self, target):
+        """The submodule of dotted name `target`; the module itself for `""`. Raises AttributeError."""
+        module = self
+        for name in target.split(".") if target else ():
+            if not hasattr(module, name):
+                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target, module, strict=False):
+        """Put `module` at the dotted name `target`; with `strict` something must already be there."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        parent_name, _, name = target.rpartition(".")
+        parent = self.get_submodule(parent_name)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def _get_leaf(self, target, accept, message):
+        parent_name, _, name = target.rpartition(".")
+        module = self.get_submodule(parent_name)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        value = getattr(module, name)
+        if not accept(module, name, value):
+            raise AttributeError(f"`{name}` is not {message}")
+        return value
+
+    def get_parameter(self, target):
+        """The parameter of dotted name `target`. Raises AttributeError."""
+        return self._get_leaf(target, lambda module, name, value: isinstance(value, Parameter), "an nn.Parameter")
+
+    def get_buffer(self, target):
+        """The buffer of dotted name `target`. Raises AttributeError."""
+        return self._get_leaf(target, lambda module, name, value: name in module._buffers, "a buffer")
+
+    # Walking
+
+    def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
+        seen = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for module_prefix, module in modules:
+            for name, value in get_members_fn(module):
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(value))
+                yield module_prefix + ("." if module_prefix else "") + name, value
+
+    def parameters(self, recurse=True):
+        """Every parameter once, of this module and (with `recurse`) of its submodules."""
+        for _, param in self.named_parameters(recurse=recurse):
+            yield param
+
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, parameter) pairs; a parameter held twice comes once unless `remove_duplicate=False`."""
+        yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse=True):
+        """Every buffer once."""
+        for _, buf in self.named_buffers(recurse=recurse):
+            yield buf
+
+    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, buffer) pairs."""
+        yield from self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
+
+    def children(self):
+        """The direct submodules, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_children(self):
+        """(name, direct submodule) pairs."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def modules(self, remove_duplicate=True):
+        """This module and every submodule of it, parents first."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        """(dotted name, module) pairs, parents first, this module first of all with the name `prefix`."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
+
+    # State of all submodules
+
+    def apply(self, fn):
+        """Call `fn` with every submodule, children before parents, and with this module. Returns the module."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def train(self, mode=True):
+        """Set training mode (dropout draws, batch norm uses batch statistics) here and in every submodule. Returns the module."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self):
+        """`train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad=True):
+        """Set `requires_grad` of every parameter. Returns the module."""
+        for param in self.parameters():
+            param.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none=True):
+        """Forget (or, with `set_to_none=False`, zero) the gradient of every parameter."""
+        for param in self.parameters():
+            if param.grad is None:
+                continue
+            if set_to_none:
+                param.grad = None
+            else:
+                if param.grad.grad_fn is not None:
+                    param.grad.detach_()
+                else:
+                    param.grad.requires_grad_(False)
+                param.grad.zero_()
+
+    def share_memory(self):
+        """Move every parameter and buffer to memory shared between processes. Returns the module."""
+        return self._apply(lambda tensor: tensor.share_memory_())
+
+    # Conversion
+
+    def _apply(self, fn, recurse=True):
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for param in self._parameters.values():
+            if param is None:
+                continue
+            with torch.no_grad():
+                converted = fn(param)
+                grad = param.grad
+                converted_grad = None if grad is None else fn(grad)
+            if converted is not param:
+                param.grad = None
+                param.data = converted
+                if grad is not None:
+                    param.grad = converted_grad.requires_grad_(grad.requires_grad)
+        for name, buf in self._buffers.items():
+            if buf is not None:
+                self._buffers[name] = fn(buf)
+        return self
+
+    def to(self, *args, **kwargs):
+        """Convert parameters and buffers in place: `to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`, `to(memory_format=...)`.
+
+        A dtype must be floating point or complex and touches such tensors only. Returns the module.
+        """
+        device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+
+        def convert(tensor):
+            wanted = dtype if tensor.is_floating_point() or tensor.is_complex() else None
+            if memory_format is not None and tensor.dim() in (4, 5):
+                return tensor.to(device, wanted, non_blocking, memory_format=memory_format)
+            return tensor.to(device, wanted, non_blocking)
+
+        return self._apply(convert)
+
+    def to_empty(self, *, device, recurse=True):
+        """Move to `device` without copying: the values are not initialised."""
+        return self._apply(lambda tensor: torch.empty_like(tensor, device=device), recurse=recurse)
+
+    def type(self, dst_type):
+        """Cast every parameter and buffer to `dst_type`."""
+        return self._apply(lambda tensor: tensor.type(dst_type))
+
+    def _cast(self, dtype):
+        return self._apply(lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
+
+    def float(self):
+        """Cast floating point parameters and buffers to float32."""
+        return self._cast(torch.float32)
+
+    def double(self):
+        """Cast floating point parameters and buffers to float64."""
+        return self._cast(torch.float64)
+
+    def half(self):
+        """Cast floating point parameters and buffers to float16."""
+        return self._cast(torch.float16)
+
+    def bfloat16(self):
+        """Cast floating point parameters and buffers to bfloat16."""
+        return self._cast(torch.bfloat16)
+
+    def cpu(self):
+        """Move to the CPU."""
+        return self._apply(lambda tensor: tensor.cpu())
+
+    def cuda(self, device=None):
+        """Move to a CUDA device."""
+        return self._apply(lambda tensor: tensor.cuda(device))
+
+    # Printing
+
+    def _get_name(self):
+        return type(self).__name__
+
+    def extra_repr(self):
+        """What the repr shows between the parentheses; override it."""
+        return ""
+
+    def __repr__(self):
+        extra = self.extra_repr()
+        extra_lines = extra.split("\n") if extra else []
+        child_lines = [f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()]
+        lines = extra_lines + child_lines
+        if not lines:
+            body = ""
+        elif len(extra_lines) == 1 and not child_lines:
+            body = extra_lines[0]
+        else:
+            body = "\n  " + "\n  ".join(lines) + "\n"
+        return f"{self._get_name()}({body})"

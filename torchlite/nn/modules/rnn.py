@@ -1,0 +1,400 @@
+"""Recurrent layers and cells."""
+
+import math
+import numbers
+import warnings
+
+import torchlite as torch
+from torchlite.nn import init
+from torchlite.nn.parameter import Parameter
+from torchlite.nn.utils.rnn import PackedSequence
+
+from .module import Module
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+def apply_permutation(tensor, permutation, dim=1):
+    """Deprecated: use index_select."""
+    warnings.warn("apply_permutation is deprecated, please use tensor.index_select(dim, permutation) instead", FutureWarning, stacklevel=2)
+    return _apply_permutation(tensor, permutation, dim)
+
+
+def _apply_permutation(tensor, permutation, dim=1):
+    return tensor.index_select(dim, permutation)
+
+
+class RNNBase(Module):
+    """What RNN, LSTM and GRU share: the parameters of all layers and directions, and the checks of the arguments."""
+
+    __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size"]
+
+    def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0,
+                 device=None, dtype=None):
+        super().__init__()
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._check_arguments(dropout)
+        if mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + mode)
+        self._all_weights = []
+        for layer in range(num_layers):
+            for suffix in ("", "_reverse")[:self._num_directions]:
+                self._add_layer(layer, suffix, _GATES[mode] * hidden_size, device, dtype)
+        self.reset_parameters()
+
+    @property
+    def _num_directions(self):
+        return 2 if self.bidirectional else 1
+
+    def _check_arguments(self, dropout):
+        if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
+            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
+        if dropout > 0 and self.num_layers == 1:
+            warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, "
+                          f"but got dropout={dropout} and num_layers={self.num_layers}", stacklevel=4)
+        for name, kind in (("input_size", int), ("hidden_size", int), ("bias", bool)):
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
+        if self.hidden_size <= 0:
+            raise ValueError("hidden_size must be greater than zero")
+        if self.num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
+        if self.proj_size < 0:
+            raise ValueError("proj_size should be a positive integer or zero to disable projections")
+        if self.proj_size >= self.hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
+        if self.proj_size > 0 and self.mode != "LSTM":
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+
+    def _add_layer(self, layer, suffix, gate_size, device, dtype):
+        real_size = self.proj_size or self.hidden_size
+        input_size = self.input_size if layer == 0 else real_size * self._num_directions
+        shapes = {"weight_ih": (gate_size, input_size), "weight_hh": (gate_size, real_size)}
+        if self.bias:
+            shapes |= {"bias_ih": (gate_size,), "bias_hh": (gate_size,)}
+        if self.proj_size > 0:
+            shapes["weight_hr"] = (self.proj_size, self.hidden_size)
+        names = []
+        for kind, shape in shapes.items():
+            names.append(f"{kind}_l{layer}{suffix}")
+            setattr(self, names[-1], Parameter(torch.empty(shape, device=device, dtype=dtype)))
+        self._all_weights.append(names)
+
+    @property
+    def _flat_weights_names(self):
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self):
+        attributes = self.__dict__
+        return [attributes[name] if name in attributes else getattr(self, name) for names in self._all_weights for name in names]
+
+    @property
+    def all_weights(self):
+        """The parameters, a list for each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def flatten_parameters(self):
+        """Parameters need no particular layout here: nothing is done."""
+
+    def reset_parameters(self):
+        """Draw the parameters anew, from U(-k, k) with k = 1 / sqrt(hidden_size)."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def check_input(self, input, batch_sizes):
+        """Raise where the input's dtype, dimension or size is wrong."""
+        weight = self._flat_weights[0]
+        if input.dtype is not weight.dtype and not torch.is_autocast_enabled():
+            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: input.to({weight.dtype}), "
+                             f"or convert model: model.to({input.dtype})")
+        expected = 2 if batch_sizes is not None else 3
+        if input.dim() != expected:
+            raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
+        if self.input_size != input.size(-1):
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
+
+    def _expected_size(self, input, batch_sizes, size):
+        if batch_sizes is not None:
+            batch = int(batch_sizes[0])
+        else:
+            batch = input.size(0) if self.batch_first else input.size(1)
+        return self.num_layers * self._num_directions, batch, size
+
+    def get_expected_hidden_size(self, input, batch_sizes):
+        """The shape of the hidden state for an input."""
+        return self._expected_size(input, batch_sizes, self.proj_size or self.hidden_size)
+
+    def check_hidden_size(self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"):
+        """Raise where a state has another shape than expected."""
+        if tuple(hx.shape) != tuple(expected_hidden_size):
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+
+    def check_forward_args(self, input, hidden, batch_sizes):
+        """Check input and state."""
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
+
+    def permute_hidden(self, hx, permutation):
+        """A state with its sequences in another order."""
+        return hx if permutation is None else _apply_permutation(hx, permutation)
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        for name, default in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0), ("bidirectional", False)):
+            value = getattr(self, name)
+            if value != default:
+                text += f", {name}={value}"
+        return text
+
+    def _unpack(self, input):
+        """(data, batch sizes or None, sorted indices, unsorted indices, whether the input had a batch dimension)."""
+        if isinstance(input, PackedSequence):
+            return (*input, True)
+        if input.dim() not in (2, 3):
+            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+        batched = input.dim() == 3
+        return (input if batched else input.unsqueeze(0 if self.batch_first else 1)), None, None, None, batched
+
+    def _zeros(self, like, size):
+        return torch.zeros(size, dtype=like.dtype, device=like.device)
+
+    def _repack(self, input, output, batch_sizes, sorted_indices, unsorted_indices, batched):
+        if batch_sizes is not None:
+            return PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
+        return output if batched else output.squeeze(0 if self.batch_first else 1)
+
+
+class _OneState(RNNBase):
+    """The forward of RNN and GRU, which have one state."""
+
+    def forward(self, input, hx=None):
+        packed = isinstance(input, PackedSequence)
+        data, batch_sizes, sorted_indices, unsorted_indices, batched = self._unpack(input)
+        if hx is None:
+            hx = self._zeros(data, self._expected_size(data, batch_sizes, self.hidden_size))
+        else:
+            if not packed:
+                if batched and hx.dim() != 3:
+                    raise RuntimeError(f"For batched 3-D input, hx should also be 3-D but got {hx.dim()}-D tensor")
+                if not batched:
+                    if hx.dim() != 2:
+                        raise RuntimeError(f"For unbatched 2-D input, hx should also be 2-D but got {hx.dim()}-D tensor")
+                    hx = hx.unsqueeze(1)
+            hx = self.permute_hidden(hx, sorted_indices)
+        self.check_forward_args(data, hx, batch_sizes)
+        run = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}[self.mode]
+        options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        if packed:
+            output, hidden = run(data, batch_sizes, hx, *options)
+        else:
+            output, hidden = run(data, hx, *options, self.batch_first)
+        output = self._repack(data, output, batch_sizes, sorted_indices, unsorted_indices, batched)
+        hidden = self.permute_hidden(hidden, unsorted_indices)
+        return output, (hidden if batched else hidden.squeeze(1))
+
+
+class RNN(_OneState):
+    """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu; several layers and two directions where wanted (Elman 1990).
+
+    Input (T, N, input_size), or (N, T, input_size) with `batch_first`, or (T, input_size), or a PackedSequence; state (layers * directions, N,
+    hidden_size), zeros where not given. Returns the outputs of the last layer, and the last states.
+
+    >>> output, hidden = torchlite.nn.RNN(10, 20, 2)(torchlite.zeros(5, 3, 10))
+    >>> output.shape, hidden.shape
+    (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
+    """
+
+    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+                 device=None, dtype=None, proj_size=0):
+        if proj_size:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        self.__dict__["nonlinearity"] = nonlinearity
+        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+
+
+class GRU(_OneState):
+    """Gated recurrent units (Cho et al. 2014), with the reset gate applied after the hidden product.
+
+    r, z = sigmoid(W_i x + b_i + W_h h + b_h); n = tanh(W_in x + b_in + r (W_hn h + b_hn)); h' = (1 - z) n + z h. Arguments and results as RNN's.
+    """
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None,
+                 proj_size=0):
+        if proj_size:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+
+
+class LSTM(RNNBase):
+    """Long short-term memory (Hochreiter and Schmidhuber 1997), with a projection of the hidden state where `proj_size` > 0 (Sak et al. 2014).
+
+    i, f, o = sigmoid(W x + b + W_h h + b_h), g = tanh(...); c' = f c + i g; h' = o tanh(c'). Arguments as RNN's, the state a pair (h_0, c_0). Returns
+    the outputs of the last layer, and (h_n, c_n).
+
+    >>> output, (h, c) = torchlite.nn.LSTM(10, 20, 2)(torchlite.zeros(5, 3, 10))
+    >>> output.shape, c.shape
+    (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
+    """
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0, device=None,
+                 dtype=None):
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype)
+
+    def get_expected_cell_size(self, input, batch_sizes):
+        """The shape of the cell state for an input."""
+        return self._expected_size(input, batch_sizes, self.hidden_size)
+
+    def check_forward_args(self, input, hidden, batch_sizes):
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(hidden[0], self.get_expected_hidden_size(input, batch_sizes), "Expected hidden[0] size {}, got {}")
+        self.check_hidden_size(hidden[1], self.get_expected_cell_size(input, batch_sizes), "Expected hidden[1] size {}, got {}")
+
+    def permute_hidden(self, hx, permutation):
+        if permutation is None:
+            return hx
+        return _apply_permutation(hx[0], permutation), _apply_permutation(hx[1], permutation)
+
+    def forward(self, input, hx=None):
+        packed = isinstance(input, PackedSequence)
+        data, batch_sizes, sorted_indices, unsorted_indices, batched = self._unpack(input)
+        if hx is None:
+            hx = (self._zeros(data, self.get_expected_hidden_size(data, batch_sizes)), self._zeros(data, self.get_expected_cell_size(data, batch_sizes)))
+        else:
+            if not packed:
+                hx = self._batched_state(hx, batched)
+            hx = self.permute_hidden(hx, sorted_indices)
+        self.check_forward_args(data, hx, batch_sizes)
+        options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        if packed:
+            output, h_n, c_n = torch.lstm(data, batch_sizes, hx, *options)
+        else:
+            output, h_n, c_n = torch.lstm(data, hx, *options, self.batch_first)
+        output = self._repack(data, output, batch_sizes, sorted_indices, unsorted_indices, batched)
+        hidden = self.permute_hidden((h_n, c_n), unsorted_indices)
+        return output, (hidden if batched else (hidden[0].squeeze(1), hidden[1].squeeze(1)))
+
+    def _batched_state(self, hx, batched):
+        if batched:
+            if hx[0].dim() != 3 or hx[1].dim() != 3:
+                raise RuntimeError(f"For batched 3-D input, hx and cx should also be 3-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors")
+            return hx
+        if hx[0].dim() != 2 or hx[1].dim() != 2:
+            raise RuntimeError(f"For unbatched 2-D input, hx and cx should also be 2-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors")
+        return hx[0].unsqueeze(1), hx[1].unsqueeze(1)
+
+
+class RNNCellBase(Module):
+    """What the cells share: one step of one layer."""
+
+    __constants__ = ["input_size", "hidden_size", "bias"]
+
+    def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        made = {"device": device, "dtype": dtype}
+        self.weight_ih = Parameter(torch.empty((num_chunks * hidden_size, input_size), **made))
+        self.weight_hh = Parameter(torch.empty((num_chunks * hidden_size, hidden_size), **made))
+        self.register_parameter("bias_ih", Parameter(torch.empty(num_chunks * hidden_size, **made)) if bias else None)
+        self.register_parameter("bias_hh", Parameter(torch.empty(num_chunks * hidden_size, **made)) if bias else None)
+        self.reset_parameters()
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if getattr(self, "nonlinearity", "tanh") != "tanh":
+            text += f", nonlinearity={self.nonlinearity}"
+        return text
+
+    def reset_parameters(self):
+        """Draw the parameters anew, from U(-k, k) with k = 1 / sqrt(hidden_size)."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def _weights(self):
+        return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+
+    def _check_dims(self, input, states):
+        name = self._get_name()
+        if input.dim() not in (1, 2):
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+        for place, state in enumerate(states):
+            if state.dim() not in (1, 2):
+                what = "hidden" if len(states) == 1 else f"hx[{place}]"
+                raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {state.dim()}D instead")
+
+    def _step(self, run, input, hx):
+        """One step of a cell with one state."""
+        self._check_dims(input, () if hx is None else (hx,))
+        batched = input.dim() == 2
+        if not batched:
+            input = input.unsqueeze(0)
+        if hx is None:
+            hx = torch.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
+        elif not batched:
+            hx = hx.unsqueeze(0)
+        result = run(input, hx, *self._weights())
+        return result if batched else result.squeeze(0)
+
+
+class RNNCell(RNNCellBase):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu: (N, input_size), (N, hidden_size) -> (N, hidden_size)."""
+
+    __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
+
+    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input, hx=None):
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._step(torch.rnn_tanh_cell if self.nonlinearity == "tanh" else torch.rnn_relu_cell, input, hx)
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an LSTM: (N, input_size), ((N, hidden_size), (N, hidden_size)) -> (h', c')."""
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input, hx=None):
+        self._check_dims(input, () if hx is None else hx)
+        batched = input.dim() == 2
+        if not batched:
+            input = input.unsqueeze(0)
+        if hx is None:
+            zeros = torch.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
+            hx = (zeros, zeros)
+        elif not batched:
+            hx = (hx[0].unsqueeze(0), hx[1].unsqueeze(0))
+        h, c = torch.lstm_cell(input, hx, *self._weights())
+        return (h, c) if batched else (h.squeeze(0), c.squeeze(0))
+
+
+class GRUCell(RNNCellBase):
+    """One step of a GRU: (N, input_size), (N, hidden_size) -> (N, hidden_size)."""
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input, hx=None):
+        return self._step(torch.gru_cell, input, hx)

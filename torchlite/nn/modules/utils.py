@@ -1,0 +1,47 @@
+"""Small helpers of the layers: sizes given as one number or one for each dimension."""
+
+import collections.abc
+from itertools import repeat
+
+__all__ = ["consume_prefix_in_state_dict_if_present"]
+
+
+def _ntuple(n, name="parse"):
+    def parse(x):
+        if isinstance(x, collections.abc.Iterable):
+            return tuple(x)
+        return tuple(repeat(x, n))
+
+    parse.__name__ = name
+    return parse
+
+
+_single = _ntuple(1, "_single")
+_pair = _ntuple(2, "_pair")
+_triple = _ntuple(3, "_triple")
+_quadruple = _ntuple(4, "_quadruple")
+
+
+def _reverse_repeat_tuple(values, n):
+    """(a, b) -> (b, b, a, a) for n = 2: the order in which `pad` wants amounts."""
+    return tuple(value for value in reversed(values) for _ in range(n))
+
+
+def _list_with_default(out_size, defaults):
+    if isinstance(out_size, int):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    return [size if size is not None else default for size, default in zip(out_size, defaults[-len(out_size):], strict=True)]
+
+
+def consume_prefix_in_state_dict_if_present(state_dict, prefix):
+    """Strip `prefix` (such as `"module."`) from the keys of `state_dict`, and from its metadata, in place."""
+    for key in list(state_dict.keys()):
+        if key.startswith(prefix):
+            state_dict[key[len(prefix):]] = state_dict.pop(key)
+    metadata = getattr(state_dict, "_metadata", None)
+    if metadata is not None:
+        for key in list(metadata.keys()):
+            if key and (key == prefix.replace(".", "") or key.startswith(prefix)):
+                metadata[key[len(prefix):]] = metadata.pop(key)

@@ -1,0 +1,139 @@
+"""Parameter, Buffer, and the uninitialised ones of lazy modules."""
+
+import torchlite as torch
+from torchlite._tensor import Parameter, Tensor
+
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy"]
+
+
+class _BufferType(type(Tensor)):
+    """`isinstance(tensor, Buffer)` holds for tensors that were marked as buffers: a Buffer is a plain Tensor."""
+
+    def __instancecheck__(cls, instance):
+        return type.__instancecheck__(cls, instance) or (isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False))
+
+
+class Buffer(Tensor, metaclass=_BufferType):
+    """A tensor that a module registers as a buffer when it is assigned to an attribute.
+
+    data: the tensor, whose memory is shared. persistent: whether the buffer is part of `state_dict`.
+
+    >>> module = torchlite.nn.Module()
+    >>> module.mean = torchlite.nn.Buffer(torchlite.zeros(2))
+    >>> list(module.state_dict())
+    ['mean']
+    """
+
+    __slots__ = ()
+    _is_plain = True
+
+    def __new__(cls, data=None, *, persistent=True):
+        if data is None:
+            data = torch.empty(0)
+        buffer = data.detach().requires_grad_(data.requires_grad)
+        buffer.persistent = persistent
+        buffer._is_buffer = True
+        return buffer
+
+
+_HINT = (" This error happens when you are using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{}` objects. "
+         "When using LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions")
+_ALLOWED = {"detach", "detach_", "to", "clone", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "data", "is_floating_point", "is_complex"}
+
+
+class UninitializedTensorMixin:
+    """A tensor whose shape is not known yet; `materialize(shape)` gives it one and makes it an ordinary parameter or buffer."""
+
+    __slots__ = ()
+    cls_to_become = None
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Allocate (uninitialised) memory for `shape`, and become `cls_to_become`."""
+        self.data = torch.empty(shape, device=self.device if device is None else device, dtype=self.dtype if dtype is None else dtype)
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self):
+        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when trying to "
+                           "load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before accessing their "
+                           "attributes.")
+
+    def share_memory_(self):
+        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before calling "
+                           "`module.share_memory()`.")
+
+    def _converted(self, tensor):
+        """An uninitialised tensor like `tensor` in dtype and device."""
+        return type(self)(device=tensor.device, dtype=tensor.dtype, **({"requires_grad": self.requires_grad} if isinstance(self, Parameter) else {}))
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild, (type(self), self.requires_grad, str(self.device), self.dtype)
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = _rebuild(type(self), self.requires_grad, self.device, self.dtype)
+        return memo[id(self)]
+
+
+def _rebuild(cls, requires_grad, device, dtype):
+    return cls(requires_grad=requires_grad, device=device, dtype=dtype)
+
+
+def _refuse(cls, func, args, kwargs):
+    """`__torch_function__` of the two classes: nothing can be computed with them but copies in another dtype or on another device."""
+    name = getattr(func, "__name__", str(func))
+    if name not in _ALLOWED:
+        kind = cls.__name__
+        raise ValueError(f"Attempted to use an uninitialized parameter in {func}." + _HINT.format(kind))
+    from torchlite.overrides import disabled
+
+    with disabled():
+        plain = [torch.empty(0, dtype=arg.dtype, device=arg.device) if isinstance(arg, UninitializedTensorMixin) else arg for arg in args]
+        return args[0]._converted(func(*plain, **(kwargs or {})))
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A Parameter of a lazy module that waits for its shape."""
+
+    __slots__ = ()
+    cls_to_become = Parameter
+    _is_plain = False
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        data = torch.empty(0, device=device, dtype=dtype).as_subclass(cls)
+        if requires_grad:
+            Tensor.requires_grad_(data)
+        return data
+
+    def __init__(self, requires_grad=True, device=None, dtype=None):
+        pass
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return _refuse(cls, func, args, kwargs)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer of a lazy module that waits for its shape."""
+
+    __slots__ = ()
+    cls_to_become = Tensor
+    _is_plain = False
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        data = torch.empty(0, device=device, dtype=dtype).as_subclass(cls)
+        data.persistent = persistent
+        data._is_buffer = True
+        return data
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return _refuse(cls, func, args, kwargs)
+
+
+def is_lazy(param):
+    """Whether a parameter or buffer still waits for its shape."""
+    return isinstance(param, UninitializedTensorMixin)

@@ -1,0 +1,76 @@
+"""Clipping gradients by norm and by value."""
+
+import math
+import types
+import warnings
+
+import torchlite as torch
+
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
+
+
+def _gradients(parameters):
+    if isinstance(parameters, torch.Tensor):
+        parameters = [parameters]
+    elif isinstance(parameters, types.GeneratorType):
+        parameters = list(parameters)
+        if not parameters:
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=4)
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The norm of the norms of `tensors` (one tensor or several), as if all were one vector: a 0-d tensor. `foreach` changes nothing here."""
+    tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return torch.tensor(0.0)
+    with torch.no_grad():
+        device = tensors[0].device
+        norms = [torch.linalg.vector_norm(tensor, norm_type) for tensor in tensors]
+        total = torch.linalg.vector_norm(torch.stack([norm.to(device) for norm in norms]), norm_type)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable this "
+                           "error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`")
+    return total
+
+
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scale the gradients of `parameters` by `max_norm / (total_norm + 1e-6)`, not above 1, in place."""
+    with torch.no_grad():
+        grads = _gradients(parameters)
+        if not grads:
+            return
+        factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
+        for grad in grads:
+            grad.mul_(factor.to(grad.device))
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Scale the gradients of `parameters` down in place so that together, as one vector, their norm is at most `max_norm`.
+
+    Returns the norm from before, a 0-d tensor. norm_type: the p of the norm, or inf. Raises RuntimeError for a norm that is not finite, where
+    `error_if_nonfinite`.
+    """
+    if not isinstance(parameters, torch.Tensor):
+        is_generator = isinstance(parameters, types.GeneratorType)
+        parameters = list(parameters)
+        if is_generator and not parameters:
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
+    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Deprecated name of `clip_grad_norm_`."""
+    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Clamp every gradient element to [-clip_value, clip_value], in place."""
+    clip_value = float(clip_value)
+    with torch.no_grad():
+        for grad in _gradients(parameters):
+            grad.clamp_(min=-clip_value, max=clip_value)

@@ -1,0 +1,57 @@
+"""Folding a batch norm in evaluation mode into the layer before it."""
+
+import copy
+
+import torchlite as torch
+
+__all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
+
+
+def _check_eval(first, second):
+    if first.training or second.training:
+        raise AssertionError("Fusion only for eval!")
+
+
+def fuse_conv_bn_eval(conv, bn, transpose=False):
+    """A convolution that does what `conv` and then `bn` do; both in evaluation mode."""
+    _check_eval(conv, bn)
+    fused = copy.deepcopy(conv)
+    if bn.running_mean is None or bn.running_var is None:
+        raise AssertionError("bn.running_mean and bn.running_var must not be None")
+    fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose)
+    return fused
+
+
+def _fold(weight, bias, mean, var, eps, scale, shift, shape):
+    weight_dtype = weight.dtype
+    bias_dtype = bias.dtype if bias is not None else weight_dtype
+    bias = torch.zeros_like(mean) if bias is None else bias
+    scale = torch.ones_like(mean) if scale is None else scale
+    shift = torch.zeros_like(mean) if shift is None else shift
+    factor = scale * torch.rsqrt(var + eps)
+    fused_weight = (weight * factor.reshape(shape)).to(weight_dtype)
+    fused_bias = ((bias - mean) * factor + shift).to(bias_dtype)
+    return torch.nn.Parameter(fused_weight.detach(), weight.requires_grad), torch.nn.Parameter(fused_bias.detach(), bias.requires_grad)
+
+
+def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):
+    """Weight and bias of the fused convolution."""
+    channels = [1, -1] if transpose else [-1, 1]
+    return _fold(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, channels + [1] * (conv_w.dim() - 2))
+
+
+def fuse_linear_bn_eval(linear, bn):
+    """A Linear that does what `linear` and then `bn` do; both in evaluation mode, bn with one feature or as many as the layer."""
+    _check_eval(linear, bn)
+    fused = copy.deepcopy(linear)
+    if linear.out_features != bn.num_features and bn.num_features != 1:
+        raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1")
+    if bn.running_mean is None or bn.running_var is None:
+        raise AssertionError("bn.running_mean and bn.running_var must not be None")
+    fused.weight, fused.bias = fuse_linear_bn_weights(fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
+    return fused
+
+
+def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
+    """Weight and bias of the fused Linear."""
+    return _fold(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])

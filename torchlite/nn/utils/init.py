@@ -1,0 +1,17 @@
+"""Modules without the cost of initialisation."""
+
+import inspect
+
+import torchlite as torch
+
+__all__ = ["skip_init"]
+
+
+def skip_init(module_cls, *args, **kwargs):
+    """`module_cls(*args, **kwargs)` with uninitialised parameters; the class must take `device`. Made on "meta" first, so nothing is drawn."""
+    if not issubclass(module_cls, torch.nn.Module):
+        raise RuntimeError(f"Expected a Module; got {module_cls}")
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError("Module must support a 'device' arg to skip initialization")
+    device = kwargs.pop("device", "cpu")
+    return module_cls(*args, device="meta", **kwargs).to_empty(device=device)

@@ -1,0 +1,260 @@
+"""Parametrizations: a parameter that is computed from others by modules."""
+
+import collections
+import copy
+from contextlib import contextmanager
+
+import torchlite as torch
+from torchlite.nn.modules.container import Module, ModuleDict, ModuleList
+from torchlite.nn.parameter import Parameter
+
+__all__ = [
+    "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations", "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+]
+
+_cache_depth = 0
+_cache: dict = {}
+
+
+@contextmanager
+def cached():
+    """Within this context a parametrized tensor is computed once, when it is first read."""
+    global _cache, _cache_depth
+    _cache_depth += 1
+    try:
+        yield
+    finally:
+        _cache_depth -= 1
+        if not _cache_depth:
+            _cache = {}
+
+
+def _register_tensor(module, name, tensor):
+    if isinstance(tensor, Parameter):
+        module.register_parameter(name, tensor)
+    else:
+        module.register_buffer(name, tensor)
+
+
+def _set_data(destination, source):
+    """Share memory with `source`, or copy where that cannot be (another dtype or device)."""
+    destination.data = source.data if source.dtype is destination.dtype else source.detach().to(destination.dtype)
+
+
+class ParametrizationList(ModuleList):
+    """The parametrizations of one tensor, applied in order to `original`, or to `original0`, `original1`, ... where `right_inverse` gives several."""
+
+    def __init__(self, modules, original, unsafe=False):
+        if len(modules) == 0:
+            raise ValueError("ParametrizationList requires one or more modules.")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        original_shape, original_dtype = original.shape, original.dtype
+        with torch.no_grad():
+            new = original
+            for module in reversed(self):
+                if hasattr(module, "right_inverse"):
+                    try:
+                        new = module.right_inverse(new)
+                    except NotImplementedError:
+                        pass
+        if not isinstance(new, torch.Tensor) and not isinstance(new, collections.abc.Sequence):
+            raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                             f"Got {type(new).__name__}")
+        self.is_tensor = isinstance(new, torch.Tensor)
+        self.ntensors = 1 if self.is_tensor else len(new)
+        if self.is_tensor:
+            if original.dtype != new.dtype:
+                raise ValueError("When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                                 f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}")
+            # The optimizer may hold the original already: it stays the same object.
+            with torch.no_grad():
+                _set_data(original, new)
+            _register_tensor(self, "original", original)
+        else:
+            for index, tensor in enumerate(new):
+                if not isinstance(tensor, torch.Tensor):
+                    raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element {index} of the sequence with "
+                                     f"type {type(tensor).__name__}.")
+                if isinstance(original, Parameter):
+                    tensor = Parameter(tensor, original.requires_grad)
+                tensor.requires_grad_(original.requires_grad)
+                _register_tensor(self, f"original{index}", tensor)
+        if not self.unsafe:
+            result = self()
+            if not isinstance(result, torch.Tensor):
+                raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
+            if result.dtype != original_dtype:
+                raise ValueError("Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag is enabled.\n"
+                                 f"unparametrized dtype: {original_dtype}\nparametrized dtype: {result.dtype}")
+            if result.shape != original_shape:
+                raise ValueError("Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag is enabled.\n"
+                                 f"unparametrized shape: {original_shape}\nparametrized shape: {result.shape}")
+
+    def right_inverse(self, value):
+        """Set the originals so that the parametrized tensor becomes `value`."""
+        with torch.no_grad():
+            for module in reversed(self):
+                if not hasattr(module, "right_inverse"):
+                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                value = module.right_inverse(value)
+            if self.is_tensor:
+                if not isinstance(value, torch.Tensor):
+                    raise ValueError(f"`right_inverse` should return a tensor. Got {type(value).__name__}")
+                if value.dtype != self.original.dtype:
+                    raise ValueError(f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` has dtype {self.original.dtype}")
+                _set_data(self.original, value)
+                return
+            if not isinstance(value, collections.abc.Sequence):
+                raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}.")
+            if len(value) != self.ntensors:
+                raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of length {len(value)}.")
+            for index, tensor in enumerate(value):
+                original = getattr(self, f"original{index}")
+                if not isinstance(tensor, torch.Tensor):
+                    raise ValueError(f"`right_inverse` must return a sequence of tensors. Got element {index} of type {type(tensor).__name__}")
+                if original.dtype != tensor.dtype:
+                    raise ValueError(f"Tensor {index} returned by `right_inverse` has dtype {tensor.dtype} while `original{index}` has dtype {original.dtype}")
+                _set_data(original, tensor)
+
+    def forward(self):
+        if self.is_tensor:
+            x = self[0](self.original)
+        else:
+            x = self[0](*(getattr(self, f"original{index}") for index in range(self.ntensors)))
+        for index in range(1, len(self)):
+            x = self[index](x)
+        return x
+
+
+def _inject_new_class(module):
+    """Give the module a class of its own, on which properties can be put."""
+    cls = type(module)
+
+    def getstate(self):
+        raise RuntimeError("Serialization of parametrized modules is only supported through state_dict(). See:\n"
+                           "https://pytorch.org/tutorials/beginner/saving_loading_models.html#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training")
+
+    def deepcopy(self, memo):
+        existing = memo.get(id(self))
+        if existing is not None:
+            return existing
+        replica = self.__new__(type(self))
+        memo[id(self)] = replica
+        replica.__setstate__(copy.deepcopy(Module.__getstate__(self), memo))
+        return replica
+
+    members = {"__getstate__": getstate}
+    if not hasattr(cls, "__deepcopy__"):
+        members["__deepcopy__"] = deepcopy
+    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)
+
+
+def _inject_property(module, name):
+    if hasattr(module, name):
+        raise AssertionError(f"{name} is already an attribute of the module")
+
+    def read(self):
+        if not _cache_depth:
+            return self.parametrizations[name]()
+        key = (id(self), name)
+        if key not in _cache:
+            _cache[key] = self.parametrizations[name]()
+        return _cache[key]
+
+    def write(self, value):
+        self.parametrizations[name].right_inverse(value)
+
+    setattr(type(module), name, property(read, write))
+
+
+def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
+    """Make `module.<tensor_name>` be `parametrization(original)`, computed whenever it is read.
+
+    The original becomes `module.parametrizations.<tensor_name>.original`. A `right_inverse` method of the parametrization gives the original for a value,
+    at registration and on assignment. Several may be registered on one tensor. `unsafe` skips the check of dtype and shape. Returns the module.
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        existing = module.parametrizations[tensor_name]
+        if not unsafe:
+            y = getattr(module, tensor_name)
+            x = parametrization(y)
+            if not isinstance(x, torch.Tensor):
+                raise ValueError(f"A parametrization must return a tensor. Got {type(x).__name__}.")
+            for what in ("dtype", "shape"):
+                if getattr(x, what) != getattr(y, what):
+                    raise ValueError(f"Registering a parametrization may not change the {what} of the tensor, unless the `unsafe` flag is enabled.\n"
+                                     f"module.{tensor_name}.{what}: {getattr(y, what)}\nparametrization(module.{tensor_name}).{what}: {getattr(x, what)}")
+        existing.append(parametrization)
+        existing.unsafe |= unsafe
+    elif tensor_name in module._buffers or tensor_name in module._parameters:
+        original = getattr(module, tensor_name)
+        parametrizations = ParametrizationList([parametrization], original, unsafe=unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            _inject_new_class(module)
+            module.parametrizations = ModuleDict()
+        _inject_property(module, tensor_name)
+        module.parametrizations[tensor_name] = parametrizations
+    else:
+        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'")
+    return module
+
+
+def is_parametrized(module, tensor_name=None):
+    """Whether the module, or that tensor of it, is parametrized."""
+    parametrizations = getattr(module, "parametrizations", None)
+    if parametrizations is None or not isinstance(parametrizations, ModuleDict):
+        return False
+    return len(parametrizations) > 0 if tensor_name is None else tensor_name in parametrizations
+
+
+def remove_parametrizations(module, tensor_name, leave_parametrized=True):
+    """Take the parametrizations of a tensor away, leaving its parametrized value (or, with `leave_parametrized=False`, the original)."""
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+    parametrizations = module.parametrizations[tensor_name]
+    if parametrizations.is_tensor:
+        original = parametrizations.original
+        if leave_parametrized:
+            with torch.no_grad():
+                value = getattr(module, tensor_name)
+            with torch.no_grad():
+                _set_data(original, value)
+    elif leave_parametrized:
+        value = getattr(module, tensor_name).detach()
+        original = Parameter(value, parametrizations.original0.requires_grad) if isinstance(parametrizations.original0, Parameter) else value
+    else:
+        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a sequence of tensors.")
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    _register_tensor(module, tensor_name, original)
+    if not is_parametrized(module):
+        delattr(module, "parametrizations")
+        module.__class__ = type(module).__bases__[0]
+    return module
+
+
+def type_before_parametrizations(module):
+    """The class of the module without its parametrizations."""
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
+    """Put the parametrizations of `from_module` (of all its tensors, or of one) and their originals on `to_module`, which must not be of another type."""
+    if not is_parametrized(from_module):
+        return to_module
+    if not isinstance(from_module.parametrizations, ModuleDict):
+        raise AssertionError("from_module.parametrizations must be a ModuleDict")
+    for name in from_module.parametrizations if tensor_name is None else [tensor_name]:
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name).detach()))
+        source = from_module.parametrizations[name]
+        for parametrization in source:
+            register_parametrization(to_module, name, parametrization)
+        target = to_module.parametrizations[name]
+        for key in ("original",) if source.is_tensor else [f"original{index}" for index in range(source.ntensors)]:
+            setattr(target, key, getattr(source, key))
+    return to_module

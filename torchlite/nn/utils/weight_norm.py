@@ -1,0 +1,70 @@
+"""The former weight norm, by a hook; `parametrizations.weight_norm` is the newer one."""
+
+import torchlite as torch
+from torchlite.nn.parameter import Parameter, UninitializedParameter
+
+from .parametrizations import _norm_except
+
+__all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
+
+
+class WeightNorm:
+    """The hook that computes `name` from `name_g` and `name_v` before every forward."""
+
+    def __init__(self, name, dim):
+        self.name = name
+        self.dim = -1 if dim is None else dim
+
+    def compute_weight(self, module):
+        """The weight from magnitude and direction."""
+        v = getattr(module, self.name + "_v")
+        return v * (getattr(module, self.name + "_g") / _norm_except(v, self.dim))
+
+    @staticmethod
+    def apply(module, name, dim):
+        """Put the hook on a module."""
+        for hook in module._forward_pre_hooks.values():
+            if isinstance(hook, WeightNorm) and hook.name == name:
+                raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+        hook = WeightNorm(name, dim)
+        weight = getattr(module, name)
+        if isinstance(weight, UninitializedParameter):
+            raise ValueError("The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward before applying "
+                             "weight normalization")
+        del module._parameters[name]
+        module.register_parameter(name + "_g", Parameter(_norm_except(weight.detach(), hook.dim)))
+        module.register_parameter(name + "_v", Parameter(weight.detach()))
+        setattr(module, name, hook.compute_weight(module))
+        module.register_forward_pre_hook(hook)
+        return hook
+
+    def remove(self, module):
+        """Make the weight a parameter again."""
+        with torch.no_grad():
+            weight = self.compute_weight(module)
+        delattr(module, self.name)
+        del module._parameters[self.name + "_g"]
+        del module._parameters[self.name + "_v"]
+        setattr(module, self.name, Parameter(weight.detach()))
+
+    def __call__(self, module, inputs):
+        setattr(module, self.name, self.compute_weight(module))
+
+
+def weight_norm(module, name="weight", dim=0):
+    """Replace a weight by `name_g` (magnitude) and `name_v` (direction) (Salimans and Kingma 2016). Returns the module."""
+    import warnings
+
+    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.", FutureWarning, stacklevel=2)
+    WeightNorm.apply(module, name, dim)
+    return module
+
+
+def remove_weight_norm(module, name="weight"):
+    """Undo `weight_norm`. Raises ValueError where there is none. Returns the module."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"weight_norm of '{name}' not found in {module}")
