@@ -221,6 +221,33 @@ class Tensor(metaclass=_TensorType):
     def is_meta(self) -> bool:
         return self.device.type == "meta"
 
+    @property
+    def T(self):
+        """The tensor with its dimensions in reverse order, as a view."""
+        return self.permute(*range(self._data.ndim - 1, -1, -1)) if self._data.ndim else self.alias()
+
+    @property
+    def mT(self):
+        """The tensor with its last two dimensions swapped, as a view."""
+        if self._data.ndim < 2:
+            raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor.")
+        return self.transpose(-2, -1)
+
+    @property
+    def H(self):
+        """The conjugate transpose of a matrix."""
+        if self._data.ndim not in (0, 2):
+            raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._data.ndim}-D tensor."
+                               + (" For batches of matrices, consider using tensor.mH" if self._data.ndim > 2 else ""))
+        return self.adjoint() if self._data.ndim else self.alias()
+
+    @property
+    def mH(self):
+        """The conjugate transpose of the last two dimensions."""
+        if self._data.ndim < 2:
+            raise RuntimeError(f"tensor.mH is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor.")
+        return self.adjoint()
+
     is_sparse = is_quantized = is_mkldnn = is_nested = is_sparse_csr = property(lambda self: False)
 
     def is_conj(self) -> bool:
