@@ -1,55 +1,151 @@
-"""Elementwise kernels that are more than one function of the namespace."""
+"""Elementwise kernels that are more than one function of the namespace. Operands were promoted to one dtype; one of two may be a Python number."""
+
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
 
-xp: Any = None
+from torchlite._dtype import FROM_NUMPY
 
-
-def pow(input, other):
-    kind = getattr(input, "dtype", None)
-    if kind is not None and kind.kind in "iub":
-        _check_negative(other)
-    return xp.power(input, other)
+xp = np
 
 
-def _check_negative(exponent):
-    if exponent.__class__ is int and exponent < 0 or hasattr(exponent, "dtype") and exponent.dtype.kind == "i" and exponent.size and (exponent < 0).any():
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
+def _kind(input, other):
+    return (input if hasattr(input, "dtype") else xp.asarray(input) if not hasattr(other, "dtype") else other).dtype.kind
+
+
+def _not_implemented(kernel, *operands):
+    """PyTorch's error for a dtype that a kernel does not take; `kernel` is the name in PyTorch's message."""
+    dtype = next((o.dtype for o in operands if hasattr(o, "dtype")), None) or xp.asarray(operands[0]).dtype
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[np.dtype(dtype)].scalar_name}'")
 
 
 def sub(input, other):
+    if getattr(input, "dtype", None) == bool:
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.")
     return xp.subtract(input, other)
 
 
-def floor_divide(input, other):
-    if _is_integer(input) and _is_integer(other):
-        _check_zero(other)
-        return xp.floor_divide(input, other)
-    return xp.floor_divide(input, other)
+def sub_(input, other):
+    xp.subtract(input, other, out=input)
 
 
-def _is_integer(value):
-    return isinstance(value, int) or hasattr(value, "dtype") and value.dtype.kind in "iub"
+def neg(input):
+    if input.dtype.kind == "b":
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator "
+            "instead."
+        )
+    return xp.negative(input)
 
 
-def _check_zero(divisor):
-    if not (divisor.all() if hasattr(divisor, "all") else divisor):
-        raise RuntimeError("ZeroDivisionError")
+def neg_(input):
+    xp.negative(input, out=input)
 
 
-def _trunc_divide(input, other):
-    if _is_integer(input) and _is_integer(other):
-        _check_zero(other)
-        quotient = xp.floor_divide(input, other)
-        return quotient + ((quotient < 0) & (quotient * other != input))
-    return xp.trunc(xp.divide(input, other))
+# Powers that a few multiplications give, and give exactly as PyTorch's
+_POWERS = {
+    2: lambda x: x * x,
+    3: lambda x: x * x * x,
+    1: lambda x: x.copy(),
+    0.5: lambda x: xp.sqrt(x),
+    -1: lambda x: xp.reciprocal(x),
+    -0.5: lambda x: xp.reciprocal(xp.sqrt(x)),
+    -2: lambda x: xp.reciprocal(x * x),
+}
 
 
-def remainder(input, other):
-    if _is_integer(input) and _is_integer(other):
-        _check_zero(other)
-    return xp.remainder(input, other)
+def pow(input, exponent):
+    kind = _kind(input, exponent)
+    if kind in "biu":
+        return _integer_power(input, exponent, kind)
+    if exponent.__class__ is float and kind != "c":
+        if exponent == 2.0:
+            return input * input
+        if exponent == 3.0:
+            return input * input * input
+        if exponent == 0.5:
+            return xp.sqrt(input)
+        if exponent == -1.0:
+            return xp.reciprocal(input)
+        if exponent == 1.0:
+            return input.copy()
+    if kind == "c":
+        return _complex_power(input, exponent)
+    return xp.power(input, exponent)
+
+
+def _complex_power(input, exponent):
+    """0 to a power with a positive real part is 0."""
+    if not hasattr(exponent, "dtype") and exponent == 2:
+        return input * input
+    return xp.power(input, exponent)
+
+
+def _integer_power(input, exponent, kind):
+    if kind == "b":
+        raise _not_implemented("pow", input, exponent)
+    if not hasattr(exponent, "dtype"):
+        if exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        return input * input if exponent == 2 else xp.power(input, exponent)
+    negative = exponent < 0
+    if not negative.any():
+        return xp.power(input, exponent)
+    # 1 and -1 have an inverse among the integers; the rest becomes 0
+    base = xp.asarray(input, dtype=exponent.dtype)
+    sign = xp.where(exponent % 2 == 0, 1, base)
+    inverse = xp.where(xp.abs(base) == 1, sign, 0).astype(exponent.dtype)
+    return xp.where(negative, inverse, xp.power(base, xp.where(negative, 0, exponent)))
+
+
+def maximum(input, other):
+    if _kind(input, other) == "c":
+        raise RuntimeError("maximum not implemented for complex tensors.")
+    return xp.maximum(input, other)
+
+
+def minimum(input, other):
+    if _kind(input, other) == "c":
+        raise RuntimeError("minimum not implemented for complex tensors.")
+    return xp.minimum(input, other)
+
+
+def _ordered(function, input, other, name):
+    if _kind(input, other) == "c":
+        raise _not_implemented(f"{name}_cpu", input, other)
+    return function(input, other)
+
+
+def lt(input, other):
+    return _ordered(xp.less, input, other, "lt")
+
+
+def le(input, other):
+    return _ordered(xp.less_equal, input, other, "le")
+
+
+def gt(input, other):
+    return _ordered(xp.greater, input, other, "gt")
+
+
+def ge(input, other):
+    return _ordered(xp.greater_equal, input, other, "ge")
+
+
+def abs(input):
+    if input.dtype.kind == "b":
+        raise _not_implemented("abs_cpu", input)
+    return xp.absolute(input)
+
+
+def abs_(input):
+    if input.dtype.kind == "c":
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    xp.absolute(input, out=input)
+
+
+def square(input):
+    return input.astype(xp.int64) if input.dtype.kind == "b" else input * input
 
 
 def conj(input):
@@ -60,18 +156,13 @@ def real(input):
     return input.real if input.dtype.kind == "c" else input
 
 
-def imag(input):
-    if input.dtype.kind != "c":
-        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return input.imag
-
-
-def sgn(input):
-    return xp.sign(input)
-
-
 def sign(input):
-    return input.copy() if input.dtype.kind == "b" else xp.sign(input)
+    kind = input.dtype.kind
+    if kind == "c":
+        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
+    if kind in "bu":
+        return (input != 0).astype(input.dtype)
+    return xp.sign(input) if kind == "i" else xp.where(xp.isnan(input), xp.zeros_like(input), xp.sign(input))
 
 
 def rsqrt(input):
@@ -83,30 +174,12 @@ def reciprocal(input):
 
 
 def sigmoid(input):
-    if input.dtype.kind == "c":
-        return xp.reciprocal(xp.exp(-input) + 1)
-    half = input * 0.5
-    return xp.tanh(half) * 0.5 + 0.5
-
-
-def floor(input):
-    return input.copy() if input.dtype.kind in "iub" else xp.floor(input)
-
-
-def ceil(input):
-    return input.copy() if input.dtype.kind in "iub" else xp.ceil(input)
-
-
-def trunc(input):
-    return input.copy() if input.dtype.kind in "iub" else xp.trunc(input)
-
-
-def bitwise_left_shift(input, other):
-    return xp.left_shift(input, other)
-
-
-def bitwise_right_shift(input, other):
-    return xp.right_shift(input, other)
+    out = xp.negative(input)
+    if out.ndim == 0:
+        return xp.reciprocal(xp.exp(out) + 1)
+    xp.exp(out, out=out)
+    out += 1
+    return xp.reciprocal(out, out=out)
 
 
 def _where(condition, input, other):

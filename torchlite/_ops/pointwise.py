@@ -1,147 +1,295 @@
 """Elementwise ops: arithmetic, comparisons, logic and the usual functions."""
+
 from __future__ import annotations
 
+import cmath
+
 from .._dispatch import ALWAYS_BOOL, DEFAULT, INPLACE, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, composite, op
+from .._dispatch.promotion import result_dtype
 
 PW = POINTWISE | INPLACE
+TEST = PW | NONDIFF
 
 
-def binary(name: str, *, promote=DEFAULT, vjp=None, tags=PW, alias="", where="torch Tensor", **more):
-    return op(f"{name}(Tensor|Number input, Tensor|Number other)", promote=promote, vjp=vjp, tags=tags, alias=alias, where=where, **more)
+def binary(name: str, *, promote=DEFAULT, vjp=None, tags=PW, alias="", where="torch Tensor", doc="", check=None, names=("input", "other")):
+    record = op(f"{name}(Tensor|Number {names[0]}, Tensor|Number {names[1]})", promote=promote, vjp=vjp, tags=tags, alias=alias, where=where, doc=doc)
+    record.check = check
+    return record
 
 
 def unary(name: str, gradient=None, *, promote=INT_TO_FLOAT, tags=PW, alias="", **more):
     return op(f"{name}(Tensor input)", promote=promote, vjp=None if gradient is None else {"input": gradient}, tags=tags, alias=alias, **more)
 
 
-def _where_zero(F, cond, x):
-    return F.where(cond, x, 0)
+def conj_of(F, value):
+    """The conjugate of an array or a Python number."""
+    return F.conj(value) if hasattr(value, "shape") else value.conjugate() if isinstance(value, complex) else value
 
 
-def _pow_base(F, g, input, other):
-    lowered = F.mul(g, F.mul(F.conj(F.pow(input, F.sub(other, 1))), F.conj(other) if hasattr(other, "shape") else other))
-    return F.where(F.eq(other, 0), F.zeros_like(lowered), lowered) if hasattr(other, "shape") else lowered if other != 0 else F.zeros_like(g)
+def dtype_name(value) -> str:
+    return getattr(getattr(value, "dtype", None), "name", "bool" if isinstance(value, bool) else "")
 
 
-def _pow_exponent(F, g, input, other, out):
+# --- arithmetic ------------------------------------------------------------------------------------------------------------------------------------
+
+
+def check_sub(input, other):
+    bools = (dtype_name(input) == "bool") + (dtype_name(other) == "bool")
+    if bools == 2:
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.")
+    if bools:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` "
+            "operator instead."
+        )
+
+
+def pow_base(F, g, input, exponent):
+    if not hasattr(exponent, "shape"):
+        if exponent == 0:
+            return F.zeros_like(g)
+        return F.mul(g, F.mul(F.conj(F.pow(input, exponent - 1)), conj_of(F, exponent)))
+    lowered = F.mul(g, F.conj(F.mul(exponent, F.pow(input, F.sub(exponent, 1)))))
+    return F.where(F.eq(exponent, 0), 0, lowered)
+
+
+def pow_exponent(F, g, input, exponent, out):
+    """out * log(input), and 0 where input is 0 (unless the power is infinite there)."""
     if not hasattr(input, "shape"):
-        import cmath
-        log = 0.0 if input == 0 else cmath.log(input) if isinstance(input, complex) or input < 0 else cmath.log(input).real
-        return F.mul(g, F.mul(F.conj(out), log.conjugate() if isinstance(log, complex) else log))
-    safe = F.where(F.eq(input, 0), F.ones_like(input), input)
-    part = F.mul(g, F.conj(F.mul(out, F.log(safe))))
-    return F.where(F.eq(input, 0), F.zeros_like(part), part)
+        if input == 0:
+            return F.where(F.ge(F.real(exponent), 0), 0, F.mul(g, F.mul(out, float("-inf"))))
+        log = cmath.log(input)
+        return F.mul(g, F.mul(F.conj(out), log.conjugate() if isinstance(input, complex) else log.real if input > 0 else float("nan")))
+    zero = F.logical_and(F.eq(input, 0), F.ge(F.real(exponent), 0))
+    return F.where(zero, 0, F.mul(g, F.conj(F.mul(out, F.log(F.where(zero, 1, input))))))
 
 
-add = binary("add", where="", vjp={"input": lambda F, g: g, "other": lambda F, g: g})
-sub = binary("sub", where="", vjp={"input": lambda F, g: g, "other": lambda F, g: F.neg(g)})
-mul = binary("mul", alias="multiply", vjp={
-    "input": lambda F, g, other: F.mul(g, F.conj(other) if hasattr(other, "shape") else _conj(other)),
-    "other": lambda F, g, input: F.mul(g, F.conj(input) if hasattr(input, "shape") else _conj(input))})
-div = binary("div", where="", promote=INT_TO_FLOAT, vjp={
-    "input": lambda F, g, other: F.div(g, F.conj(other) if hasattr(other, "shape") else _conj(other)),
-    "other": lambda F, g, other, out: F.neg(F.mul(g, F.conj(F.div(out, other))))})
-binary("pow", vjp={"input": _pow_base, "other": _pow_exponent})
+binary("add", where="", vjp={"input": lambda F, g: g, "other": lambda F, g: g})
+binary("sub", where="", check=check_sub, vjp={"input": lambda F, g: g, "other": lambda F, g: F.neg(g)})
+binary(
+    "mul",
+    alias="multiply",
+    vjp={"input": lambda F, g, other: F.mul(g, conj_of(F, other)), "other": lambda F, g, input: F.mul(g, conj_of(F, input))},
+    doc="``input * other``, elementwise with broadcasting.",
+)
+binary(
+    "div",
+    where="",
+    promote=INT_TO_FLOAT,
+    vjp={
+        "input": lambda F, g, other: F.div(g, conj_of(F, other)),
+        "other": lambda F, g, other, out: F.neg(F.mul(g, F.conj(F.div(out, other)))),
+    },
+)
+binary(
+    "pow",
+    names=("input", "exponent"),
+    vjp={"input": pow_base, "exponent": pow_exponent},
+    doc="""``input ** exponent``. RuntimeError for an integer tensor to a negative integer.
+
+    >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    """,
+)
+binary("floor_divide", tags=TEST, doc="``input / other`` rounded down. RuntimeError for an integer division by zero.")
+binary(
+    "_trunc_divide",
+    where="",
+    tags=POINTWISE,
+    vjp={"input": lambda F, g: F.zeros_like(g), "other": lambda F, g: F.zeros_like(g)},
+    doc="``input / other`` rounded towards zero.",
+)
+binary(
+    "_floor_divide",
+    where="",
+    tags=POINTWISE,
+    vjp={"input": lambda F, g: F.zeros_like(g), "other": lambda F, g: F.zeros_like(g)},
+    doc="``input / other`` rounded down, with a gradient (of zero).",
+)
 
 
-def _conj(number):
-    return number.conjugate() if isinstance(number, complex) else number
-
-
-def _extreme(pick: str):
-    """Gradients of maximum and minimum: shared equally at ties."""
-    def gradient(F, g, mine, theirs):
-        wins = F.to(getattr(F, pick)(mine, theirs), F.dtype_of(g))
-        ties = F.mul(F.to(F.eq(mine, theirs), F.dtype_of(g)), 0.5)
-        return F.mul(g, F.add(wins, ties))
-    return {"input": lambda F, g, input, other: gradient(F, g, input, other), "other": lambda F, g, input, other: gradient(F, g, other, input)}
-
-
-binary("maximum", vjp=_extreme("gt"))
-binary("minimum", vjp=_extreme("lt"))
-for _name, _alias in (("eq", ""), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal")):
-    binary(_name, promote=ALWAYS_BOOL, tags=PW | NONDIFF, alias=_alias)
-for _name in ("logical_and", "logical_or", "logical_xor"):
-    binary(_name, promote=ALWAYS_BOOL, tags=PW | NONDIFF)
-for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"):
-    binary(_name, tags=PW | NONDIFF)
-binary("floor_divide", tags=PW | NONDIFF)
-op("logical_not(Tensor input)", promote=ALWAYS_BOOL, tags=PW | NONDIFF)
-
-unary("neg", lambda F, g: F.neg(g), promote=DEFAULT, alias="negative")
-unary("conj", lambda F, g: F.conj(g), promote=DEFAULT, tags=POINTWISE | MAYBE_VIEW)
-op("abs(Tensor input)", tags=PW, alias="absolute", vjp={"input": lambda F, g, input: F.mul(g, F.sgn(input))}, meta=lambda input: (input.shape, input.dtype.to_real()))
-unary("sign", lambda F, g: F.zeros_like(g), promote=DEFAULT)
-
-
-unary("exp", lambda F, g, out: F.mul(g, F.conj(out)))
-unary("log", lambda F, g, input: F.div(g, F.conj(input)))
-unary("sqrt", lambda F, g, out: F.div(g, F.mul(F.conj(out), 2)))
-unary("rsqrt", lambda F, g, out: F.mul(F.mul(g, -0.5), F.conj(F.mul(F.mul(out, out), out))))
-unary("reciprocal", lambda F, g, out: F.neg(F.mul(g, F.conj(F.mul(out, out)))))
-unary("square", lambda F, g, input: F.mul(g, F.conj(F.mul(input, 2))), promote=DEFAULT)
-unary("sin", lambda F, g, input: F.mul(g, F.conj(F.cos(input))))
-unary("cos", lambda F, g, input: F.neg(F.mul(g, F.conj(F.sin(input)))))
-unary("tanh", lambda F, g, out: F.mul(g, F.conj(F.sub(1, F.mul(out, out)))))
-unary("sigmoid", lambda F, g, out: F.mul(g, F.conj(F.mul(out, F.sub(1, out)))), alias="special.expit")
-unary("floor", lambda F, g: F.zeros_like(g), promote=DEFAULT)
-unary("ceil", lambda F, g: F.zeros_like(g), promote=DEFAULT)
-unary("trunc", lambda F, g: F.zeros_like(g), promote=DEFAULT, alias="fix")
-for _name in ("isnan", "isinf", "isfinite"):
-    op(f"{_name}(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF)
-op("real(Tensor input)", tags=MAYBE_VIEW, meta=lambda input: (input.shape, input.dtype.to_real()), vjp={"input": lambda F, g, input_dtype: F.to(g, input_dtype)})
-
-op("_where(Tensor condition, Tensor|Number input, Tensor|Number other)", where="", promote=DEFAULT, promote_args=("input", "other"), tags=POINTWISE, vjp={
-    "input": lambda F, g, condition: F._where(condition, g, 0), "other": lambda F, g, condition: F._where(condition, 0, g)})
-op("to(Tensor input, dtype)", where="", tags=MAYBE_VIEW, meta=lambda input, dtype: (input.shape, dtype), vjp={"input": lambda F, g, input_dtype: F.to(g, input_dtype)})
-
-
-@composite("where(Tensor condition, Tensor|Number? input=None, Tensor|Number? other=None)", where="torch")
-def where(F, condition, input, other):
-    """Elements of `input` where `condition` (bool, broadcast) holds, else of `other`; with the condition alone, `nonzero(as_tuple=True)`."""
-    if input is None and other is None:
-        return F.nonzero(condition, as_tuple=True)
-    return F._where(condition, input, other)
-
-
-@composite("_where_method(Tensor input, Tensor condition, Tensor|Number other)", where="", alias="Tensor.where")
-def where_method(F, input, condition, other):
-    """`torch.where(condition, self, other)`."""
-    return F._where(condition, input, other)
-
-
-def _scaled(F, other, alpha, name):
-    if isinstance(alpha, bool) and getattr(getattr(other, "dtype", None), "name", "bool") != "bool":
+def scaled(F, input, other, alpha):
+    """alpha * other, in PyTorch's dtype: alpha must not raise the category of the result."""
+    if alpha.__class__ is int and alpha == 1:
+        return other
+    to = result_dtype([input, other])
+    if isinstance(alpha, bool) and to.category:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    return other if alpha == 1 else F.mul(other, alpha) if hasattr(other, "shape") else other * alpha
+    if isinstance(alpha, float) and to.category < 2:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, complex) and to.category < 3:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    return F.mul(other, alpha if to.category else bool(alpha)) if hasattr(other, "shape") else other * alpha
 
 
 @composite("_add(Tensor|Number input, Tensor|Number other, *, alpha=1)", where="", alias="torch.add Tensor.add", tags=INPLACE)
 def add_alpha(F, input, other, alpha):
-    """input + alpha * other, elementwise with broadcasting."""
-    return F.add(input, _scaled(F, other, alpha, "add"))
+    """``input + alpha * other``, elementwise with broadcasting.
+
+    >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=0.5)
+    tensor([ 6., 12.])
+    """
+    return F.add(input, other if alpha is 1 else scaled(F, input, other, alpha))  # noqa: F632  the default itself
 
 
 @composite("_sub(Tensor|Number input, Tensor|Number other, *, alpha=1)", where="", alias="torch.sub Tensor.sub torch.subtract Tensor.subtract", tags=INPLACE)
 def sub_alpha(F, input, other, alpha):
-    """input - alpha * other, elementwise with broadcasting."""
-    for item in (input, other):
-        if getattr(getattr(item, "dtype", None), "name", "") == "bool":
-            raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-                               "`logical_not()` operator instead.")
-    return F.sub(input, _scaled(F, other, alpha, "sub"))
+    """``input - alpha * other``, elementwise with broadcasting. RuntimeError for bool tensors."""
+    return F.sub(input, other if alpha is 1 else scaled(F, input, other, alpha))  # noqa: F632
 
 
-@composite("_div(Tensor|Number input, Tensor|Number other, *, rounding_mode=None)", where="", alias="torch.div Tensor.div torch.divide Tensor.divide", tags=INPLACE)
+@composite("rsub(Tensor|Number input, Tensor|Number other, *, alpha=1)", where="torch")
+def rsub(F, input, other, alpha):
+    """``other - alpha * input``."""
+    check_sub(input, other)
+    return F.sub(other, scaled(F, other, input, alpha))
+
+
+@composite(
+    "_div(Tensor|Number input, Tensor|Number other, *, rounding_mode=None)",
+    where="",
+    alias="torch.div Tensor.div torch.divide Tensor.divide torch.true_divide Tensor.true_divide",
+    tags=INPLACE,
+)
 def div_rounded(F, input, other, rounding_mode):
-    """input / other; rounding_mode None (true division), "trunc" or "floor"."""
+    """``input / other``; ``rounding_mode`` None (true division, integers become floats), "trunc" (towards zero) or "floor" (down)."""
     if rounding_mode is None:
         return F.div(input, other)
     if rounding_mode == "floor":
-        return F.floor_divide(input, other)
+        return F._floor_divide(input, other)
     if rounding_mode == "trunc":
         return F._trunc_divide(input, other)
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
-binary("_trunc_divide", where="", tags=POINTWISE | NONDIFF)
+# --- comparisons and logic -------------------------------------------------------------------------------------------------------------------------
+
+
+def extreme(pick: str):
+    """Gradients of maximum and minimum: shared equally at ties, and where an element is NaN."""
+
+    def gradient(F, g, mine, theirs):
+        return F.where(F.eq(mine, theirs), F.mul(g, 0.5), F.where(getattr(F, pick)(theirs, mine), 0, g))
+
+    return {"input": lambda F, g, input, other: gradient(F, g, input, other), "other": lambda F, g, input, other: gradient(F, g, other, input)}
+
+
+binary("maximum", vjp=extreme("gt"), tags=POINTWISE, doc="The larger of two elements; NaN if either is. Gradients at ties go half and half.")
+binary("minimum", vjp=extreme("lt"), tags=POINTWISE, doc="The smaller of two elements; NaN if either is. Gradients at ties go half and half.")
+for _name, _alias, _sign in (
+    ("eq", "", "=="),
+    ("ne", "not_equal", "!="),
+    ("lt", "less", "<"),
+    ("le", "less_equal", "<="),
+    ("gt", "greater", ">"),
+    ("ge", "greater_equal", ">="),
+):
+    binary(_name, promote=ALWAYS_BOOL, tags=TEST, alias=_alias, doc=f"``input {_sign} other``, elementwise: a bool tensor.")
+for _name, _what in (("and", "both elements are"), ("or", "either element is"), ("xor", "exactly one element is")):
+    binary(f"logical_{_name}", promote=ALWAYS_BOOL, tags=TEST, doc=f"Whether {_what} not zero.")
+op("logical_not(Tensor input)", promote=ALWAYS_BOOL, tags=TEST, doc="Whether each element is zero.")
+for _name, _what in (("and", "And"), ("or", "Or"), ("xor", "Exclusive or")):
+    binary(f"bitwise_{_name}", tags=TEST, doc=f"{_what} of every bit; for bools, logical.")
+for _name in ("left", "right"):
+    binary(f"bitwise_{_name}_shift", tags=TEST, doc=f"Arithmetic shift to the {_name}.")
+
+# --- functions of one operand ----------------------------------------------------------------------------------------------------------------------
+
+
+def zero_gradient(F, g):
+    return F.zeros_like(g)
+
+
+unary("neg", lambda F, g: F.neg(g), promote=DEFAULT, alias="negative", doc="``-input``.")
+unary("conj", lambda F, g: F.conj(g), promote=DEFAULT, tags=POINTWISE | MAYBE_VIEW, doc="The complex conjugate; a real tensor itself.")
+op(
+    "abs(Tensor input)",
+    tags=PW,
+    alias="absolute",
+    vjp={"input": lambda F, g, input: F.mul(g, F.sgn(input))},
+    meta=lambda input: (input.shape, input.dtype.to_real()),
+    doc="The absolute value; of a complex tensor, a real one.",
+)
+unary("sign", zero_gradient, promote=DEFAULT, doc="-1, 0 or 1 by the sign of each element; 0 for NaN.")
+unary("exp", lambda F, g, out: F.mul(g, F.conj(out)), doc="``e ** input``.")
+unary("log", lambda F, g, input: F.div(g, F.conj(input)), doc="The natural logarithm.")
+unary("sqrt", lambda F, g, out: F.div(g, F.mul(F.conj(out), 2)), doc="The square root.")
+unary("rsqrt", lambda F, g, out: F.mul(F.mul(g, -0.5), F.conj(F.mul(F.mul(out, out), out))), doc="``1 / sqrt(input)``.")
+unary("reciprocal", lambda F, g, out: F.neg(F.mul(g, F.conj(F.mul(out, out)))), doc="``1 / input``.")
+op(
+    "square(Tensor input)",
+    tags=PW,
+    vjp={"input": lambda F, g, input: F.mul(g, F.conj(F.mul(input, 2)))},
+    meta=lambda input: (input.shape, input.dtype if input.dtype.category else "int64"),
+    doc="``input * input``.",
+)
+unary("sin", lambda F, g, input: F.mul(g, F.conj(F.cos(input))), doc="The sine.")
+unary("cos", lambda F, g, input: F.neg(F.mul(g, F.conj(F.sin(input)))), doc="The cosine.")
+unary("tanh", lambda F, g, out: F.mul(g, F.conj(F.sub(1, F.mul(out, out)))), doc="The hyperbolic tangent.")
+unary("sigmoid", lambda F, g, out: F.mul(g, F.conj(F.mul(out, F.sub(1, out)))), alias="special.expit", doc="``1 / (1 + exp(-input))``.")
+unary("floor", zero_gradient, promote=DEFAULT, doc="The largest integer not above each element.")
+unary("ceil", zero_gradient, promote=DEFAULT, doc="The smallest integer not below each element.")
+unary("trunc", zero_gradient, promote=DEFAULT, alias="fix", doc="Each element without its fraction.")
+for _name, _what in (("isnan", "NaN"), ("isinf", "infinite"), ("isfinite", "neither infinite nor NaN")):
+    op(f"{_name}(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc=f"Whether each element is {_what}.")
+op(
+    "real(Tensor input)",
+    tags=MAYBE_VIEW,
+    meta=lambda input: (input.shape, input.dtype.to_real()),
+    vjp={"input": lambda F, g, input_dtype: F.to(g, input_dtype)},
+    doc="The real part, a view; a real tensor itself.",
+)
+op(
+    "to(Tensor input, dtype)",
+    where="",
+    tags=MAYBE_VIEW,
+    meta=lambda input, dtype: (input.shape, dtype),
+    vjp={"input": lambda F, g, input_dtype: F.to(g, input_dtype)},
+)
+
+# --- choice ----------------------------------------------------------------------------------------------------------------------------------------
+
+
+def check_condition(condition, input, other):
+    if dtype_name(condition) not in ("bool", "uint8"):
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.scalar_name}")
+
+
+_where = op(
+    "_where(Tensor condition, Tensor|Number input, Tensor|Number other)",
+    where="",
+    promote=DEFAULT,
+    promote_args=("input", "other"),
+    tags=POINTWISE,
+    vjp={"input": lambda F, g, condition: F._where(condition, g, 0), "other": lambda F, g, condition: F._where(condition, 0, g)},
+)
+
+
+@composite("where(Tensor condition, Tensor|Number? input=None, Tensor|Number? other=None)", where="torch")
+def where(F, condition, input, other):
+    """Elements of ``input`` where ``condition`` (bool, broadcast) holds, else of ``other``; with the condition alone, ``nonzero(as_tuple=True)``.
+
+    >>> torch.where(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 0.])
+    """
+    if input is None and other is None:
+        return F.nonzero(condition, as_tuple=True)
+    if condition.dtype.category:
+        check_condition(condition, input, other)
+    return F._where(condition, input, other)
+
+
+@composite("_where_method(Tensor input, Tensor condition, Tensor|Number other)", where="", alias="Tensor.where")
+def where_method(F, input, condition, other):
+    """``torch.where(condition, self, other)``."""
+    return F.where(condition, input, other)
+
+
+@composite("fill(Tensor input, Tensor|Number value)", where="torch")
+def fill(F, input, value):
+    """A tensor like ``input`` filled with ``value``, a number or a 0-dimensional tensor."""
+    if hasattr(value, "shape"):
+        if value.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+        return F.add(F.zeros_like(input), value.to(input.dtype))
+    return F.add(F.mul(input, 0), value).to(input.dtype) if input.requires_grad else F.full_like(input, value)
