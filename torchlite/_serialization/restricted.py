@@ -1,0 +1,305 @@
+"""The unpickler behind `weights_only=True`: a small stack machine that knows the data opcodes and a fixed list of names.
+
+Python's own Unpickler with a restricted `find_class` would not do: its BUILD sets attributes on any object of the stack, classes and functions included.
+Here every opcode checks what it acts on, and no name outside of the list is even imported.
+"""
+from __future__ import annotations
+
+import collections
+import pickle
+import struct
+from typing import Any
+
+from .. import _dtype
+from .._device import Size, device
+from .._tensor import Parameter, Tensor
+from .names import REBUILDERS, plain_value
+
+_BLOCKED = ("sys", "os", "posix", "nt")
+_MARK = object()
+
+
+def _encode(text, encoding="latin1"):
+    """What protocol 2 calls to make bytes."""
+    if encoding not in ("latin1", "latin-1") or not isinstance(text, str):
+        raise pickle.UnpicklingError(f"_codecs.encode is allowed for latin1 text only, but got {encoding!r}")
+    return text.encode("latin1")
+
+
+def _bytearray(text=b"", encoding="latin1"):
+    """bytearray, but not bytearray(size)."""
+    return bytearray(_encode(text, encoding) if isinstance(text, str) else memoryview(text))
+
+
+_CALLABLES: dict[tuple[str, str], Any] = {
+    **REBUILDERS, ("collections", "OrderedDict"): collections.OrderedDict, ("collections", "Counter"): collections.Counter, ("_codecs", "encode"): _encode,
+    ("torch", "Size"): Size, ("torch", "device"): device, ("torch.nn.parameter", "Parameter"): Parameter,
+    **{(module, name): value for module in ("builtins", "__builtin__") for name, value in (("set", set), ("complex", complex), ("bytearray", _bytearray))},
+}
+# Named only as arguments of _rebuild_from_type_v2, never called themselves.
+_NAMED = {("torch", "Tensor"): Tensor, ("torch._tensor", "Tensor"): Tensor}
+_MAY_CALL = {id(value) for value in _CALLABLES.values()}
+_user_allowed: list[Any] = []
+
+
+def user_globals() -> list[Any]:
+    return _user_allowed
+
+
+def _user_names() -> dict[tuple[str, str], Any]:
+    out = {}
+    for item in _user_allowed:
+        if isinstance(item, tuple):
+            if len(item) != 2:
+                raise ValueError(f"Expected tuple of length 2 (global, str of callable full path), but got tuple of length: {len(item)}")
+            value, path = item
+            if type(path) is not str:
+                raise TypeError(f"Expected second item in tuple to be str of callable full path, but got: {type(path)}")
+            module, _, name = path.rpartition(".")
+            out[module, name] = value
+        else:
+            out[item.__module__, item.__qualname__] = item
+            # A class of ours that PyTorch has as well is written under PyTorch's name.
+            if item.__module__.split(".")[0] == "torchlite":
+                out["torch" + item.__module__.removeprefix("torchlite"), item.__qualname__] = item
+    return out
+
+
+def find_global(module: str, name: str, allowed: dict) -> Any:
+    """The object of an allowed name. UnpicklingError for every other name."""
+    if module.split(".")[0] in _BLOCKED:
+        raise pickle.UnpicklingError(f"Trying to load unsupported GLOBAL {module}.{name} whose module {module} is blocked.")
+    for table in (_CALLABLES, _NAMED, allowed):
+        if (module, name) in table:
+            return table[module, name]
+    found = plain_value(module, name)
+    if found is not None:
+        return found
+    path = f"{module}.{name}"
+    raise pickle.UnpicklingError(f"Unsupported global: GLOBAL {path} was not an allowed global by default. Please use `torch.serialization.add_safe_globals([{path}])` or the "
+                                 f"`torch.serialization.safe_globals([{path}])` context manager to allowlist this global if you trust this class/function.")
+
+
+def is_allowed(module: str, name: str) -> bool:
+    try:
+        find_global(module, name, _user_names())
+    except pickle.UnpicklingError:
+        return False
+    return True
+
+
+class RestrictedUnpickler:
+    """Reads one pickle from a stream; `persistent_load(id)` makes the storages. Raises UnpicklingError (EOFError where the data end too early)."""
+
+    def __init__(self, stream, persistent_load, encoding: str = "utf-8"):
+        self._read_some, self._persistent_load, self._encoding = stream, persistent_load, encoding
+        self._allowed = _user_names()
+        self._allowed_ids = {id(v) for v in self._allowed.values()}
+        self._stack: list[Any] = []
+        self._memo: dict[int, Any] = {}
+
+    def load(self) -> Any:
+        handlers = _HANDLERS
+        try:
+            while True:
+                code = self._read(1)[0]
+                if code == 46:  # STOP
+                    out = self._stack.pop()
+                    if out is _MARK:
+                        raise pickle.UnpicklingError("unexpected MARK found")
+                    return out
+                handler = handlers.get(code)
+                if handler is None:
+                    raise pickle.UnpicklingError(f"Unsupported operand {code}")
+                handler(self)
+        except (IndexError, KeyError, TypeError, ValueError, AttributeError, struct.error, UnicodeError, OverflowError) as error:
+            raise pickle.UnpicklingError(f"the pickle is not well formed: {type(error).__name__}: {error}") from error
+
+    # -- reading and the stack ---------------------------------------------------
+
+    def _read(self, count: int) -> bytes:
+        out = self._read_some.read(count)
+        if len(out) != count:
+            raise EOFError("Ran out of input: the pickle ends too early")
+        return out
+
+    def _sized(self, form: str) -> bytes:
+        (count,) = struct.unpack(form, self._read(struct.calcsize(form)))
+        if count < 0 or count > 1 << 40:
+            raise pickle.UnpicklingError("String is too long")
+        chunks = []
+        while count > 0:  # in pieces, so that a false length cannot claim memory
+            chunks.append(self._read(min(count, 1 << 24)))
+            count -= len(chunks[-1])
+        return b"".join(chunks)
+
+    def _line(self) -> str:
+        line = self._read_some.readline(4096)
+        if not line.endswith(b"\n"):
+            raise pickle.UnpicklingError("pickle data was truncated")
+        return line[:-1].decode("utf-8")
+
+    def _push(self, value) -> None:
+        self._stack.append(value)
+
+    def _pop_mark(self) -> list:
+        stack = self._stack
+        for position in range(len(stack) - 1, -1, -1):
+            if stack[position] is _MARK:
+                items = stack[position + 1:]
+                del stack[position:]
+                return items
+        raise pickle.UnpicklingError("could not find MARK")
+
+    # -- opcodes that do more than push data -----------------------------------------
+
+    def _global(self, module: str, name: str) -> None:
+        self._push(find_global(module, name, self._allowed))
+
+    def _stack_global(self) -> None:
+        name, module = self._stack.pop(), self._stack.pop()
+        if type(name) is not str or type(module) is not str:
+            raise pickle.UnpicklingError("STACK_GLOBAL requires str")
+        self._global(module, name)
+
+    def _reduce(self) -> None:
+        args = self._stack.pop()
+        function = self._stack[-1]
+        if id(function) not in _MAY_CALL and id(function) not in self._allowed_ids:
+            raise pickle.UnpicklingError(f"Trying to call reduce for unrecognized function {function!r}")
+        if type(args) is not tuple:
+            raise pickle.UnpicklingError("REDUCE needs a tuple of arguments")
+        if function is REBUILDERS["torch._tensor", "_rebuild_from_type_v2"] and (not args or id(args[0]) not in _MAY_CALL):
+            raise pickle.UnpicklingError("Trying to call reduce for unrecognized function in _rebuild_from_type_v2")
+        self._stack[-1] = function(*args)
+
+    def _new(self) -> None:
+        args = self._stack.pop()
+        cls = self._stack.pop()
+        if cls in (Parameter, collections.OrderedDict, collections.Counter, Size, set) or id(cls) in self._allowed_ids:
+            self._push(cls.__new__(cls, *args))
+        else:
+            raise pickle.UnpicklingError(f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {cls}")
+
+    def _build(self) -> None:
+        state = self._stack.pop()
+        target = self._stack[-1]
+        if type(target) in (collections.OrderedDict, collections.Counter):
+            if not isinstance(state, dict) or not all(type(k) is str for k in state):
+                raise pickle.UnpicklingError("the attributes of an OrderedDict must be a dict")
+            target.__dict__.update(state)
+        elif type(target) in (Tensor, Parameter):
+            from .._utils import _set_state
+            _set_state(target, state)
+        elif id(type(target)) in self._allowed_ids:
+            _build_user(target, state)
+        else:
+            raise pickle.UnpicklingError(f"Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got {type(target)}")
+
+    def _append(self, items) -> None:
+        if type(self._stack[-1]) is not list:
+            raise pickle.UnpicklingError(f"Can only append to lists, but got {type(self._stack[-1])}")
+        self._stack[-1].extend(items)
+
+    def _set_items(self, items) -> None:
+        target = self._stack[-1]
+        if type(target) not in (dict, collections.OrderedDict, collections.Counter) and id(type(target)) not in self._allowed_ids:
+            raise pickle.UnpicklingError(f"Can only set items of dict, OrderedDict or types allowlisted via `add_safe_globals`, but got {type(target)}")
+        if len(items) % 2:
+            raise pickle.UnpicklingError("odd number of items for SETITEMS")
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            target[key] = value
+
+    def _add_items(self, items) -> None:
+        if type(self._stack[-1]) is not set:
+            raise pickle.UnpicklingError(f"Can only add items to sets, but got {type(self._stack[-1])}")
+        self._stack[-1].update(items)
+
+    def _persistent(self) -> None:
+        name = self._stack.pop()
+        if type(name) is not tuple:
+            raise pickle.UnpicklingError(f"persistent_load id must be tuple or int, but got {type(name)}")
+        if not name or name[0] not in ("storage", b"storage"):
+            raise pickle.UnpicklingError(f"Only persistent_load of storage is allowed, but got {type(name[0]) if name else 'nothing'}")
+        self._push(self._persistent_load(name))
+
+    def _memoize(self, index: int) -> None:
+        self._memo[index] = self._stack[-1]
+
+    def _tuple(self, count: int) -> None:
+        if len(self._stack) < count or any(item is _MARK for item in self._stack[-count:]):
+            raise pickle.UnpicklingError("unexpected MARK found")
+        self._stack[-count:] = [tuple(self._stack[-count:])]
+
+    def _binary_string(self, form: str) -> None:
+        data = self._sized(form)
+        self._push(data if self._encoding == "bytes" else data.decode(self._encoding))
+
+
+def _build_user(target, state) -> None:
+    """BUILD for classes that the user allowed: as pickle does it."""
+    set_state = getattr(target, "__setstate__", None)
+    if set_state is not None:
+        set_state(state)
+        return
+    slots = None
+    if isinstance(state, tuple) and len(state) == 2:
+        state, slots = state
+    if state:
+        target.__dict__.update(state)
+    for name, value in (slots or {}).items():
+        setattr(target, name, value)
+
+
+def _global_line(vm: RestrictedUnpickler) -> None:
+    module = vm._line()
+    vm._global(module, vm._line())
+
+
+def _number(form: str):
+    size = struct.calcsize(form)
+    return lambda vm: vm._push(struct.unpack(form, vm._read(size))[0])
+
+
+def _long(vm: RestrictedUnpickler, form: str) -> None:
+    vm._push(int.from_bytes(vm._sized(form), "little", signed=True))
+
+
+def _pair(vm: RestrictedUnpickler) -> list:
+    value, key = vm._stack.pop(), vm._stack.pop()
+    return [key, value]
+
+
+def _protocol(vm: RestrictedUnpickler) -> None:
+    version = vm._read(1)[0]
+    if not 2 <= version <= 5:
+        raise pickle.UnpicklingError(f"unsupported pickle protocol: {version}")
+
+
+def _opcodes() -> dict[int, Any]:
+    p, push = pickle, RestrictedUnpickler._push
+    vm = RestrictedUnpickler
+    table = {
+        p.PROTO: _protocol, p.FRAME: lambda m: m._read(8), p.GLOBAL: _global_line, p.STACK_GLOBAL: vm._stack_global, p.REDUCE: vm._reduce, p.NEWOBJ: vm._new,
+        p.BUILD: vm._build, p.BINPERSID: vm._persistent, p.MARK: lambda m: push(m, _MARK), p.POP: lambda m: m._stack.pop(), p.POP_MARK: lambda m: m._pop_mark(),
+        p.DUP: lambda m: push(m, m._stack[-1]),
+        p.APPEND: lambda m: m._append([m._stack.pop()]), p.APPENDS: lambda m: m._append(m._pop_mark()), p.SETITEM: lambda m: m._set_items(_pair(m)),
+        p.SETITEMS: lambda m: m._set_items(m._pop_mark()), p.ADDITEMS: lambda m: m._add_items(m._pop_mark()),
+        p.EMPTY_TUPLE: lambda m: push(m, ()), p.EMPTY_LIST: lambda m: push(m, []), p.EMPTY_DICT: lambda m: push(m, {}), p.EMPTY_SET: lambda m: push(m, set()),
+        p.TUPLE: lambda m: push(m, tuple(m._pop_mark())), p.TUPLE1: lambda m: m._tuple(1), p.TUPLE2: lambda m: m._tuple(2), p.TUPLE3: lambda m: m._tuple(3),
+        p.FROZENSET: lambda m: push(m, frozenset(m._pop_mark())),
+        p.NONE: lambda m: push(m, None), p.NEWTRUE: lambda m: push(m, True), p.NEWFALSE: lambda m: push(m, False),
+        p.BININT: _number("<i"), p.BININT1: _number("<B"), p.BININT2: _number("<H"), p.BINFLOAT: _number(">d"),
+        p.LONG1: lambda m: _long(m, "<B"), p.LONG4: lambda m: _long(m, "<i"),
+        p.BINUNICODE: lambda m: push(m, m._sized("<I").decode("utf-8", "surrogatepass")), p.BINUNICODE8: lambda m: push(m, m._sized("<Q").decode("utf-8", "surrogatepass")),
+        p.SHORT_BINUNICODE: lambda m: push(m, m._sized("<B").decode("utf-8", "surrogatepass")),
+        p.BINSTRING: lambda m: m._binary_string("<i"), p.SHORT_BINSTRING: lambda m: m._binary_string("<B"),
+        p.BINBYTES: lambda m: push(m, m._sized("<I")), p.SHORT_BINBYTES: lambda m: push(m, m._sized("<B")), p.BINBYTES8: lambda m: push(m, m._sized("<Q")),
+        p.BYTEARRAY8: lambda m: push(m, bytearray(m._sized("<Q"))),
+        p.BINGET: lambda m: push(m, m._memo[m._read(1)[0]]), p.LONG_BINGET: lambda m: push(m, m._memo[struct.unpack("<I", m._read(4))[0]]),
+        p.BINPUT: lambda m: m._memoize(m._read(1)[0]), p.LONG_BINPUT: lambda m: m._memoize(struct.unpack("<I", m._read(4))[0]), p.MEMOIZE: lambda m: m._memoize(len(m._memo)),
+    }
+    return {code[0]: handler for code, handler in table.items()}
+
+
+_HANDLERS = _opcodes()

@@ -1,0 +1,119 @@
+"""How tensors are rebuilt from a checkpoint, under the names that PyTorch's files use."""
+from __future__ import annotations
+
+import numpy as np
+
+from . import _device, _dtype
+from ._device import device
+from ._dispatch import call, table_of
+from ._tensor import Parameter, Tensor
+
+_PROTECTED = frozenset(("_data", "_table", "dtype", "_node", "_meta", "__class__", "__dict__"))
+
+
+def _ints(values) -> tuple[int, ...]:
+    out = tuple(values)
+    if not all(type(v) is int and 0 <= v < 2**62 for v in out):
+        raise RuntimeError(f"sizes, strides and offsets of a tensor must be integers that are not negative, but got {out}")
+    return out
+
+
+def _view(storage, d, offset, size, stride) -> Tensor:
+    """A tensor on a loaded storage, every bound checked."""
+    size, stride, (offset,) = _ints(size), _ints(stride), _ints((offset,))
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: {list(size)} and {list(stride)}")
+    base = storage._tensor
+    if 0 in size:
+        return call.wrap(base._table, base._table.from_numpy(np.empty(size, d.np)), d)
+    need = (offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1) * d.itemsize
+    if need > storage.nbytes():
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {d.itemsize} requiring a storage size of {need} "
+                           f"are out of bounds for storage of size {storage.nbytes()}")
+    if not isinstance(base._data, np.ndarray):
+        return (base if base.dtype is d else base.view(d)).as_strided(size, stride, offset)
+    memory = storage.numpy()
+    array = np.ndarray(size, d.np, memory, offset * d.itemsize, tuple(s * d.itemsize for s in stride))
+    return call.wrap(base._table, base._table.from_numpy(array), d)
+
+
+def _checked_storage(storage):
+    from ._storage import UntypedStorage
+    if not isinstance(storage, UntypedStorage):
+        raise RuntimeError(f"expected a storage to build a tensor on, but got {type(storage).__name__}")
+    return storage
+
+
+def _finish(tensor: Tensor, requires_grad, metadata=None) -> Tensor:
+    if metadata:
+        if metadata.get("neg"):
+            tensor = -tensor
+        if metadata.get("conj"):
+            tensor = tensor.conj()
+    return tensor.requires_grad_() if requires_grad is True else tensor
+
+
+def _rebuild_tensor(storage, storage_offset, size, stride):
+    storage = _checked_storage(storage)
+    return _view(storage, storage._tensor.dtype, storage_offset, size, stride)
+
+
+def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
+    return _finish(_rebuild_tensor(storage, storage_offset, size, stride), requires_grad, metadata)
+
+
+def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+    if not isinstance(dtype, _dtype.dtype):
+        raise RuntimeError(f"expected a dtype, but got {type(dtype).__name__}")
+    return _finish(_view(_checked_storage(storage), dtype, storage_offset, size, stride), requires_grad, metadata)
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    out = call.wrap(table_of(device("meta")), _meta_array(dtype, _ints(size), _ints(stride)), dtype)
+    return _finish(out, requires_grad)
+
+
+def _meta_array(dtype, size, stride):
+    import torchlite
+    return torchlite.empty_strided(size, stride, dtype=dtype, device="meta")._data
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    return Parameter(data, requires_grad is True)
+
+
+def _set_state(obj, state):
+    """Give a tensor the attributes it had. Attributes that make up the tensor itself cannot be set this way."""
+    attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    for values in (attributes, slots):
+        if not values:
+            continue
+        if not isinstance(values, dict) or not all(isinstance(name, str) and name not in _PROTECTED for name in values):
+            raise RuntimeError(f"Invalid serialized state: {type(values).__name__}")
+        obj.__dict__.update(values)
+    return obj
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    return _set_state(Parameter(data, requires_grad is True), state)
+
+
+def _rebuild_from_type_v2(func, new_type, args, state):
+    out = func(*args)
+    if not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
+        raise RuntimeError(f"expected a subclass of Tensor, but got {new_type}")
+    if type(out) is not new_type:
+        out = out.as_subclass(new_type)
+    # A class that says how it takes its state is asked, unless that is Tensor's own.
+    own = new_type.__dict__.get("__setstate__")
+    if own is not None:
+        own(out, state)
+        return out
+    return _set_state(out, state)
+
+
+def _get_layout(name):
+    found = {str(v): v for v in vars(_device).values() if isinstance(v, _device.layout)}
+    if name not in found:
+        raise RuntimeError(f"unknown layout {name}")
+    return found[name]
