@@ -431,7 +431,7 @@ def _ldl_solve_one(a, pivots, b, hermitian):
         block = a[k:k + 1, k:k + 1] if size == 1 else xp.array([[a[k, k], conj(a[k + 1, k])], [a[k + 1, k], a[k + 1, k + 1]]], dtype=a.dtype)
         steps.append((k, size, one, other, block))
         k += size
-    for k, size, one, other, block in reversed(steps):
+    for k, size, _, _, block in reversed(steps):
         b[k:k + size] = b[k:k + size] / block[0, 0] if size == 1 else xp.linalg.solve(block, b[k:k + size])
     for k, size, one, other, _ in reversed(steps):
         b[k:k + size] -= conj(a[k + size:, k:k + size]).T @ b[k + size:]

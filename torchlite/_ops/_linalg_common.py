@@ -69,7 +69,8 @@ def check_singular(name, info):
     """LinAlgError when an inversion met a zero pivot."""
     failed = first_failure(info)
     if failed:
-        raise LinAlgError(f"{name}: {failed[1]}The diagonal element {failed[2]} is zero, the inversion could not be completed because the input matrix is singular.")
+        raise LinAlgError(f"{name}: {failed[1]}The diagonal element {failed[2]} is zero, the inversion could not be completed because the "
+                          "input matrix is singular.")
 
 
 def check_solved(name, info):

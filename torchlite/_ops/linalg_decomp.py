@@ -218,7 +218,8 @@ def linalg_householder_product(F, A, tau):
     if A.shape[-1] < tau.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if A.ndim - tau.ndim != 1:
-        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is equal to {A.ndim}")
+        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} "
+                           f"and input.ndim is equal to {A.ndim}")
     if A.shape[:-2] != tau.shape[:-1]:
         raise RuntimeError(f"{name}: Expected batch of tau to be equal to {tuple(A.shape[:-2])}, but got {tuple(tau.shape[:-1])}")
     if tau.dtype is not A.dtype:
@@ -307,8 +308,8 @@ def linalg_lu_factor_ex(F, A, pivot, check_errors):
 def _check_lu(name, info):
     failed = first_failure(info)
     if failed:
-        raise RuntimeError(f"{name}: {failed[1]}U[{failed[2]},{failed[2]}] is zero and using it on lu_solve would result in a division by zero. If you still want "
-                           "to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
+        raise RuntimeError(f"{name}: {failed[1]}U[{failed[2]},{failed[2]}] is zero and using it on lu_solve would result in a division by zero. If you still "
+                           "want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
 
 
 @composite("linalg_lu_factor(Tensor A, *, pivot=True)", where="linalg", outputs=("LU", "pivots"))
@@ -691,7 +692,7 @@ def svd_lowrank(F, A, q, niter, M):
 
 @composite("pca_lowrank(Tensor A, q=None, center=True, niter=2)", where="torch")
 def pca_lowrank(F, A, q, center, niter):
-    """(U, S, V) of the principal components of the rows of A (..., m, n), `q` of them (least of 6, m and n), centred unless `center` is False. See `svd_lowrank`."""
+    """(U, S, V) of the principal components of the rows of A (..., m, n), `q` of them (min(6, m, n)), centred unless `center` is False."""
     m, n = A.shape[-2:]
     q = min(6, m, n) if q is None else q
     if not 0 <= q <= min(m, n):

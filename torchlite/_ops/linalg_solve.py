@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .._dispatch import NONDIFF, composite, op
+from .._dispatch.shapes import broadcast
 from .._dtype import complex64, complex128, float32, float64, int32, int64
 from ._gradients import named
 from ._linalg_common import (
@@ -42,7 +43,6 @@ def _triangular_vjp(F, g, A, out, upper, unitriangular, needs):
 
 
 def _product_rule(A, B):
-    from .._dispatch.shapes import broadcast
     return (*broadcast(A.shape[:-2], B.shape[:-2]), *B.shape[-2:]), B.dtype
 
 
@@ -141,8 +141,8 @@ def _solve(F, name, A, B, left):
     check_same_dtype(name, A, B)
     vectors = _is_vectors(A, B)
     if vectors and not left:
-        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / "
-                           "A.squeeze(-1)")
+        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to "
+                           "B / A.squeeze(-1)")
     right = B.unsqueeze(-1) if vectors else B
     check_fit("linalg.solve", A, right, left)
     if left:
@@ -241,9 +241,9 @@ def _tolerances(A, atol, rtol):
 
 @composite("linalg_pinv(Tensor A, rcond=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
 def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
-    """The pseudoinverse (..., n, m) of (..., m, n) matrices. Singular values up to max(atol, rtol * the greatest) count as zero; rtol is max(m, n) eps unless given.
+    """The pseudoinverse (..., n, m) of (..., m, n) matrices. Singular values up to max(atol, rtol * the greatest) count as zero.
 
-    `rcond` is an older name of `rtol`. With `hermitian`, eigenvalues serve in place of singular values.
+    `rtol` is max(m, n) eps unless given, and `rcond` an older name of it. With `hermitian`, eigenvalues serve in place of singular values.
 
     >>> torch.linalg.pinv(torch.tensor([[2., 0.]]))
     tensor([[0.5000],
@@ -251,7 +251,8 @@ def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
     """
     if A.dtype.category < 2 or A.dtype.np.itemsize < 4 or A.ndim < 2:
         sizes = ", ".join(map(str, A.shape))
-        raise RuntimeError(f"linalg.pinv({A.dtype.scalar_name}{{[{sizes}]}}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types")
+        raise RuntimeError(f"linalg.pinv({A.dtype.scalar_name}{{[{sizes}]}}): expected a tensor with 2 or more dimensions of float, "
+                           "double, cfloat or cdouble types")
     if hermitian:
         check_square("linalg.pinv", A)
     if rcond is not None and rtol is None:
@@ -277,7 +278,7 @@ def linalg_lstsq(F, A, B, rcond, driver):
     """X of least norm that minimises |A X - B|: (solution, residuals, rank, singular_values) for A (..., m, n) and B (..., m, k) or (..., m).
 
     `residuals` are the squared errors of each column where m > n and the rank is full, else empty. `rank` is empty for the driver "gels", `singular_values` for
-    all but "gelsd" and "gelss". All drivers compute with the pseudoinverse here; singular values up to `rcond` (eps max(m, n)) times the greatest count as zero.
+    all but "gelsd" and "gelss". All drivers compute with the pseudoinverse here; singular values up to `rcond` (eps max(m, n)) times the greatest count as 0.
     """
     name = "torch.linalg.lstsq"
     if A.ndim < 2:
@@ -292,7 +293,8 @@ def linalg_lstsq(F, A, B, rcond, driver):
         place = "-1" if B.ndim < A.ndim else "-2"
         raise RuntimeError(f"{name}: input.size(-2) should match other.size({place})")
     if A.dtype is not B.dtype:
-        raise RuntimeError(f"{name}: Expected input and other to have the same dtype, but got input's dtype {A.dtype.scalar_name} and other's dtype {B.dtype.scalar_name}")
+        raise RuntimeError(f"{name}: Expected input and other to have the same dtype, but got input's dtype {A.dtype.scalar_name} "
+                           f"and other's dtype {B.dtype.scalar_name}")
     driver = driver or "gelsy"
     if driver not in _DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")

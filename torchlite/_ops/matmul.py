@@ -1,26 +1,47 @@
-"""Matrix products."""
+"""Products of matrices and vectors."""
 from __future__ import annotations
 
-from .._dispatch import op
+from .._dispatch import INPLACE, composite, op
 from .._dispatch.shapes import broadcast
+from ._linalg_common import adjoint, column, row
+
+# --- matmul ------------------------------------------------------------------------------------------------------------------------------------------
+
+_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long long", "int32": "int", "int16": "short",
+            "int8": "signed char", "uint8": "unsigned char", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+
+
+def _same_dtype(input, other):
+    if input.dtype is not other.dtype:
+        one, two = (_C_NAMES.get(x.dtype.name, x.dtype.name) for x in (input, other))
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {one} != {two}")
 
 
 def _matmul_shape(input, other):
     a, b = tuple(input.shape), tuple(other.shape)
     if not a or not b:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D")
-    if input.dtype is not other.dtype and input.dtype != other.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {input.dtype.np.name} != {other.dtype.np.name}")
+    _same_dtype(input, other)
     left, right = (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
     if left[-1] != right[-2]:
         if len(a) == 1 and len(b) == 1:
-            raise RuntimeError(f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, but got {a[0]} and {b[0]} "
-                               "elements respectively")
-        if len(b) == 1:
+            raise RuntimeError(f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, but got {a[0]} and "
+                               f"{b[0]} elements respectively")
+        if len(b) == 1 and len(a) == 2:
             raise RuntimeError(f"size mismatch, got input ({left[-2]}), mat ({left[-2]}x{left[-1]}), vec ({b[0]})")
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({left[-2]}x{left[-1]} and {right[-2]}x{right[-1]})")
+        if len(a) > 2 and len(b) > 2:
+            raise RuntimeError("Expected size for first two dimensions of batch2 tensor to be: "
+                               f"[{_count(broadcast(a[:-2], b[:-2]))}, {a[-1]}] but got: [{_count(broadcast(a[:-2], b[:-2]))}, {b[-2]}].")
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_count(left[:-1])}x{left[-1]} and {right[-2]}x{_count(right[-1:])})")
     shape = (*broadcast(left[:-2], right[:-2]), *(left[-2:-1] if len(a) > 1 else ()), *(right[-1:] if len(b) > 1 else ()))
     return shape, input.dtype
+
+
+def _count(shape):
+    n = 1
+    for length in shape:
+        n *= length
+    return n
 
 
 def _matmul_input(F, g, other, input_shape):
@@ -39,9 +60,302 @@ def _matmul_other(F, g, input, other_shape):
     if len(other_shape) == 1:
         return F.squeeze(F.matmul(F.conj(F.transpose(input, -1, -2)), F.unsqueeze(g, -1)), -1)
     if len(other_shape) == 2 and len(input.shape) > 2:
-        rows = F.reshape(input, (-1, input.shape[-1]))
-        return F.matmul(F.conj(F.transpose(rows, 0, 1)), F.reshape(g, (-1, g.shape[-1])))
+        width = input.shape[-1]
+        count = _count(input.shape[:-1])
+        return F.matmul(F.conj(F.transpose(F.reshape(input, (count, width)), 0, 1)), F.reshape(g, (count, g.shape[-1])))
     return F.matmul(F.conj(F.transpose(input, -1, -2)), g)
 
 
-op("matmul(Tensor input, Tensor other)", alias="linalg.matmul", meta=_matmul_shape, vjp={"input": _matmul_input, "other": _matmul_other})
+op("matmul(Tensor input, Tensor other)", alias="linalg.matmul", meta=_matmul_shape, vjp={"input": _matmul_input, "other": _matmul_other},
+   doc="""The matrix product of the last two dimensions, batch dimensions broadcast; a 1-d operand is a row (first) or column (second) whose dimension goes.
+
+    RuntimeError for operands that do not fit or are of different dtypes.
+
+    >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
+    tensor([3., 7.])
+    """)
+
+# --- matrices and vectors of fixed rank ---------------------------------------------------------------------------------------------------------------
+
+
+def _left(F, g, mat2):
+    return F.matmul(g, adjoint(F, mat2))
+
+
+def _right(F, g, input):
+    return F.matmul(adjoint(F, input), g)
+
+
+op("mm(Tensor input, Tensor mat2)", meta=lambda input, mat2: ((input.shape[0], mat2.shape[1]), input.dtype),
+   vjp={"input": _left, "mat2": _right},
+   doc="""The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.""")
+op("bmm(Tensor input, Tensor mat2)", meta=lambda input, mat2: ((input.shape[0], input.shape[1], mat2.shape[2]), input.dtype),
+   vjp={"input": _left, "mat2": _right},
+   doc="""The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is broadcast.""")
+op("mv(Tensor input, Tensor vec)", meta=lambda input, vec: ((input.shape[0],), input.dtype),
+   vjp={"input": lambda F, g, vec: F.mul(column(F, g), row(F, F.conj(vec))), "vec": lambda F, g, input: F.matmul(adjoint(F, input), g)},
+   doc="""The product of a matrix (n, m) and a vector (m).""")
+op("dot(Tensor input, Tensor tensor)", meta=lambda input, tensor: ((), input.dtype),
+   vjp={"input": lambda F, g, tensor: F.mul(g, F.conj(tensor)), "tensor": lambda F, g, input: F.mul(g, F.conj(input))},
+   doc="""The sum of the products of two vectors' elements.
+
+    >>> torch.dot(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
+    tensor(11.)
+    """)
+op("vdot(Tensor input, Tensor other)", meta=lambda input, other: ((), input.dtype),
+   vjp={"input": lambda F, g, other: F.mul(F.conj(g), other), "other": lambda F, g, input: F.mul(g, input)},
+   doc="""The sum of the products of the conjugate of `input`'s elements and `other`'s.""")
+
+
+def _scaled(F, x, factor):
+    return x if factor == 1 else F.mul(x, factor)
+
+
+def _conj_number(x):
+    return x.conjugate() if isinstance(x, complex) else x
+
+
+def _add_input(F, g, beta):
+    return F.zeros_like(g) if beta == 0 else _scaled(F, g, _conj_number(beta))
+
+
+def _add_left(F, g, other, alpha):
+    return _scaled(F, F.matmul(g, adjoint(F, other)), _conj_number(alpha))
+
+
+def _add_right(F, g, input, alpha):
+    return _scaled(F, F.matmul(adjoint(F, input), g), _conj_number(alpha))
+
+
+def _check_input(input, shape):
+    """`input` can be expanded to the product's shape."""
+    have, shape = tuple(input.shape), tuple(shape)
+    if len(have) > len(shape):
+        raise RuntimeError(f"expand({list(have)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
+                           f"dimensions in the tensor ({len(have)})")
+    for back in range(1, len(have) + 1):
+        if have[-back] not in (1, shape[-back]):
+            raise RuntimeError(f"The expanded size of the tensor ({shape[-back]}) must match the existing size ({have[-back]}) at non-singleton dimension "
+                               f"{len(shape) - back}.  Target sizes: {list(shape)}.  Tensor sizes: {list(have)}")
+    return shape, input.dtype
+
+
+def _addmm_rule(input, mat1, mat2):
+    for what, mat in (("mat1", mat1), ("mat2", mat2)):
+        if len(mat.shape) != 2:
+            raise RuntimeError(f"{what} must be a matrix, got {len(mat.shape)}-D tensor")
+    if mat1.shape[1] != mat2.shape[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({mat1.shape[0]}x{mat1.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})")
+    return _check_input(input, (mat1.shape[0], mat2.shape[1]))
+
+
+op("addmm(Tensor input, Tensor mat1, Tensor mat2, *, beta=1, alpha=1)", tags=INPLACE, meta=_addmm_rule,
+   vjp={"input": _add_input, "mat1": lambda F, g, mat2, alpha: _add_left(F, g, mat2, alpha),
+        "mat2": lambda F, g, mat1, alpha: _add_right(F, g, mat1, alpha)},
+   doc="""beta * input + alpha * (mat1 @ mat2), `input` broadcast. With beta=0 `input` is not read.""")
+op("addmv(Tensor input, Tensor mat, Tensor vec, *, beta=1, alpha=1)", tags=INPLACE, meta=lambda input, mat: _check_input(input, (mat.shape[0],)),
+   vjp={"input": _add_input,
+        "mat": lambda F, g, vec, alpha: _scaled(F, F.mul(column(F, g), row(F, F.conj(vec))), _conj_number(alpha)),
+        "vec": lambda F, g, mat, alpha: _add_right(F, g, mat, alpha)},
+   doc="""beta * input + alpha * (mat @ vec), `input` broadcast. With beta=0 `input` is not read.""")
+op("baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1)", tags=INPLACE,
+   meta=lambda input, batch1, batch2: _check_input(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2])),
+   vjp={"input": _add_input, "batch1": lambda F, g, batch2, alpha: _add_left(F, g, batch2, alpha),
+        "batch2": lambda F, g, batch1, alpha: _add_right(F, g, batch1, alpha)},
+   doc="""beta * input + alpha * bmm(batch1, batch2), `input` broadcast. With beta=0 `input` is not read.""")
+op("addbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1)", tags=INPLACE,
+   meta=lambda input, batch1, batch2: _check_input(input, (batch1.shape[1], batch2.shape[2])),
+   vjp={"input": _add_input, "batch1": lambda F, g, batch2, alpha: _add_left(F, F.unsqueeze(g, 0), batch2, alpha),
+        "batch2": lambda F, g, batch1, alpha: _add_right(F, F.unsqueeze(g, 0), batch1, alpha)},
+   doc="""beta * input + alpha * bmm(batch1, batch2).sum(0), `input` broadcast. With beta=0 `input` is not read.""")
+
+
+@composite("outer(Tensor input, Tensor vec2)", alias="ger")
+def outer(F, input, vec2):
+    """Every product of an element of `input` (n) and one of `vec2` (m): (n, m).
+
+    >>> torch.outer(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
+    return input.unsqueeze(1) * vec2
+
+
+@composite("addr(Tensor input, Tensor vec1, Tensor vec2, *, beta=1, alpha=1)", tags=INPLACE)
+def addr(F, input, vec1, vec2, beta, alpha):
+    """beta * input + alpha * outer(vec1, vec2), `input` broadcast. With beta=0 `input` is not read."""
+    for name, x in (("vec1", vec1), ("vec2", vec2)):
+        if x.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {x.ndim}-D")
+    product = vec1.unsqueeze(1) * vec2
+    _check_input(input, product.shape)
+    if input.dtype.name == "bool" and product.dtype.name == "bool":
+        product = product if alpha else F.zeros_like(product)
+        return product | input if beta else product
+    if not beta:
+        return product * alpha + F.zeros_like(input)
+    return (input if beta == 1 else input * beta) + (product if alpha == 1 else product * alpha)
+
+
+@composite("inner(Tensor input, Tensor other)")
+def inner(F, input, other):
+    """The sums of products along the last dimension of each: shape input.shape[:-1] + other.shape[:-1]. A 0-d operand scales.
+
+    >>> torch.inner(torch.tensor([1., 2.]), torch.tensor([[1., 0.], [0., 1.]]))
+    tensor([1., 2.])
+    """
+    if not input.ndim or not other.ndim:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}")
+    return F.tensordot(input, other, ([-1], [-1]))
+
+
+# --- chains and contractions ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _chain_order(sizes):
+    """The cheapest bracketing of a chain of products: split[i][j] is where i..j is cut (Cormen et al., "Introduction to Algorithms", 15.2)."""
+    n = len(sizes) - 1
+    cost = [[0] * n for _ in range(n)]
+    split = [[0] * n for _ in range(n)]
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i][j], split[i][j] = min((cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+    return split
+
+
+@composite("linalg_multi_dot(tensors)", where="linalg")
+def linalg_multi_dot(F, tensors):
+    """The product of two or more matrices in the order that costs least. The first may be a vector (a row) and the last too (a column).
+
+    >>> torch.linalg.multi_dot([torch.ones(1, 2), torch.ones(2, 3), torch.ones(3, 1)])
+    tensor([[6.]])
+    """
+    tensors = list(tensors)
+    n = len(tensors)
+    if n < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
+    for end, i in (("first", 0), ("last", n - 1)):
+        if tensors[i].ndim not in (1, 2):
+            raise RuntimeError(f"multi_dot(): the {end} tensor must be 1D or 2D but got {tensors[i].ndim}D")
+    vectors = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    if vectors[0]:
+        tensors[0] = tensors[0].unsqueeze(0)
+    if vectors[1]:
+        tensors[-1] = tensors[-1].unsqueeze(-1)
+    for i, tensor in enumerate(tensors):
+        if tensor.ndim != 2:
+            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {tensor.ndim}D")
+        if tensor.dtype is not tensors[0].dtype:
+            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype.scalar_name} and tensor {i} "
+                               f"{tensor.dtype.scalar_name}")
+        if i and tensors[i - 1].shape[1] != tensor.shape[0]:
+            raise RuntimeError(f"multi_dot(): tensors {i - 1} and {i} with shapes {list(tensors[i - 1].shape)} and {list(tensor.shape)} cannot be multiplied")
+    split = _chain_order([t.shape[0] for t in tensors] + [tensors[-1].shape[1]])
+
+    def chain(i, j):
+        return tensors[i] if i == j else chain(i, split[i][j]) @ chain(split[i][j] + 1, j)
+
+    result = chain(0, n - 1)
+    result = result.squeeze(0) if vectors[0] else result
+    return result.squeeze(-1) if vectors[1] else result
+
+
+@composite("chain_matmul(*matrices)", where="torch")
+def chain_matmul(F, matrices):
+    """See `linalg.multi_dot`; a single matrix is given back."""
+    return matrices[0] if len(matrices) == 1 else F.linalg_multi_dot(matrices)
+
+
+def _contracted(a, b, dims):
+    """The dimensions of a and b that `tensordot` contracts."""
+    if hasattr(dims, "tolist"):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.ndim, b.ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        return list(range(-dims, 0)), list(range(dims))
+    one, two = (list(d) if isinstance(d, (list, tuple)) else [d] for d in dims)
+    if len(one) != len(two):
+        raise RuntimeError("both dimension lists should have same length")
+    return one, two
+
+
+@composite("tensordot(Tensor a, Tensor b, dims=2)", where="torch")
+def tensordot(F, a, b, dims):
+    """The sum of products over the given dimensions of each: an int n (the last n of `a` and the first n of `b`) or two lists. The others stay, `a`'s first.
+
+    >>> torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), 1).shape
+    torch.Size([2, 4])
+    """
+    one, two = _contracted(a, b, dims)
+    size = 1
+    for i, j in zip(one, two, strict=True):
+        if a.shape[i] != b.shape[j]:
+            if a.shape[i] != 1 and b.shape[j] != 1:
+                raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
+            a, b = (a.sum(i, keepdim=True), b) if b.shape[j] == 1 else (a, b.sum(j, keepdim=True))
+        size *= a.shape[i]
+    one, two = [d % a.ndim for d in one], [d % b.ndim for d in two]
+    free_a = [d for d in range(a.ndim) if d not in one]
+    free_b = [d for d in range(b.ndim) if d not in two]
+    shape = [a.shape[d] for d in free_a] + [b.shape[d] for d in free_b]
+    left = a.permute(free_a + one).reshape(_count([a.shape[d] for d in free_a]), size)
+    right = b.permute(two + free_b).reshape(size, _count([b.shape[d] for d in free_b]))
+    return (left @ right).reshape(shape)
+
+
+@composite("kron(Tensor input, Tensor other)")
+def kron(F, input, other):
+    """The Kronecker product: every element of `input` times the whole of `other`, as blocks. The shorter shape is padded with leading ones.
+
+    >>> torch.kron(torch.tensor([1., 2.]), torch.tensor([1., 1.]))
+    tensor([1., 1., 2., 2.])
+    """
+    ndim = max(input.ndim, other.ndim)
+    a = (1,) * (ndim - input.ndim) + tuple(input.shape)
+    b = (1,) * (ndim - other.ndim) + tuple(other.shape)
+    one = [n for pair in zip(a, (1,) * ndim, strict=True) for n in pair]
+    two = [n for pair in zip((1,) * ndim, b, strict=True) for n in pair]
+    return (input.reshape(one) * other.reshape(two)).reshape([m * n for m, n in zip(a, b, strict=True)])
+
+
+@composite("linalg_cross(Tensor input, Tensor other, *, dim=-1)", where="linalg")
+def linalg_cross(F, input, other, dim):
+    """The cross product of vectors of length 3 along `dim`; other dimensions broadcast.
+
+    >>> torch.linalg.cross(torch.tensor([1., 0., 0.]), torch.tensor([0., 1., 0.]))
+    tensor([0., 0., 1.])
+    """
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
+    a, b = input.unbind(dim), other.unbind(dim)
+    return F.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], dim)
+
+
+@composite("cross(Tensor input, Tensor other, dim=None)")
+def cross(F, input, other, dim):
+    """See `linalg.cross`; `dim` is the first of length 3 unless given."""
+    if dim is None:
+        shape = tuple(input.shape)
+        if 3 not in shape:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = shape.index(3)
+    return F.linalg_cross(input, other, dim=dim)
+
+
+@composite("linalg_vecdot(Tensor x, Tensor y, *, dim=-1)", where="linalg")
+def linalg_vecdot(F, x, y, dim):
+    """The sum of conj(x) * y along `dim`; other dimensions broadcast."""
+    if x.dtype.category < 2:
+        return (x * y).sum(dim, dtype=x.dtype)
+    return (x.conj() * y).sum(dim)
