@@ -2,9 +2,10 @@
 
 
 import numpy as np
-from array_api_compat import numpy as xp
 
 from torchlite._dtype import FROM_NUMPY
+
+xp = np
 
 
 def _dtype(*operands):
@@ -51,15 +52,15 @@ def floor_divide(input, other):
     return xp.floor_divide(input, other)
 
 
+def _floor_divide(input, other):
+    return floor_divide(input, other)
+
+
 def _trunc_divide(input, other):
     if _division(input, other, "div_trunc_cpu"):
         quotient = xp.floor_divide(input, other)
         return quotient + ((quotient < 0) & (quotient * other != input))
     return xp.trunc(xp.divide(input, other))
-
-
-def trunc_divide(input, other):
-    return _trunc_divide(input, other)
 
 
 def _ordered(input, other, name):
@@ -192,10 +193,10 @@ def addcmul(input, tensor1, tensor2, *, value=1):
 def addcdiv(input, tensor1, tensor2, *, value=1):
     if input.dtype.kind in "iub":
         raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and "
-            "tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
-            "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: "
-            "(input + value * tensor1 / tensor2), for all dtypes."
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 "
+            "and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for "
+            "integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
+            "implementation: (input + value * tensor1 / tensor2), for all dtypes."
         )
     quotient = (tensor1 if value == 1 else tensor1 * value) / tensor2
     return input + quotient

@@ -1,12 +1,12 @@
-"""Functions of one operand beyond the basic ones of `pointwise`: rounding, classification, angles, parts of complex numbers.
-"""
+"""Functions of one operand beyond the basic ones of `pointwise`: rounding, classification, angles, parts of complex numbers."""
 
 import math
 
 import numpy as np
-from array_api_compat import numpy as xp
 
 from torchlite._dtype import FROM_NUMPY
+
+xp = np
 
 
 def _not_implemented(kernel, array):

@@ -20,7 +20,7 @@ def _not_implemented(kernel, *operands):
 
 
 def sub(input, other):
-    if getattr(input, "dtype", None) == bool:
+    if _kind(input, other) == "b":
         raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.")
     return xp.subtract(input, other)
 
@@ -32,8 +32,8 @@ def sub_(input, other):
 def neg(input):
     if input.dtype.kind == "b":
         raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator "
-            "instead."
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` "
+            "operator instead."
         )
     return xp.negative(input)
 
@@ -42,32 +42,20 @@ def neg_(input):
     xp.negative(input, out=input)
 
 
-# Powers that a few multiplications give, and give exactly as PyTorch's
-_POWERS = {
-    2: lambda x: x * x,
-    3: lambda x: x * x * x,
-    1: lambda x: x.copy(),
-    0.5: lambda x: xp.sqrt(x),
-    -1: lambda x: xp.reciprocal(x),
-    -0.5: lambda x: xp.reciprocal(xp.sqrt(x)),
-    -2: lambda x: xp.reciprocal(x * x),
-}
-
-
 def pow(input, exponent):
     kind = _kind(input, exponent)
     if kind in "biu":
         return _integer_power(input, exponent, kind)
-    if exponent.__class__ is float and kind != "c":
-        if exponent == 2.0:
+    if not hasattr(exponent, "dtype") and kind != "c":
+        if exponent == 2:
             return input * input
-        if exponent == 3.0:
+        if exponent == 3:
             return input * input * input
         if exponent == 0.5:
             return xp.sqrt(input)
-        if exponent == -1.0:
+        if exponent == -1:
             return xp.reciprocal(input)
-        if exponent == 1.0:
+        if exponent == 1:
             return input.copy()
     if kind == "c":
         return _complex_power(input, exponent)
@@ -184,6 +172,10 @@ def sigmoid(input):
 
 def _where(condition, input, other):
     return xp.where(condition if condition.dtype.kind == "b" else condition != 0, input, other)
+
+
+def where(condition, input=None, other=None):
+    return _where(condition, input, other)
 
 
 def to(input, dtype):

@@ -7,11 +7,12 @@ single-precision path of its own, because gelu lives on it. The coefficients com
 import math
 
 import numpy as np
-from array_api_compat import numpy as xp
 
 from torchlite._dtype import FROM_NUMPY
 
 from . import _special_tables as T
+
+xp = np
 
 _BLOCK = 8192
 _SQRT_HALF = math.sqrt(0.5)

@@ -102,6 +102,8 @@ def execute(op: Op, values: list):
     if op.is_implicit:
         return op.composite(GLOBALS["F"], *values)
     values = check_tensors(op, values)
+    if op.check is not None:
+        op.check(*values)
     if op.promote is not None:
         values = promote(op, values)
     table = table_among(values) or table_of(get_default_device())
@@ -242,6 +244,11 @@ def finish(op: Op, table, values, data):
     wants = MODE.grad and not op.tags & NONDIFF and _any_wants(values)
     if op.tags & (VIEW | MAYBE_VIEW):
         return _finish_view(op, table, values, data, wants)
+    if op.hidden:
+        out = wrap(table, data[0])
+        if wants and out.dtype.category >= 2:
+            record(op, table, values, (out,), tuple(data[1:]))
+        return out
     if op.outputs is None and data.__class__ is not tuple and data.__class__ is not list:
         out = wrap(table, data)
         if wants and out.dtype.category >= 2:
@@ -280,8 +287,8 @@ def _any_wants(values) -> bool:
     return False
 
 
-def record(op: Op, table, values, outs) -> None:
-    """Make the node of an op that ran and hang it on its outputs."""
+def record(op: Op, table, values, outs, hidden: tuple = ()) -> None:
+    """Make the node of an op that ran and hang it on its outputs; `hidden` are raw values that its formulas see as further outputs."""
     edges = []
     by_name = {}
     for param, value in zip(op.params, values, strict=True):
@@ -313,18 +320,18 @@ def record(op: Op, table, values, outs) -> None:
             versions.append(version(value) if isinstance(value, Tensor) else 0)
         saved.append(value)
     node = make_node(op, tuple(edges), tuple(saved), tuple(versions), table)
-    link(node, op, outs)
+    link(node, op, outs, hidden)
     hooks = GLOBALS["NODE_MADE"]
     if hooks is not None:
         hooks(node)
 
 
-def link(node, op: Op, outs) -> None:
+def link(node, op: Op, outs, hidden: tuple = ()) -> None:
     """Make `outs` the outputs of `node`, keeping the raw outputs that its formulas need."""
     plan = op.plan
     if plan.keeps:
-        node.out = tuple(_kept(outs[i]) if i in plan.keeps else None for i in range(len(outs)))
-        node.counter = tuple((meta_of(outs[i]), version(outs[i])) if i in plan.keeps else None for i in range(len(outs)))
+        node.out = tuple(_kept(outs[i]) if i in plan.keeps else None for i in range(len(outs))) + hidden
+        node.counter = tuple((meta_of(outs[i]), version(outs[i])) if i in plan.keeps else None for i in range(len(outs))) + (None,) * len(hidden)
     if len(outs) == 1 and op.outputs is None and not op.several:
         node.shape = outs[0]._data.shape
         outs[0]._node = node

@@ -58,6 +58,8 @@ def _plan(op: Op) -> Plan:
 
 Op.plan = property(_plan)  # type: ignore[attr-defined]
 Op.several = False  # type: ignore[attr-defined]  set for ops that return a plain tuple or list
+Op.hidden = False  # type: ignore[attr-defined]  set for ops whose kernel returns the result and, after it, values that only the formulas see (`out1`, `out2` ...)
+Op.check = None  # type: ignore[attr-defined]  set for ops that refuse some mixtures of dtypes: called with the arguments before promotion
 
 
 def compile_source(op: Op, name: str, source: str, constants: dict[str, Any]):
@@ -284,7 +286,8 @@ def _kernel_and_node(op: Op, tensors) -> list[str]:
 
     arguments = ", ".join((f"{p.name}=" if p.kwonly else "") + raw(p) for p in op.params)
     every = ", ".join(p.name for p in op.params)
-    lines += ["try:", f"    data_ = t_.{op.name}({arguments})", "except Exception as e_:", f"    raise explained(OP, e_, [{every}]) from e_.__cause__",
+    lines += ["try:", f"    {'outs_' if op.hidden else 'data_'} = t_.{op.name}({arguments})", "except Exception as e_:",
+              f"    raise explained(OP, e_, [{every}]) from e_.__cause__", *(["data_ = outs_[0]"] if op.hidden else []),
               "if data_.__class__ is not t_.array: data_ = t_.as_array(data_)", "r_ = new(Tensor)", "r_._data = data_", "r_._table = t_"]
     source = tensors[0].name
     dtype_text = {DEFAULT: "d_", INT_TO_FLOAT: "d_", ALWAYS_BOOL: "bool_"}.get(op.promote)
@@ -338,7 +341,14 @@ def _node_lines(op: Op, tensors, optional) -> list[str]:
             versions.append("0")
     inner.append(f"node_.saved = ({', '.join(saved)}{',' if saved else ''})")
     inner.append(f"node_.versions = ({', '.join(versions)}{',' if versions else ''})")
-    if op.plan.keeps:
+    if op.plan.keeps and op.hidden:
+        kept = [("data_" if i == 0 else f"outs_[{i}]") if i in op.plan.keeps else "None" for i in range(max(op.plan.keeps) + 1)]
+        inner.append(f"node_.out = ({', '.join(kept)},)")
+        if 0 in op.plan.keeps:
+            inner += ["if r_._meta is None: r_._meta = Meta()", f"node_.counter = ((r_._meta, 0), {'None, ' * (len(kept) - 1)})"]
+        else:
+            inner.append("node_.counter = None")
+    elif op.plan.keeps:
         inner += ["node_.out = (data_,)", "if r_._meta is None: r_._meta = Meta()", "node_.counter = ((r_._meta, 0),)"]
     else:
         inner.append("node_.out = node_.counter = None")

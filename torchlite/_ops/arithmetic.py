@@ -1,6 +1,8 @@
 """Functions of two and three operands: division with rounding, extremes, bits, clamping, interpolation, comparison within a tolerance."""
 
 from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, op
+from torchlite._dispatch.shapes import broadcast
+from torchlite._dtype import bool_, complex64, complex128, float64, int32
 
 BINARY = POINTWISE | INPLACE
 
@@ -65,7 +67,13 @@ op(
     vjp={"input": lambda F, g, input, out: F.mul(g, F.div(input, out)), "other": lambda F, g, other, out: F.mul(g, F.div(other, out))},
     doc="``sqrt(input**2 + other**2)`` without overflow.",
 )
-op("nextafter(Tensor input, Tensor other)", promote=DEFAULT, tags=BINARY | NONDIFF, doc="The next number after ``input`` towards ``other``.")
+op(
+    "nextafter(Tensor input, Tensor other)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={"input": lambda F, g, input, other: F.where(F.eq(input, other), 0, g), "other": lambda F, g: F.zeros_like(g)},
+    doc="The next number after ``input`` towards ``other``.",
+)
 op(
     "logaddexp(Tensor input, Tensor other)",
     promote=DEFAULT,
@@ -205,14 +213,14 @@ op(
 op(
     "complex(Tensor real, Tensor imag)",
     where="torch",
-    tags=POINTWISE,
+    meta=lambda real, imag: (broadcast(real.shape, imag.shape), complex128 if real.dtype is float64 else complex64),
     vjp={"real": lambda F, g: F.real(g), "imag": lambda F, g: F.imag(g)},
     doc="A complex tensor from its real and imaginary parts, of one floating dtype.",
 )
 op(
     "polar(Tensor abs, Tensor angle)",
     where="torch",
-    tags=POINTWISE,
+    meta=lambda abs, angle: (broadcast(abs.shape, angle.shape), complex128 if abs.dtype is float64 else complex64),
     vjp={
         "abs": lambda F, g, angle: F.add(F.mul(F.real(g), F.cos(angle)), F.mul(F.imag(g), F.sin(angle))),
         "angle": lambda F, g, out: F.real(F.mul(F.conj(g), F.mul(out, 1j))),
@@ -223,7 +231,7 @@ op(
 # --- the rest --------------------------------------------------------------------------------------------------------------------------------------
 
 op("frexp(Tensor input)", outputs=("mantissa", "exponent"), nondiff=(1,), vjp={"input": lambda F, g, out1: frexp_vjp(F, g[0], out1)},
-   meta=lambda input: [(input.shape, input.dtype), (input.shape, "int32")], doc="``input = mantissa * 2**exponent`` with 0.5 <= |mantissa| < 1.")
+   meta=lambda input: [(input.shape, input.dtype), (input.shape, int32)], doc="``input = mantissa * 2**exponent`` with 0.5 <= |mantissa| < 1.")
 
 
 def frexp_vjp(F, g, exponent):
@@ -233,6 +241,7 @@ def frexp_vjp(F, g, exponent):
 op(
     "isclose(Tensor input, Tensor other, rtol=1e-05, atol=1e-08, equal_nan=False)",
     tags=POINTWISE | NONDIFF,
+    meta=lambda input, other: (broadcast(input.shape, other.shape), bool_),
     doc="Whether ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close, and NaNs if ``equal_nan``.",
 )
 
@@ -252,8 +261,6 @@ def ldexp(F, input, other):
 @composite("float_power(Tensor|Number input, Tensor|Number exponent)", tags=INPLACE)
 def float_power(F, input, exponent):
     """``input ** exponent`` in double precision (complex if either is)."""
-    from torchlite._dtype import complex128, float64
-
     def is_complex(value):
         return isinstance(value, complex) or getattr(getattr(value, "dtype", None), "is_complex", False)
 

@@ -2,7 +2,7 @@
 
 import math
 
-from torchlite._dispatch import INPLACE, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, composite, op
+from torchlite._dispatch import ALWAYS_BOOL, INPLACE, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, composite, op
 
 UNARY = POINTWISE | INPLACE
 LOG_2, LOG_10 = math.log(2.0), math.log(10.0)
@@ -68,11 +68,11 @@ def sgn_vjp(F, g, input, out):
 
 
 op("sgn(Tensor input)", tags=UNARY, vjp={"input": sgn_vjp}, doc="The sign of a real number; of a complex one, ``input / |input|`` (0 at 0).")
-op("signbit(Tensor input)", tags=POINTWISE | NONDIFF, doc="Whether the sign bit is set (also for -0.0).")
+op("signbit(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc="Whether the sign bit is set (also for -0.0).")
 op("positive(Tensor input)", tags=MAYBE_VIEW, vjp={"input": lambda F, g: g}, doc="``input`` itself. RuntimeError for a bool tensor.")
-op("isposinf(Tensor input)", tags=POINTWISE | NONDIFF, doc="Whether each element is positive infinity.")
-op("isneginf(Tensor input)", tags=POINTWISE | NONDIFF, doc="Whether each element is negative infinity.")
-op("isreal(Tensor input)", tags=POINTWISE | NONDIFF, doc="Whether each element's imaginary part is zero.")
+op("isposinf(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc="Whether each element is positive infinity.")
+op("isneginf(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc="Whether each element is negative infinity.")
+op("isreal(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc="Whether each element's imaginary part is zero.")
 
 
 def angle_vjp(F, g, input):
@@ -83,7 +83,13 @@ def angle_vjp(F, g, input):
     return F.where(zero, 0, F.mul(F.mul(input, 1j), F.div(g, F.where(zero, 1, square))))
 
 
-op("angle(Tensor input)", promote=INT_TO_FLOAT, tags=POINTWISE, vjp={"input": angle_vjp}, doc="The angle in radians; for real numbers 0 or pi.")
+op(
+    "angle(Tensor input)",
+    promote=INT_TO_FLOAT,
+    vjp={"input": angle_vjp},
+    meta=lambda input: (input.shape, input.dtype.to_real()),
+    doc="The angle in radians; for real numbers 0 or pi.",
+)
 op("conj_physical(Tensor input)", tags=UNARY, vjp={"input": lambda F, g: F.conj(g)}, doc="The complex conjugate.")
 op("imag(Tensor input)", tags=VIEW, vjp={"input": lambda F, g: F.mul(g, 1j)}, doc="The imaginary part, a view. RuntimeError for a real tensor.")
 op(

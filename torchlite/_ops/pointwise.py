@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import cmath
 
-from .._dispatch import ALWAYS_BOOL, DEFAULT, INPLACE, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, composite, op
-from .._dispatch.promotion import result_dtype
+from torchlite._dispatch import ALWAYS_BOOL, DEFAULT, INPLACE, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, composite, op
+from torchlite._dispatch.promotion import result_dtype
+from torchlite._dtype import int64
 
 PW = POINTWISE | INPLACE
 TEST = PW | NONDIFF
@@ -129,13 +130,15 @@ def add_alpha(F, input, other, alpha):
     >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=0.5)
     tensor([ 6., 12.])
     """
-    return F.add(input, other if alpha is 1 else scaled(F, input, other, alpha))  # noqa: F632  the default itself
+    return F.add(input, scaled(F, input, other, alpha))
 
 
-@composite("_sub(Tensor|Number input, Tensor|Number other, *, alpha=1)", where="", alias="torch.sub Tensor.sub torch.subtract Tensor.subtract", tags=INPLACE)
+@composite(
+    "_sub(Tensor|Number input, Tensor|Number other, *, alpha=1)", where="", alias="torch.sub Tensor.sub torch.subtract Tensor.subtract", tags=INPLACE
+)
 def sub_alpha(F, input, other, alpha):
     """``input - alpha * other``, elementwise with broadcasting. RuntimeError for bool tensors."""
-    return F.sub(input, other if alpha is 1 else scaled(F, input, other, alpha))  # noqa: F632
+    return F.sub(input, scaled(F, input, other, alpha))
 
 
 @composite("rsub(Tensor|Number input, Tensor|Number other, *, alpha=1)", where="torch")
@@ -168,10 +171,10 @@ def div_rounded(F, input, other, rounding_mode):
 def extreme(pick: str):
     """Gradients of maximum and minimum: shared equally at ties, and where an element is NaN."""
 
-    def gradient(F, g, mine, theirs):
-        return F.where(F.eq(mine, theirs), F.mul(g, 0.5), F.where(getattr(F, pick)(theirs, mine), 0, g))
+    def gradient(F, g, input, other):
+        return F.where(F.eq(input, other), F.mul(g, 0.5), F.where(getattr(F, pick)(other, input), 0, g))
 
-    return {"input": lambda F, g, input, other: gradient(F, g, input, other), "other": lambda F, g, input, other: gradient(F, g, other, input)}
+    return {"input": gradient, "other": lambda F, g, input, other: gradient(F, g, other, input)}
 
 
 binary("maximum", vjp=extreme("gt"), tags=POINTWISE, doc="The larger of two elements; NaN if either is. Gradients at ties go half and half.")
@@ -220,7 +223,7 @@ op(
     "square(Tensor input)",
     tags=PW,
     vjp={"input": lambda F, g, input: F.mul(g, F.conj(F.mul(input, 2)))},
-    meta=lambda input: (input.shape, input.dtype if input.dtype.category else "int64"),
+    meta=lambda input: (input.shape, input.dtype if input.dtype.category else int64),
     doc="``input * input``.",
 )
 unary("sin", lambda F, g, input: F.mul(g, F.conj(F.cos(input))), doc="The sine.")
@@ -255,7 +258,7 @@ def check_condition(condition, input, other):
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.scalar_name}")
 
 
-_where = op(
+op(
     "_where(Tensor condition, Tensor|Number input, Tensor|Number other)",
     where="",
     promote=DEFAULT,
@@ -274,7 +277,7 @@ def where(F, condition, input, other):
     """
     if input is None and other is None:
         return F.nonzero(condition, as_tuple=True)
-    if condition.dtype.category:
+    if F.dtype_of(condition).category:
         check_condition(condition, input, other)
     return F._where(condition, input, other)
 
