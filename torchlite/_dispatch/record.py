@@ -128,7 +128,7 @@ class Op:
 
     @property
     def has_out(self) -> bool:
-        return not self.tags & VIEW and self.name[0] != "_" and not any(p.name == "out" for p in self.params)
+        return not self.tags & VIEW and self.name[0] != "_" and self.name[-1] != "_" and not any(p.name == "out" for p in self.params)
 
     def __repr__(self) -> str:
         return f"<op {self.schema} at {self.file}:{self.line}>"

@@ -95,7 +95,7 @@ def _logcumsumexp_vjp(F, g, input, out, dim):
 
     def ratio(a, b):
         gap = F.sub(a, b)
-        return F.conj(F.exp(F.where(F.isnan(gap), F.zeros_like(gap), gap)))
+        return F.conj(F.exp(F._where(F.isnan(gap), F.zeros_like(gap), gap)))
 
     total = _backward_recurrence(F, ratio(shifted_on(F, out, dim, 0), out), g, dim)
     return F.mul(ratio(input, out), total)

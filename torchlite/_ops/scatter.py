@@ -42,7 +42,7 @@ def _fill_rule(input, mask, value):
 
 
 op("masked_fill(Tensor input, Tensor mask, Tensor|Number value)", tags=INPLACE, meta=_fill_rule,
-   vjp={"input": lambda F, g, mask: F.masked_fill(g, mask, 0), "value": lambda F, g, mask, value_dtype: F.to(F.sum(F.where(mask, g, F.zeros_like(g))), value_dtype)},
+   vjp={"input": lambda F, g, mask: F.masked_fill(g, mask, 0), "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F.zeros_like(g))), value_dtype)},
    doc="""`input` with `value` (a number or a 0-d tensor) where `mask` (bool, broadcast with `input`) is true.
 
     >>> torch.masked_fill(torch.tensor([1., 2.]), torch.tensor([False, True]), 0)
@@ -180,7 +180,7 @@ def _places_kept(F, g, dim, index, include_self):
 def _product_vjp(F, g, input, dim, index, src, include_self, out):
     """The product of all but one factor is the product of the factors that are not zero, if no other one is zero."""
     def ones_for_zeros(x):
-        return F.where(F.eq(x, 0), F.ones_like(x), x)
+        return F._where(F.eq(x, 0), F.ones_like(x), x)
 
     def zeros_in(x):
         return F.to(F.eq(x, 0), F.dtype_of(g))
@@ -191,7 +191,7 @@ def _product_vjp(F, g, input, dim, index, src, include_self, out):
 
     def others(x, count, total):
         lone = F.logical_or(F.eq(count, 0), F.logical_and(F.eq(count, 1), F.eq(x, 0)))
-        return F.where(lone, F.div(total, ones_for_zeros(x)), F.zeros_like(x))
+        return F._where(lone, F.div(total, ones_for_zeros(x)), F.zeros_like(x))
 
     for_input = _places_kept(F, F.mul(g, others(start, zeros, product)), dim, index, include_self)
     for_src = F.mul(F.gather(g, dim, index), others(src, F.gather(zeros, dim, index), F.gather(product, dim, index)))
@@ -209,9 +209,9 @@ def _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out):
     mine = F.to(F.eq(input, out), F.dtype_of(g))
     theirs = F.to(F.eq(src, F.gather(out, dim, index)), F.dtype_of(g))
     if not include_self:
-        mine = F.where(F.eq(F.scatter(F.zeros_like(mine), dim, index, F.ones_like(src)), 1), F.zeros_like(mine), mine)
+        mine = F._where(F.eq(F.scatter(F.zeros_like(mine), dim, index, F.ones_like(src)), 1), F.zeros_like(mine), mine)
     count = F.scatter_add(mine, dim, index, theirs)
-    share = F.div(g, F.where(F.eq(count, 0), F.ones_like(count), count))
+    share = F.div(g, F._where(F.eq(count, 0), F.ones_like(count), count))
     return F.mul(mine, share) if include_self else _places_kept(F, g, dim, index, False), F.mul(theirs, F.gather(share, dim, index))
 
 

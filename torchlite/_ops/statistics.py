@@ -30,8 +30,8 @@ def _var_vjp(F, g, input, input_shape, dim, correction, keepdim):
 
 
 def _std_vjp(F, g, input, input_shape, out, dim, correction, keepdim):
-    safe = F.where(F.eq(out, 0), F.ones_like(out), out)
-    g = F.where(F.eq(out, 0), F.zeros_like(g), F.div(g, F.mul(safe, 2.0)))
+    safe = F._where(F.eq(out, 0), F.ones_like(out), out)
+    g = F._where(F.eq(out, 0), F.zeros_like(g), F.div(g, F.mul(safe, 2.0)))
     return _var_vjp(F, g, input, input_shape, dim, correction, keepdim)
 
 

@@ -1,0 +1,114 @@
+"""Writing into a tensor: copy_, fill_, zero_ and fill_diagonal_, and the methods that give a tensor other memory."""
+from __future__ import annotations
+
+from .._dispatch import INPLACE, MODE, call, composite, op
+from .._dispatch.shapes import broadcast
+
+
+def _copy_rule(input, src):
+    if broadcast(input.shape, src.shape) != tuple(input.shape):
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(broadcast(input.shape, src.shape))}")
+    return input.shape, input.dtype
+
+
+_copy = op("_copy(Tensor input, Tensor src)", where="", tags=INPLACE, meta=_copy_rule, vjp={
+    "input": lambda F, g: F.zeros_like(g), "src": lambda F, g, src_dtype: F.to(g, src_dtype)})
+_fill = op("_fill(Tensor input, Tensor|Number value)", where="", tags=INPLACE, meta=lambda input: (input.shape, input.dtype), vjp={
+    "input": lambda F, g: F.zeros_like(g), "value": lambda F, g, value_dtype: F.to(F.sum(g), value_dtype)})
+_fill_diagonal = op("_fill_diagonal(Tensor input, value, wrap)", where="", tags=INPLACE, meta=lambda input: (input.shape, input.dtype), vjp={
+    "input": lambda F, g, wrap: F._fill_diagonal(g, 0, wrap)})
+
+
+@composite("copy_(Tensor input, src, non_blocking=False)", where="Tensor")
+def copy_(F, input, src, non_blocking):
+    """Write `src` (a tensor or a number), broadcast and cast, into the tensor; returns the tensor. RuntimeError when the shapes do not fit."""
+    if not hasattr(src, "_data"):
+        return call.in_place(_fill, (input, src), {})
+    return call.in_place(_copy, (input, src if src._table is input._table else src.to(input.device)), {})
+
+
+@composite("fill_(Tensor input, value)", where="torch Tensor")
+def fill_(F, input, value):
+    """Write a number (or a 0-d tensor) into every element; returns the tensor."""
+    if hasattr(value, "_data"):
+        if value.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+    elif not isinstance(value, (int, float, complex)):
+        if not hasattr(value, "item"):
+            raise TypeError(f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but expected one of:\n * (Tensor value)\n"
+                            " * (Number value)")
+        value = value.item()
+    return call.in_place(_fill, (input, value), {})
+
+
+@composite("zero_(Tensor input)", where="torch Tensor")
+def zero_(F, input):
+    """Set every element to zero; returns the tensor."""
+    return call.in_place(_fill, (input, 0), {})
+
+
+@composite("fill_diagonal_(Tensor input, fill_value, wrap=False)", where="Tensor")
+def fill_diagonal_(F, input, fill_value, wrap):
+    """Write a number on the main diagonal (of a tall matrix, with `wrap`, again below each empty row); returns the tensor."""
+    if input.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if input.ndim > 2 and len(set(input.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    return call.in_place(_fill_diagonal, (input, fill_value, wrap), {})
+
+
+@composite("resize_(Tensor input, *size, memory_format=None)", where="Tensor")
+def resize_(F, input, size, memory_format):
+    """Give the tensor another shape; elements are kept in their order, new ones are uninitialised. Returns the tensor."""
+    if input.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    count = 1
+    for n in size:
+        count *= n
+    flat = input.detach().reshape(-1)
+    if count > flat.shape[0]:
+        flat = F.cat([flat, F.new_zeros(flat, (count - flat.shape[0],))], 0)
+    input._data = flat[:count].reshape(tuple(size))._data
+    return input
+
+
+@composite("resize_as_(Tensor input, Tensor the_template, *, memory_format=None)", where="torch Tensor")
+def resize_as_(F, input, the_template, memory_format):
+    """Give the tensor the shape of another; see `resize_`."""
+    return F.resize_(input, tuple(the_template.shape))
+
+
+@composite("set_(Tensor input, source=None, storage_offset=0, size=None, stride=None)", where="Tensor")
+def set_(F, input, source, storage_offset, size, stride):
+    """Let the tensor share the memory of `source` (a tensor of the same dtype), or hold nothing; returns the tensor."""
+    if MODE.grad and input.requires_grad and not input.is_leaf:
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if source is None:
+        input._data = F.new_zeros(input.detach(), (0,))._data
+        return input
+    if not hasattr(source, "_data"):
+        raise TypeError(f"set_(): argument 'source' must be Tensor, not {type(source).__name__}")
+    if source.dtype is not input.dtype:
+        raise RuntimeError(f"Could not set tensor of type {source.dtype.name} to a tensor of type {input.dtype.name}")
+    if size is not None:
+        strides = stride
+        if strides is None:
+            from .._dispatch.shapes import contiguous_strides
+            strides = contiguous_strides(size)
+        source = source.detach().as_strided(tuple(size), tuple(strides), storage_offset)
+    input._data, input._table = source._data, source._table
+    return input
+
+
+@composite("equal(Tensor input, Tensor other)")
+def equal(F, input, other):
+    """Whether two tensors have the same shape and equal elements: a bool.
+
+    >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+    True
+    """
+    if not hasattr(other, "_data"):
+        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    if input._table is not other._table:
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {input.device} and {other.device}!")
+    return tuple(input.shape) == tuple(other.shape) and bool(F.all(input.detach() == other.detach()))
