@@ -347,7 +347,7 @@ def _node_lines(op: Op, tensors, optional) -> list[str]:
         if 0 in op.plan.keeps:
             inner += ["if r_._meta is None: r_._meta = Meta()", f"node_.counter = ((r_._meta, 0), {'None, ' * (len(kept) - 1)})"]
         else:
-            inner.append("node_.counter = None")
+            inner.append(f"node_.counter = ({'None, ' * len(kept)})")
     elif op.plan.keeps:
         inner += ["node_.out = (data_,)", "if r_._meta is None: r_._meta = Meta()", "node_.counter = ((r_._meta, 0),)"]
     else:

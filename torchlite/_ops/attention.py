@@ -67,13 +67,12 @@ op(
     where="",
     composite=_sdpa,
     meta=_sdpa_meta,
-    nondiff=(1,),
     vjp={
         ("query", "key", "value"): lambda F, g, query, key, value, attn_mask, out0, out1, is_causal, scale, needs: F._sdpa_backward(
-            g[0], query, key, value, attn_mask, out0, out1, is_causal, scale, needs
+            g, query, key, value, attn_mask, out0, out1, is_causal, scale, needs
         )
     },
-).several = True
+).hidden = True
 
 
 def _check(query, key, value, attn_mask, is_causal):
@@ -117,7 +116,7 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
     if dropout_p == 0.0 and (attn_mask is None or not attn_mask.requires_grad):
-        return F._sdpa(query, key, value, attn_mask, is_causal, scale)[0]
+        return F._sdpa(query, key, value, attn_mask, is_causal, scale)
     weights, _ = _weights(F, _scores(F, query, key, attn_mask, is_causal, scale))
     if dropout_p:
         weights = F.dropout(weights, dropout_p, True)

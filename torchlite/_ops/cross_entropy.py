@@ -69,13 +69,12 @@ op(
     where="",
     composite=_cross_entropy,
     meta=_cross_entropy_meta,
-    nondiff=(1,),
     vjp={
         "input": lambda F, g, input, target, weight, out1, ignore_index, reduction: F._cross_entropy_backward(
-            g[0], input, target, weight, out1, ignore_index, reduction
+            g, input, target, weight, out1, ignore_index, reduction
         )
     },
-).several = True
+).hidden = True
 
 
 def _check_target(input, target, weight):
@@ -199,7 +198,7 @@ def cross_entropy(F, input, target, weight, size_average, ignore_index, reduce, 
         return _smoothed(F, F._log_softmax(input, _class_dim(input)), target, weight, ignore_index, reduction, label_smoothing)
     if input.ndim == 1 and target.ndim == 1:
         target = target.reshape(())
-    return F._cross_entropy(input, target, weight, ignore_index, reduction)[0]
+    return F._cross_entropy(input, target, weight, ignore_index, reduction)
 
 
 @composite(

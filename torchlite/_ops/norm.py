@@ -88,13 +88,12 @@ op(
     where="",
     composite=_layer_norm,
     meta=_layer_norm_meta,
-    nondiff=(1, 2),
     vjp={
         ("input", "weight", "bias"): lambda F, g, input, weight, out1, out2, n_dims, eps, needs: F._layer_norm_backward(
-            g[0], input, weight, out1, out2, n_dims, eps, needs
+            g, input, weight, out1, out2, n_dims, eps, needs
         )
     },
-).several = True
+).hidden = True
 
 
 def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
@@ -119,7 +118,7 @@ def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
 def layer_norm(F, input, normalized_shape, weight, bias, eps, cudnn_enable):
     """Mean 0 and variance 1 over the last dimensions ``normalized_shape``, then ``* weight + bias`` (Ba et al., 2016)."""
     n_dims = _check_normalized_shape(input, normalized_shape, weight, bias)
-    return F._layer_norm(input, weight, bias, n_dims, eps)[0]
+    return F._layer_norm(input, weight, bias, n_dims, eps)
 
 
 @composite("native_layer_norm(Tensor input, normalized_shape, Tensor? weight, Tensor? bias, eps)", where="torch")
@@ -160,11 +159,10 @@ op(
     where="",
     composite=_rms_norm,
     meta=lambda input, n_dims: [(input.shape, input.dtype), (_statistics_shape(input.shape, n_dims), input.dtype)],
-    nondiff=(1,),
     vjp={
-        ("input", "weight"): lambda F, g, input, weight, out1, n_dims, eps, needs: F._rms_norm_backward(g[0], input, weight, out1, n_dims, eps, needs)
+        ("input", "weight"): lambda F, g, input, weight, out1, n_dims, eps, needs: F._rms_norm_backward(g, input, weight, out1, n_dims, eps, needs)
     },
-).several = True
+).hidden = True
 
 
 @composite("rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)", where="torch nn.functional")
@@ -182,7 +180,7 @@ def rms_norm(F, input, normalized_shape, weight, eps):
         squares = (input * input.conj()).real
         out = input * F.rsqrt(F.mean(squares, _last_dims(n_dims), True) + eps)
         return out if weight is None else out * weight
-    return F._rms_norm(input, weight, n_dims, eps)[0]
+    return F._rms_norm(input, weight, n_dims, eps)
 
 
 # --- batch norm ------------------------------------------------------------------------------------------------------------------------------------
@@ -376,7 +374,7 @@ def group_norm(F, input, num_groups, weight, bias, eps, cudnn_enabled):
     if input.numel() == 0:
         return _channelwise(F, F.clone(input), weight, bias)
     flat = F.reshape(input, (input.shape[0] * num_groups, -1))
-    out = F._layer_norm(flat, None, None, 1, eps)[0]
+    out = F._layer_norm(flat, None, None, 1, eps)
     return _channelwise(F, F.reshape(out, input.shape), weight, bias)
 
 

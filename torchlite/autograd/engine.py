@@ -81,7 +81,9 @@ def get_out_raw(node, index):
 
 def get_out_tensor(node, index):
     tensor = call.wrap(node.table, get_out_raw(node, index))
-    if node.op.outputs is None and not node.op.several:
+    if node.op.hidden:
+        tensor._node = node if index == 0 else None
+    elif node.op.outputs is None and not node.op.several:
         tensor._node = node
     elif index not in node.op.nondiff:
         tensor._node = OutputOf(node, index)
