@@ -69,13 +69,9 @@ def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, bac
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
-    out = call.wrap(table_of(device("meta")), _meta_array(dtype, _ints(size), _ints(stride)), dtype)
+    from ._dispatch.meta import MetaArray
+    out = call.wrap(table_of(device("meta")), MetaArray(_ints(size), dtype, _ints(stride)), dtype)
     return _finish(out, requires_grad)
-
-
-def _meta_array(dtype, size, stride):
-    import torchlite
-    return torchlite.empty_strided(size, stride, dtype=dtype, device="meta")._data
 
 
 def _rebuild_parameter(data, requires_grad, backward_hooks):

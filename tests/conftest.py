@@ -1,0 +1,63 @@
+"""Fixtures of all tests: the device they run on, and a seed that is printed with a failure."""
+from __future__ import annotations
+
+import os
+import zlib
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+
+
+def pytest_addoption(parser):
+    parser.addoption("--device", action="append", default=[], help="device for tests with the `device` fixture; may be given several times (default: cpu)")
+    parser.addoption("--seed", type=int, default=0, help="base seed of the tests' random numbers")
+
+
+def pytest_generate_tests(metafunc):
+    if "device" in metafunc.fixturenames:
+        metafunc.parametrize("device", metafunc.config.getoption("--device") or ["cpu"], scope="session")
+
+
+def pytest_report_header(config):
+    return f"torchlite {torch.__version__}, NumPy {np.__version__}, device {', '.join(config.getoption('--device') or ['cpu'])}, seed {config.getoption('--seed')}"
+
+
+@pytest.fixture
+def seed(request) -> int:
+    """A seed of this test alone: the same in every run, in any order, with any number of workers."""
+    value = zlib.crc32(request.node.nodeid.encode()) ^ request.config.getoption("--seed")
+    print(f"seed {value} (change it with --seed)")  # pytest shows it with a failure
+    return value
+
+
+@pytest.fixture
+def rng(seed) -> np.random.Generator:
+    """NumPy's generator, seeded for this test."""
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture(autouse=True)
+def _as_found(request):
+    """Every test starts from the same seed and leaves the global switches as they were."""
+    before = torch.get_default_dtype(), torch.is_grad_enabled()
+    if hasattr(torch, "manual_seed"):
+        torch.manual_seed(request.config.getoption("--seed"))
+    yield
+    assert (torch.get_default_dtype(), torch.is_grad_enabled()) == before, "the test changed the default dtype or the grad mode and did not put it back"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_blas_thread_each():
+    """With several pytest workers on one machine, BLAS must not start a thread per core in each of them."""
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        try:
+            from threadpoolctl import threadpool_limits
+        except ImportError:
+            yield
+            return
+        with threadpool_limits(1):
+            yield
+    else:
+        yield
