@@ -1,0 +1,410 @@
+"""Norms, distances, condition and rank of matrices, and statistics of their rows."""
+from __future__ import annotations
+
+from .._dispatch import composite, op
+from .._dispatch.shapes import broadcast, reduced, wrap_dims
+from .._dtype import complex64, complex128, float32, float64, int64
+from ._gradients import keep_dims
+from ._linalg_common import check_matrix, check_square, transposed
+
+_REAL = {complex64: float32, complex128: float64}
+INFINITY = float("inf")
+
+
+# --- vector norms ------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _safe_divide(F, x, y):
+    """x / y, and 0 where y is 0."""
+    zero = F.eq(y, 0)
+    return F.where(zero, F.zeros_like(x), F.div(x, F.where(zero, F.ones_like(y), y)))
+
+
+def _power_of_size(F, size, exponent):
+    """size ** exponent, and 0 where size is 0 (exponents may be negative)."""
+    if exponent == 0:
+        return F.ones_like(size)
+    zero = F.eq(size, 0)
+    return F.where(zero, F.zeros_like(size), F.pow(F.where(zero, F.ones_like(size), size), exponent))
+
+
+def _norm_slope(F, size, norm, ord):
+    """The derivative of a norm by the sizes |x|, a subgradient (0) where there is none."""
+    if ord == 1:
+        return F.ones_like(size)
+    if ord in (INFINITY, -INFINITY):
+        chosen = F.to(F.eq(size, norm), F.dtype_of(size))
+        return chosen
+    return F.mul(_power_of_size(F, size, ord - 1), F.expand(_power_of_size(F, norm, 1 - ord), tuple(size.shape)))
+
+
+def _vector_norm_vjp(F, g, input, out, ord, dim, keepdim, input_dtype):
+    shape = tuple(input.shape)
+    if ord == 0:
+        return F.zeros_like(input)
+    g, out = keep_dims(F, g, shape, dim, keepdim), keep_dims(F, out, shape, dim, keepdim)
+    if ord == 2:
+        scale = _safe_divide(F, g, out)
+        return F.mul(input, F.to(scale, input_dtype))
+    size = F.abs(input)
+    slope = _norm_slope(F, size, out, ord)
+    if ord in (INFINITY, -INFINITY):
+        slope = F.div(slope, F.sum(slope, dim, True))
+    return F.mul(F.sgn(input), F.to(F.mul(slope, g), input_dtype))
+
+
+op("vector_norm_core(Tensor input, ord, dim, keepdim)", where="", vjp={"input": _vector_norm_vjp},
+   meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim) if dim else input.shape, _REAL.get(input.dtype, input.dtype)))
+
+
+def _check_norm(name, x, dtype):
+    if x.dtype.category < 2:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_name}")
+    if dtype is not None:
+        if dtype.category < 2:
+            raise RuntimeError(f"{name}: dtype should be floating point or complex. Got {dtype.scalar_name}")
+        if x.dtype.is_complex != dtype.is_complex:
+            kinds = ("complex", "real") if x.dtype.is_complex else ("real", "complex")
+            raise RuntimeError(f"{name}: dtype should be {kinds[0]} for {kinds[0]} inputs, but got {dtype.scalar_name}")
+
+
+def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
+    _check_norm(name, x, dtype)
+    if isinstance(ord, str):
+        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
+    dims = wrap_dims(dim, x.ndim)
+    if not x.ndim:
+        dims = ()
+    ord = float(ord)
+    if ord < 0 or ord == INFINITY:
+        shown = int(ord) if abs(ord) != INFINITY and ord == int(ord) else "inf" if ord == INFINITY else "-inf" if ord == -INFINITY else ord
+        if not x.numel() and (dim is None or len(dims) == x.ndim):
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation does not have an identity")
+        for d in dims:
+            if x.shape[d] == 0:
+                raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d} because this dimension is empty and the operation "
+                                   "does not have an identity")
+    if dtype is not None and dtype is not x.dtype:
+        x = x.to(dtype)
+    if not x.ndim:
+        return x.abs() if ord else (x != 0).to(x.abs().dtype)
+    return F.vector_norm_core(x, ord, dims, bool(keepdim))
+
+
+@composite("linalg_vector_norm(Tensor x, ord=2, dim=None, keepdim=False, *, dtype=None)", where="linalg")
+def linalg_vector_norm(F, x, ord, dim, keepdim, dtype):
+    """(sum |x|^ord)^(1/ord) over `dim` (all unless given). `ord` may be inf, -inf (greatest and least size) and 0 (how many are not zero).
+
+    The result is real. RuntimeError for integers.
+
+    >>> torch.linalg.vector_norm(torch.tensor([3., 4.]))
+    tensor(5.)
+    """
+    return _vector_norm(F, "linalg.vector_norm", x, ord, dim, keepdim, dtype)
+
+
+# --- matrix norms ---------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _matrix_norm(F, name, A, ord, dim, keepdim, dtype):
+    check_matrix(name, A)
+    _check_norm(name, A, dtype)
+    if dtype is not None:
+        A = A.to(dtype)
+    if len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
+    dims = tuple(d % A.ndim if -A.ndim <= d < A.ndim else wrap_dims(d, A.ndim)[0] for d in dim)
+    if dims[0] == dims[1]:
+        raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
+    if isinstance(ord, str):
+        if ord == "fro":
+            return F.vector_norm_core(A, 2.0, dims, bool(keepdim))
+        if ord != "nuc":
+            raise RuntimeError(f"{name}: Order {ord} not supported.")
+    elif abs(ord) not in (1, 2, INFINITY):
+        raise RuntimeError(f"{name}: Order {ord} not supported.")
+    if ord == "nuc" or abs(ord) == 2:
+        result = _spectral_norm(F, A, ord, dims)
+    else:
+        along, over = (dims if abs(ord) == 1 else dims[::-1])
+        sums = F.vector_norm_core(A, 1.0, (along,), True)
+        result = (F.amax if ord > 0 else F.amin)(sums, over, True).squeeze(dims)
+    if keepdim:
+        for d in sorted(dims):
+            result = result.unsqueeze(d)
+    return result
+
+
+def _spectral_norm(F, A, ord, dims):
+    values = F.linalg_svdvals(A.movedim(dims, (-2, -1)))
+    if ord == "nuc":
+        return values.sum(-1)
+    return F.amax(values, -1) if ord > 0 else F.amin(values, -1)
+
+
+@composite("linalg_matrix_norm(Tensor A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", where="linalg")
+def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
+    """The norm of the matrices in the two dimensions `dim`: "fro", "nuc" (sum of singular values), 2 and -2 (greatest, least singular value), 1 and -1 (column sums of
+    sizes), inf and -inf (row sums).
+
+    >>> torch.linalg.matrix_norm(torch.tensor([[3., 0.], [0., 4.]]))
+    tensor(5.)
+    """
+    return _matrix_norm(F, "linalg.matrix_norm", A, ord, tuple(dim), keepdim, dtype)
+
+
+@composite("linalg_norm(Tensor A, ord=None, dim=None, keepdim=False, *, dtype=None)", where="linalg")
+def linalg_norm(F, A, ord, dim, keepdim, dtype):
+    """A vector norm (`dim` one dimension, or nothing given: of all elements) or a matrix norm (`dim` two dimensions, or a 2-d tensor and `ord` given)."""
+    if dim is not None and not hasattr(dim, "__index__"):
+        dim = tuple(dim)
+        if len(dim) not in (1, 2):
+            raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+    elif dim is not None:
+        dim = (dim,)
+    elif ord is not None and A.ndim not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
+    if ord is None:
+        return _vector_norm(F, "linalg.vector_norm", A, 2.0, dim, keepdim, dtype)
+    if isinstance(ord, str) or (len(dim) == 2 if dim is not None else A.ndim == 2):
+        return _matrix_norm(F, "linalg.matrix_norm", A, ord, (0, 1) if dim is None else dim, keepdim, dtype)
+    return _vector_norm(F, "linalg.vector_norm", A, ord, dim, keepdim, dtype)
+
+
+@composite("norm(Tensor input, p='fro', dim=None, keepdim=False, out=None, dtype=None)")
+def norm(F, input, p, dim, keepdim, out, dtype):
+    """The `p`-norm of all elements or over `dim`. Kept for old programs: see `linalg.vector_norm` and `linalg.matrix_norm`."""
+    if p is None or p == "fro":
+        result = _vector_norm(F, "linalg.vector_norm", input, 2.0, dim, keepdim, dtype)
+    elif p == "nuc":
+        pair = (0, 1) if dim is None else tuple(dim)
+        result = _matrix_norm(F, "linalg.matrix_norm", input, "nuc", pair, keepdim, dtype)
+    elif isinstance(p, str):
+        raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
+    else:
+        result = _vector_norm(F, "linalg.vector_norm", input, p, dim, keepdim, dtype)
+    return result if out is None else out.copy_(result)
+
+
+@composite("renorm(Tensor input, p, dim, maxnorm)")
+def renorm(F, input, p, dim, maxnorm):
+    """`input` with each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it."""
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    dim = wrap_dims(dim, input.ndim)[0]
+    size = F.vector_norm_core(input, float(p), tuple(d for d in range(input.ndim) if d != dim), True)
+    return input * F.where(size > maxnorm, maxnorm / (size + 1e-7), F.ones_like(size))
+
+
+# --- condition, rank --------------------------------------------------------------------------------------------------------------------------------------
+
+
+@composite("linalg_cond(Tensor A, p=None)", where="linalg")
+def linalg_cond(F, A, p):
+    """The condition number: the norm of A times the norm of its inverse (p = "fro", "nuc", 1, -1, inf, -inf), or the ratio of the extreme singular values (2, -2).
+
+    >>> torch.linalg.cond(torch.tensor([[4., 0.], [0., 2.]]))
+    tensor(2.)
+    """
+    if A.ndim < 2:
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if p is None or p in (2, -2):
+        if not A.numel():
+            raise RuntimeError("linalg.cond: empty matrices have no condition number") if 0 in A.shape[-2:] else None
+        values = F.linalg_svdvals(A)
+        return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+    check_square("linalg.cond", A)
+    inverse, info = F.linalg_inv_ex(A)
+    result = _matrix_norm(F, "linalg.matrix_norm", A, p, (-2, -1), False, None) * _matrix_norm(F, "linalg.matrix_norm", inverse, p, (-2, -1), False, None)
+    return F.where(info != 0, F.full_like(result, INFINITY), result)
+
+
+@composite("linalg_matrix_rank(Tensor A, tol=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
+def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
+    """How many singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64. `tol` is an absolute tolerance."""
+    if A.ndim < 2:
+        raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
+    if A.dtype.category < 2 or A.dtype.np.itemsize < 4:
+        raise RuntimeError("This function doesn't handle types other than float and double")
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    if rtol is None:
+        import numpy as np
+        default = float(np.finfo(A.dtype.np).eps) * max(A.shape[-2:])
+        rtol = default if atol is None else 0.0 if isinstance(atol, (int, float)) and atol > 0 else (
+            default if isinstance(atol, (int, float)) else F.where(atol > 0, F.zeros_like(atol), F.full_like(atol, default)))
+    A = A.detach()
+    values = F.linalg_eigvalsh(A).abs() if hermitian else F.linalg_svdvals(A)
+    if not values.shape[-1]:
+        return values.new_zeros(tuple(values.shape[:-1]), dtype=int64)
+    limit = F.amax(values, -1) * rtol
+    limit = limit.clamp(min=atol) if isinstance(atol, (int, float)) else limit if atol is None else F.maximum(limit, atol.to(limit.dtype))
+    return (values > limit.unsqueeze(-1)).sum(-1)
+
+
+# --- distances ----------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _cdist_vjp(F, g, x1, x2, out, p, needs):
+    if p == 0:
+        return (F.zeros_like(x1) if needs[0] else None), (F.zeros_like(x2) if needs[1] else None)
+    if p == 2:
+        ratio = _safe_divide(F, g, out)
+        one = F.sub(F.mul(x1, F.sum(ratio, -1, True)), F.matmul(ratio, x2)) if needs[0] else None
+        flipped = transposed(F, ratio)
+        two = F.sub(F.mul(x2, F.sum(flipped, -1, True)), F.matmul(flipped, x1)) if needs[1] else None
+        return one, two
+    difference = F.sub(F.unsqueeze(x1, -2), F.unsqueeze(x2, -3))
+    slope = _norm_slope(F, F.abs(difference), F.unsqueeze(out, -1), p)
+    terms = F.mul(F.mul(F.sign(difference), slope), F.unsqueeze(g, -1))
+    return (F.sum(terms, -2) if needs[0] else None), (F.neg(F.sum(terms, -3)) if needs[1] else None)
+
+
+op("cdist_core(Tensor x1, Tensor x2, p)", where="", vjp={("x1", "x2"): _cdist_vjp},
+   meta=lambda x1, x2: ((*broadcast(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1.dtype))
+
+_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+
+
+@composite("cdist(Tensor x1, Tensor x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')", where="torch")
+def cdist(F, x1, x2, p, compute_mode):
+    """The `p`-norm distance of every row of `x1` (..., n, d) to every row of `x2` (..., m, d): (..., n, m). Batch dimensions broadcast.
+
+    >>> torch.cdist(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.]]))
+    tensor([[5.]])
+    """
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.dtype.category != 2:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {x.dtype.scalar_name}")
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    if x1.dtype is not x2.dtype:
+        kind = x1.dtype if x1.dtype.np.itemsize > x2.dtype.np.itemsize else x2.dtype
+        x1, x2 = x1.to(kind), x2.to(kind)
+    return F.cdist_core(x1, x2, float(p))
+
+
+@composite("pdist(Tensor input, p=2.0)", where="torch", alias="nn.functional.pdist")
+def pdist(F, input, p):
+    """The `p`-norm distances of every two rows of `input` (n, d), the pair (0, 1) first: n (n - 1) / 2 of them."""
+    if input.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
+    if input.dtype.category != 2:
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    from torchlite import triu_indices
+    rows, columns = triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
+    difference = F.index_select(input, 0, rows) - F.index_select(input, 0, columns)
+    return F.vector_norm_core(difference, float(p), (1,), False)
+
+
+# --- statistics of rows ----------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _weights(name, weights, count, integral):
+    if weights.ndim > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions")
+    if integral and weights.dtype.category != 1:
+        raise RuntimeError(f"cov(): expected fweights to have integral dtype but got fweights with {weights.dtype.scalar_name} dtype")
+    if not integral and weights.dtype.category != 2:
+        raise RuntimeError(f"cov(): expected aweights to have floating point dtype but got aweights with {weights.dtype.scalar_name} dtype")
+    if weights.numel() != count:
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights.numel()} != {count}")
+    if bool((weights < 0).any()):
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
+@composite("cov(Tensor input, *, correction=1, Tensor? fweights=None, Tensor? aweights=None)")
+def cov(F, input, correction, fweights, aweights):
+    """The covariance matrix of variables (rows) over observations (columns); the variance, for one variable. `correction` is taken from the count.
+
+    `fweights` say how often each observation counts (integers), `aweights` how much.
+
+    >>> torch.cov(torch.tensor([[0., 2.], [2., 0.]]))
+    tensor([[ 2., -2.],
+            [-2.,  2.]])
+    """
+    if input.ndim > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+    if input.dtype.name == "bool":
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    x = input if input.ndim == 2 else input.reshape(1, -1)
+    count = x.shape[1]
+    if fweights is not None:
+        _weights("fweights", fweights, count, True)
+    if aweights is not None:
+        _weights("aweights", aweights, count, False)
+    weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
+    total = count if weights is None else weights.sum()
+    if weights is None:
+        centred = x - (x.sum(1) / total if count else x.sum(1)).unsqueeze(1) if x.dtype.category < 2 else x - x.mean(1, keepdim=True)
+    else:
+        centred = x - (x * weights).sum(1, keepdim=True) / total
+    if weights is None:
+        freedom = count - correction
+    elif correction == 0 or aweights is None:
+        freedom = total - correction
+    else:
+        freedom = total - correction * (weights * aweights).sum() / total
+    if (freedom if isinstance(freedom, (int, float)) else freedom.item()) <= 0:
+        import warnings
+        warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.", UserWarning, stacklevel=3)
+        freedom = 0.0 if isinstance(freedom, (int, float)) else freedom.clamp(min=0)
+    other = centred if weights is None else centred * weights
+    product = centred.to(other.dtype) @ other.mT.conj()
+    product = product / freedom
+    return product.squeeze()
+
+
+@composite("corrcoef(Tensor input)")
+def corrcoef(F, input):
+    """The correlation coefficients of variables (rows) over observations (columns)."""
+    if input.ndim > 2:
+        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+    covariance = F.cov(input)
+    if not covariance.ndim:
+        return covariance / covariance
+    deviation = covariance.diagonal().sqrt()
+    if deviation.dtype.is_complex:
+        deviation = deviation.real
+    result = covariance / deviation.unsqueeze(-1) / deviation.unsqueeze(0)
+    if result.dtype.is_complex:
+        return F.complex(result.real.clamp(-1, 1), result.imag.clamp(-1, 1))
+    return result.clamp(-1, 1)
+
+
+@composite("linalg_vander(Tensor x, *, N=None)", where="linalg")
+def linalg_vander(F, x, N):
+    """The Vandermonde matrices of vectors (..., n): the powers 0 .. N-1 (N = n unless given) of every element, (..., n, N).
+
+    >>> torch.linalg.vander(torch.tensor([2, 3]), N=3)
+    tensor([[1, 2, 4],
+            [1, 3, 9]])
+    """
+    if x.dtype.name == "bool":
+        x = x.to(int64)
+    if N is not None and N <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    if not x.ndim:
+        x = x.unsqueeze(-1)
+    count = x.shape[-1] if N is None else N
+    shape = (*x.shape, count - 1)
+    powers = F.cumprod(x.unsqueeze(-1).expand(shape), -1)
+    return F.cat([x.new_ones((*x.shape, 1)), powers], -1)
+
+
+@composite("linalg_diagonal(Tensor A, *, offset=0, dim1=-2, dim2=-1)", where="linalg")
+def linalg_diagonal(F, A, offset, dim1, dim2):
+    """The diagonals of matrices, a view: `torch.diagonal` of the last two dimensions."""
+    return F.diagonal(A, offset, dim1, dim2)
