@@ -1,0 +1,303 @@
+"""The public pooling functions: arguments, PyTorch's errors, and overloads with and without indices, over the records in `pool.py`."""
+
+from __future__ import annotations
+
+import math
+
+from torchlite._dispatch import composite
+
+from .conv import tuple_of
+
+_WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
+_BATCHED = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
+
+
+def _numbers(value, count, name, function):
+    """A window argument for each dimension, in PyTorch's words when it has another length."""
+    given = tuple_of(value, count)
+    if len(given) != count:
+        raise RuntimeError(f"{function}: {name} must either be a single int, or a tuple of {_WORDS[count]}")
+    return given
+
+
+def _window(kernel_size, stride, padding, dilation, count, function):
+    kernel = _numbers(kernel_size, count, "kernel_size", function)
+    empty = stride is None or (isinstance(stride, (tuple, list)) and not stride)
+    stride = kernel if empty else _numbers(stride, count, "stride", function)
+    padding, dilation = _numbers(padding, count, "padding", function), _numbers(dilation, count, "dilation", function)
+    if min(stride) == 0:
+        raise RuntimeError("stride should not be zero")
+    if min(kernel) <= 0:
+        raise RuntimeError("kernel size should be greater than zero, but got " + " ".join(f"k{c}: {k}" for c, k in zip("TDHW"[-count:], kernel, strict=True)))
+    if min(dilation) <= 0:
+        letters = "THW"[-count:] if count > 1 else "W"
+        raise RuntimeError("dilation should be greater than zero, but got " + " ".join(f"dilation{c}: {d}" for c, d in zip(letters, dilation, strict=True)))
+    return kernel, stride, padding, dilation
+
+
+def _refuse(input, function, integers=True):
+    """NotImplementedError for dtypes that a pooling op does not take."""
+    category = input.dtype.category
+    if category in (0, 3) or category == 1 and not integers:
+        raise NotImplementedError(f"\"{function}\" not implemented for '{input.dtype.scalar_name}'")
+
+
+def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode):
+    shape = list(input.shape)
+    if count == 1:
+        if input.ndim not in (2, 3) or 0 in shape[input.ndim - 2:]:
+            raise RuntimeError(f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
+        if 2 * padding[0] > kernel[0]:
+            raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={padding[0]} and kernel_size={kernel[0]}")
+        from .pool import pooled
+        out = pooled(shape[-1], kernel[0], stride[0], padding[0], dilation[0], ceil_mode)
+        if out <= 0:
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {out}")
+    elif input.ndim not in (count + 1, count + 2):
+        raise RuntimeError(f"non-empty {_BATCHED[count]} (batch mode) tensor expected for input")
+    elif 0 in shape[input.ndim - count - 1:]:
+        raise RuntimeError(f"Expected {_BATCHED[count]} (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
+    _refuse(input, f"max_pool{count}d", integers=count > 1)
+
+
+def _max_pool(F, count, input, kernel_size, stride, padding, dilation, ceil_mode, indices):
+    kernel, stride, padding, dilation = _window(kernel_size, stride, padding, dilation, count, f"max_pool{count}d")
+    _check_max(input, kernel, stride, padding, dilation, count, ceil_mode)
+    if indices:
+        return tuple(F._max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode))
+    return F._max_pool(input, kernel, stride, padding, dilation, ceil_mode)
+
+
+def _avg_pool(F, count, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    kernel, stride, padding, _ = _window(kernel_size, stride, padding, 1, count, f"avg_pool{count}d")
+    if input.ndim not in (count + 1, count + 2):
+        if count == 1:
+            raise RuntimeError(f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for avg_pool1d)")
+        if input.ndim < count + 1:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], but got {-count - 1})")
+        raise RuntimeError(f"non-empty {_BATCHED[count]} (batch mode) tensor expected for input")
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    _refuse(input, f"avg_pool{count}d")
+    return F._avg_pool(input, kernel, stride, padding, bool(ceil_mode), count_include_pad, divisor_override)
+
+
+def _adaptive_size(input, output_size, count, function):
+    if output_size is None or isinstance(output_size, int) or hasattr(output_size, "__index__"):
+        output_size = (output_size,) * count
+    output_size = tuple(output_size)
+    if len(output_size) != count:
+        raise RuntimeError(f"{function}: output_size must be {count}")
+    if input.ndim not in (count + 1, count + 2):
+        colon = ":" if "max" in function else ""
+        raise RuntimeError(f"{function}(): Expected {_BATCHED[count]} tensor, but got{colon} {list(input.shape)}")
+    size = tuple(n if o is None else int(o) for o, n in zip(output_size, input.shape[input.ndim - count:], strict=True))
+    if min(size) < 0:
+        raise RuntimeError(f"{function}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(str(n) for n in size)}}}")
+    for dim in range(input.ndim - count, input.ndim):
+        if input.shape[dim] == 0:
+            raise RuntimeError(f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(input.shape)} with "
+                               f"dimension {dim} being empty")
+    _refuse(input, function, integers=False)
+    return size
+
+
+_MAX_DOC = """The maximum over windows of `input` (N, C, ...) or (C, ...) with {n} spatial dimension(s).
+
+`stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window reach over the end. With `return_indices`
+the flat spatial index (int64) of each maximum comes second. RuntimeError when no window fits.
+
+>>> torch.nn.functional.max_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
+torch.Size([1, 1{halves}])"""
+_AVG_DOC = """The average over windows of `input` (N, C, ...) or (C, ...) with {n} spatial dimension(s).
+
+`stride` defaults to `kernel_size`; zeros of `padding` count unless `count_include_pad` is False. RuntimeError when no window fits.
+
+>>> torch.nn.functional.avg_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
+torch.Size([1, 1{halves}])"""
+_ADAPTIVE_DOC = """The {kind} over `output_size` windows that share the {n} spatial dimension(s) of `input` among them; window i covers the places from
+floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
+
+>>> torch.nn.functional.adaptive_{name}_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
+torch.Size([1, 1{halves}])"""
+
+
+def _document(text, n, **words):
+    return text.format(n=n, sizes=", 4" * n, halves=", 2" * n, **words)
+
+
+def _declare_max(n, where):
+    def max_pool(F, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+        return _max_pool(F, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+    def with_indices(F, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+        return _max_pool(F, n, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+    arguments = "Tensor input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False"
+    composite(f"max_pool{n}d({arguments})", where=where, doc=_document(_MAX_DOC, n))(max_pool)
+    composite(f"max_pool{n}d_with_indices({arguments})", where="torch nn.functional" if n == 1 else "nn.functional",
+              doc=f"`max_pool{n}d` with the indices of the maxima.")(with_indices)
+
+
+def _declare_average(n):
+    if n == 1:
+        def avg_pool(F, input, kernel_size, stride, padding, ceil_mode, count_include_pad):
+            return _avg_pool(F, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+    else:
+        def avg_pool(F, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+            return _avg_pool(F, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+    last = "" if n == 1 else ", divisor_override=None"
+    composite(f"avg_pool{n}d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True{last})",
+              where="torch nn.functional" if n == 1 else "nn.functional", doc=_document(_AVG_DOC, n))(avg_pool)
+
+
+def _declare_adaptive(n):
+    where = "torch nn.functional" if n == 1 else "nn.functional"
+
+    def adaptive_avg(F, input, output_size):
+        return F._adaptive_avg_pool(input, _adaptive_size(input, output_size, n, f"adaptive_avg_pool{n}d"))
+
+    def adaptive_max(F, input, output_size, return_indices):
+        values, indices = F._adaptive_max_pool(input, _adaptive_size(input, output_size, n, f"adaptive_max_pool{n}d"))
+        return (values, indices) if return_indices else values
+
+    def with_indices(F, input, output_size, return_indices):
+        return tuple(F._adaptive_max_pool(input, _adaptive_size(input, output_size, n, f"adaptive_max_pool{n}d")))
+
+    composite(f"adaptive_avg_pool{n}d(Tensor input, output_size)", where=where, doc=_document(_ADAPTIVE_DOC, n, kind="average", name="avg"))(adaptive_avg)
+    composite(f"adaptive_max_pool{n}d(Tensor input, output_size, return_indices=False)", where=where,
+              doc=_document(_ADAPTIVE_DOC, n, kind="maximum", name="max"))(adaptive_max)
+    composite(f"adaptive_max_pool{n}d_with_indices(Tensor input, output_size, return_indices=False)", where="nn.functional",
+              doc=f"`adaptive_max_pool{n}d` with the indices of the maxima.")(with_indices)
+
+
+for _n in (1, 2, 3):
+    _declare_max(_n, "torch nn.functional")
+    _declare_average(_n)
+    _declare_adaptive(_n)
+
+
+def _power_mean(F, count, input, norm_type, kernel_size, stride, ceil_mode):
+    """(sum of x^p over each window)^(1/p), as PyTorch does it: the average times the window's size, negative sums counted as zero before the root."""
+    kernel = _numbers(kernel_size, count, "kernel_size", f"lp_pool{count}d")
+    p = float(norm_type)
+    powers = F.pow(input, p)
+    mean = _avg_pool(F, count, powers, kernel, stride, 0, ceil_mode, True, None)
+    return F.pow(F.mul(F.mul(F.sign(mean), F.relu(F.abs(mean))), math.prod(kernel)), 1.0 / p)
+
+
+def _declare_power(n):
+    def lp_pool(F, input, norm_type, kernel_size, stride, ceil_mode):
+        return _power_mean(F, n, input, norm_type, kernel_size, stride, ceil_mode)
+
+    composite(f"lp_pool{n}d(Tensor input, norm_type, kernel_size, stride=None, ceil_mode=False)", where="nn.functional",
+              doc=f"The power mean (sum of x^p)^(1/p) over windows of {n} spatial dimension(s), p being `norm_type`.")(lp_pool)
+
+
+for _n in (1, 2, 3):
+    _declare_power(_n)
+
+
+# -- unpooling --------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _unpooled_size(input, kernel, stride, padding, output_size, count):
+    size = input.shape[input.ndim - count:]
+    default = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(size, stride, kernel, padding, strict=True))
+    if output_size is None:
+        return default
+    output_size = tuple(int(n) for n in output_size)
+    if len(output_size) == count + 2:
+        output_size = output_size[2:]
+    if len(output_size) != count:
+        raise ValueError(f"output_size should be a sequence containing {count} or {count + 2} elements, but it has a length of '{len(output_size)}'")
+    for d, (n, base, s) in enumerate(zip(output_size, default, stride, strict=True)):
+        if not base - s < n < base + s:
+            raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between {base - s} and {base + s})')
+    return output_size
+
+
+def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_size):
+    kernel = tuple_of(kernel_size, count)
+    stride = kernel if stride is None else tuple_of(stride, count)
+    size = _unpooled_size(input, kernel, stride, tuple_of(padding, count), output_size, count)
+    if str(indices.dtype).rpartition(".")[2] != "int64":
+        raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype.scalar_name}")
+    if tuple(indices.shape) != tuple(input.shape):
+        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with shape: "
+                           f"{list(indices.shape)}")
+    if input.ndim not in (count + 1, count + 2):
+        raise RuntimeError(f"Input to max_unpooling{count}d should be a {_BATCHED[count].replace('D', 'd')} Tensor, but got a tensor with {input.ndim} dimensions.")
+    lead, places = tuple(input.shape[: input.ndim - count]), math.prod(size)
+    flat = (*lead, math.prod(input.shape[input.ndim - count:]))
+    if input.device.type != "meta" and 0 not in flat:
+        low, high = int(F.amin(indices)), int(F.amax(indices))
+        if low < 0 or high >= places:
+            wrong = low if low < 0 else high
+            raise RuntimeError(f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(str(n) for n in size)})")
+    out = F.scatter(F.new_zeros(input, (*lead, places)), len(lead), F.reshape(indices, flat), F.reshape(input, flat))
+    return F.reshape(out, (*lead, *size))
+
+
+def _declare_unpool(n):
+    def max_unpool(F, input, indices, kernel_size, stride, padding, output_size):
+        return _max_unpool(F, n, input, indices, kernel_size, stride, padding, output_size)
+
+    composite(f"max_unpool{n}d(Tensor input, Tensor indices, kernel_size, stride=None, padding=0, output_size=None)", where="nn.functional",
+              doc=f"The partial inverse of `max_pool{n}d`: zeros with the elements of `input` at the flat spatial places that `indices` (int64) names.")(max_unpool)
+
+
+for _n in (1, 2, 3):
+    _declare_unpool(_n)
+
+
+# -- fractional pooling -----------------------------------------------------------------------------------------------------------------------------------
+
+
+def _fractional_size(input, output_size, output_ratio, count, name):
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    if output_size is not None:
+        return tuple_of(output_size, count)
+    if isinstance(output_ratio, (int, float)):
+        output_ratio = (output_ratio,) * count
+    if len(output_ratio) > count:
+        raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
+    return tuple(int(n * ratio) for n, ratio in zip(input.shape[input.ndim - count:], output_ratio, strict=True))
+
+
+def _fractional_pool(F, count, input, kernel_size, output_size, output_ratio, samples):
+    name = f"fractional_max_pool{count}d"
+    size = _fractional_size(input, output_size, output_ratio, count, name)
+    kernel = tuple_of(kernel_size, count)
+    if input.ndim not in (count + 1, count + 2):
+        raise RuntimeError(f"{name}(): Expected {_BATCHED[count]} tensor, but got: {list(input.shape)}")
+    single = input.ndim == count + 1
+    x = F.unsqueeze(input, 0) if single else input
+    for label, n, k, o in zip(("time", "height", "width")[-count:], x.shape[2:], kernel, size, strict=True):
+        if o + k - 1 > n:
+            raise RuntimeError(f"{name}(): pool {label} {k} too large relative to input {label} {n}")
+    if samples is None:
+        import torchlite as torch
+        samples = torch.rand((x.shape[0], x.shape[1], count), dtype=x.dtype, device=x.device)
+    values, indices = F._fractional_max_pool(x, samples, kernel, size)
+    return (F.squeeze(values, 0), F.squeeze(indices, 0)) if single else (values, indices)
+
+
+def _declare_fractional(n):
+    def fractional(F, input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
+        values, indices = _fractional_pool(F, n, input, kernel_size, output_size, output_ratio, _random_samples)
+        return (values, indices) if return_indices else values
+
+    def with_indices(F, input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
+        return _fractional_pool(F, n, input, kernel_size, output_size, output_ratio, _random_samples)
+
+    arguments = "Tensor input, kernel_size, output_size=None, output_ratio=None, return_indices=False, Tensor? _random_samples=None"
+    doc = f"The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071) of {n} spatial dimensions, placed by `_random_samples` (N, C, {n})."
+    composite(f"fractional_max_pool{n}d({arguments})", where="nn.functional", doc=doc)(fractional)
+    composite(f"fractional_max_pool{n}d_with_indices({arguments})", where="nn.functional", doc=doc)(with_indices)
+
+
+for _n in (2, 3):
+    _declare_fractional(_n)
