@@ -11,7 +11,8 @@ from . import blocks
 from .blocks import buffer
 from .fused import F32, F64, SMALL, _contiguous, _is_half, refuse, widened
 
-U64 = np.dtype("u8")
+U64, I64 = np.dtype("u8"), np.dtype("i8")
+maximum_of, sum_of = np.maximum.reduce, np.add.reduce
 
 # --- linear ----------------------------------------------------------------------------------------------------------------------------------------
 
@@ -147,8 +148,28 @@ def _sample_weights(target, counts, weight):
     return weights if counts is None else weights * counts
 
 
+def _plain(input, target, weight, ignore_index):
+    """The positions of the chosen logits in the common case (small float32 rows, no weight, every target a class), else None."""
+    if weight is not None or input.dtype is not F32 or input.ndim != 2 or input.size > SMALL or target.dtype is not I64:
+        return None
+    rows, classes = input.shape
+    if target.shape != (rows,) or not rows or maximum_of(target.view(U64)) >= classes or 0 <= ignore_index < classes or not input.flags.c_contiguous:
+        return None
+    return _row_starts(rows, classes) + target
+
+
 def _cross_entropy(input, target, weight, ignore_index, reduction):
     dtype = input.dtype
+    chosen = _plain(input, target, weight, ignore_index)
+    if chosen is not None:
+        largest = maximum_of(input, 1, None, None, True)
+        lse = sum_of(np.exp(input - largest), 1)
+        np.log(lse, lse)
+        lse += largest[:, 0]
+        losses = lse - input.take(chosen)
+        if reduction == "mean":
+            return sum_of(losses) / chosen.size, lse
+        return (losses if reduction == "none" else sum_of(losses)), lse
     if dtype != F32 and dtype != F64:
         if not _is_half(dtype):
             refuse(input, "log_softmax_lastdim_kernel_impl")
@@ -156,6 +177,8 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         return np.asarray(loss).astype(dtype), lse
     shape = target.shape
     x, target = _class_rows(input, target)
+    if target.size != x.shape[0]:
+        raise ValueError("batch sizes differ")
     target, counts = _counted(target, x.shape[1], ignore_index)
     lse = _log_sums(x)
     losses = lse - x.take(_row_starts(*x.shape) + target)
@@ -180,6 +203,14 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
     if _is_half(dtype):
         weight = None if weight is None else weight.astype(F32)
         return _cross_entropy_backward(grad.astype(F32), input.astype(F32), target, weight, lse, ignore_index, reduction).astype(dtype)
+    chosen = _plain(input, target, weight, ignore_index)
+    if chosen is not None:
+        out = input - lse[:, None]
+        np.exp(out, out)
+        flat = out.reshape(-1)
+        flat.put(chosen, flat.take(chosen) - 1)
+        out *= grad / chosen.size if reduction == "mean" else grad if reduction == "sum" else grad[:, None]
+        return out
     x, target = _class_rows(input, target)
     target, counts = _counted(target, x.shape[1], ignore_index)
     weights = _sample_weights(target, counts, weight)

@@ -55,7 +55,8 @@ def _cross_entropy_backward(F, grad, input, target, weight, lse, ignore_index, r
     return F.scatter_add(F.mul(probabilities, scale), dim, F.unsqueeze(safe, dim), F.neg(scale))
 
 
-def _cross_entropy_meta(input, target, reduction):
+def _cross_entropy_meta(input, target, weight, reduction):
+    _check_target(input, target, weight)
     return [(target.shape if reduction == "none" else (), input.dtype), (target.shape, input.dtype)]
 
 
@@ -182,6 +183,10 @@ def cross_entropy(F, input, target, weight, size_average, ignore_index, reduce, 
     >>> F.cross_entropy(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
     tensor(0.1269)
     """
+    if label_smoothing == 0.0 and weight is None and target.dtype is int64 and input.ndim == 2 and target.ndim == 1 and reduction == "mean" and (
+        size_average is None and reduce is None
+    ):
+        return F._cross_entropy(input, target, None, ignore_index, reduction)
     if size_average is not None or reduce is not None or reduction not in ("mean", "sum", "none"):
         reduction = reduction_of(size_average, reduce, reduction)
     if input.ndim == 0:
@@ -192,8 +197,7 @@ def cross_entropy(F, input, target, weight, size_average, ignore_index, reduce, 
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return _soft_targets(F, input, target, weight, reduction, label_smoothing)
-    if not (input.ndim == 2 and target.ndim == 1 and input.shape[0] == target.shape[0] and target.dtype is int64 and weight is None):
-        _check_target(input, target, weight)
+    _check_target(input, target, weight)
     if label_smoothing:
         return _smoothed(F, F._log_softmax(input, _class_dim(input)), target, weight, ignore_index, reduction, label_smoothing)
     if input.ndim == 1 and target.ndim == 1:
