@@ -1,0 +1,136 @@
+"""Padding: constants, reflections, repeated edges and circles."""
+
+from __future__ import annotations
+
+from torchlite._dispatch import composite, op
+
+
+def _padded_shape(shape, pad):
+    shape = list(shape)
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * len(shape):
+        raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension but got padding length {len(pad)} and input of "
+                           f"dimension {len(shape)}")
+    for i in range(len(pad) // 2):
+        n = shape[-1 - i]
+        shape[-1 - i] = n + pad[2 * i] + pad[2 * i + 1]
+        if shape[-1 - i] < 0:
+            if min(pad[2 * i], pad[2 * i + 1]) < -n or max(pad[2 * i], pad[2 * i + 1]) < 0:
+                raise RuntimeError("narrow(): length must be non-negative.")
+            raise RuntimeError(f"The input size {n}, plus negative padding {pad[2 * i]} and {pad[2 * i + 1]} resulted in a negative output size, which is "
+                               f"invalid. Check dimension {len(shape) - 1 - i} of your input.")
+    return tuple(shape)
+
+
+def _constant(F, input, pad, value):
+    """Padding by concatenation, for backends without a kernel."""
+    shape = _padded_shape(input.shape, pad)
+    x = input
+    for i in range(len(pad) // 2):
+        dim = input.ndim - 1 - i
+        before, after = pad[2 * i], pad[2 * i + 1]
+        if before < 0 or after < 0:
+            start = max(0, -before)
+            x = F.narrow(x, dim, start, x.shape[dim] - start - max(0, -after))
+        pieces = [F.new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1:]), value) for n in (max(before, 0), max(after, 0))]
+        pieces = [pieces[0]] * (before > 0) + [x] + [pieces[1]] * (after > 0)
+        x = F.cat(pieces, dim) if len(pieces) > 1 else x
+    assert tuple(x.shape) == shape
+    return x if x is not input else F.clone(x)
+
+
+op("constant_pad_nd(Tensor input, pad, value=0)", where="torch", composite=_constant, meta=lambda input, pad: (_padded_shape(input.shape, pad), input.dtype),
+   vjp={"input": lambda F, g, pad: F.constant_pad_nd(g, tuple(-n for n in pad), 0)},
+   doc="""`input` with `value` around it. `pad` has two numbers a dimension, the last dimension first: how many places before and after; a negative number cuts.
+
+   >>> torch.constant_pad_nd(torch.ones(2), (1, 2))
+   tensor([0., 1., 1., 0., 0.])""")
+
+
+# -- the modes that repeat the input ----------------------------------------------------------------------------------------------------------------------
+
+
+def _cut(F, x, dim, before, after):
+    """The places that are left after negative padding."""
+    start = max(0, -before)
+    return x if start == 0 and after >= 0 else F.narrow(x, dim, start, x.shape[dim] - start - max(0, -after))
+
+
+def _reflected(F, x, dim, before, after):
+    n = x.shape[dim]
+    pieces = [F.flip(F.narrow(x, dim, 1, before), (dim,))] if before > 0 else []
+    pieces.append(_cut(F, x, dim, before, after))
+    return pieces + ([F.flip(F.narrow(x, dim, n - 1 - after, after), (dim,))] if after > 0 else [])
+
+
+def _repeated(F, x, dim, before, after):
+    def edge(start, count):
+        return F.expand(F.narrow(x, dim, start, 1), (*x.shape[:dim], count, *x.shape[dim + 1:]))
+
+    pieces = [edge(0, before)] if before > 0 else []
+    pieces.append(_cut(F, x, dim, before, after))
+    return pieces + ([edge(x.shape[dim] - 1, after)] if after > 0 else [])
+
+
+def _circled(F, x, dim, before, after):
+    x = _cut(F, x, dim, before, after)
+    pieces = [F.narrow(x, dim, x.shape[dim] - before, before)] if before > 0 else []
+    pieces.append(x)
+    return pieces + ([F.narrow(x, dim, 0, after)] if after > 0 else [])
+
+
+_MODES = {"reflect": _reflected, "replicate": _repeated, "circular": _circled}
+
+
+def _check(input, pad, mode):
+    count = len(pad) // 2
+    if len(pad) % 2 or not 1 <= count <= 3 or input.ndim not in (count + 1, count + 2):
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {input.ndim}D input tensor.\n"
+            "Supported combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")
+    for i in range(count):
+        dim = input.ndim - 1 - i
+        before, after, n = pad[2 * i], pad[2 * i + 1], input.shape[dim]
+        if mode == "reflect" and (before >= n or after >= n):
+            raise RuntimeError(f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) "
+                               f"at dimension {dim} of input {list(input.shape)}")
+        if mode == "circular":
+            if before > n or after > n:
+                raise RuntimeError("Padding value causes wrapping around more than once.")
+            if before + after + n < 0:
+                raise RuntimeError("Negative padding value is resulting in an empty dimension")
+        if mode != "circular" and n + before + after < 1:
+            words = " ".join(f"{c}: {input.shape[input.ndim - count + j]}" for j, c in enumerate("DHW"[-count:]))
+            made = " ".join(f"{c}: {input.shape[input.ndim - count + j] + sum(pad[2 * (count - 1 - j):2 * (count - j)])}" for j, c in enumerate("DHW"[-count:]))
+            raise RuntimeError(f"input ({words}) is too small. Calculated output {made}")
+
+
+@composite("pad(Tensor input, pad, mode='constant', value=None)", where="nn.functional")
+def pad(F, input, pad, mode, value):
+    """`input` with places added around its last dimensions.
+
+    `pad` has two numbers a dimension, the last dimension first: how many places before and after. A negative number cuts. `mode` "constant" fills with `value`
+    (default 0) and pads any number of dimensions; "reflect", "replicate" and "circular" pad the last one to three dimensions of an input with one or two more.
+
+    >>> torch.nn.functional.pad(torch.tensor([[1., 2., 3.]]), (1, 2), mode="reflect")
+    tensor([[2., 1., 2., 3., 2., 1.]])
+    """
+    pad = tuple(int(n) for n in pad)
+    if mode == "constant":
+        return F.constant_pad_nd(input, pad, 0 if value is None else value)
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode not in _MODES:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    _check(input, pad, mode)
+    x = input
+    for i in range(len(pad) // 2):
+        dim = input.ndim - 1 - i
+        if pad[2 * i] or pad[2 * i + 1]:
+            pieces = _MODES[mode](F, x, dim, pad[2 * i], pad[2 * i + 1])
+            x = F.cat(pieces, dim) if len(pieces) > 1 else pieces[0]
+    return F.clone(x) if x is input or min(pad) < 0 else x
