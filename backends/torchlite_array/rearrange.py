@@ -3,10 +3,7 @@
 from array_api_compat import numpy as xp
 
 from .axes import prod, wrap_dim
-
-
-def _strided(x, shape, strides):
-    return xp.lib.stride_tricks.as_strided(x, shape=shape, strides=strides)
+from .strides import strided_view
 
 
 def select(input, dim, index):
@@ -68,7 +65,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
         start[first], start[second] = slice(max(-offset, 0), None), slice(max(offset, 0), None)
     part = input[tuple(start)]
     kept = [a for a in range(input.ndim) if a not in (first, second)]
-    return _strided(part, tuple(input.shape[a] for a in kept) + (length,), tuple(input.strides[a] for a in kept) + (input.strides[first] + input.strides[second],))
+    return strided_view(part, tuple(input.shape[a] for a in kept) + (length,), tuple(input.strides[a] for a in kept) + (input.strides[first] + input.strides[second],))
 
 
 def diagonal_backward(grad, shape, offset, dim1, dim2):
@@ -148,7 +145,7 @@ def unfold(input, dimension, size, step):
         return input.reshape(1)[:size]
     stride = input.strides[dim]
     shape = (*input.shape[:dim], (length - size) // step + 1, *input.shape[dim + 1:], size)
-    return _strided(input, shape, (*input.strides[:dim], stride * step, *input.strides[dim + 1:], stride))
+    return strided_view(input, shape, (*input.strides[:dim], stride * step, *input.strides[dim + 1:], stride))
 
 
 def unfold_backward(grad, shape, dim, size, step):
@@ -169,7 +166,7 @@ def view_as_real(input):
     if input.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
     half = input.real.dtype
-    return _strided(input.real, (*input.shape, 2), (*input.strides, half.itemsize))
+    return strided_view(input.real, (*input.shape, 2), (*input.strides, half.itemsize))
 
 
 def view_as_complex(input):

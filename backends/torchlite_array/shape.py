@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .strides import strided_view
+
 xp: Any = None
 
 
@@ -46,29 +48,40 @@ def unsqueeze(input, dim):
     return xp.expand_dims(input, dim)
 
 
-def as_strided(input, size, stride, storage_offset=None):
-    step = input.itemsize
-    root = input
-    while root.base is not None and hasattr(root.base, "dtype"):
-        root = root.base
-    if storage_offset is None:
-        base = input
-    else:
-        flat = xp.lib.stride_tricks.as_strided(root, (root.nbytes // step,), (step,)) if root.dtype == input.dtype else root.reshape(-1).view(input.dtype)
-        base = flat[storage_offset:]
-    return xp.lib.stride_tricks.as_strided(base, tuple(size), tuple(s * step for s in stride))
+def as_strided(input, size, stride, offset=None, input_stride=None):
+    step, offset = input.itemsize, offset or 0
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    try:
+        return strided_view(input, tuple(size), tuple(s * step for s in stride), offset * step)
+    except (ValueError, TypeError):
+        reach = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {step} requiring a storage size of "
+                           f"{reach * step} are out of bounds for storage of size {input.nbytes}") from None
 
 
-def _as_strided_backward(input, shape, size, stride, storage_offset):
-    count = 1
-    for n in shape:
-        count *= n
-    flat = xp.zeros(count, dtype=input.dtype)
-    positions = xp.asarray(storage_offset or 0)
-    for n, s in zip(size, stride, strict=True):
+def _places(shape, stride, offset):
+    """The memory position of each element of a strided layout."""
+    positions = xp.asarray(offset)
+    for n, s in zip(shape, stride, strict=True):
         positions = positions[..., None] + xp.arange(n) * s
-    xp.add.at(flat, positions.reshape(-1), input.reshape(-1))
-    return flat.reshape(shape)
+    return positions
+
+
+def _move_strided(input, source, target, divide):
+    start, end = _places(*source), _places(*target)
+    low = min(int(start.min()) if start.size else 0, int(end.min()) if end.size else 0)
+    length = max(int(start.max()) if start.size else 0, int(end.max()) if end.size else 0) - low + 1
+    start, end = start - low, end - low
+    shared = xp.bincount((start if divide == "source" else end).reshape(-1), minlength=length)
+    memory = xp.zeros(length, dtype=input.dtype)
+    if divide == "source":
+        input = input / shared[start].astype(input.real.dtype)
+    xp.add.at(memory, start.reshape(-1), input.reshape(-1))
+    out = memory[end]
+    return out / shared[end].astype(input.real.dtype) if divide == "target" else out
 
 
 def flip(input, dims):

@@ -58,7 +58,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
     target = dtype.np if dtype is not None else xp.dtype(xp.int64) if input.dtype.kind in "biu" else input.dtype
     axis = None if dim is None or not input.ndim else wrap_dim(dim, input.ndim)
     x = _widened(input.astype(target, copy=False))
-    out = xp.multiply.reduce(x, axis=axis, keepdims=keepdim)
+    out = xp.multiply.reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdim)
     return out if x.dtype == target else out.astype(target)
 
 

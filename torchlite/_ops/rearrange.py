@@ -524,11 +524,11 @@ op("_view_dtype(Tensor input, dtype)", where="", tags=VIEW)
 def _copy_of(name, schema):
     def copied(F, input, *args):
         return getattr(F, name)(input, *args).clone()
-    copied.__doc__ = f"A copy of what `{name}` gives."
-    composite(f"{name}_copy(Tensor input{schema})", where="torch")(copied)
+    copied.__doc__ = f"A copy of what `{name.lstrip('_')}` gives."
+    composite(f"{name.lstrip('_')}_copy(Tensor input{schema})", where="torch")(copied)
 
 
-for _name, _schema in {"expand": ", size", "diagonal": ", offset=0, dim1=0, dim2=1", "as_strided": ", size, stride, storage_offset=None", "permute": ", dims",
+for _name, _schema in {"expand": ", size", "diagonal": ", offset=0, dim1=0, dim2=1", "_as_strided": ", size, stride, storage_offset=None", "permute": ", dims",
                        "squeeze": ", dim=None", "unsqueeze": ", dim", "transpose": ", dim0, dim1", "select": ", dim, index",
                        "slice": ", dim=0, start=None, end=None, step=1", "unfold": ", dimension, size, step", "view": ", size", "t": "", "alias": "",
                        "narrow": ", dim, start, length", "view_as_real": "", "view_as_complex": ""}.items():

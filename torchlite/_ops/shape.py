@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._dispatch import MAYBE_VIEW, VIEW, composite, op
-from .._dispatch.shapes import infer_size, wrap_dim
+from .._dispatch.shapes import contiguous_strides, infer_size, wrap_dim
 
 
 def _inverse(dims, ndim):
@@ -19,10 +19,35 @@ op("transpose(Tensor input, dim0, dim1)", tags=VIEW, alias="swapaxes swapdims", 
 op("expand(Tensor input, *size)", where="Tensor", tags=VIEW, vjp={"input": lambda F, g: g})
 op("squeeze(Tensor input, dim=None)", tags=VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)})
 op("unsqueeze(Tensor input, dim)", tags=VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)})
-op("as_strided(Tensor input, size, stride, storage_offset=None)", tags=VIEW, vjp={
-    "input": lambda F, g, input_shape, size, stride, storage_offset: F._as_strided_backward(g, input_shape, size, stride, storage_offset)})
-op("_as_strided_backward(Tensor input, shape, size, stride, storage_offset)", where="", meta=lambda input, shape: (shape, input.dtype), vjp={
-    "input": lambda F, g, size, stride, storage_offset: F.as_strided(F.contiguous(g), size, stride, storage_offset)})
+
+
+def _as_strided_vjp(F, g, input_shape, size, stride, offset, input_stride):
+    layout = (tuple(size), tuple(stride), offset or 0)
+    return F._move_strided(g, layout, (input_shape, contiguous_strides(input_shape) if input_stride is None else input_stride, 0), "target")
+
+
+# `offset` counts from the first element of `input`; `input_stride` (contiguous when None) is what the derivative needs to know of its layout.
+op("as_strided(Tensor input, size, stride, offset=None, input_stride=None)", where="", tags=VIEW, vjp={"input": _as_strided_vjp})
+# Elements laid out in memory as `source` says (shape, strides, offset), added up there, and read as `target` says; shares of elements that lie on one place of the
+# source or the target are divided among them.
+op("_move_strided(Tensor input, source, target, divide)", where="", meta=lambda input, target: (target[0], input.dtype), vjp={
+    "input": lambda F, g, source, target, divide: F._move_strided(g, target, source, "source" if divide == "target" else "target")})
+
+
+@composite("_as_strided(Tensor input, size, stride, storage_offset=None)", where="", alias="torch.as_strided Tensor.as_strided", tags=VIEW)
+def as_strided(F, input, size, stride, storage_offset):
+    """A view of the memory under `input` with the given size, strides and storage offset (the input's own by default), all in elements.
+
+    RuntimeError when it would leave the memory.
+
+    >>> torch.as_strided(torch.tensor([1, 2, 3]), (2, 2), (1, 1))
+    tensor([[1, 2],
+            [2, 3]])
+    """
+    offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
+    return F.as_strided(input, tuple(size), tuple(stride), offset, input.stride())
+
+
 op("flip(Tensor input, *dims)", vjp={"input": lambda F, g, dims: F.flip(g, dims)}, meta=lambda input: (input.shape, input.dtype))
 op("clone(Tensor input, *, memory_format=None)", vjp={"input": lambda F, g: g}, meta=lambda input: (input.shape, input.dtype))
 op("contiguous(Tensor input, memory_format=None)", where="Tensor", tags=MAYBE_VIEW, vjp={"input": lambda F, g: g})

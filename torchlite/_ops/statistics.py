@@ -350,7 +350,7 @@ def _edges(F, column, bins, limits):
     if limits is not None:
         low, high = limits
     else:
-        low, high = (float(F.amin(column)), float(F.amax(column))) if column.numel() else (0.0, 0.0)
+        low, high = (float(F.amin(column)), float(F.amax(column))) if column.numel() else (0.0, 1.0)
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histogram(): dimension 0's range [{low}, {high}] is not finite")
     if low > high:
@@ -515,6 +515,8 @@ def gradient(F, input, spacing, dim, edge_order):
 @composite("sum_to_size(Tensor input, *size)", where="Tensor")
 def sum_to_size(F, input, size):
     """`input` summed over the dimensions that broadcasting from `size` would have made."""
+    if not size:
+        return F.sum(input)
     extra = input.ndim - len(size)
     if extra < 0 or any(n != m and n != 1 for n, m in zip(size, input.shape[extra:], strict=True)):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(input.shape)}}}.")

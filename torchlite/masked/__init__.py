@@ -153,7 +153,7 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     square = F.real(gap * F.conj(gap)) if gap.dtype.is_complex else gap * gap
     free = _count(x, dims, bool(keepdim), mask).to(square.dtype) - correction
     total = F.sum(square, dims, bool(keepdim)) if dims else square
-    return total / F.maximum(free, F.zeros_like(free))
+    return _cast(total / F.maximum(free, F.zeros_like(free)), dtype or (input.dtype if input.dtype.category > 1 else None))
 
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
@@ -165,7 +165,8 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """log(sum(exp(input))) over `dim` of the elements that count."""
     x = _cast(input, dtype, float32)
     dims = _dims(x, dim)
-    return F.logsumexp(_filled(x, mask, -math.inf), dims, bool(keepdim)) if dims else _filled(x, mask, -math.inf)
+    x = _filled(x, mask, -math.inf)
+    return _cast(F.logsumexp(x, dims, bool(keepdim)) if dims else x, dtype or input.dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
