@@ -56,7 +56,7 @@ class NumpyBackend:
         return raw.base is None
 
     def random_engine(self, index: int) -> Any:
-        from .random import Engine
+        from .mt19937 import Engine
         return Engine()
 
 

@@ -41,7 +41,7 @@ class Engine:
     NumPy's own twister always stands at the end of that block.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int = 5489) -> None:
         self.lock = threading.RLock()
         self._twister = np.random.MT19937(0)
         self._draw = np.random.Generator(self._twister).integers

@@ -109,10 +109,10 @@ def _narrowed(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return values.astype(np.float32) if dtype.itemsize < 4 else values
 
 
-def random_integers(size, dtype, low, span, wide, generator: Engine):
-    """low + draw % span. A `span` of None: all 64 bits. `wide` asks for 64-bit draws where the span alone would not."""
+def random_integers(size, dtype, low, span, generator: Engine):
+    """low + draw % span, of 32-bit draws for a span below 2**28, else of 64-bit ones."""
     count = math.prod(size)
-    if span is not None and span < WIDE and not wide:
+    if span < WIDE:
         draws = generator.words(count) % np.uint32(span)
         if low:
             draws = draws.astype(np.int64) + low
@@ -120,7 +120,7 @@ def random_integers(size, dtype, low, span, wide, generator: Engine):
     words = generator.words(2 * count)
     draws = words[0::2].astype(np.uint64) << np.uint64(32)
     draws |= words[1::2]
-    if span is not None:
+    if span < 1 << 64:
         draws %= np.uint64(span)
     if low:
         draws += np.uint64(low & 0xFFFFFFFFFFFFFFFF)
@@ -136,8 +136,9 @@ def random_words(size, dtype, span, generator: Engine):
     return (generator.words(math.prod(size)) % np.uint64(span)).astype(dtype.np).reshape(size)
 
 
-def random_permutation(n, dtype, generator: Engine):
+def random_permutation(size, dtype, generator: Engine):
     """Fisher and Yates: entry i changes places with entry i + draw % (n - i)."""
+    n = size[0]
     if n <= 1:
         return np.arange(n, dtype=dtype.np)
     if n < 0xFFFFFFFF // 20:

@@ -1,0 +1,68 @@
+"""Creation kernels: ranges and index pairs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+xp: Any = None
+
+
+def _length(start, end, step) -> int:
+    return max(0, math.ceil((end - start) / step))
+
+
+def _arange(start, end, step, dtype):
+    if dtype.category < 2:
+        return xp.arange(start, end, step, dtype=dtype.np)
+    # PyTorch multiplies in double precision; NumPy adds up a rounded step.
+    values = xp.arange(_length(start, end, step), dtype="float64")
+    if step != 1:
+        values = values * step
+    if start != 0:
+        values = values + start
+    return values.astype(dtype.np)
+
+
+def _linspace(start, end, steps, dtype):
+    """The first half counted from the start, the second from the end, in the precision of the dtype."""
+    if steps == 1:
+        return xp.full((1,), start, dtype=dtype.np)
+    work = "complex128" if dtype.category == 3 else "float32" if dtype.category == 2 and dtype.itemsize <= 4 else "float64"
+    if dtype.category < 2:
+        start, end = int(start), int(end)
+    kind = xp.dtype(work).type
+    start, end = kind(start), kind(end)
+    step = (end - start) / kind(max(steps - 1, 1))
+    index = xp.arange(steps).astype(work)
+    half = steps // 2
+    values = xp.concatenate([start + step * index[:half], end - step * (kind(steps - 1) - index[half:])])
+    return (xp.trunc(values) if dtype.category < 2 else values).astype(dtype.np)
+
+
+def _logspace(start, end, steps, base, dtype):
+    work = "complex128" if dtype.category == 3 else "float64"
+    if steps == 1:
+        return xp.full((1,), base**start, dtype=work).astype(dtype.np)
+    if dtype.category < 2:
+        start, end = int(start), int(end)
+    step = (end - start) / max(steps - 1, 1)
+    index = xp.arange(steps).astype(work)
+    half = steps // 2
+    powers = xp.concatenate([start + step * index[:half], end - step * (steps - 1 - index[half:])])
+    values = xp.asarray(base, dtype=work) ** powers
+    return (xp.trunc(values) if dtype.category < 2 else values).astype(dtype.np)
+
+
+def _identity_matrix(n, m, dtype):
+    return xp.eye(n, m, dtype=dtype.np)
+
+
+def _tril_indices(rows, columns, offset, dtype):
+    keep = xp.arange(columns)[None, :] <= xp.arange(rows)[:, None] + offset
+    return xp.stack(xp.nonzero(keep)).astype(dtype.np)
+
+
+def _triu_indices(rows, columns, offset, dtype):
+    keep = xp.arange(columns)[None, :] >= xp.arange(rows)[:, None] + offset
+    return xp.stack(xp.nonzero(keep)).astype(dtype.np)

@@ -1,0 +1,450 @@
+"""Tensors made from nothing: constants, ranges, index pairs, grids; and tensors made like others.
+
+The public functions are composites over the creation kernels (`_empty`, `_full`, `_arange` …), which `call.create` finds by device.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+
+from .._device import channels_last, channels_last_3d, contiguous_format, strided
+from .._dispatch import NONDIFF, REGISTRY, call, composite, op
+from .._dtype import bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
+from .._dtype import dtype as dtype_type
+from .._random import memory_order
+
+_TAIL = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
+_PYTHON = {float: float64, int: int64, bool: bool_, complex: complex128}
+
+op("_linspace(start, end, steps, dtype)", where="", tags=NONDIFF, meta=lambda steps, dtype: ((steps,), dtype))
+op("_logspace(start, end, steps, base, dtype)", where="", tags=NONDIFF, meta=lambda steps, dtype: ((steps,), dtype))
+op("_identity_matrix(n, m, dtype)", where="", tags=NONDIFF, meta=lambda n, m, dtype: ((n, m), dtype))
+op("_tril_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
+op("_triu_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
+
+
+# --- arguments ----------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _size(name: str, size) -> tuple[int, ...]:
+    """A checked shape."""
+    for position, n in enumerate(size):
+        if n.__class__ is int:
+            if n < 0:
+                raise RuntimeError(f"{name}: Dimension size must be non-negative." if name == "zeros" else
+                                   f"Trying to create tensor with negative dimension {n}: {list(size)}")
+        elif isinstance(n, (str, float, tuple, list)):
+            if position == 0 and len(size) == 1:
+                raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(n).__name__}")
+            raise TypeError(f"{name}(): argument 'size' failed to unpack the object at pos {position + 1} with error \"type must be tuple of ints,but got "
+                            f"{type(n).__name__}\"")
+        else:
+            return _size(name, tuple(m.__index__() for m in size))
+    return tuple(size)
+
+
+def _dtype(name: str, dtype, default) -> dtype_type:
+    if dtype is None:
+        return default
+    if isinstance(dtype, dtype_type):
+        return dtype
+    found = _PYTHON.get(dtype)
+    if found is None:
+        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    return found
+
+
+def _dense(layout) -> None:
+    if layout is not None and layout is not strided:
+        raise NotImplementedError(f"only strided tensors can be created, got layout={layout}")
+
+
+def _number(value):
+    return value.item() if isinstance(value, call.Tensor) else value
+
+
+def _inferred(*values) -> dtype_type:
+    """int64 for integers, the default dtype when any is a float, its complex dtype when any is complex."""
+    found = bool_
+    for value in values:
+        kind = value.dtype if isinstance(value, call.Tensor) else None
+        if kind is None:
+            kind = bool_ if isinstance(value, bool) else int64 if isinstance(value, int) else get_default_dtype().to_complex() if isinstance(value, complex) else get_default_dtype()
+        found = promote_types(found, kind)
+    return found
+
+
+def _out_dtype(out, dtype, default):
+    """The dtype of a result that `out` may hold."""
+    if out is None:
+        return default
+    if dtype is not None and dtype is not out.dtype:
+        raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
+    return out.dtype
+
+
+def _order(ndim: int, memory_format, like=None) -> tuple[int, ...] | None:
+    """The dimensions from the slowest to the fastest in memory; None when that is the usual order."""
+    if memory_format is channels_last or memory_format is channels_last_3d:
+        rank = 4 if memory_format is channels_last else 5
+        if ndim != rank:
+            raise RuntimeError(f"required rank {rank} tensor to use {str(memory_format).rpartition('.')[2]} format")
+        return (0, *range(2, rank), 1)
+    if memory_format is contiguous_format or like is None or like.is_contiguous():
+        return None
+    return memory_order(like)
+
+
+def _make(kernel: str, size, *args, order=None, device=None, requires_grad=False, out=None):
+    if order is None:
+        made = call.create(kernel, size, *args, device=device, requires_grad=requires_grad)
+        return made if out is None else call.write_out(REGISTRY[kernel], made, out)
+    made = call.create(kernel, tuple(size[d] for d in order), *args, device=device)
+    made._data = made._table.permute(made._data, tuple(order.index(d) for d in range(len(order))))
+    return made.requires_grad_() if requires_grad else made
+
+
+# --- constants ----------------------------------------------------------------------------------------------------------------------------------------
+
+
+@composite(f"_zeros(*size, out=None, {_TAIL})", where="", alias="torch.zeros")
+def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
+    """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
+    _dense(layout)
+    dtype = _dtype("zeros", dtype, None)
+    return _make("_full", _size("zeros", size), 0, _out_dtype(out, dtype, dtype or get_default_dtype()), device=device, requires_grad=requires_grad, out=out)
+
+
+@composite(f"_ones(*size, out=None, {_TAIL})", where="", alias="torch.ones")
+def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
+    """Ones: `ones(2, 3)` or `ones((2, 3))`, of the default dtype or `dtype`."""
+    _dense(layout)
+    dtype = _dtype("ones", dtype, None)
+    return _make("_full", _size("ones", size), 1, _out_dtype(out, dtype, dtype or get_default_dtype()), device=device, requires_grad=requires_grad, out=out)
+
+
+@composite(f"_new(*size, out=None, {_TAIL}, memory_format=None)", where="", alias="torch.empty")
+def empty(F, size, out, dtype, layout, device, pin_memory, requires_grad, memory_format):
+    """A tensor whose values are whatever was in its memory."""
+    _dense(layout)
+    dtype = _dtype("empty", dtype, None)
+    size = _size("empty", size)
+    return _make("_empty", size, _out_dtype(out, dtype, dtype or get_default_dtype()), order=_order(len(size), memory_format), device=device,
+                 requires_grad=requires_grad, out=out)
+
+
+def _fill_value(value, dtype):
+    """A fill value that the dtype takes, by C's conversion."""
+    value = _number(value)
+    if isinstance(value, complex) and dtype.category < 3:
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {dtype.scalar_name.lower()} without overflow")
+        value = value.real
+    if dtype.category == 1:
+        bits = dtype.itemsize * 8
+        if value != value or not -(1 << (bits - 1 if dtype.is_signed else bits)) <= value < 1 << (bits - 1 if dtype.is_signed else bits):
+            if isinstance(value, int) and dtype is int64:
+                raise OverflowError("int too big to convert")
+            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
+        return int(value) if dtype.is_signed else int(value) % (1 << bits)
+    if dtype.category == 0:
+        return bool(value)
+    return value
+
+
+@composite(f"_filled(size, fill_value, *, out=None, {_TAIL})", where="", alias="torch.full")
+def full(F, size, fill_value, out, dtype, layout, device, pin_memory, requires_grad):
+    """`fill_value` everywhere; its kind gives the dtype (int64 for ints) unless `dtype` is given."""
+    _dense(layout)
+    if isinstance(size, int):
+        raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
+    if isinstance(fill_value, call.Tensor) and fill_value.ndim:
+        raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not Tensor")
+    dtype = _dtype("full", dtype, None)
+    dtype = _out_dtype(out, dtype, dtype or _inferred(fill_value))
+    return _make("_full", _size("full", tuple(size)), _fill_value(fill_value, dtype), dtype, device=device, requires_grad=requires_grad, out=out)
+
+
+@composite(f"_scalar_tensor(s, *, {_TAIL})", where="", alias="torch.scalar_tensor")
+def scalar_tensor(F, s, dtype, layout, device, pin_memory, requires_grad):
+    """A tensor without dimensions of the default dtype (complex for a complex number) or `dtype`."""
+    dtype = dtype or (get_default_dtype().to_complex() if isinstance(_number(s), complex) else get_default_dtype())
+    return _make("_full", (), _fill_value(s, dtype), dtype, device=device, requires_grad=requires_grad)
+
+
+# --- memory layouts -----------------------------------------------------------------------------------------------------------------------------------
+
+
+def _with_strides(size, stride, dtype, device, requires_grad):
+    size, stride = tuple(size), tuple(stride)
+    if len(size) != len(stride):
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    extent = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    made = call.create("_empty", (extent,), dtype, device=device)
+    made._data = made._table.as_strided(made._data, size, stride, 0)
+    return made.requires_grad_() if requires_grad else made
+
+
+@composite(f"empty_strided(size, stride, *, {_TAIL})", where="torch")
+def empty_strided(F, size, stride, dtype, layout, device, pin_memory, requires_grad):
+    """An uninitialised tensor of the given strides (in elements)."""
+    return _with_strides(_size("empty_strided", size), stride, _dtype("empty_strided", dtype, get_default_dtype()), device, requires_grad)
+
+
+@composite(f"empty_permuted(size, physical_layout, *, {_TAIL})", where="torch")
+def empty_permuted(F, size, physical_layout, dtype, layout, device, pin_memory, requires_grad):
+    """An uninitialised dense tensor whose dimensions lie in memory in the order `physical_layout`."""
+    size = _size("empty_permuted", size)
+    order = tuple(d + len(size) if d < 0 else d for d in physical_layout)
+    if len(order) != len(size):
+        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; "
+                           f"i.e. len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}")
+    if len(set(order)) != len(order):
+        raise RuntimeError("Duplicate dim not allowed")
+    return _make("_empty", size, _dtype("empty_permuted", dtype, get_default_dtype()), order=order or None, device=device, requires_grad=requires_grad)
+
+
+# --- like another tensor ------------------------------------------------------------------------------------------------------------------------------
+
+_LIKE = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None"
+
+
+def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memory_format):
+    _dense(layout)
+    dtype = _dtype(kernel, dtype, input.dtype)
+    size = input._data.shape
+    args = (dtype,) if value is None else (_fill_value(value, dtype), dtype)
+    return _make(kernel, size, *args, order=_order(len(size), memory_format, input), device=input._table.device if device is None else device, requires_grad=requires_grad)
+
+
+def _declare_like(name: str, kernel: str, value, doc: str) -> None:
+    @composite(f"_{name}(Tensor input, *, {_LIKE})", where="", alias=f"torch.{name}", doc=doc)
+    def like(F, input, dtype, layout, device, pin_memory, requires_grad, memory_format):
+        return _like(input, kernel, value, dtype, layout, device, requires_grad, memory_format)
+
+
+_declare_like("empty_like", "_empty", None, "An uninitialised tensor with the shape, dtype, device and order in memory of `input`, unless said otherwise.")
+_declare_like("zeros_like", "_full", 0, "Zeros with the shape, dtype, device and order in memory of `input`, unless said otherwise.")
+_declare_like("ones_like", "_full", 1, "Ones with the shape, dtype, device and order in memory of `input`, unless said otherwise.")
+
+
+@composite(f"_full_like(Tensor input, fill_value, *, {_LIKE})", where="", alias="torch.full_like")
+def full_like(F, input, fill_value, dtype, layout, device, pin_memory, requires_grad, memory_format):
+    """`fill_value` everywhere, with the shape, dtype, device and order in memory of `input`, unless said otherwise."""
+    return _like(input, "_full", _number(fill_value), dtype, layout, device, requires_grad, memory_format)
+
+
+_NEW = "dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False"
+
+
+def _declare_new(name: str, kernel: str, value, doc: str) -> None:
+    @composite(f"_{name}(Tensor input, *size, {_NEW})", where="", alias=f"Tensor.{name}", doc=doc)
+    def new(F, input, size, dtype, device, requires_grad, layout, pin_memory):
+        _dense(layout)
+        args = (() if value is None else (value,)) + (_dtype(name, dtype, input.dtype),)
+        return _make(kernel, _size(name, size), *args, device=input._table.device if device is None else device, requires_grad=requires_grad)
+
+
+_declare_new("new_empty", "_empty", None, "An uninitialised tensor of the given size with this tensor's dtype and device, unless said otherwise.")
+_declare_new("new_zeros", "_full", 0, "Zeros of the given size with this tensor's dtype and device, unless said otherwise.")
+_declare_new("new_ones", "_full", 1, "Ones of the given size with this tensor's dtype and device, unless said otherwise.")
+
+
+@composite(f"_new_full(Tensor input, size, fill_value, *, {_NEW})", where="", alias="Tensor.new_full")
+def new_full(F, input, size, fill_value, dtype, device, requires_grad, layout, pin_memory):
+    """`fill_value` everywhere, in the given size, with this tensor's dtype and device, unless said otherwise."""
+    dtype = _dtype("new_full", dtype, input.dtype)
+    return _make("_full", _size("new_full", tuple(size)), _fill_value(fill_value, dtype), dtype, device=input._table.device if device is None else device, requires_grad=requires_grad)
+
+
+@composite(f"_new_empty_strided(Tensor input, size, stride, *, {_NEW})", where="", alias="Tensor.new_empty_strided")
+def new_empty_strided(F, input, size, stride, dtype, device, requires_grad, layout, pin_memory):
+    """An uninitialised tensor of the given size and strides with this tensor's dtype and device, unless said otherwise."""
+    where = input._table.device if device is None else device
+    return _with_strides(_size("new_empty_strided", size), stride, _dtype("new_empty_strided", dtype, input.dtype), where, requires_grad)
+
+
+@composite(f"_new_tensor(Tensor input, data, *, {_NEW})", where="", alias="Tensor.new_tensor")
+def new_tensor(F, input, data, dtype, device, requires_grad, layout, pin_memory):
+    """A copy of the data with this tensor's dtype and device, unless said otherwise."""
+    from .._creation import tensor
+
+    return tensor(data, dtype=_dtype("new_tensor", dtype, input.dtype), device=input._table.device if device is None else device, requires_grad=requires_grad)
+
+
+# --- ranges -------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _checked_range(start, end, step):
+    start, end, step = _number(start), _number(end), _number(step)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
+    if (step > 0 and end < start) or (step < 0 and end > start):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    return start, end, step
+
+
+@composite(f"arange(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch")
+def arange(F, start, end, step, out, dtype, layout, device, pin_memory, requires_grad):
+    """`arange(end)`, `arange(start, end, step)`: from `start` in steps of `step` up to but without `end`. int64 for ints, else the default dtype, unless `dtype` is given."""
+    if end is None:
+        start, end = 0, start
+    dtype = _dtype("arange", dtype, None)
+    dtype = _out_dtype(out, dtype, dtype or (int64 if _inferred(start, end, step).category < 2 else get_default_dtype()))
+    if dtype is bool_ or dtype.category == 3:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.scalar_name}'")
+    start, end, step = _checked_range(start, end, step)
+    if dtype.category == 1:
+        start, end, step = int(start), math.ceil(end) if step > 0 else math.floor(end), int(step)
+    made = call.create("_arange", start, end, step, dtype, device=device, requires_grad=requires_grad)
+    return made if out is None else call.write_out(REGISTRY["arange"], made, out)
+
+
+@composite(f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch")
+def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires_grad):
+    """As `arange`, but with `end` and of the default dtype; PyTorch has deprecated it."""
+    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. "
+                  "Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=3)
+    if end is None:
+        start, end = 0, start
+    start, end, step = _checked_range(start, end, step)
+    count = math.floor((end - start) / step) + 1
+    return F._add(F.mul(F.arange(count, dtype=dtype or get_default_dtype(), device=device), step), start)
+
+
+def _ends(name: str, start, end, dtype):
+    for label, value in (("start", start), ("end", end)):
+        if isinstance(value, call.Tensor) and value.ndim:
+            raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {label} with {value.ndim} dimension(s).")
+    start, end = _number(start), _number(end)
+    complex_ends = isinstance(start, complex) or isinstance(end, complex)
+    if complex_ends and dtype is not None and dtype.category < 3:
+        raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype {dtype.scalar_name}")
+    return start, end, dtype or (get_default_dtype().to_complex() if complex_ends else get_default_dtype())
+
+
+def _spaced(name: str, kernel: str, start, end, steps, more, out, dtype, device, requires_grad):
+    if steps is None:
+        raise TypeError(f"{name}() missing 1 required positional arguments: \"steps\"")
+    if not isinstance(steps, (int, np.integer)):
+        raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    start, end, dtype = _ends(name, start, end, _dtype(name, dtype, None) if out is None else out.dtype)
+    made = call.create(kernel, start, end, int(steps), *more, dtype, device=device, requires_grad=requires_grad)
+    return made if out is None else call.write_out(REGISTRY[kernel], made, out)
+
+
+@composite(f"linspace(start, end, steps=None, *, out=None, {_TAIL})", where="torch")
+def linspace(F, start, end, steps, out, dtype, layout, device, pin_memory, requires_grad):
+    """`steps` numbers at equal distances from `start` to `end`, both included."""
+    return _spaced("linspace", "_linspace", start, end, steps, (), out, dtype, device, requires_grad)
+
+
+@composite(f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch")
+def logspace(F, start, end, steps, base, out, dtype, layout, device, pin_memory, requires_grad):
+    """`base` to the powers `linspace(start, end, steps)`."""
+    return _spaced("logspace", "_logspace", start, end, steps, (_number(base),), out, dtype, device, requires_grad)
+
+
+@composite(f"eye(n, m=None, *, out=None, {_TAIL})", where="torch")
+def eye(F, n, m, out, dtype, layout, device, pin_memory, requires_grad):
+    """A matrix of n rows and m columns (n when not given) with ones on its diagonal."""
+    for position, (label, value) in enumerate((("n", n), ("m", n if m is None else m))):
+        if not isinstance(value, (int, np.integer)):
+            raise TypeError(f"eye(): argument '{label}' (position {position + 1}) must be int, not {type(value).__name__}")
+        if value < 0:
+            raise RuntimeError(f"{label} must be greater or equal to 0, got {value}")
+    dtype = _dtype("eye", dtype, get_default_dtype() if out is None else out.dtype)
+    made = call.create("_identity_matrix", n, n if m is None else m, dtype, device=device, requires_grad=requires_grad)
+    return made if out is None else call.write_out(REGISTRY["eye"], made, out)
+
+
+def _declare_indices(name: str, doc: str) -> None:
+    @composite(f"{name}(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False, requires_grad=False)", where="torch", doc=doc)
+    def indices(F, row, col, offset, dtype, device, layout, pin_memory, requires_grad):
+        for label, value in (("row", row), ("col", col)):
+            if value < 0:
+                raise RuntimeError(f"{label} must be non-negative, got{value}")
+        kind = dtype or int64
+        if kind not in (int64, int32):
+            raise NotImplementedError(f"\"{name}\" not implemented for '{kind.scalar_name}'")
+        return call.create(f"_{name}", row, col, offset, kind, device=device)
+
+
+_declare_indices("tril_indices", "Row and column indices (2 x count) of the part of a row x col matrix on and below the diagonal `offset`, row by row.")
+_declare_indices("triu_indices", "Row and column indices (2 x count) of the part of a row x col matrix on and above the diagonal `offset`, row by row.")
+
+
+# --- grids and products -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _listed(tensors) -> list:
+    return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
+
+
+@composite("meshgrid(*tensors, indexing=None)", where="torch")
+def meshgrid(F, tensors, indexing):
+    """Coordinates of the grid spanned by vectors: one tensor a vector. With indexing "xy" the first two dimensions change places."""
+    tensors = _listed(tensors)
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for t in tensors:
+        if t.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {' '.join(str(n) for n in t.shape)}")
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    if indexing is None:
+        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=3)
+    elif indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    swap = indexing == "xy" and len(tensors) > 1
+    if swap:
+        tensors[:2] = tensors[1], tensors[0]
+    shape = tuple(t.numel() for t in tensors)
+    grids = []
+    for i, t in enumerate(tensors):
+        line = tuple(n if i == d else 1 for d, n in enumerate(shape))
+        grid = F.expand(F.reshape(t, line), shape)
+        grids.append(F.transpose(grid, 0, 1) if swap else grid)
+    if swap:
+        grids[:2] = grids[1], grids[0]
+    return tuple(grids)
+
+
+def _vectors(tensors) -> None:
+    for t in tensors:
+        if t.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
+
+
+@composite("cartesian_prod(*tensors)", where="torch")
+def cartesian_prod(F, tensors):
+    """The Cartesian product of vectors, one combination a row."""
+    tensors = _listed(tensors)
+    _vectors(tensors)
+    if len(tensors) == 1:
+        return tensors[0]
+    return F.stack([F.reshape(g, (-1,)) for g in F.meshgrid(*tensors, indexing="ij")], 1)
+
+
+@composite("combinations(Tensor input, r=2, with_replacement=False)", where="torch")
+def combinations(F, input, r, with_replacement):
+    """The combinations of `r` entries of a vector, one a row, in the order of itertools."""
+    _vectors([input])
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return call.create("_empty", (0,), input.dtype, device=input.device)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    picks = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1)
+    table = input._table
+    return F.reshape(F.index_select(input, 0, call.wrap(table, table.from_numpy(picks), int64)), (len(picks) // r, r))

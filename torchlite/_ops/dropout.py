@@ -1,0 +1,152 @@
+"""Dropout: entries or whole channels set to zero at random in training (Srivastava et al. 2014; for self-normalising networks Klambauer et al. 2017)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+from .._dispatch import RANDOM, REGISTRY, call, composite, op
+from .._dtype import bool_
+from .._random import engine_of, memory_order
+
+_ALPHA = 1.7580993408473766  # scale * alpha of selu
+
+
+def _random_scaling(F, input, p, generator):
+    noise = F.div(F.random_bernoulli(input.shape, F.dtype_of(input), 1.0 - p, generator), 1.0 - p)
+    return F.mul(input, noise), noise
+
+
+op("_dropout_contiguous(Tensor input, p, generator)", where="", tags=RANDOM, outputs=("output", "noise"), nondiff=(1,), composite=_random_scaling,
+   meta=lambda input: [(input.shape, input.dtype)] * 2, vjp={"input": lambda F, g, out1: F.mul(g[0], out1)},
+   doc="Entries kept with probability 1 - p and divided by it, in the order of a contiguous tensor; and the factors.")
+
+
+def _check(p, kind=RuntimeError) -> None:
+    if not 0.0 <= p <= 1.0:
+        raise kind(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _noise(input, shape, p, generator=None):
+    """0 with probability p and else 1, drawn in the order of the memory of `input`."""
+    table = input._table
+    engine = engine_of(table, generator)
+    if tuple(shape) != tuple(input.shape) or input.is_contiguous():
+        data = table.random_bernoulli(tuple(shape), input.dtype, 1.0 - p, engine)
+    else:
+        order = memory_order(input)
+        data = table.random_bernoulli(tuple(input.shape[d] for d in order), input.dtype, 1.0 - p, engine)
+        data = table.permute(data, tuple(order.index(d) for d in range(len(order))))
+    return call.wrap(table, data, input.dtype)
+
+
+def _channels(input) -> tuple[int, ...]:
+    if input.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return (*input.shape[:2], *[1] * (input.ndim - 2))
+
+
+def _dropped(F, input, p, training, *, channels=False, alpha=False):
+    """Dropout in its four kinds: of entries or of channels, setting them to zero or (alpha) to the value that keeps mean and variance."""
+    _check(p)
+    if p == 0 or not training or input.numel() == 0:
+        return input
+    if p == 1:
+        return F.mul(input, F.zeros_like(input))
+    if not channels and not alpha and input.dtype.category == 2 and input.is_contiguous():
+        return F._dropout_contiguous(input, p, engine_of(input._table, None))[0]
+    noise = _noise(input, _channels(input) if channels else input.shape, p)
+    if not alpha:
+        return F.mul(input, F._div(noise, 1.0 - p))
+    scale = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1.0) * (1.0 - p))
+    shift = F._add(F.mul(F._add(noise, -1.0), _ALPHA * scale), _ALPHA * scale * p)
+    return F._add(F.mul(input, F.mul(noise, scale)), shift)
+
+
+def _given(record, input, result, inplace):
+    if not inplace or result is input:
+        return result
+    if call.MODE.grad:
+        call.check_writable(input)
+    return call.assign(record, input, result, input)
+
+
+def _torch_names(name: str, options: dict) -> None:
+    """torch.<name>(input, p, train) and torch.<name>_, which nn.functional's functions stand on."""
+
+    @composite(f"_torch_{name}(Tensor input, p, train)", where="", alias=f"torch.{name}", doc=f"{name} with probability `p` when `train`: see `nn.functional`.")
+    def plain(F, input, p, train):
+        return _dropped(F, input, p, train, **options)
+
+    @composite(f"_torch_{name}_(Tensor input, p, train)", where="", alias=f"torch.{name}_", doc=f"`{name}` in place.")
+    def in_place(F, input, p, train):
+        return _given(REGISTRY[f"_torch_{name}_"], input, _dropped(F, input, p, train, **options), True)
+
+
+for _name, _options in (("dropout", {}), ("alpha_dropout", {"alpha": True}), ("feature_dropout", {"channels": True}),
+                        ("feature_alpha_dropout", {"channels": True, "alpha": True})):
+    _torch_names(_name, _options)
+
+
+@composite("dropout(Tensor input, p=0.5, training=True, inplace=False)", where="nn.functional")
+def dropout(F, input, p, training, inplace):
+    """Each entry set to zero with probability `p` while training, the others divided by 1 - p.
+
+    ValueError unless 0 <= p <= 1. On "cpu" the same entries as in PyTorch for the same seed.
+    """
+    _check(p, ValueError)
+    return _given(REGISTRY["dropout"], input, _dropped(F, input, p, training), inplace)
+
+
+@composite("alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)", where="nn.functional")
+def alpha_dropout(F, input, p, training, inplace):
+    """Dropout for self-normalising networks: dropped entries get the value that selu has at minus infinity, and mean and variance stay."""
+    _check(p, ValueError)
+    return _given(REGISTRY["alpha_dropout"], input, _dropped(F, input, p, training, alpha=True), inplace)
+
+
+@composite("feature_alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)", where="nn.functional")
+def feature_alpha_dropout(F, input, p, training, inplace):
+    """`alpha_dropout` of whole channels (dimension 1)."""
+    _check(p, ValueError)
+    return _given(REGISTRY["feature_alpha_dropout"], input, _dropped(F, input, p, training, channels=True, alpha=True), inplace)
+
+
+def _channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None:
+    words = f"with {spatial} spatial dimension{'s' if spatial > 1 else ''}"
+
+    @composite(f"{name}(Tensor input, p=0.5, training=True, inplace=False)", where="nn.functional",
+               doc=f"Whole channels of an input {words} set to zero with probability `p` while training, the others divided by 1 - p.")
+    def drop(F, input, p, training, inplace):
+        _check(p, ValueError)
+        if input.ndim not in accepted:
+            if spatial == 1:
+                raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to provide channel-wise dropout on "
+                                   "inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs).")
+            warnings.warn(f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will result in an error in a future release. To retain the behavior "
+                          f"and silence this warning, please use feature_dropout instead. Note that {name} exists to provide channel-wise dropout on inputs with "
+                          f"{spatial} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).", stacklevel=3)
+        unbatched = input.ndim == spatial + 1 and spatial != 2
+        result = _dropped(F, F.unsqueeze(input, 0) if unbatched else input, p, training, channels=True)
+        return _given(REGISTRY[name], input, F.squeeze(result, 0) if unbatched else result, inplace)
+
+
+_channel_dropout("dropout1d", 1, (2, 3))
+_channel_dropout("dropout2d", 2, (3, 4))
+_channel_dropout("dropout3d", 3, (4, 5))
+
+
+@composite("native_dropout(Tensor input, p, train)", where="torch")
+def native_dropout(F, input, p, train):
+    """(dropout of `input`, the mask of what was kept)."""
+    if not train:
+        return input.clone(), call.create("_full", tuple(input.shape), True, bool_, device=input.device)
+    kept = _noise(input, input.shape, p)
+    scale = 0.0 if p == 1 else 1.0 / (1.0 - p)
+    return F.mul(F.mul(input, kept), scale), kept.to(bool_)
+
+
+@composite("native_dropout_backward(Tensor grad_output, Tensor mask, scale)", where="torch")
+def native_dropout_backward(F, grad_output, mask, scale):
+    """The gradient of `native_dropout`."""
+    return F.mul(F.mul(grad_output, mask), scale)

@@ -1,0 +1,415 @@
+"""Random numbers: the kernels that draw them, and PyTorch's functions and in-place methods over these.
+
+A kernel `random_*(size, dtype, parameters ..., engine)` makes a new contiguous array from a generator's engine (see `torchlite._random`). A backend needs
+`random_uniform`, `random_normal` and `random_integers`; the others have composites.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .._dispatch import GLOBALS, NONDIFF, RANDOM, REGISTRY, call, composite, op
+from .._dtype import bool_, float32, float64, get_default_dtype, int64
+from .._random import draw, engine_of, fill
+
+_SHAPE = {"where": "", "tags": RANDOM | NONDIFF, "meta": lambda size, dtype: (size, dtype)}
+
+
+def _real(F, dtype):
+    """The dtype to draw reals in before they are cast to `dtype`."""
+    return float64 if dtype is float64 else float32
+
+
+def _from_uniform(formula):
+    """A composite that casts `formula(F, u, a, b)` of uniforms u in [0, 1) to the wanted dtype."""
+
+    def drawn(F, size, dtype, *parameters):
+        *values, generator = parameters
+        return F.to(formula(F, F.random_uniform(size, _real(F, dtype), 0.0, 1.0, generator), *values), dtype)
+
+    return drawn
+
+
+op("random_uniform(size, dtype, low, high, generator)", **_SHAPE, doc="Uniform in [low, high).")
+op("random_normal(size, dtype, mean, std, serial, generator)", **_SHAPE, doc="Normal. `serial`: drawn for a tensor that is not contiguous (PyTorch's CPU then draws otherwise).")
+op("random_integers(size, dtype, low, span, generator)", **_SHAPE, doc="low + draw % span; a span of None stands for all 64 bits.")
+op("random_words(size, dtype, span, generator)", **_SHAPE, composite=lambda F, size, dtype, span, generator: F.random_integers(size, dtype, 0, span, generator),
+   doc="Draws of 32 bits % span, whatever the span.")
+op("random_permutation(size, dtype, generator)", **_SHAPE,
+   composite=lambda F, size, dtype, generator: F.to(F.argsort(F.random_uniform(size, float64, 0.0, 1.0, generator)), dtype), doc="The numbers below size[0], shuffled.")
+op("random_bernoulli(size, dtype, p, generator)", **_SHAPE, composite=_from_uniform(lambda F, u, p: F.lt(u, p)), doc="1 with probability p, else 0.")
+op("random_exponential(size, dtype, lambd, generator)", **_SHAPE, composite=_from_uniform(lambda F, u, lambd: F.mul(F.log1p(F.neg(u)), -1.0 / lambd)),
+   doc="Exponential of rate lambd.")
+op("random_cauchy(size, dtype, median, sigma, generator)", **_SHAPE,
+   composite=_from_uniform(lambda F, u, median, sigma: F.add(F.mul(F.tan(F.mul(F.add(u, -0.5), math.pi)), sigma), median)), doc="Cauchy.")
+op("random_geometric(size, dtype, p, generator)", **_SHAPE,
+   composite=_from_uniform(lambda F, u, p: F.ceil(F.mul(F.log1p(F.neg(u)), 1.0 / math.log1p(-p)))), doc="Trials up to the first success.")
+op("random_log_normal(size, dtype, mean, std, generator)", **_SHAPE,
+   composite=lambda F, size, dtype, mean, std, generator: F.to(F.exp(F.random_normal(size, _real(F, dtype), mean, std, True, generator)), dtype),
+   doc="exp of a normal.")
+op("random_multinomial(Tensor weights, num_samples, generator)", where="", tags=RANDOM | NONDIFF,
+   meta=lambda weights, num_samples: ((*weights.shape[:-1], num_samples), int64), doc="Indices drawn with replacement by the weights of each row.")
+_ZERO = {"where": "", "tags": RANDOM}
+op("random_bernoulli_each(Tensor p, dtype, generator)", **_ZERO, meta=lambda p, dtype: (p.shape, dtype), vjp={"p": lambda F, g: F.zeros_like(g)},
+   doc="1 with the probability of each entry, else 0.")
+op("random_poisson(Tensor rate, generator)", **_ZERO, meta=lambda rate: (rate.shape, rate.dtype), vjp={"rate": lambda F, g: F.zeros_like(g)}, doc="Poisson.")
+op("random_binomial(Tensor count, Tensor prob, generator)", **_ZERO, meta=lambda count, prob: (prob.shape, prob.dtype),
+   vjp={"count": lambda F, g: F.zeros_like(g), "prob": lambda F, g: F.zeros_like(g)}, doc="Binomial.")
+op("_drawn_by(Tensor value, Tensor mean, Tensor std)", where="", tags=RANDOM, composite=lambda F, value, mean, std: F.clone(value),
+   meta=lambda value: (value.shape, value.dtype),
+   vjp={"mean": lambda F, g, mean_shape: F.new_zeros(g, mean_shape), "std": lambda F, g, std_shape: F.new_zeros(g, std_shape)},
+   doc="Numbers that were drawn by parameters: the parameters' gradients are zero.")
+
+
+# --- creation -----------------------------------------------------------------------------------------------------------------------------------------
+
+_OPTIONS = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
+_LIKE = "dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None"
+
+
+def _sizes(size) -> tuple[int, ...]:
+    size = tuple(int(n) for n in size)
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
+    return size
+
+
+def _into(out, result):
+    """The result of a creation function, or `out` holding it."""
+    return result if out is None else call.write_out(REGISTRY["random_uniform"], result, out)
+
+
+def _floating(dtype, words: str):
+    """PyTorch's refusal of integer dtypes."""
+    if dtype.category < 2:
+        raise NotImplementedError(f"\"{words}\" not implemented for '{dtype.scalar_name}'")
+    return dtype
+
+
+def _paired(size, dtype, kernel, parameters, device, generator, requires_grad):
+    """Complex numbers, whose parts are drawn in turn."""
+    parts = draw(kernel, (*size, 2), dtype.to_real(), *parameters, device=device, generator=generator)
+    out = GLOBALS["F"].view_as_complex(parts).clone()
+    return out.requires_grad_() if requires_grad else out
+
+
+@composite(f"rand(*size, generator=None, out=None, {_OPTIONS})", where="torch")
+def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
+    """Uniform numbers in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of the default dtype or `dtype`. On "cpu" PyTorch's numbers for the same seed.
+
+    >>> import torchlite as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+    dtype = _floating(dtype or (get_default_dtype() if out is None else out.dtype), "check_uniform_bounds")
+    size = _sizes(size)
+    if dtype.category == 3:
+        return _into(out, _paired(size, dtype, "random_uniform", (0.0, 1.0), device, generator, requires_grad))
+    return _into(out, draw("random_uniform", size, dtype, 0.0, 1.0, device=device, generator=generator, requires_grad=requires_grad))
+
+
+@composite(f"randn(*size, generator=None, out=None, {_OPTIONS})", where="torch")
+def randn(F, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
+    """Standard normal numbers; complex ones have variance 1, half of it in each part."""
+    dtype = _floating(dtype or (get_default_dtype() if out is None else out.dtype), "normal_kernel_cpu")
+    size = _sizes(size)
+    if dtype.category == 3:
+        return _into(out, _paired(size, dtype, "random_normal", (0.0, math.sqrt(0.5), False), device, generator, requires_grad))
+    return _into(out, draw("random_normal", size, dtype, 0.0, 1.0, False, device=device, generator=generator, requires_grad=requires_grad))
+
+
+def _integer(value):
+    return int(value.item()) if isinstance(value, call.Tensor) else int(value)
+
+
+def _drawn_integers(size, low, high, dtype, device, generator, requires_grad):
+    _check_random_bounds(low, high, dtype)
+    return draw("random_integers", size, dtype, low, high - low, device=device, generator=generator, requires_grad=requires_grad)
+
+
+@composite(f"randint(low=0, high=None, size=None, *, generator=None, out=None, {_OPTIONS})", where="torch")
+def randint(F, low, high, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
+    """Integers in [low, high), or in [0, high) when only one bound is given: `randint(10, (2, 3))`, `randint(3, 10, (2, 3))`; int64 unless `dtype` is given."""
+    if size is None and not isinstance(high, (int, float)):
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    if size is None:
+        raise TypeError("randint() missing 1 required positional arguments: \"size\"")
+    dtype = dtype or (int64 if out is None else out.dtype)
+    return _into(out, _drawn_integers(_sizes(size), _integer(low), _integer(high), dtype, device, generator, requires_grad))
+
+
+@composite(f"randperm(n, *, generator=None, out=None, {_OPTIONS})", where="torch")
+def randperm(F, n, generator, out, dtype, layout, device, pin_memory, requires_grad):
+    """The integers from 0 to n - 1 in random order."""
+    dtype = dtype or (int64 if out is None else out.dtype)
+    _sizes((n,))
+    limit = 1 << (dtype.itemsize * 8 - (1 if dtype.is_signed else 0))
+    if dtype.category == 1 and n > limit:
+        raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
+    return _into(out, draw("random_permutation", (int(n),), dtype, device=device, generator=generator, requires_grad=requires_grad))
+
+
+def _like(F, input, options: tuple, fill_in):
+    dtype, device, requires_grad, memory_format = options
+    out = F._empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    fill_in(out)
+    return out.requires_grad_() if requires_grad else out
+
+
+@composite(f"rand_like(Tensor input, *, {_LIKE})", where="torch")
+def rand_like(F, input, dtype, layout, device, requires_grad, memory_format, generator):
+    """Uniform numbers in [0, 1), in the shape of `input`."""
+    return _like(F, input, (dtype, device, requires_grad, memory_format), lambda out: out.uniform_(0, 1, generator=generator))
+
+
+@composite(f"randn_like(Tensor input, *, {_LIKE})", where="torch")
+def randn_like(F, input, dtype, layout, device, requires_grad, memory_format, generator):
+    """Standard normal numbers, in the shape of `input`."""
+    return _like(F, input, (dtype, device, requires_grad, memory_format), lambda out: out.normal_(0, 1, generator=generator))
+
+
+@composite(f"randint_like(Tensor input, low=0, high=None, *, {_LIKE})", where="torch")
+def randint_like(F, input, low, high, dtype, layout, device, requires_grad, memory_format, generator):
+    """Integers in [low, high), or in [0, high) when only one bound is given, in the shape and dtype of `input`."""
+    low, high = (0, low) if high is None else (low, high)
+    return _like(F, input, (dtype, device, requires_grad, memory_format), lambda out: out.random_(_integer(low), _integer(high), generator=generator))
+
+
+def _check_std(std) -> None:
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+
+
+@composite(f"normal(Tensor|Number mean=0.0, Tensor|Number std=1.0, size=None, *, generator=None, out=None, {_OPTIONS})", where="torch")
+def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
+    """Normal numbers of the given mean and standard deviation: tensors of them (broadcast), or numbers and a `size`."""
+    tensors = [x for x in (mean, std) if isinstance(x, call.Tensor)]
+    if not tensors:
+        if size is None:
+            raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
+        made = F._empty(_sizes(size), dtype or (get_default_dtype() if out is None else out.dtype)) if device is None else \
+            call.create("_empty", _sizes(size), dtype or get_default_dtype(), device=device)
+        made.normal_(mean, std, generator=generator)
+        return _into(out, made.requires_grad_() if requires_grad else made)
+    if isinstance(std, call.Tensor):
+        if std.dtype.category == 3:
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        if std.numel() and bool((std.detach() < 0).any()):
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    else:
+        _check_std(std)
+    kind = next((t.dtype for t in tensors if t.dtype.category >= 2), get_default_dtype())
+    with_std = isinstance(std, call.Tensor)
+    shape = tensors[0].shape if len(tensors) == 1 else call.broadcast(mean.shape, std.shape)
+    noise = call.create("_empty", tuple(shape), kind, device=tensors[0].device).normal_(0, 1 if with_std else std, generator=generator)
+    result = F._add(F.mul(noise, std.detach()) if with_std else noise, mean.detach() if isinstance(mean, call.Tensor) else mean)
+    result = result if result.dtype is kind else F.to(result, kind)
+    if call.MODE.grad and any(t.requires_grad for t in tensors):
+        result = F._drawn_by(result, tensors[0], tensors[-1] if len(tensors) > 1 else tensors[0].detach())
+    return _into(out, result)
+
+
+# --- drawing by the entries of a tensor ---------------------------------------------------------------------------------------------------------------
+
+
+@composite("bernoulli(Tensor input, p=None, *, generator=None)")
+def bernoulli(F, input, p, generator):
+    """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`. The gradient is zero."""
+    if p is not None:
+        return F._empty_like(input).bernoulli_(p, generator=generator)
+    if input.dtype.category != 2:
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.scalar_name}'")
+    return F.random_bernoulli_each(_probabilities(input), input.dtype, engine_of(input._table, generator))
+
+
+def _probabilities(p):
+    flat = p.detach()
+    if p.numel() and p.device.type != "meta" and not bool(((flat >= 0) & (flat <= 1)).all()):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    return p
+
+
+@composite("multinomial(Tensor input, num_samples, replacement=False, *, generator=None)")
+def multinomial(F, input, num_samples, replacement, generator):
+    """Indices drawn by the weights in `input` (one row, or a matrix of rows), `num_samples` from each row, with or without replacement.
+
+    RuntimeError for weights that are negative, infinite or NaN, and when more samples than weights are asked for without replacement.
+    """
+    if input.dtype.category != 2:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.scalar_name}")
+    if not 1 <= input.ndim <= 2:
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > input.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    input = input.detach()
+    if input.numel() == 0:
+        return call.create("_empty", (*input.shape[:-1], num_samples), int64, device=input.device)
+    if input.device.type != "meta":
+        if not bool(F.isfinite(input).all()) or bool((input < 0).any()):
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        if bool((input.sum(-1) == 0).any()):
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if replacement and num_samples > 1:
+        return F.random_multinomial(input, num_samples, engine_of(input._table, generator))
+    # The largest of weights over exponentials: a race that each index wins with its probability.
+    race = F._div(input, F._empty_like(input).exponential_(1, generator=generator))
+    return F.argmax(race, -1, True) if num_samples == 1 else F.topk(race, num_samples)[1]
+
+
+@composite("poisson(Tensor input, generator=None)", where="torch")
+def poisson(F, input, generator):
+    """Poisson numbers of the rates in `input`, in its dtype. RuntimeError for a negative rate. The gradient is zero."""
+    if input.dtype.category != 2:
+        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.scalar_name}'")
+    return F.random_poisson(input, engine_of(input._table, generator))
+
+
+@composite("binomial(Tensor count, Tensor prob, generator=None)", where="torch")
+def binomial(F, count, prob, generator):
+    """Binomial numbers of `count` trials of probability `prob`, both floating and of one dtype."""
+    for name, tensor in (("count", count), ("prob", prob)):
+        if tensor.dtype.category != 2:
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {tensor.dtype.scalar_name}")
+    if count.dtype is not prob.dtype:
+        raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
+    return F.random_binomial(count, prob, engine_of(count._table, generator))
+
+
+# --- in place -----------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _number(value) -> float:
+    return value.item() if isinstance(value, call.Tensor) else value
+
+
+def _continuous(input, name: str, words: str | None = None) -> None:
+    if input.dtype.category < 2:
+        raise NotImplementedError(f"\"{words}\" not implemented for '{input.dtype.scalar_name}'") if words else RuntimeError(
+            f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you specified {input.dtype.scalar_name}")
+
+
+@composite("uniform_(Tensor input, from_=0.0, to=1.0, *, generator=None)", where="Tensor")
+def uniform_(F, input, from_, to, generator):
+    """Fill with uniform numbers of [from_, to). RuntimeError when from_ > to."""
+    _continuous(input, "", "check_uniform_bounds")
+    low, high = _number(from_), _number(to)
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+    if input.dtype.category == 3:
+        fill(REGISTRY["uniform_"], F.view_as_real(input), "random_uniform", low, high, generator=generator)
+        return input
+    return fill(REGISTRY["uniform_"], input, "random_uniform", low, high, generator=generator)
+
+
+@composite("normal_(Tensor input, mean=0.0, std=1.0, *, generator=None)", where="Tensor")
+def normal_(F, input, mean, std, generator):
+    """Fill with normal numbers. RuntimeError when std < 0. A complex tensor gets half of the variance in each part."""
+    _continuous(input, "", "normal_kernel_cpu")
+    mean, std = _number(mean), _number(std)
+    _check_std(std)
+    if input.dtype.category == 3:
+        parts = F.view_as_real(input)
+        fill(REGISTRY["normal_"], parts, "random_normal", 0.0, std * math.sqrt(0.5), not parts.is_contiguous(), generator=generator)
+        return input.add_(mean) if mean else input
+    return fill(REGISTRY["normal_"], input, "random_normal", mean, std, not input.is_contiguous(), generator=generator)
+
+
+_DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
+_C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long", "bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+            "float32": "float", "float64": "double", "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long"}
+
+
+def _limits(dtype) -> tuple[float, float]:
+    """The smallest and the largest value that a draw of integers may ask of a dtype."""
+    if dtype is bool_:
+        return 0, 1
+    if dtype.category == 1:
+        bits = dtype.itemsize * 8
+        return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if dtype.is_signed else (0, (1 << bits) - 1)
+    if dtype.category == 3 or dtype.name not in _DIGITS:
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    largest = 65504 if dtype.name == "float16" else math.inf
+    return -largest, largest
+
+
+def _check_random_bounds(low: int, high: int, dtype) -> None:
+    smallest, largest = _limits(dtype)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    for name, value in (("from", low), ("to - 1", high - 1)):
+        if not smallest <= value <= largest:
+            raise RuntimeError(f"{name} is out of bounds for {_C_NAMES[dtype.name]}")
+
+
+@composite("random_(Tensor input, from_=None, to=None, *, generator=None)", where="Tensor")
+def random_(F, input, from_, to, generator):
+    """Fill with integers: of [from_, to), of [0, from_) when one bound is given, else of all that the dtype holds exactly (from 0 on)."""
+    dtype = input.dtype
+    this = REGISTRY["random_"]
+    if from_ is None and to is None:
+        if dtype is bool_:
+            return fill(this, input, "random_words", 2, generator=generator)
+        span = (1 << _DIGITS[dtype.name]) + 1 if dtype.name in _DIGITS else int(_limits(dtype)[1]) + 1
+        return fill(this, input, "random_integers" if dtype.itemsize == 8 else "random_words", *((0, span) if dtype.itemsize == 8 else (span,)), generator=generator)
+    low, high = (0, _integer(from_)) if to is None else (_integer(from_ or 0), _integer(to))
+    _check_random_bounds(low, high, dtype)
+    return fill(this, input, "random_integers", low, high - low, generator=generator)
+
+
+@composite("bernoulli_(Tensor input, Tensor|Number p=0.5, *, generator=None)", where="Tensor")
+def bernoulli_(F, input, p, generator):
+    """Fill with 1 with probability `p` (a number, or a tensor of them that broadcasts), else 0."""
+    if isinstance(p, call.Tensor):
+        if p.dtype.category != 2:
+            raise RuntimeError(f"expected probabilities tensor to have floating type, got {p.dtype.scalar_name}")
+        drawn = F.random_bernoulli_each(_probabilities(p.detach()).expand(input.shape), input.dtype, engine_of(input._table, generator))
+        if call.MODE.grad:
+            call.check_writable(input)
+        return call.assign(REGISTRY["bernoulli_"], input, drawn, input)
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    if input.dtype.category == 3:
+        raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{input.dtype.scalar_name}'")
+    return fill(REGISTRY["bernoulli_"], input, "random_bernoulli", float(p), generator=generator)
+
+
+@composite("exponential_(Tensor input, lambd=1.0, *, generator=None)", where="Tensor")
+def exponential_(F, input, lambd, generator):
+    """Fill with exponential numbers of rate `lambd` > 0."""
+    _continuous(input, "Exponential")
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    return fill(REGISTRY["exponential_"], input, "random_exponential", lambd, generator=generator)
+
+
+@composite("cauchy_(Tensor input, median=0.0, sigma=1.0, *, generator=None)", where="Tensor")
+def cauchy_(F, input, median, sigma, generator):
+    """Fill with Cauchy numbers about `median` of scale `sigma` > 0."""
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    if input.dtype.category < 2:
+        raise RuntimeError("Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified "
+                           f"{ {'int64': 'long int'}.get(input.dtype.name, _C_NAMES[input.dtype.name])}")
+    return fill(REGISTRY["cauchy_"], input, "random_cauchy", median, sigma, generator=generator)
+
+
+@composite("geometric_(Tensor input, p, *, generator=None)", where="Tensor")
+def geometric_(F, input, p, generator):
+    """Fill with the number of trials of probability `p` up to the first success."""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    return fill(REGISTRY["geometric_"], input, "random_geometric", p, generator=generator)
+
+
+@composite("log_normal_(Tensor input, mean=1.0, std=2.0, *, generator=None)", where="Tensor")
+def log_normal_(F, input, mean, std, generator):
+    """Fill with exp of normal numbers of the given mean and standard deviation."""
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    _continuous(input, "", "log_normal_cpu")
+    return fill(REGISTRY["log_normal_"], input, "random_log_normal", mean, std, generator=generator)

@@ -1,0 +1,238 @@
+"""Generators and seeds: `torch.Generator`, `manual_seed` and the states of the random streams.
+
+A generator is a name for an *engine*, which its device's backend makes (`Backend.random_engine`). An engine has `manual_seed(seed)`, `seed()`,
+`initial_seed`, `get_state()` and `set_state(array)` (uint8 arrays); what its words mean is between it and the backend's `random_*` kernels, which get it as their last argument.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+
+import numpy as np
+
+from ._device import device as device_type
+from ._device import get_default_device
+from ._dispatch import call, table_of
+from ._dtype import uint8
+
+DEFAULT_SEED = 67280421310721
+_LIMIT = 1 << 64
+
+
+def _unsigned(seed: int) -> int:
+    """A seed as an unsigned 64-bit integer; negative ones count from 2**64."""
+    if not -(_LIMIT >> 1) <= seed < _LIMIT:
+        raise ValueError("Overflow when unpacking long long")
+    return seed % _LIMIT
+
+
+class Generator:
+    """A source of random numbers on one device: `torch.Generator(device="cpu")`.
+
+    On "cpu" the stream for a seed is PyTorch's own (MT19937), and so is the layout of the state.
+
+    >>> import torchlite as torch
+    >>> g = torch.Generator().manual_seed(0)
+    >>> torch.rand(2, generator=g)
+    tensor([0.4963, 0.7682])
+    """
+
+    __slots__ = ("__weakref__", "_device", "_engine")
+
+    def __init__(self, device="cpu") -> None:
+        where = device_type(device)
+        table = table_of(where)
+        self._device = table.device
+        engine = table.backend.random_engine(table.device.index or 0)
+        if engine is None:
+            raise RuntimeError(f"{where.type.upper()} device type not an accelerator.")
+        engine.manual_seed(DEFAULT_SEED)
+        self._engine = engine
+
+    @property
+    def device(self) -> device_type:
+        return self._device
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start the stream of `seed` (64 bits; negative seeds count from 2**64); returns the generator."""
+        if type(seed) is not int:
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        self._engine.manual_seed(_unsigned(seed))
+        return self
+
+    def seed(self) -> int:
+        """Start an unforeseeable stream; returns the seed."""
+        return self._engine.seed()
+
+    def initial_seed(self) -> int:
+        """The seed that the stream began with."""
+        return self._engine.initial_seed
+
+    def get_state(self):
+        """The state as a uint8 tensor; on "cpu" in PyTorch's layout of 5056 bytes."""
+        table = table_of(device_type("cpu"))
+        return call.wrap(table, table.from_numpy(self._engine.get_state()), uint8)
+
+    def set_state(self, new_state) -> None:
+        """Go back to a state that `get_state` gave, here or (on "cpu") in PyTorch. TypeError unless it is a uint8 tensor, RuntimeError for a wrong size."""
+        if not isinstance(new_state, call.Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        if new_state.dtype is not uint8:
+            raise TypeError(f"expected a torch.ByteTensor, but got {new_state.type()}")
+        self._engine.set_state(np.asarray(new_state.detach().cpu().numpy()).ravel())
+
+    def clone_state(self) -> Generator:
+        """A new generator at the same place of the same stream."""
+        other = Generator(self._device)
+        other._engine.set_state(self._engine.get_state())
+        return other
+
+    graphsafe_get_state = clone_state
+
+    def graphsafe_set_state(self, new_state: Generator) -> None:
+        self._engine.set_state(new_state._engine.get_state())
+
+    def get_offset(self) -> int:
+        raise RuntimeError(f"{self._device.type.upper()} Generator does not use offset")
+
+    def set_offset(self, offset: int) -> None:
+        raise RuntimeError(f"{self._device.type.upper()} Generator does not use offset")
+
+    def __reduce__(self):
+        return _restored, (str(self._device), self._engine.get_state().tobytes())
+
+    def __repr__(self) -> str:
+        return f"<torch.Generator on {self._device} at {id(self):#x}>"
+
+
+def _restored(device: str, state: bytes) -> Generator:
+    generator = Generator(device)
+    generator._engine.set_state(np.frombuffer(state, np.uint8))
+    return generator
+
+
+_lock = threading.Lock()
+_defaults: dict = {}  # kernel table -> the device's default generator
+_seed_of_later_devices = DEFAULT_SEED
+
+
+def default_of(table) -> Generator:
+    """The generator that a device's random functions use when none is given."""
+    found = _defaults.get(table)
+    if found is None:
+        with _lock:
+            if table not in _defaults:
+                made = Generator(table.device)
+                made._engine.manual_seed(_seed_of_later_devices)
+                _defaults[table] = made
+            found = _defaults[table]
+    return found
+
+
+def engine_of(table, generator: Generator | None):
+    """The engine that a random op on the table's device draws from."""
+    if generator is None:
+        found = _defaults.get(table)
+        if found is not None:
+            return found._engine
+        return None if table.device.type == "meta" else default_of(table)._engine
+    if not isinstance(generator, Generator):
+        raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
+    if generator._device != table.device and table.device.type != "meta":
+        raise RuntimeError(f"Expected a '{table.device.type}' device type for generator but found '{generator._device.type}'")
+    return generator._engine
+
+
+def draw(kernel: str, size, dtype, *parameters, device=None, generator=None, requires_grad=False):
+    """A new tensor from a random kernel `kernel(size, dtype, *parameters, engine)`."""
+    where = get_default_device() if device is None else call._device(device)
+    return call.create(kernel, size, dtype, *parameters, engine_of(table_of(where), generator), device=where, requires_grad=requires_grad)
+
+
+def memory_order(tensor) -> tuple[int, ...]:
+    """The tensor's dimensions from the one with the largest stride to the one with the smallest: the order in which it is filled."""
+    strides = tensor.stride()
+    return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
+
+
+def fill(record, tensor, kernel: str, *parameters, generator=None):
+    """Fill a tensor in place, in the order of its memory, from a random kernel."""
+    if call.MODE.grad and (tensor._node is not None or tensor._meta is not None):
+        call.check_writable(tensor)
+    table = tensor._table
+    engine = engine_of(table, generator)
+    draws = getattr(table, kernel)
+    if tensor.is_contiguous():
+        values = draws(tensor._data.shape, tensor.dtype, *parameters, engine)
+    else:
+        order = memory_order(tensor)
+        values = draws(tuple(tensor._data.shape[d] for d in order), tensor.dtype, *parameters, engine)
+        values = table.permute(values, tuple(order.index(d) for d in range(len(order))))
+    return call.assign(record, tensor, call.wrap(table, values, tensor.dtype), tensor)
+
+
+def manual_seed(seed) -> Generator:
+    """Seed the default generators of all devices; returns the CPU's."""
+    global _seed_of_later_devices
+    value = _unsigned(int(seed))
+    first = default_of(table_of(device_type("cpu")))
+    with _lock:
+        _seed_of_later_devices = value
+        for generator in _defaults.values():
+            generator._engine.manual_seed(value)
+    return first
+
+
+def seed() -> int:
+    """Seed the default generators from the operating system; returns the seed."""
+    value = __getattr__("default_generator").seed()
+    manual_seed(value)
+    return value
+
+
+def initial_seed() -> int:
+    """The seed of the CPU's default generator."""
+    return __getattr__("default_generator").initial_seed()
+
+
+def get_rng_state():
+    """The state of the CPU's default generator as a uint8 tensor."""
+    return __getattr__("default_generator").get_state()
+
+
+def set_rng_state(new_state) -> None:
+    """Set the state of the CPU's default generator."""
+    __getattr__("default_generator").set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type="cuda"):
+    """Inside the block random numbers are drawn as usual; after it the generators stand where they stood before.
+
+    devices: those whose default generators are restored beside the CPU's; None: every device used so far.
+    """
+    if not enabled:
+        yield
+        return
+    if devices is None:
+        chosen = list(_defaults)
+        if len(chosen) > 2:
+            warnings.warn(f"{len(chosen) - 1} devices are in use, and {_caller} restores the generators of all of them. "
+                          f"Name those that you need with the keyword argument '{_devices_kw}'.", stacklevel=3)
+    else:
+        chosen = [table_of(call._device(f"{device_type}:{d}" if isinstance(d, int) else d)) for d in devices]
+    cpu = __getattr__("default_generator")
+    saved = [(g, g._engine.get_state()) for g in {id(g): g for g in [cpu, *(default_of(t) for t in chosen)]}.values()]
+    try:
+        yield
+    finally:
+        for generator, state in saved:
+            generator._engine.set_state(state)
+
+
+def __getattr__(name: str):
+    if name == "default_generator":
+        return default_of(table_of(device_type("cpu")))
+    raise AttributeError(f"module 'torchlite._random' has no attribute '{name}'")
