@@ -356,7 +356,7 @@ def lu(F, A, pivot, get_infos):
     """(LU, pivots) or, with `get_infos`, (LU, pivots, info). Kept for old programs: see `linalg.lu_factor`."""
     packed, pivots, info = _checked_lu(F, "torch.lu_factor", A, pivot)
     if get_infos:
-        return packed, pivots, info
+        return named("linalg_lu_factor_ex", (packed, pivots, info))
     _check_lu("torch.linalg.lu_factor", info)
     return packed, pivots
 

@@ -128,7 +128,7 @@ def _matrix_norm(F, name, A, ord, dim, keepdim, dtype):
     else:
         along, over = (dims if abs(ord) == 1 else dims[::-1])
         sums = F.vector_norm_core(A, 1.0, (along,), True)
-        result = (F.amax if ord > 0 else F.amin)(sums, over, True).squeeze(dims)
+        result = _extreme(F, sums, ord, over, True).squeeze(dims)
     if keepdim:
         for d in sorted(dims):
             result = result.unsqueeze(d)
@@ -139,7 +139,14 @@ def _spectral_norm(F, A, ord, dims):
     values = F.linalg_svdvals(A.movedim(dims, (-2, -1)))
     if ord == "nuc":
         return values.sum(-1)
-    return F.amax(values, -1) if ord > 0 else F.amin(values, -1)
+    return _extreme(F, values, ord, -1, False)
+
+
+def _extreme(F, x, ord, dim, keepdim):
+    """The greatest (0 where there is none) or, for a negative order, the least."""
+    if ord < 0:
+        return F.amin(x, dim, keepdim)
+    return F.amax(x, dim, keepdim) if x.shape[dim] else F.sum(x, dim, keepdim)
 
 
 @composite("linalg_matrix_norm(Tensor A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", where="linalg")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .._dispatch import NONDIFF, composite, op
 from .._dispatch.shapes import broadcast
-from .._dtype import complex64, complex128, float32, float64, int32, int64
+from .._dtype import bool_, complex64, complex128, float32, float64, int32, int64
 from ._gradients import named
 from ._linalg_common import (
     adjoint,
@@ -419,7 +419,7 @@ def matrix_power(F, input, n):
     """
     check_square("linalg.matrix_power", input)
     if n == 0:
-        return F.clone(F.expand(identity(F, input, input.shape[-1]), input.shape))
+        return F.where(F.to(F.ones_like(input), bool_), identity(F, input, input.shape[-1]), input)
     base = input if n > 0 else F.linalg_inv(input)
     n, result = abs(n), None
     if n == 1:
