@@ -11,7 +11,7 @@ from ._device import Size, contiguous_format, device, preserve_format, strided
 from ._device import memory_format as memory_format_type
 from ._dispatch import NAMESPACES, REGISTRY, call, function_for
 from ._dispatch.codegen import in_place_method, operator_for
-from ._dispatch.graph import Meta, OutputOf, edge, meta_of, node_hooks, refresh_view, version
+from ._dispatch.graph import OutputOf, alias_meta, edge, meta_of, node_hooks, refresh_view, version
 from ._dispatch.record import INPLACE
 from ._dispatch.runtime import GLOBALS, LEAF
 from ._dtype import dtype as dtype_type
@@ -352,7 +352,7 @@ class Tensor(metaclass=_TensorType):
         out = _new(Tensor)
         out._data, out._table, out.dtype, out._node = self._data, self._table, self.dtype, None
         found = meta_of(self)
-        out._meta = Meta(found if found.root is None else found.root)
+        out._meta = alias_meta(found)
         return out
 
     def detach_(self):
@@ -522,12 +522,6 @@ class Tensor(metaclass=_TensorType):
 
     def __dir__(self):
         return sorted({*object.__dir__(self), *dir(type(self))})
-
-    def __getitem__(self, index):
-        return GLOBALS["getitem"](self, index)
-
-    def __setitem__(self, index, value):
-        GLOBALS["setitem"](self, index, value)
 
     def __delitem__(self, index):
         raise TypeError("Tensor does not support deleting items")

@@ -7,7 +7,8 @@ xp: Any = None
 
 
 def _slice_index(input, index):
-    return input[index] if Ellipsis in index else input[(*index, ...)]
+    out = input[index]
+    return out if out.__class__ is xp.ndarray else input[(*index, ...)]
 
 
 def _slice_index_backward(input, shape, index):

@@ -6,7 +6,7 @@ import numpy as np
 from .._device import device, get_default_device
 from .._dtype import ALL, bool_, can_cast, dtype, get_default_dtype
 from . import promotion
-from .graph import Meta, OutputOf, bump, edge, make_node, meta_of, version, view_meta
+from .graph import OutputOf, alias_meta, bump, edge, make_node, meta_of, version, view_meta
 from .interceptors import intercepted, stack
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, Op
 from .registry import table_of
@@ -429,7 +429,7 @@ def _alias(tensor):
         out._node = edge(tensor)
         if out._node is tensor:
             out._node = LEAF
-    out._meta = Meta(found if found.root is None else found.root)
+    out._meta = alias_meta(found)
     return out
 
 

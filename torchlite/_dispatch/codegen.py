@@ -79,9 +79,8 @@ def compile_source(op: Op, name: str, source: str, constants: dict[str, Any]):
 
 def backward_function(op: Op):
     """`backward(F, g, node, get, get_out)` -> one gradient (or tuple of them) a tensor argument."""
-    found = op.__dict__.get("_backward")
-    if found is not None:
-        return found
+    if op._backward is not None:
+        return op._backward
     plan, order = op.plan, [p.name for p in op.tensor_params]
     names = {p.name: p for p in op.params}
     lines = ["def backward(F, g, node, get, get_out):", "    edges, saved, versions = node.edges, node.saved, node.versions",
@@ -349,7 +348,7 @@ def _node_lines(op: Op, tensors, optional) -> list[str]:
         else:
             inner.append(f"node_.counter = ({'None, ' * len(kept)})")
     elif op.plan.keeps:
-        inner += ["node_.out = (data_,)", "if r_._meta is None: r_._meta = Meta()", "node_.counter = ((r_._meta, 0),)"]
+        inner += ["node_.out = (data_,)", "if r_._meta is None: r_._meta = new(Meta)", "node_.counter = ((r_._meta, 0),)"]
     else:
         inner.append("node_.out = node_.counter = None")
     inner += ["node_.shape = data_.shape", "node_.table = t_", "node_.hooks = node_.trace = None", "node_.seq = next(SEQUENCE)",
@@ -382,7 +381,7 @@ def operator_for(op: Op, reflected: bool = False):
         return operator
     if len(op.params) != 2:
         raise RuntimeError(f"op {op.name} takes more than two arguments and is no operator")
-    return _fast_operator(op) if not op.is_implicit and op.promote else _plain_operator(function)
+    return _plain_operator(function) if op.is_implicit else _fast_operator(op)
 
 
 def _plain_operator(function):

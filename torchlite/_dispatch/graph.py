@@ -12,19 +12,27 @@ class Meta:
     """What only some tensors have: gradient, version counter, base of a view, hooks.
 
     `n` is the version (of a view: its root's counts). `replay` is the chain of view ops from the base: (op, args after the input, earlier chain).
+    Defaults live on the class, so that making one for a view sets only what differs.
     """
 
-    __slots__ = ("n", "root", "base", "replay", "stamp", "rebased", "grad", "hooks", "post_hooks", "retains", "name")
+    n = 0
+    root: Meta | None = None
+    base: Any = None
+    replay: Any = None
+    stamp = rebased = 0
+    grad: Any = None
+    hooks: dict | None = None
+    post_hooks: dict | None = None
+    name: str | None = None
+    retains = False
 
-    def __init__(self, root: Meta | None = None, base=None, replay=None):
-        self.n = 0
-        self.root = root
-        self.base = base
-        self.replay = replay
-        self.rebased = 0
-        self.stamp = 0 if root is None else root.rebased
-        self.grad = self.hooks = self.post_hooks = self.name = None
-        self.retains = False
+
+def alias_meta(source: Meta) -> Meta:
+    """The Meta of another tensor on the same memory, without its history."""
+    made = new(Meta)
+    made.root = source if source.root is None else source.root
+    made.stamp = made.root.rebased
+    return made
 
 
 def meta_of(tensor) -> Meta:
@@ -52,10 +60,21 @@ def bump(tensor) -> None:
 
 def view_meta(source, op, args) -> Meta:
     """The Meta of a view that `op(source, *args)` made."""
-    found = meta_of(source)
+    found = source._meta
+    made = new(Meta)
+    if found is None:
+        made.root = source._meta = new(Meta)
+        made.base = source
+        made.replay = (op, args, None)
+        return made
     if found.base is not None:
-        return Meta(found.root, found.base, (op, args, found.replay))
-    return Meta(found if found.root is None else found.root, source, (op, args, None))
+        root, made.base, made.replay = found.root, found.base, (op, args, found.replay)
+    else:
+        root, made.base, made.replay = found if found.root is None else found.root, source, (op, args, None)
+    made.root = root
+    if root.rebased:
+        made.stamp = root.rebased
+    return made
 
 
 class Node:

@@ -101,6 +101,7 @@ class Op:
         self.composite, self.meta, self.outputs, self.doc = composite, meta, outputs, doc
         self.nondiff = frozenset(nondiff)
         self._vjp = vjp
+        self._backward: Callable | None = None  # made from the formulas at the first backward
         self.file = ""
         self.line = 0
 

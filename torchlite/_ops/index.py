@@ -145,4 +145,4 @@ def _raw_index(tensor, item):
     return item
 
 
-GLOBALS["getitem"], GLOBALS["setitem"] = getitem, setitem
+Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem

@@ -10,7 +10,7 @@ from .._dtype import bool_, int64
 
 def spread(F, g, shape, dim, keepdim):
     """A reduction's gradient (or result) expanded to the input's shape."""
-    if not keepdim and len(shape):
+    if dim is not None and not keepdim and len(shape):
         dims = set(wrap_dims(dim, len(shape)))
         g = F.reshape(g, tuple(1 if d in dims else n for d, n in enumerate(shape)))
     return F.expand(g, shape)
@@ -32,7 +32,7 @@ def _extreme_vjp(F, g, input, dim, keepdim, out):
 
 
 op("sum(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=lambda input, dim, keepdim, dtype: (reduced(input.shape, dim, keepdim), _sum_dtype(input, dtype)),
-   vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim: F.to(spread(F, g, input_shape, dim, keepdim), input_dtype)})
+   vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim, dtype: spread(F, g if dtype is None else F.to(g, input_dtype), input_shape, dim, keepdim)})
 op("mean(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=lambda input, dim, keepdim, dtype: (reduced(input.shape, dim, keepdim), dtype or input.dtype),
    vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim: F.to(spread(F, F.div(g, max(_count(input_shape, dim), 1)), input_shape, dim, keepdim), input_dtype)})
 for _name in ("amax", "amin"):

@@ -8,6 +8,7 @@ from .._dispatch import call
 from .._dispatch.codegen import backward_function
 from .._dispatch.graph import Node, OutputOf, edge, meta_of, version
 from .._dispatch.runtime import GLOBALS, LEAF, MODE
+from .._tensor import Parameter, Tensor
 
 
 class Packed:
@@ -29,8 +30,9 @@ def changed(tensor_shape, scalar_name, node, have: int, expected: int):
 def get_raw(value, expected, node, index):
     """A saved value as a raw array, checked to be unchanged."""
     cls = value.__class__
-    if cls is call.Tensor or cls is call.Parameter or isinstance(value, call.Tensor):
-        if value._meta is not None and version(value) != expected:
+    if cls is Tensor or cls is Parameter or isinstance(value, Tensor):
+        found = value._meta
+        if found is not None and (found.n if found.root is None else found.root.n) != expected:
             changed(value._data.shape, value.dtype.scalar_name, node, version(value), expected)
         return value._data
     if cls is tuple:
@@ -42,7 +44,7 @@ def get_raw(value, expected, node, index):
 
 def get_tensor(value, expected, node, index):
     """A saved value as a Tensor with its history, checked to be unchanged."""
-    if isinstance(value, call.Tensor):
+    if isinstance(value, Tensor):
         get_raw(value, expected, node, index)
         return value
     if value.__class__ is tuple:
@@ -60,7 +62,7 @@ def _relink(tensor, node, index):
         target = None if position is None else node.edges[position]
         if target is not None and target.__class__ is not tuple:
             tensor = tensor.detach()
-            if isinstance(target, call.Tensor):
+            if isinstance(target, Tensor):
                 return target
             tensor._node = target
     return tensor
@@ -97,7 +99,7 @@ class _RawMode:
 
     @staticmethod
     def run(node, g):
-        return (node.op._backward if "_backward" in node.op.__dict__ else backward_function(node.op))(node.table, g, node, get_raw, get_out_raw)
+        return (node.op._backward or backward_function(node.op))(node.table, g, node, get_raw, get_out_raw)
 
     @staticmethod
     def add(table, a, b):
@@ -202,36 +204,57 @@ class Run:
         if self.mode.differentiable:
             if g.dtype is not tensor.dtype:
                 g = GLOBALS["F"].to(g, tensor.dtype)
-        elif table.dtype_of(g) is not tensor.dtype:
+        elif g.dtype is not tensor._data.dtype and table.dtype_of(g) is not tensor.dtype:
             g = table.to(g, tensor.dtype)
         held = self.captured.get(tensor)
         self.captured[tensor] = g if held is None else self.mode.add(table, held, g)
 
     def go(self) -> None:
-        heap, buffers, run = self.heap, self.buffers, self.mode.run
+        """Run the nodes, latest first; the usual edge (to a node with one output) is served here, the others by `send`."""
+        heap, buffers, run, send = self.heap, self.buffers, self.mode.run, self.send
+        wanted, useful, retain, add = self.wanted_nodes, self.useful, self.retain, self.mode.add
+        pop, push = heapq.heappop, heapq.heappush
         while heap:
-            node = heapq.heappop(heap)[1]
+            node = pop(heap)[1]
             g = buffers.pop(node)
-            if node.hooks is not None or node in self.wanted_nodes:
-                g = self._before(node, g)
-            if node.trace is not None:
-                grads = self._traced(node, g)
+            if node.hooks is None and node.trace is None and not node.is_custom and not wanted:
+                grads = run(node, g)
             else:
-                grads = node.apply(self, g) if node.is_custom else run(node, g)
+                grads = self._with_hooks(node, g)
             edges, table = node.edges, node.table
-            if node.hooks is not None and node.hooks.post:
-                grads = self._after(node, grads, g)
-            if not self.retain:
-                release(node)
+            if not retain and (node.saved or node.out is not None):
+                node.saved = node.out = node.counter = None
             for target, grad in zip(edges, grads, strict=True):
-                if grad is None or target is None:
+                if target is None or grad is None:
                     continue
-                if target.__class__ is tuple:
+                if target.__class__ is Node:
+                    if grad.shape != target.shape:
+                        grad = self.mode.fit(table, grad, target.shape)
+                    held = buffers.get(target)
+                    if held is not None:
+                        buffers[target] = add(target.table, held, grad)
+                        continue
+                    buffers[target] = grad
+                    if useful is None or target in useful:
+                        push(heap, (-target.seq, target))
+                elif target.__class__ is tuple:
                     for one, part in zip(target, grad, strict=True):
                         if one is not None and part is not None:
-                            self.send(one, part, table)
+                            send(one, part, table)
                 else:
-                    self.send(target, grad, table)
+                    send(target, grad, table)
+
+    def _with_hooks(self, node, g):
+        """Run a node that has hooks, is a custom Function, was asked for by the caller, or is watched by anomaly mode."""
+        if node.hooks is not None or node in self.wanted_nodes:
+            g = self._before(node, g)
+        if node.trace is not None:
+            grads = self._traced(node, g)
+        else:
+            grads = node.apply(self, g) if node.is_custom else self.mode.run(node, g)
+        if node.hooks is not None and node.hooks.post:
+            grads = self._after(node, grads, g)
+        return grads
 
     def _traced(self, node, g):
         """Anomaly mode: point at the forward line, and find NaN."""
@@ -317,13 +340,6 @@ class Run:
             found.grad = GLOBALS["F"].add(found.grad, call.wrap(table, g))
 
 
-def release(node) -> None:
-    """Drop what a node saved, so that memory goes as backward proceeds and a second backward is an error."""
-    if node.saved or node.out is not None:
-        node.saved = None
-        node.out = node.counter = None
-
-
 def reachable(roots, targets) -> set:
     """The nodes on a path from the roots to a target (a leaf tensor or a node)."""
     order, seen, pending = [], set(), list(roots)
@@ -365,7 +381,7 @@ def start(tensor, g, mode):
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {tensor.dtype}")
         g = tensor._table._full(tensor._data.shape, 1, tensor.dtype)
         return call.wrap(tensor._table, g) if mode.differentiable else g
-    if not isinstance(g, call.Tensor):
+    if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     if g._data.shape != tensor._data.shape:
         raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {Size(g.shape)} and output[0] has a shape of {Size(tensor.shape)}.")
