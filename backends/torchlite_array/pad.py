@@ -6,6 +6,8 @@ import numpy as xp
 
 
 def constant_pad_nd(input, pad, value=0):
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
     before, after = [0] * input.ndim, [0] * input.ndim
     for i in range(len(pad) // 2):
         before[-1 - i], after[-1 - i] = pad[2 * i], pad[2 * i + 1]

@@ -125,6 +125,9 @@ def _correlate(x, weight, bias, plan):
     out = np.empty((plan.batch, filters, *plan.out), x.dtype)
     if not out.size:
         return out
+    if not plan.channels:
+        out[...] = 0
+        return _add_bias(out, bias)
     if plan.channels == groups:
         return _depthwise(x, weight, bias, plan, out)
     matrix = weight.reshape(groups, filters // groups, -1)
@@ -338,7 +341,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
         plan = _Plan(x.shape[0], weight.shape[1] * groups, size, kernel, stride, padding, dilation, groups)
         out = _spread(_covering(x, plan), w, b, plan)
     else:
-        if input.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
+        if input.shape[1] != weight.shape[1] * groups or weight.shape[0] < groups or weight.shape[0] % groups:
             raise RuntimeError("convolution: channels do not fit")
         plan = _Plan(x.shape[0], x.shape[1], x.shape[2:], kernel, stride, padding, dilation, groups)
         out = _correlate(x, w, b, plan)

@@ -32,7 +32,8 @@ def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
     if min(out) < 1:
         channels = shape[len(shape) - count - 1] if len(shape) > count else 1
-        given, made = ("x".join(str(n) for n in (channels, *sizes)) for sizes in (size, (max(n, 0) for n in out)))
+        lead = (channels, 1) if count == 1 else (channels,)
+        given, made = ("x".join(str(n) for n in (*lead, *sizes)) for sizes in (size, (max(n, 0) for n in out)))
         raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small")
     return (*shape[: len(shape) - count], *out)
 

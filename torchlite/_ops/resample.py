@@ -1,0 +1,315 @@
+"""Resampling: `interpolate` and its older names, `grid_sample` and `affine_grid`."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+from torchlite._dispatch import composite, op
+
+# -- interpolation ----------------------------------------------------------------------------------------------------------------------------------------
+
+op("_resize(Tensor input, size, mode, align_corners, factors, antialias)", where="",
+   meta=lambda input, size: ((*input.shape[: len(input.shape) - len(size)], *size), input.dtype),
+   vjp={"input": lambda F, g, input_shape, size, mode, align_corners, factors, antialias:
+        F._resize_backward(g, tuple(input_shape[len(input_shape) - len(size):]), mode, align_corners, factors, antialias)},
+   doc="The input resampled to `size` along its last dimensions, each on its own. `factors` has for each None or the scale factor that the caller gave.")
+op("_resize_backward(Tensor grad_output, size, mode, align_corners, factors, antialias)", where="",
+   meta=lambda grad_output, size: ((*grad_output.shape[: len(grad_output.shape) - len(size)], *size), grad_output.dtype),
+   vjp={"grad_output": lambda F, g, grad_output_shape, size, mode, align_corners, factors, antialias:
+        F._resize(g, tuple(grad_output_shape[len(grad_output_shape) - len(size):]), mode, align_corners, factors, antialias)},
+   doc="The transpose of `_resize`.")
+
+_DIMS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5, "lanczos": 4}
+_MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
+
+
+def _sequence(value):
+    return isinstance(value, (tuple, list))
+
+
+def _output_size(input, size, scale_factor):
+    """The output's spatial size, and the scale factor of each dimension (or None)."""
+    spatial = tuple(input.shape[2:])
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if size is not None:
+        if _sequence(size):
+            if len(size) != len(spatial):
+                raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {list(spatial)} and "
+                                 f"output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")
+            return tuple(int(n) for n in size), (None,) * len(spatial)
+        return (int(size),) * len(spatial), (None,) * len(spatial)
+    if _sequence(scale_factor):
+        if len(scale_factor) != len(spatial):
+            raise ValueError(f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {list(spatial)} and "
+                             f"scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
+                             "(s1, s2, ...,sK) format.")
+        factors = tuple(float(f) for f in scale_factor)
+    else:
+        factors = (float(scale_factor),) * len(spatial)
+    return tuple(math.floor(n * f) for n, f in zip(spatial, factors, strict=True)), factors
+
+
+def _check_mode(input, mode, align_corners, antialias):
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+    elif mode in _DIMS and 3 <= input.ndim <= 5 and input.ndim != _DIMS[mode] and not antialias:
+        raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_DIMS[mode]}D input")
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and input.ndim == 4):
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
+    if not 3 <= input.ndim <= 5 or mode not in ("nearest", "nearest-exact", "area", *_DIMS):
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: {_MODES} (got {mode})")
+    if mode == "lanczos" and not antialias:
+        raise ValueError("lanczos mode requires antialias=True")
+
+
+@composite("interpolate(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, antialias=False)",
+           where="nn.functional")
+def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
+    """`input` (N, C, ...) resampled to `size`, or to its size times `scale_factor`.
+
+    Modes: "nearest", "nearest-exact", "area" for one to three spatial dimensions, "linear" for one, "bilinear" and "bicubic" (Keys, 1981, with a = -0.75) for
+    two, "trilinear" for three. `align_corners` puts the corners' centres on each other instead of the corners' edges. `antialias` widens the filter when
+    shrinking (bilinear, bicubic with a = -0.5, lanczos).
+
+    >>> torch.nn.functional.interpolate(torch.tensor([[[1., 3.]]]), 4, mode="linear")
+    tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
+    """
+    _check_mode(input, mode, align_corners, antialias)
+    out, factors = _output_size(input, size, scale_factor)
+    if recompute_scale_factor:
+        if scale_factor is None:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        factors = (None,) * len(out)
+    if min(out) <= 0 or min(input.shape[2:]) <= 0:
+        shown = [", ".join(f"{c}: {n}" for c, n in zip("DHW"[-len(out):], sizes, strict=True)) for sizes in (input.shape[2:], out)]
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({shown[0]}) output ({shown[1]})")
+    if mode == "area":
+        return F._adaptive_avg_pool(input, out)
+    return F._resize(input, out, mode, bool(align_corners), factors, bool(antialias))
+
+
+@composite("upsample(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None)", where="nn.functional")
+def upsample(F, input, size, scale_factor, mode, align_corners):
+    """Deprecated: `interpolate`."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4)
+    return F.interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@composite("upsample_nearest(Tensor input, size=None, scale_factor=None)", where="nn.functional")
+def upsample_nearest(F, input, size, scale_factor):
+    """Deprecated: `interpolate` with mode "nearest"."""
+    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4)
+    return F.interpolate(input, size, scale_factor, "nearest")
+
+
+@composite("upsample_bilinear(Tensor input, size=None, scale_factor=None)", where="nn.functional")
+def upsample_bilinear(F, input, size, scale_factor):
+    """Deprecated: `interpolate` with mode "bilinear" and align_corners=True."""
+    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4)
+    return F.interpolate(input, size, scale_factor, "bilinear", True)
+
+
+# -- sampling on a grid -----------------------------------------------------------------------------------------------------------------------------------
+
+_SAMPLING = ("bilinear", "nearest", "bicubic")
+_OUTSIDE = ("zeros", "border", "reflection")
+
+
+def _between_limits(F, at, n):
+    """Positions clipped to the image; what was clipped has no gradient."""
+    fixed = at.detach()
+    inside = F.logical_and(F.gt(fixed, 0), F.lt(fixed, n - 1))
+    return F.where(inside, at, F.nan_to_num(F.clamp(fixed, 0, n - 1)))
+
+
+def _mirrored(F, at, n, align_corners):
+    """Positions reflected at the image's outer pixel centres (align_corners) or edges until they are inside."""
+    low, span = (0.0, float(n - 1)) if align_corners else (-0.5, float(n))
+    if span == 0:
+        return F.mul(at, 0)
+    away = F.abs(F.sub(at, low))
+    turns = F.floor(F.div(away.detach(), span))
+    rest = F.sub(away, F.mul(turns, span))
+    odd = F.eq(F.remainder(turns, 2), 1)
+    return F.add(F.where(odd, F.sub(span, rest), rest), low)
+
+
+def _kept_inside(F, at, n, padding_mode, align_corners):
+    if padding_mode == "border":
+        return _between_limits(F, at, n)
+    if padding_mode == "reflection":
+        return _between_limits(F, _mirrored(F, at, n, align_corners), n)
+    return at
+
+
+def _read(F, planes, places, size):
+    """Elements of `planes` (N, C, all places) at whole positions `places` (one array (N, ...) of whole floats a dimension); zero outside."""
+    inside, index = None, None
+    for at, n in zip(places, size, strict=True):
+        fits = F.logical_and(F.ge(at, 0), F.le(at, n - 1))
+        inside = fits if inside is None else F.logical_and(inside, fits)
+    for at, n in zip(places, size, strict=True):
+        whole = F.where(inside, at, F.zeros_like(at)).long()
+        index = whole if index is None else F.add(F.mul(index, n), whole)
+    batch, out = index.shape[0], tuple(index.shape[1:])
+    wide = index.reshape(batch, 1, -1).expand(batch, planes.shape[1], -1)
+    values = F.gather(planes, 2, wide).reshape(batch, planes.shape[1], *out)
+    return F.where(inside.unsqueeze(1), values, F.zeros_like(values))
+
+
+def _sample_linear(F, planes, at, size):
+    low = [F.floor(a.detach()) for a in at]
+    part = [F.sub(a, b) for a, b in zip(at, low, strict=True)]
+    total = None
+    for corner in range(2 ** len(at)):
+        weight, places = None, []
+        for i, (b, p) in enumerate(zip(low, part, strict=True)):
+            upper = corner >> i & 1
+            w = p if upper else F.sub(1, p)
+            weight = w if weight is None else F.mul(weight, w)
+            places.append(F.add(b, 1) if upper else b)
+        piece = F.mul(_read(F, planes, places, size), weight.unsqueeze(1))
+        total = piece if total is None else F.add(total, piece)
+    return total
+
+
+def _cubic_weights(part):
+    """Weights of the four places around a position by cubic convolution (Keys, 1981) with a = -0.75."""
+    a = -0.75
+
+    def near(t):
+        return ((a + 2) * t - (a + 3)) * t * t + 1
+
+    def far(t):
+        return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+
+    return [far(part + 1), near(part), near(1 - part), far(2 - part)]
+
+
+def _sample_cubic(F, planes, at, size, padding_mode, align_corners):
+    low = [F.floor(a.detach()) for a in at]
+    weights = [_cubic_weights(F.sub(a, b)) for a, b in zip(at, low, strict=True)]
+    total = None
+    for i in range(4):
+        for j in range(4):
+            places = [_kept_inside(F, F.add(b, k - 1), n, padding_mode, align_corners) for b, k, n in zip(low, (i, j), size, strict=True)]
+            places = [F.round(p) for p in places]
+            piece = F.mul(_read(F, planes, places, size), F.mul(weights[0][i], weights[1][j]).unsqueeze(1))
+            total = piece if total is None else F.add(total, piece)
+    return total
+
+
+def _check_grid(input, grid, mode):
+    n = input.ndim
+    if input.dtype is not grid.dtype:
+        raise RuntimeError(f"grid_sampler(): expected input and grid to have same dtype, but input has {str(input.dtype)[6:]} and grid has {str(grid.dtype)[6:]}")
+    shapes = f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+    if input.shape[0] != grid.shape[0]:
+        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {shapes}")
+    if grid.shape[-1] != n - 2:
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {n - 2} in last dimension, but got grid with sizes {list(grid.shape)}")
+    for dim in range(2, n):
+        if input.shape[dim] <= 0:
+            raise RuntimeError(f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)} with dimension {dim} "
+                               "being empty")
+    if n not in (4, 5) or grid.ndim != n:
+        raise RuntimeError(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got {shapes}")
+    if n == 5 and mode == "bicubic":
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+
+
+def _grid_sample(F, input, grid, mode, padding_mode, align_corners):
+    _check_grid(input, grid, mode)
+    size = tuple(input.shape[2:])
+    half = input.dtype.itemsize == 2
+    if half:
+        dtype, input, grid = input.dtype, input.float(), grid.float()
+    at = []
+    for i, n in enumerate(size):
+        position = F.select(grid, -1, len(size) - 1 - i)
+        at.append((position + 1) * ((n - 1) / 2) if align_corners else ((position + 1) * n - 1) / 2)
+    planes = F.reshape(input, (*input.shape[:2], math.prod(size)))
+    if mode == "bicubic":
+        out = _sample_cubic(F, planes, at, size, padding_mode, align_corners)
+    else:
+        at = [_kept_inside(F, a, n, padding_mode, align_corners) for a, n in zip(at, size, strict=True)]
+        out = _sample_linear(F, planes, at, size) if mode == "bilinear" else _read(F, planes, [F.round(a.detach()) for a in at], size)
+    return out.to(dtype) if half else out
+
+
+@composite("grid_sample(Tensor input, Tensor grid, mode='bilinear', padding_mode='zeros', align_corners=None)", where="nn.functional")
+def grid_sample(F, input, grid, mode, padding_mode, align_corners):
+    """`input` (N, C, H, W) or (N, C, D, H, W) read at the positions in `grid` (N, ..., 2 or 3): x first, -1 and 1 being the image's first and last pixel centres
+    (`align_corners`) or its edges.
+
+    Modes "bilinear", "nearest", "bicubic" (4-D input only); `padding_mode` "zeros", "border" or "reflection" says what is outside.
+
+    >>> torch.nn.functional.grid_sample(torch.tensor([[[[1., 2.]]]]), torch.zeros(1, 1, 1, 2), align_corners=False)
+    tensor([[[[1.5000]]]])
+    """
+    if mode not in _SAMPLING:
+        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+    if padding_mode not in _OUTSIDE:
+        raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
+    if align_corners is None:
+        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old "
+                      "behavior is desired. See the documentation of grid_sample for details.", stacklevel=4)
+    return _grid_sample(F, input, grid, mode, padding_mode, bool(align_corners))
+
+
+@composite("grid_sampler(Tensor input, Tensor grid, interpolation_mode, padding_mode, align_corners)", where="torch", alias="grid_sampler_2d grid_sampler_3d")
+def grid_sampler(F, input, grid, interpolation_mode, padding_mode, align_corners):
+    """`grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    return _grid_sample(F, input, grid, _SAMPLING[interpolation_mode], _OUTSIDE[padding_mode], bool(align_corners))
+
+
+def _steps(F, theta, n, align_corners):
+    """n positions from -1 to 1: pixel centres when the corners are aligned, else such that the pixels' edges are at -1 and 1."""
+    if n == 1:
+        return F.new_zeros(theta, (1,))
+    steps = F.new_arange(theta, 0, n, 1, theta.dtype) * (2 / (n - 1)) - 1
+    return steps if align_corners else steps * ((n - 1) / n)
+
+
+@composite("affine_grid_generator(Tensor theta, size, align_corners)", where="torch")
+def affine_grid_generator(F, theta, size, align_corners):
+    """`nn.functional.affine_grid` without its checks."""
+    sizes = [int(n) for n in size[2:]]
+    count = len(sizes)
+    columns = []
+    for i in range(count - 1, -1, -1):
+        steps = _steps(F, theta, sizes[i], align_corners).reshape(*(sizes[i] if j == i else 1 for j in range(count)))
+        columns.append(steps.expand(sizes))
+    columns.append(F.ones_like(columns[0]))
+    base = F.stack(columns, -1).reshape(1, -1, count + 1)
+    return F.matmul(base, theta.transpose(1, 2)).reshape(theta.shape[0], *sizes, count)
+
+
+@composite("affine_grid(Tensor theta, size, align_corners=None)", where="nn.functional")
+def affine_grid(F, theta, size, align_corners):
+    """The sampling grid (N, H, W, 2) or (N, D, H, W, 3) of affine matrices `theta` (N, 2, 3) or (N, 3, 4), for an output of `size` (N, C, H, W) or (N, C, D, H, W).
+
+    >>> torch.nn.functional.affine_grid(torch.tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 1, 2), align_corners=True)
+    tensor([[[[-1.,  0.],
+              [ 1.,  0.]]]])
+    """
+    if not theta.dtype.is_floating_point:
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    size = tuple(int(n) for n in size)
+    if len(size) not in (4, 5):
+        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+                                  f"{size}.")
+    count = len(size) - 2
+    if theta.ndim != 3 or tuple(theta.shape[1:]) != (count, count + 1):
+        raise ValueError(f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size {size}. Got torch.Size({list(theta.shape)}).")
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners is None:
+        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old "
+                      "behavior is desired. See the documentation of grid_sample for details.", stacklevel=4)
+    return F.affine_grid_generator(theta, size, bool(align_corners))
