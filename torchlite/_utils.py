@@ -113,3 +113,32 @@ def _get_layout(name):
     if name not in found:
         raise RuntimeError(f"unknown layout {name}")
     return found[name]
+
+
+class KeyErrorMessage(str):
+    """Text whose repr is itself: KeyError shows the repr of its argument, which would hide the line breaks of a traceback."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception of another process, with its traceback as text, to be raised again here."""
+
+    def __init__(self, error: BaseException, where: str = "in background"):
+        import traceback
+        self.exc_type, self.where = type(error), where
+        self.exc_msg = "".join(traceback.format_exception(error))
+
+    def reraise(self):
+        """Raise an exception of the same type whose message holds the original traceback."""
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            raise KeyError(KeyErrorMessage(message))
+        try:
+            error = self.exc_type(message)
+        except Exception:
+            raise RuntimeError(message) from None  # its type takes other arguments
+        raise error

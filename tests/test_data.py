@@ -1,0 +1,326 @@
+"""Data sets, samplers and the DataLoader. Orders in `ORDERS` were printed by PyTorch 2.13 for the same seeds."""
+import collections
+import os
+import random
+import time
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+from torchlite.utils.data import (
+    BatchSampler,
+    ChainDataset,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    StackDataset,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+    default_collate,
+    default_convert,
+    get_worker_info,
+    random_split,
+)
+
+
+class Squares(Dataset):
+    def __init__(self, count=20):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return {"index": index, "square": torch.tensor(float(index * index))}
+
+
+class Stream(IterableDataset):
+    def __init__(self, count=10):
+        self.count = count
+
+    def __iter__(self):
+        info = get_worker_info()
+        step = 1 if info is None else info.num_workers
+        return iter(range(0 if info is None else info.id, self.count, step))
+
+
+class Failing(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        if index == 2:
+            raise KeyError("no item two")
+        return index
+
+
+class Dying(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        os._exit(7)
+
+
+class Slow(Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        time.sleep(30)
+
+
+class Large(Dataset):
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        return torch.full((300, 300), float(index)), np.full((4,), index), "name"
+
+
+class Seeds(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        info = get_worker_info()
+        return info.id, info.seed, random.random(), float(np.random.rand()), float(torch.rand(()))  # noqa: NPY002
+
+
+ORDERS = {
+    "shuffled epochs": ([6, 7, 1, 4, 2, 0, 9, 8, 3, 5], [2, 4, 7, 0, 8, 9, 5, 3, 6, 1]),
+}
+
+
+def indices(loader):
+    return [int(i) for batch in loader for i in batch]
+
+
+def test_tensor_dataset():
+    data = TensorDataset(torch.arange(6), torch.arange(6) * 2)
+    assert len(data) == 6 and [int(v) for v in data[2]] == [2, 4]
+    with pytest.raises(AssertionError, match="Size mismatch between tensors"):
+        TensorDataset(torch.arange(6), torch.arange(5))
+
+
+def test_put_together():
+    first, second = TensorDataset(torch.arange(3)), TensorDataset(torch.arange(3, 5))
+    both = first + second
+    assert isinstance(both, ConcatDataset) and [int(v[0]) for v in (both[i] for i in range(5))] == [0, 1, 2, 3, 4] and int(both[-1][0]) == 4
+    with pytest.raises(ValueError, match="absolute value of index should not exceed dataset length"):
+        both[-6]
+    assert list(Stream(2) + Stream(3)) == [0, 1, 0, 1, 2] and isinstance(Stream(1) + Stream(1), ChainDataset)
+    assert StackDataset(first, first)[1][0][0] == 1 and set(StackDataset(a=first, b=first)[0]) == {"a", "b"}
+    assert [item["a"] for item in StackDataset(a=range(5)).__getitems__([3, 1])] == [3, 1]
+    with pytest.raises(ValueError, match="Size mismatch between datasets"):
+        StackDataset(first, second)
+    assert [Subset(range(10), [7, 8, 9])[i] for i in (0, 2)] == [7, 9]
+
+
+def test_random_split():
+    parts = random_split(range(10), [3, 7], generator=torch.Generator().manual_seed(42))
+    assert [list(p.indices) for p in parts] == [[2, 6, 1], [8, 4, 5, 0, 9, 3, 7]]  # PyTorch's own
+    assert [len(p) for p in random_split(range(30), [0.3, 0.3, 0.4])] == [9, 9, 12]
+    assert [len(p) for p in random_split(range(10), [0.34, 0.66])] == [4, 6]
+    with pytest.raises(ValueError, match="Sum of input lengths does not equal the length of the input dataset!"):
+        random_split(range(10), [3, 8])
+
+
+def test_shuffled_order_is_pytorchs():
+    torch.manual_seed(0)
+    loader = DataLoader(range(10), batch_size=3, shuffle=True)
+    assert (indices(loader), indices(loader)) == ORDERS["shuffled epochs"]
+    torch.manual_seed(0)
+    loader = DataLoader(range(10), batch_size=3, shuffle=True, num_workers=2, multiprocessing_context="fork")
+    assert (indices(loader), indices(loader)) == ORDERS["shuffled epochs"]
+
+
+def test_samplers():
+    def generator():
+        return torch.Generator().manual_seed(1)
+
+    assert list(SequentialSampler(range(4))) == [0, 1, 2, 3]
+    assert sorted(RandomSampler(range(5))) == [0, 1, 2, 3, 4]
+    assert len(list(RandomSampler(range(5), num_samples=12))) == 12
+    assert set(RandomSampler(range(3), replacement=True, num_samples=70)) == {0, 1, 2}
+    assert sorted(SubsetRandomSampler([5, 7, 9], generator())) == [5, 7, 9]
+    assert set(WeightedRandomSampler([0.0, 1.0, 0.0, 3.0], 50, generator=generator())) == {1, 3}
+    assert list(BatchSampler(SequentialSampler(range(5)), 2, False)) == [[0, 1], [2, 3], [4]]
+    assert list(BatchSampler(SequentialSampler(range(5)), 2, True)) == [[0, 1], [2, 3]]
+    with pytest.raises(ValueError, match="num_samples should be a positive integer value, but got num_samples=0"):
+        RandomSampler([])
+    with pytest.raises(ValueError, match="batch_size should be a positive integer value, but got batch_size=0"):
+        BatchSampler(SequentialSampler(range(5)), 0, False)
+
+
+def test_distributed_sampler():
+    parts = [list(DistributedSampler(range(10), 3, rank, shuffle=False)) for rank in range(3)]
+    assert parts == [[0, 3, 6, 9], [1, 4, 7, 0], [2, 5, 8, 1]]
+    dropped = [list(DistributedSampler(range(10), 3, rank, shuffle=False, drop_last=True)) for rank in range(3)]
+    assert dropped == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
+    sampler = DistributedSampler(range(100), 2, 0)
+    before = list(sampler)
+    sampler.set_epoch(1)
+    assert before != list(sampler) and len(sampler) == 50
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+def test_collate():
+    assert torch.equal(default_collate([1, 2]), torch.tensor([1, 2]))
+    assert default_collate([1.0, 2.0]).dtype is torch.float64
+    assert default_collate(["a", "b"]) == ["a", "b"]
+    assert torch.equal(default_collate([np.ones(2), np.zeros(2)]), torch.tensor([[1.0, 1], [0, 0]], dtype=torch.float64))
+    assert default_collate([np.float32(1), np.float32(2)]).dtype is torch.float32
+    point = default_collate([Point(1, 2.0), Point(3, 4.0)])
+    assert isinstance(point, Point) and torch.equal(point.x, torch.tensor([1, 3]))
+    nested = default_collate([{"a": [1, (2, 3)]}, {"a": [4, (5, 6)]}])
+    assert torch.equal(nested["a"][1][0], torch.tensor([2, 5]))
+    with pytest.raises(RuntimeError, match="each element in list of batch should be of equal size"):
+        default_collate([[1], [1, 2]])
+    with pytest.raises(TypeError, match="default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class 'object'>"):
+        default_collate([object()])
+    assert isinstance(default_convert({"a": np.ones(2)})["a"], torch.Tensor)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_loader(workers):
+    loader = DataLoader(Squares(), batch_size=8, num_workers=workers)
+    batches = list(loader)
+    assert len(loader) == 3 and [len(b["index"]) for b in batches] == [8, 8, 4]
+    assert torch.equal(torch.cat([b["square"] for b in batches]), torch.arange(20).float() ** 2)
+    assert len(list(DataLoader(Squares(), batch_size=8, drop_last=True, num_workers=workers))) == 2
+    assert [item["index"] for item in DataLoader(Squares(3), batch_size=None, num_workers=workers)] == [0, 1, 2]
+    assert list(DataLoader(range(5), batch_size=2, collate_fn=sum, num_workers=workers)) == [1, 5, 4]
+    assert indices(DataLoader(range(6), batch_sampler=[[5, 0], [1]], num_workers=workers)) == [5, 0, 1]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_streams(workers):
+    loader = DataLoader(Stream(), batch_size=2, num_workers=workers)
+    assert sorted(indices(loader)) == list(range(10))
+    assert sorted(int(i) for i in DataLoader(Stream(), batch_size=None, num_workers=workers)) == list(range(10))
+
+
+def test_rows_of_tensors_at_once_equal_rows_one_by_one():
+    data = Subset(TensorDataset(torch.arange(12).reshape(6, 2), torch.arange(6)), [5, 1, 3])
+    quick = list(DataLoader(data, batch_size=2))
+    slow = list(DataLoader(data, batch_size=2, collate_fn=lambda rows: default_collate(rows)))
+    assert len(quick) == len(slow) and all(torch.equal(a, b) for x, y in zip(quick, slow, strict=True) for a, b in zip(x, y, strict=True))
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_large_batches_travel_whole_and_leave_nothing(context):
+    loader = DataLoader(Large(), batch_size=2, num_workers=2, multiprocessing_context=context)
+    iterator = iter(loader)
+    folders = iterator._folders
+    batches = list(iterator)
+    assert [float(b[0][1, 7, 9]) for b in batches] == [1.0, 3.0, 5.0] and batches[0][2] == ["name", "name"]
+    batches[0][0].add_(1)
+    assert not any(os.path.exists(folder) for folder in folders)
+
+
+def test_dropping_the_iterator_ends_the_workers():
+    iterator = iter(DataLoader(Large(), batch_size=1, num_workers=2))
+    next(iterator)
+    processes, folders = list(iterator._processes), iterator._folders
+    del iterator
+    assert not any(p.is_alive() for p in processes) and not any(os.path.exists(folder) for folder in folders)
+
+
+def test_persistent_workers():
+    loader = DataLoader(Squares(), batch_size=4, num_workers=2, persistent_workers=True)
+    iterator = iter(loader)
+    pids = [p.pid for p in iterator._processes]
+    next(iterator)  # abandoned half way
+    assert [int(b["index"][0]) for b in loader] == [0, 4, 8, 12, 16]
+    assert [p.pid for p in iter(loader)._processes] == pids
+    loader._iterator.close()
+
+
+def test_out_of_order_gives_all():
+    assert sorted(indices(DataLoader(range(20), batch_size=3, num_workers=2, in_order=False))) == list(range(20))
+
+
+def test_seeds_of_workers():
+    torch.manual_seed(3)
+    expected = int(torch.empty((), dtype=torch.int64).random_().item())
+    torch.manual_seed(3)
+    rows = list(DataLoader(Seeds(), batch_size=None, num_workers=2))
+    assert [(row[0], row[1]) for row in rows] == [(0, expected), (1, expected + 1), (0, expected), (1, expected + 1)]
+    assert rows[0][2] == random.Random(expected).random()
+    assert len({row[3] for row in rows}) == 4 and len({row[4] for row in rows}) == 4
+    assert get_worker_info() is None
+
+
+def test_worker_init_fn(tmp_path):
+    list(DataLoader(range(2), num_workers=2, worker_init_fn=lambda worker: (tmp_path / str(worker)).touch(), multiprocessing_context="fork"))
+    assert sorted(os.listdir(tmp_path)) == ["0", "1"]
+
+
+def test_errors_of_workers_come_back():
+    iterator = iter(DataLoader(Failing(), num_workers=2))
+    assert [int(next(iterator)), int(next(iterator))] == [0, 1]
+    with pytest.raises(KeyError) as error:
+        next(iterator)
+    text = str(error.value)
+    assert text.startswith("Caught KeyError in DataLoader worker process 0.\nOriginal Traceback (most recent call last):\n") and "no item two" in text
+    assert int(next(iterator)) == 3
+
+
+def test_a_dead_worker_is_an_error():
+    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+.*\) exited unexpectedly"):
+        list(DataLoader(Dying(), num_workers=1))
+
+
+def test_timeout():
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.2 seconds"):
+        list(DataLoader(Slow(), num_workers=1, timeout=0.2))
+
+
+def test_unpicklable_batch_is_an_error():
+    with pytest.raises(RuntimeError, match="Caught RuntimeError in DataLoader worker process 0"):
+        list(DataLoader(range(2), num_workers=1, collate_fn=lambda batch: lambda: batch, multiprocessing_context="fork"))
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"num_workers": -1}, "num_workers option should be non-negative"),
+    ({"timeout": -1}, "timeout option should be non-negative"),
+    ({"prefetch_factor": 2}, "prefetch_factor option could only be specified in multiprocessing"),
+    ({"persistent_workers": True}, "persistent_workers option needs num_workers > 0"),
+    ({"sampler": [0], "shuffle": True}, "sampler option is mutually exclusive with shuffle"),
+    ({"batch_sampler": [[0]], "batch_size": 3}, "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"),
+    ({"batch_size": None, "drop_last": True}, "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"),
+    ({"multiprocessing_context": "fork"}, "multiprocessing_context can only be used with multi-process loading"),
+])
+def test_options_that_exclude_each_other(options, message):
+    with pytest.raises(ValueError, match=message):
+        DataLoader(range(3), **options)
+
+
+def test_a_stream_has_no_order_to_choose():
+    with pytest.raises(ValueError, match="DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle=True"):
+        DataLoader(Stream(), shuffle=True)
+
+
+def test_a_loader_is_fixed_once_made():
+    loader = DataLoader(range(3))
+    with pytest.raises(ValueError, match="batch_size attribute should not be set after DataLoader is initialized"):
+        loader.batch_size = 2
+
+
+def test_a_stream_longer_than_it_says_warns():
+    class Liar(Stream):
+        def __len__(self):
+            return 4
+
+    with pytest.warns(UserWarning, match="was reported to be 2"):
+        list(DataLoader(Liar(), batch_size=2))
