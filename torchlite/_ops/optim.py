@@ -1,0 +1,234 @@
+"""Multi-tensor optimizer steps, and the plans that make them cheap.
+
+An optimizer's hot path is one kernel call for many parameters. Small parameters of a group are *packed*: their states lie side by side in flat arrays, so that a step
+is a handful of calls for all of them together. A kernel gets the parameters and gradients as lists of raw arrays and the states as flat ones, and works in place.
+"""
+
+from torchlite._dispatch import NONDIFF, op
+from torchlite._dispatch.runtime import GLOBALS
+
+# Parameters of at most this many elements are packed, up to this many elements together: what a core's cache holds.
+SMALL, TOGETHER = 1 << 14, 1 << 16
+
+
+# --- kernels' records; the composites serve backends without a kernel --------------------------------------------------------------------------------
+
+
+def _flat(F, arrays):
+    parts = [F.reshape(array, (-1,)) for array in arrays]
+    return parts[0] if len(parts) == 1 else F.cat(parts, 0)
+
+
+def _write_back(F, params, flat):
+    start = 0
+    for param in params:
+        size = 1
+        for length in param.shape:
+            size *= length
+        F.copy_into(param, F.reshape(F.narrow(flat, 0, start, size), param.shape))
+        start += size
+
+
+def _lerp(F, start, end, weight):
+    return F.add(start, F.mul(F.sub(end, start), weight))
+
+
+def _fused_adam(F, params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize):
+    param, grad = _flat(F, params), _flat(F, grads)
+    if maximize:
+        grad = F.neg(grad)
+    if weight_decay and decoupled:
+        param = F.mul(param, 1 - lr * weight_decay)
+    elif weight_decay:
+        grad = F.add(grad, F.mul(param, weight_decay))
+    F.copy_into(exp_avg, _lerp(F, exp_avg, grad, 1 - beta1))
+    F.copy_into(exp_avg_sq, F.add(F.mul(exp_avg_sq, beta2), F.mul(F.mul(grad, grad), 1 - beta2)))
+    second = exp_avg_sq
+    if max_exp_avg_sq is not None:
+        F.copy_into(max_exp_avg_sq, F.maximum(max_exp_avg_sq, exp_avg_sq))
+        second = max_exp_avg_sq
+    correction = (1 - beta2**step) ** 0.5
+    denominator = F.add(F.mul(F.sqrt(second), 1 / correction), eps)
+    _write_back(F, params, F.sub(param, F.mul(F.div(exp_avg, denominator), lr / (1 - beta1**step))))
+
+
+def _fused_sgd(F, params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize):
+    param, grad = _flat(F, params), _flat(F, grads)
+    if maximize:
+        grad = F.neg(grad)
+    if weight_decay:
+        grad = F.add(grad, F.mul(param, weight_decay))
+    if momentum_buffer is not None:
+        F.copy_into(momentum_buffer, grad if first else F.add(F.mul(momentum_buffer, momentum), F.mul(grad, 1 - dampening)))
+        grad = F.add(grad, F.mul(momentum_buffer, momentum)) if nesterov else momentum_buffer
+    _write_back(F, params, F.sub(param, F.mul(grad, lr)))
+
+
+def _fused_rmsprop(F, params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize):
+    param, grad = _flat(F, params), _flat(F, grads)
+    if maximize:
+        grad = F.neg(grad)
+    if weight_decay:
+        grad = F.add(grad, F.mul(param, weight_decay))
+    F.copy_into(square_avg, F.add(F.mul(square_avg, alpha), F.mul(F.mul(grad, grad), 1 - alpha)))
+    average = square_avg
+    if grad_avg is not None:
+        F.copy_into(grad_avg, _lerp(F, grad_avg, grad, 1 - alpha))
+        average = F.sub(square_avg, F.mul(grad_avg, grad_avg))
+    update = F.div(grad, F.add(F.sqrt(average), eps))
+    if momentum_buffer is not None:
+        F.copy_into(momentum_buffer, F.add(F.mul(momentum_buffer, momentum), update))
+        update = momentum_buffer
+    _write_back(F, params, F.sub(param, F.mul(update, lr)))
+
+
+def _fused_adagrad(F, params, grads, sum, cache, rate, eps, weight_decay, maximize):
+    param, grad = _flat(F, params), _flat(F, grads)
+    if maximize:
+        grad = F.neg(grad)
+    if weight_decay:
+        grad = F.add(grad, F.mul(param, weight_decay))
+    F.copy_into(sum, F.add(sum, F.mul(grad, grad)))
+    _write_back(F, params, F.sub(param, F.mul(F.div(grad, F.add(F.sqrt(sum), eps)), rate)))
+
+
+_PLACE = "params and grads are lists of raw arrays, the states flat raw arrays of all their elements; everything is written in place."
+op("_fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize)",
+   where="", tags=NONDIFF, composite=_fused_adam, doc="One step of Adam or AdamW. " + _PLACE)
+op("_fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize)",
+   where="", tags=NONDIFF, composite=_fused_sgd, doc="One step of stochastic gradient descent. " + _PLACE)
+op("_fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize)",
+   where="", tags=NONDIFF, composite=_fused_rmsprop, doc="One step of RMSprop. " + _PLACE)
+op("_fused_adagrad(params, grads, sum, cache, rate, eps, weight_decay, maximize)",
+   where="", tags=NONDIFF, composite=_fused_adagrad, doc="One step of Adagrad. " + _PLACE)
+
+
+# --- plans -----------------------------------------------------------------------------------------------------------------------------------------
+
+
+class Pack:
+    """Parameters that one kernel call updates together, with their states in flat arrays."""
+
+    __slots__ = ("params", "raws", "states", "cache")
+
+    def __init__(self, params, states):
+        self.params = params
+        self.raws = [param._data for param in params]
+        self.states = states  # name -> flat raw array
+        self.cache = {}  # what the backend's kernel keeps between steps
+
+
+class Plan:
+    """How one parameter group is stepped: its packs, and what must not have changed since.
+
+    Made when the first step finds that all parameters with a gradient are plain contiguous tensors of one floating dtype and one device.
+    """
+
+    __slots__ = ("group_params", "missing", "table", "packs", "steps", "witnesses")
+
+    def gradients(self, state):
+        """The raw gradients, a list for each pack, or None where the plan no longer fits."""
+        for entry, name, tensor in self.witnesses:
+            if entry.get(name) is not tensor:
+                return None
+        for param in self.missing:
+            if param._meta is not None and param._meta.grad is not None:
+                return None
+        result = []
+        for pack in self.packs:
+            grads = []
+            for param, raw in zip(pack.params, pack.raws):  # noqa: B905  equal by construction, and this is the hot path
+                meta = param._meta
+                if meta is None or meta.grad is None or param._data is not raw:
+                    return None
+                grads.append(meta.grad._data)
+            result.append(grads)
+        return result
+
+    def count_changes(self):
+        """Count the in-place change of every parameter."""
+        for pack in self.packs:
+            for param in pack.params:
+                meta = param._meta
+                if meta.root is None:
+                    meta.n += 1
+                else:
+                    meta.root.n += 1
+
+
+def is_plain_mode():
+    """Whether ops go straight to kernels: no interceptor (profiler, mode, tracing) watches."""
+    return not GLOBALS["ACTIVE"]
+
+
+def can_plan(params):
+    """Whether these parameters, all with gradients, can be stepped by a multi-tensor kernel."""
+    from torchlite import Parameter, Tensor
+
+    first = params[0]
+    table, dtype = first._table, first.dtype
+    if dtype.name not in ("float32", "float64") or table.device.type == "meta":
+        return False
+    for param in params:
+        grad = param._meta.grad
+        if type(param) not in (Tensor, Parameter) or param._table is not table or param.dtype is not dtype or not param.is_contiguous():
+            return False
+        if type(grad) is not Tensor or grad.dtype is not dtype or grad._table is not table:
+            return False
+    return True
+
+
+
+def make_plan(group_params, params, missing, states, names):
+    """A plan for `params` (those of the group with a gradient), whose `states` (a dict each) have tensors `names` and, perhaps, "step".
+
+    The states' tensors are replaced by views of flat arrays with the same values. None where the parameters have not taken equally many steps.
+    """
+    import torchlite as torch
+
+    has_steps = "step" in states[0]
+    if has_steps and len({state["step"].item() for state in states}) > 1:
+        return None
+    plan = Plan()
+    plan.group_params, plan.missing, plan.table = group_params, missing, params[0]._table
+    plan.packs, plan.witnesses, plan.steps = [], [], None
+    with torch.no_grad():
+        if has_steps:
+            steps = torch.stack([state["step"].detach().cpu() for state in states])
+            plan.steps = steps._data
+            for place, state in enumerate(states):
+                state["step"] = steps[place]
+        for members in _partition(params):
+            chosen = [states[place] for place in members]
+            flats = {}
+            for name in names:
+                flat = torch.cat([state[name].detach().reshape(-1) for state in chosen])
+                start = 0
+                for place, state in zip(members, chosen, strict=True):
+                    size = params[place].numel()
+                    state[name] = flat[start:start + size].view(params[place].shape)
+                    start += size
+                flats[name] = flat._data
+            plan.packs.append(Pack([params[place] for place in members], flats))
+        witness = names[0] if names else "step" if has_steps else None
+        if witness is not None:
+            plan.witnesses = [(state, witness, state[witness]) for state in states]
+    return plan
+
+
+def _partition(params):
+    """Places of parameters that are packed together; large ones stay alone."""
+    packs, current, total = [], [], 0
+    for place, param in enumerate(params):
+        size = param.numel()
+        if size > SMALL:
+            packs.append([place])
+            continue
+        if current and total + size > TOGETHER:
+            packs.append(current)
+            current, total = [], 0
+        current.append(place)
+        total += size
+    if current:
+        packs.append(current)
+    return packs

@@ -1,0 +1,77 @@
+"""Muon."""
+
+import math
+
+import torchlite as torch
+
+from .optimizer import Optimizer, _number
+
+__all__ = ["Muon"]
+
+
+def _orthogonalised(gradient, coefficients, steps, eps):
+    """The nearest semi-orthogonal matrix, roughly: Newton-Schulz iterations of a quintic that moves all singular values towards 1, in bfloat16."""
+    a, b, c = coefficients
+    x = gradient.to(torch.bfloat16)
+    tall = gradient.size(0) > gradient.size(1)
+    if tall:
+        x = x.T
+    x = x.div(x.norm().clamp(min=eps))
+    for _ in range(steps):
+        gram = x @ x.T
+        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.T if tall else x
+
+
+def _adjusted(lr, how, shape):
+    rows, columns = shape[:2]
+    if how is None or how == "original":
+        return lr * math.sqrt(max(1, rows / columns))
+    return lr * 0.2 * math.sqrt(max(rows, columns))
+
+
+class Muon(Optimizer):
+    """Momentum whose update is orthogonalised, for the matrices of hidden layers (Jordan et al. 2024).
+
+    adjust_lr_fn: "original" (scale by sqrt(max(1, rows / columns))) or "match_rms_adamw" (0.2 sqrt(max(rows, columns))).
+    """
+
+    def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5,
+                 adjust_lr_fn=None):
+        if isinstance(lr, torch.Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        for name, value in (("Learning rate", lr), ("momentum", momentum), ("weight decay", weight_decay)):
+            if not 0.0 <= value:
+                raise ValueError(f"{name} should be >= 0 but is: {value}")
+        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
+            raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
+        if ns_steps >= 100:
+            raise ValueError("Number of steps must be less than 100 for computational efficiency")
+        if len(ns_coefficients) != 3:
+            raise ValueError("Coefficients must be a tuple of exactly 3 values")
+        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov, "ns_coefficients": ns_coefficients,
+                                  "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn})
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.ndim != 2:
+                    raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}")
+
+    def _init_state(self, state, param, grad):
+        if param.is_complex():
+            raise RuntimeError("Muon does not support complex parameters")
+        state["momentum_buffer"] = torch.zeros_like(grad, memory_format=torch.preserve_format)
+
+    def step(self, closure=None):
+        """Update the parameters once. Returns the closure's loss."""
+        loss = self._loss(closure)
+        with torch.no_grad():
+            for group in self.param_groups:
+                lr, momentum = _number(group["lr"]), group["momentum"]
+                for param, grad, state in self._each(group, self._init_state):
+                    buffer = state["momentum_buffer"]
+                    buffer.lerp_(grad, 1 - momentum)
+                    update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
+                    update = _orthogonalised(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
+                    param.mul_(1 - lr * group["weight_decay"])
+                    param.add_(update.to(param.dtype), alpha=-_adjusted(lr, group["adjust_lr_fn"], param.shape))
+        return loss

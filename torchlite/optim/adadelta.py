@@ -1,0 +1,41 @@
+"""Adadelta."""
+
+import torchlite as torch
+
+from .optimizer import Optimizer, _check_lr, _check_nonnegative, _number, _real, _scalar, _zeros_like
+
+__all__ = ["Adadelta"]
+
+
+class Adadelta(Optimizer):
+    """Steps scaled by the ratio of running averages of squared steps and squared gradients (Zeiler 2012)."""
+
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False, differentiable=False):
+        _check_lr(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        _check_nonnegative(eps=eps, weight_decay=weight_decay)
+        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "capturable": capturable,
+                                  "foreach": foreach, "differentiable": differentiable})
+
+    def _init_state(self, state, param, grad):
+        state["step"] = _scalar()
+        state["square_avg"] = _zeros_like(param)
+        state["acc_delta"] = _zeros_like(param)
+
+    def step(self, closure=None):
+        """Update the parameters once. Returns the closure's loss."""
+        loss = self._loss(closure)
+        for group in self.param_groups:
+            with torch.set_grad_enabled(group["differentiable"]):
+                lr, rho, eps, weight_decay = _number(group["lr"]), group["rho"], group["eps"], group["weight_decay"]
+                for param, grad, state in self._each(group, self._init_state):
+                    state["step"] += 1
+                    if weight_decay != 0:
+                        grad = grad.add(param, alpha=weight_decay)
+                    param, grad, square_avg, acc_delta = _real(param, grad, state["square_avg"], state["acc_delta"])
+                    square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+                    delta = acc_delta.add(eps).sqrt_().div_(square_avg.add(eps).sqrt_()).mul_(grad)
+                    acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+                    param.add_(delta, alpha=-lr)
+        return loss

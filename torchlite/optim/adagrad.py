@@ -1,0 +1,55 @@
+"""Adagrad."""
+
+import torchlite as torch
+
+from .optimizer import Optimizer, _check_flavour, _check_lr, _check_nonnegative, _number, _real, _scalar, _stepped
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(Optimizer):
+    """Steps divided by the root of the sum of all squared gradients (Duchi et al. 2011), the rate being lr / (1 + (step - 1) lr_decay)."""
+
+    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *, maximize=False,
+                 differentiable=False, fused=None):
+        _check_lr(lr)
+        if not 0.0 <= lr_decay:
+            raise ValueError(f"Invalid lr_decay value: {lr_decay}")
+        _check_nonnegative(weight_decay=weight_decay)
+        if not 0.0 <= initial_accumulator_value:
+            raise ValueError(f"Invalid initial_accumulator_value value: {initial_accumulator_value}")
+        _check_nonnegative(eps=eps)
+        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+                                  "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+                                  "differentiable": differentiable, "fused": fused})
+        _check_flavour(foreach, fused, differentiable)
+        for group in self.param_groups:
+            for param in group["params"]:
+                self._init_state(self.state[param], param, None)
+
+    def _init_state(self, state, param, grad):
+        start = self.defaults["initial_accumulator_value"]
+        state["step"] = _scalar()
+        state["sum"] = torch.full_like(param, complex(start, start) if param.is_complex() else start).detach()
+
+    def share_memory(self):
+        """Move the state to memory shared between processes."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                self.state[param]["sum"].share_memory_()
+
+    def step(self, closure=None):
+        """Update the parameters once. Returns the closure's loss."""
+        loss = self._loss(closure)
+        for group in self.param_groups:
+            with torch.set_grad_enabled(group["differentiable"]):
+                lr, eps, weight_decay = _number(group["lr"]), group["eps"], group["weight_decay"]
+                for param, grad, state in self._each(group, self._init_state):
+                    step = _stepped(state["step"])
+                    if weight_decay != 0:
+                        grad = grad.add(param, alpha=weight_decay)
+                    rate = lr / (1 + (step - 1) * group["lr_decay"])
+                    param, grad, total = _real(param, grad, state["sum"])
+                    total.addcmul_(grad, grad, value=1)
+                    param.addcdiv_(grad, total.sqrt().add_(eps), value=-rate)
+        return loss

@@ -1,0 +1,115 @@
+"""Adam."""
+
+import math
+
+import torchlite as torch
+
+from .optimizer import (
+    Optimizer, _check_betas, _check_flavour, _check_lr, _check_nonnegative, _fused_gradients, _number, _real, _scalar, _stepped, _zeros_like,
+)
+
+__all__ = ["Adam"]
+
+_FIRST, _WITH_LARGEST = ("exp_avg", "exp_avg_sq"), ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+
+
+class Adam(Optimizer):
+    """Steps of the running mean of the gradient over the root of the running mean of its square, both corrected for their start (Kingma and Ba 2014).
+
+    amsgrad: use the largest second moment so far (Reddi et al. 2018). decoupled_weight_decay: shrink the parameters instead of adding to the gradient, as AdamW
+    does. `foreach` and `fused` choose among PyTorch's implementations; here one multi-tensor step serves both.
+
+    >>> weight = torchlite.nn.Parameter(torchlite.ones(2))
+    >>> optimizer = torchlite.optim.Adam([weight], lr=0.1)
+    >>> weight.sum().backward(); optimizer.step(); weight
+    Parameter containing:
+    tensor([0.9000, 0.9000], requires_grad=True)
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False, capturable=False,
+                 differentiable=False, fused=None, decoupled_weight_decay=False):
+        if isinstance(lr, torch.Tensor):
+            if foreach and not capturable:
+                raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+            if lr.numel() != 1:
+                raise ValueError("Tensor lr must be 1-element")
+        _check_lr(lr)
+        _check_nonnegative(eps=eps)
+        _check_betas(betas)
+        _check_nonnegative(weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "differentiable": differentiable, "fused": fused, "decoupled_weight_decay": decoupled_weight_decay})
+        _check_flavour(foreach, fused, differentiable)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, default in (("amsgrad", False), ("maximize", False), ("foreach", None), ("capturable", False), ("differentiable", False),
+                                  ("decoupled_weight_decay", False), ("fused", None)):
+                group.setdefault(name, default)
+            for param in group["params"]:
+                found = self.state.get(param, {})
+                if found and not isinstance(found["step"], torch.Tensor):
+                    found["step"] = _scalar(float(found["step"]))
+
+    def _init_state(self, group):
+        def init(state, param, grad):
+            state["step"] = _scalar()
+            state["exp_avg"] = _zeros_like(param)
+            state["exp_avg_sq"] = _zeros_like(param)
+            if group["amsgrad"]:
+                state["max_exp_avg_sq"] = _zeros_like(param)
+
+        return init
+
+    def step(self, closure=None):
+        """Update the parameters once. Returns the closure's loss."""
+        loss = None if closure is None else self._loss(closure)
+        for number, group in enumerate(self.param_groups):
+            names = _WITH_LARGEST if group["amsgrad"] else _FIRST
+            fused = _fused_gradients(self, number, group, self._init_state(group), names)
+            if fused is None:
+                self._step_plainly(group)
+                continue
+            plan, gradients = fused
+            beta1, beta2 = group["betas"]
+            plan.steps += 1
+            options = (plan.steps.item(0), _number(group["lr"]), _number(beta1), _number(beta2), group["eps"], group["weight_decay"],
+                       group["decoupled_weight_decay"], group["maximize"])
+            run = plan.table._fused_adam
+            for pack, grads in zip(plan.packs, gradients, strict=True):
+                states = pack.states
+                run(pack.raws, grads, states["exp_avg"], states["exp_avg_sq"], states.get("max_exp_avg_sq"), pack.cache, *options)
+            plan.count_changes()
+        return loss
+
+    def _step_plainly(self, group):
+        with torch.set_grad_enabled(group["differentiable"]):
+            for param, grad, state in self._each(group, self._init_state(group)):
+                self._update(group, param, grad, state)
+
+    def _update(self, group, param, grad, state):
+        lr, eps, weight_decay = group["lr"], group["eps"], group["weight_decay"]
+        if not group["differentiable"]:
+            lr = _number(lr)
+        beta1, beta2 = (_number(beta) for beta in group["betas"])
+        step = _stepped(state["step"])
+        if weight_decay != 0:
+            if group["decoupled_weight_decay"]:
+                param.mul_(1 - lr * weight_decay)
+            else:
+                grad = grad.add(param, alpha=weight_decay)
+        param, grad, exp_avg, exp_avg_sq, largest = _real(param, grad, state["exp_avg"], state["exp_avg_sq"], state.get("max_exp_avg_sq"))
+        exp_avg.lerp_(grad, 1 - beta1)
+        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        second = exp_avg_sq
+        if group["amsgrad"]:
+            largest.copy_(torch.maximum(largest, exp_avg_sq))
+            second = largest
+        denominator = (second.sqrt() / math.sqrt(1 - beta2**step)).add_(eps)
+        size = lr / (1 - beta1**step)
+        if isinstance(size, torch.Tensor):
+            param.sub_(size * exp_avg / denominator)
+        else:
+            param.addcdiv_(exp_avg, denominator, value=-size)

@@ -1,0 +1,50 @@
+"""ASGD."""
+
+import torchlite as torch
+
+from .optimizer import Optimizer, _check_lr, _check_nonnegative, _number, _real, _scalar, _stepped, _zeros_like
+
+__all__ = ["ASGD"]
+
+
+class ASGD(Optimizer):
+    """Stochastic gradient descent that averages the parameters (in the state `ax`) from step t0 on (Polyak and Juditsky 1992)."""
+
+    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False, differentiable=False,
+                 capturable=False):
+        _check_lr(lr)
+        _check_nonnegative(weight_decay=weight_decay)
+        super().__init__(params, {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
+                                  "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+
+    def step(self, closure=None):
+        """Update the parameters once. Returns the closure's loss."""
+        loss = self._loss(closure)
+        for group in self.param_groups:
+            lr = _number(group["lr"])
+
+            def init(state, param, grad, lr=lr):
+                state["step"] = _scalar()
+                state["eta"] = _scalar(float(lr))
+                state["mu"] = _scalar(1.0)
+                state["ax"] = _zeros_like(param)
+
+            with torch.set_grad_enabled(group["differentiable"]):
+                for param, grad, state in self._each(group, init):
+                    self._update(group, lr, param, grad, state)
+        return loss
+
+    def _update(self, group, lr, param, grad, state):
+        step = _stepped(state["step"])
+        eta, mu = state["eta"].item(), state["mu"].item()
+        param, grad, ax = _real(param, grad, state["ax"])
+        if group["weight_decay"] != 0:
+            grad = grad.add(param, alpha=group["weight_decay"])
+        param.mul_(1 - group["lambd"] * eta)
+        param.add_(grad, alpha=-eta)
+        if mu != 1:
+            ax.add_(param.sub(ax).mul_(mu))
+        else:
+            ax.copy_(param)
+        state["eta"].fill_(lr / ((1 + group["lambd"] * lr * step) ** group["alpha"]))
+        state["mu"].fill_(1 / max(1, step - group["t0"]))

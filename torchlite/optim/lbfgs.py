@@ -1,0 +1,234 @@
+"""L-BFGS."""
+
+import torchlite as torch
+
+from .optimizer import Optimizer, _check_lr, _number
+
+__all__ = ["LBFGS"]
+
+
+def _cubic_minimum(x1, f1, g1, x2, f2, g2, bounds=None):
+    """The minimum within bounds of the cubic through two points with values and slopes (Nocedal and Wright, eq. 3.59)."""
+    low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
+    square = d1**2 - g1 * g2
+    if square < 0:
+        return (low + high) / 2.0
+    d2 = square**0.5
+    if x1 <= x2:
+        at = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
+    else:
+        at = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
+    return min(max(at, low), high)
+
+
+class _Point:
+    """A step length t with the loss, the gradient and the slope there."""
+
+    __slots__ = ("t", "loss", "grad", "slope")
+
+    def __init__(self, t, loss, grad, slope):
+        self.t, self.loss, self.grad, self.slope = t, loss, grad, slope
+
+    def kept(self):
+        return _Point(self.t, self.loss, self.grad.clone(), self.slope)
+
+
+def _bracket(evaluate, start, t, c1, c2, max_ls):
+    """Two points around a step that satisfies the strong Wolfe conditions, or that step alone. Returns (points, evaluations, found)."""
+    previous, evaluations, iteration = start, 0, 0
+    while iteration < max_ls:
+        point = evaluate(t)
+        evaluations += 1
+        if point.loss > start.loss + c1 * t * start.slope or (iteration > 0 and point.loss >= previous.loss):
+            return [previous, point.kept()], evaluations, False, iteration
+        if abs(point.slope) <= -c2 * start.slope:
+            return [point], evaluations, True, iteration
+        if point.slope >= 0:
+            return [previous, point.kept()], evaluations, False, iteration
+        low, high = t + 0.01 * (t - previous.t), t * 10
+        following = _cubic_minimum(previous.t, previous.loss, previous.slope, t, point.loss, point.slope, bounds=(low, high))
+        previous, t = point.kept(), following
+        iteration += 1
+    # Nothing was bracketed within the iterations: between the start and where the search stopped.
+    return [start, evaluate(t).kept()], evaluations + 1, False, iteration
+
+
+def _strong_wolfe(evaluate, start, t, step_size, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+    """A step length that satisfies the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5 and 3.6). Returns (point, evaluations)."""
+    points, evaluations, found, iteration = _bracket(evaluate, start, t, c1, c2, max_ls)
+    stalled = False
+    low, high = (0, 1) if points[0].loss <= points[-1].loss else (1, 0)
+    while not found and iteration < max_ls:
+        if abs(points[1].t - points[0].t) * step_size < tolerance_change:
+            break
+        t = _cubic_minimum(points[0].t, points[0].loss, points[0].slope, points[1].t, points[1].loss, points[1].slope)
+        largest, smallest = max(points[0].t, points[1].t), min(points[0].t, points[1].t)
+        margin = 0.1 * (largest - smallest)
+        if min(largest - t, t - smallest) < margin:
+            # Close to an end twice in a row, or beyond it: step inside by a tenth of the bracket.
+            if stalled or t >= largest or t <= smallest:
+                t = largest - margin if abs(t - largest) < abs(t - smallest) else smallest + margin
+                stalled = False
+            else:
+                stalled = True
+        else:
+            stalled = False
+        point = evaluate(t)
+        evaluations += 1
+        iteration += 1
+        if point.loss > start.loss + c1 * t * start.slope or point.loss >= points[low].loss:
+            points[high] = point.kept()
+            low, high = (0, 1) if points[0].loss <= points[1].loss else (1, 0)
+        else:
+            if abs(point.slope) <= -c2 * start.slope:
+                found = True
+            elif point.slope * (points[high].t - points[low].t) >= 0:
+                points[high] = points[low]
+            points[low] = point.kept()
+    return points[low] if len(points) == 2 else points[0], evaluations
+
+
+class LBFGS(Optimizer):
+    """Limited-memory BFGS (Nocedal and Wright, chapter 7): `step` needs a closure that computes the loss and its gradients, and calls it many times.
+
+    max_iter, max_eval: limits within one step (max_eval is 1.25 max_iter by default). tolerance_grad, tolerance_change: when to stop. history_size: how many
+    updates are kept. line_search_fn: None (a fixed step of `lr`) or "strong_wolfe". One parameter group only.
+    """
+
+    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9, history_size=100, line_search_fn=None):
+        _check_lr(lr)
+        if max_eval is None:
+            max_eval = max_iter * 5 // 4
+        super().__init__(params, {"lr": lr, "max_iter": max_iter, "max_eval": max_eval, "tolerance_grad": tolerance_grad,
+                                  "tolerance_change": tolerance_change, "history_size": history_size, "line_search_fn": line_search_fn})
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+        self._params = self.param_groups[0]["params"]
+
+    def _flat_gradient(self):
+        parts = []
+        for param in self._params:
+            grad = torch.zeros_like(param) if param.grad is None else param.grad
+            parts.append((torch.view_as_real(grad) if grad.is_complex() else grad).reshape(-1))
+        return torch.cat(parts)
+
+    def _move(self, t, direction):
+        start = 0
+        for param in self._params:
+            real = torch.view_as_real(param) if param.is_complex() else param
+            count = real.numel()
+            real.add_(direction[start:start + count].view(real.shape), alpha=t)
+            start += count
+
+    def step(self, closure):
+        """Minimise for up to `max_iter` iterations. Returns the loss at the beginning."""
+        if len(self.param_groups) != 1:
+            raise AssertionError("Expected exactly one param_group, but got {}".format(len(self.param_groups)))
+        with torch.no_grad():
+            return self._minimise(closure)
+
+    def _minimise(self, closure):
+        group = self.param_groups[0]
+        lr, max_eval, tolerance_change = _number(group["lr"]), group["max_eval"], group["tolerance_change"]
+
+        def loss_of():
+            with torch.enable_grad():
+                return closure()
+
+        state = self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first_loss = loss_of()
+        loss = float(first_loss)
+        evaluations = 1
+        state["func_evals"] += 1
+        gradient = self._flat_gradient()
+        if gradient.abs().max() <= group["tolerance_grad"]:
+            return first_loss
+        memory = {name: state.get(name) for name in ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")}
+        iteration = 0
+        while iteration < group["max_iter"]:
+            iteration += 1
+            state["n_iter"] += 1
+            self._find_direction(state, memory, gradient, group["history_size"])
+            memory["prev_flat_grad"] = gradient.clone()
+            memory["prev_loss"] = loss
+            direction = memory["d"]
+            t = min(1.0, 1.0 / gradient.abs().sum().item()) * lr if state["n_iter"] == 1 else lr
+            slope = gradient.dot(direction)
+            if slope > -tolerance_change:
+                memory["t"] = t
+                break
+            used = 1
+            if group["line_search_fn"] is not None:
+                if group["line_search_fn"] != "strong_wolfe":
+                    raise RuntimeError("only 'strong_wolfe' is supported")
+                loss, gradient, t, used = self._search(loss_of, loss, gradient, slope, t, direction)
+                self._move(t, direction)
+                stop = gradient.abs().max() <= group["tolerance_grad"]
+            else:
+                self._move(t, direction)
+                stop = False
+                if iteration != group["max_iter"]:
+                    loss = float(loss_of())
+                    gradient = self._flat_gradient()
+                    stop = gradient.abs().max() <= group["tolerance_grad"]
+                else:
+                    used = 0
+                    evaluations += 1
+                    state["func_evals"] += 1
+            memory["t"] = t
+            evaluations += used
+            state["func_evals"] += used
+            if iteration == group["max_iter"] or evaluations >= max_eval or stop:
+                break
+            if direction.mul(t).abs().max() <= tolerance_change or abs(loss - memory["prev_loss"]) < tolerance_change:
+                break
+        state.update(memory)
+        return first_loss
+
+    def _find_direction(self, state, memory, gradient, history_size):
+        """Set `d` to minus the inverse Hessian's estimate times the gradient, by the two-loop recursion."""
+        if state["n_iter"] == 1:
+            memory.update(d=gradient.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=torch.tensor(1.0, dtype=gradient.dtype, device=gradient.device))
+            return
+        changes, steps, ro = memory["old_dirs"], memory["old_stps"], memory["ro"]
+        change = gradient.sub(memory["prev_flat_grad"])
+        step = memory["d"].mul(memory["t"])
+        curvature = change.dot(step)
+        if curvature > 1e-10:
+            if len(changes) == history_size:
+                changes.pop(0)
+                steps.pop(0)
+                ro.pop(0)
+            changes.append(change)
+            steps.append(step)
+            ro.append(1.0 / curvature)
+            memory["H_diag"] = curvature / change.dot(change)
+        if "al" not in state:
+            state["al"] = [None] * history_size
+        weights = state["al"]
+        q = gradient.neg()
+        for place in range(len(changes) - 1, -1, -1):
+            weights[place] = steps[place].dot(q) * ro[place]
+            q.add_(changes[place] * -weights[place])
+        direction = torch.mul(q, memory["H_diag"])
+        for place in range(len(changes)):
+            direction.add_(steps[place] * (weights[place] - changes[place].dot(direction) * ro[place]))
+        memory["d"] = direction
+
+    def _search(self, loss_of, loss, gradient, slope, t, direction):
+        """A line search along `direction` from here; the parameters end where they began. Returns (loss, gradient, t, evaluations)."""
+        begin = [param.clone(memory_format=torch.contiguous_format) for param in self._params]
+
+        def evaluate(length):
+            self._move(length, direction)
+            value = float(loss_of())
+            found = self._flat_gradient()
+            for param, value_before in zip(self._params, begin, strict=True):
+                param.copy_(value_before)
+            return _Point(length, value, found, found.dot(direction).item())
+
+        point, evaluations = _strong_wolfe(evaluate, _Point(0, loss, gradient, slope.item()), t, direction.abs().max().item())
+        return point.loss, point.grad, point.t, evaluations

@@ -1,0 +1,57 @@
+"""NAdam."""
+
+import torchlite as torch
+
+from .optimizer import Optimizer, _check_betas, _check_lr, _check_nonnegative, _number, _real, _scalar, _stepped, _zeros_like
+
+__all__ = ["NAdam"]
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov momentum, whose weight grows by a schedule with `momentum_decay` (Dozat 2016)."""
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3, decoupled_weight_decay=False, *, foreach=None,
+                 maximize=False, capturable=False, differentiable=False):
+        _check_lr(lr)
+        _check_nonnegative(eps=eps)
+        _check_betas(betas)
+        _check_nonnegative(weight_decay=weight_decay)
+        if not 0.0 <= momentum_decay:
+            raise ValueError(f"Invalid momentum_decay value: {momentum_decay}")
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach, "capturable": capturable,
+                                  "differentiable": differentiable})
+
+    def _init_state(self, state, param, grad):
+        state["step"] = _scalar()
+        state["mu_product"] = _scalar(1.0)
+        state["exp_avg"] = _zeros_like(param)
+        state["exp_avg_sq"] = _zeros_like(param)
+
+    def step(self, closure=None):
+        """Update the parameters once. Returns the closure's loss."""
+        loss = self._loss(closure)
+        for group in self.param_groups:
+            with torch.set_grad_enabled(group["differentiable"]):
+                for param, grad, state in self._each(group, self._init_state):
+                    self._update(group, param, grad, state)
+        return loss
+
+    def _update(self, group, param, grad, state):
+        lr, (beta1, beta2), eps, weight_decay = _number(group["lr"]), group["betas"], group["eps"], group["weight_decay"]
+        step = _stepped(state["step"])
+        if weight_decay != 0:
+            if group["decoupled_weight_decay"]:
+                param.mul_(1 - lr * weight_decay)
+            else:
+                grad = grad.add(param, alpha=weight_decay)
+        param, grad, exp_avg, exp_avg_sq = _real(param, grad, state["exp_avg"], state["exp_avg_sq"])
+        mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
+        mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * group["momentum_decay"]))
+        state["mu_product"] *= mu
+        product = state["mu_product"].item()
+        exp_avg.lerp_(grad, 1 - beta1)
+        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        denominator = exp_avg_sq.div(1 - beta2**step).sqrt_().add_(eps)
+        param.addcdiv_(grad, denominator, value=-lr * (1.0 - mu) / (1.0 - product))
+        param.addcdiv_(exp_avg, denominator, value=-lr * mu_next / (1.0 - product * mu_next))

@@ -1,0 +1,409 @@
+"""Optimizer: the base of all optimizers."""
+
+import functools
+from collections import OrderedDict, defaultdict
+from copy import deepcopy
+from itertools import chain
+
+import torchlite as torch
+from torchlite._ops import optim as _multi
+from torchlite.utils.hooks import RemovableHandle
+
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
+_global_pre_hooks: OrderedDict = OrderedDict()
+_global_post_hooks: OrderedDict = OrderedDict()
+
+
+class _Required:
+    """The default of an option that every group must state."""
+
+    def __repr__(self):
+        return "<required parameter>"
+
+
+required = _Required()
+
+
+def register_optimizer_step_pre_hook(hook):
+    """Call `hook(optimizer, args, kwargs)` before the step of every optimizer; it may return `(args, kwargs)`."""
+    handle = RemovableHandle(_global_pre_hooks)
+    _global_pre_hooks[handle.id] = hook
+    return handle
+
+
+def register_optimizer_step_post_hook(hook):
+    """Call `hook(optimizer, args, kwargs)` after the step of every optimizer."""
+    handle = RemovableHandle(_global_post_hooks)
+    _global_post_hooks[handle.id] = hook
+    return handle
+
+
+def _with_hooks(step):
+    """`step` with the hooks around it, once even where a subclass calls the step of its base."""
+
+    @functools.wraps(step)
+    def run(self, *args, **kwargs):
+        before, after = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
+        if not (before or after or _global_pre_hooks or _global_post_hooks) or self.__dict__.get("_inside_step"):
+            return step(self, *args, **kwargs)
+        for hook in [*_global_pre_hooks.values(), *before.values()]:
+            changed = hook(self, args, kwargs)
+            if changed is not None:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise RuntimeError(f"{type(self).__name__}.step must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+                args, kwargs = changed
+        self.__dict__["_inside_step"] = True
+        try:
+            result = step(self, *args, **kwargs)
+        finally:
+            del self.__dict__["_inside_step"]
+        for hook in [*after.values(), *_global_post_hooks.values()]:
+            hook(self, args, kwargs)
+        return result
+
+    return run
+
+
+def _hooked(table, hook, prepend=False):
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
+
+
+_HOOK_TABLES = (
+    "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
+    "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks",
+)
+
+
+class Optimizer:
+    """The base class of all optimizers.
+
+    params: tensors, (name, tensor) pairs, or dicts with `params` and options of their own (parameter groups). defaults: the options of groups that do not
+    state them. Attributes: `param_groups`, a list of dicts; `state`, a dict from parameter to its state; `defaults`.
+    """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _with_hooks(cls.__dict__["step"])
+
+    def __init__(self, params, defaults):
+        self.defaults = defaults
+        for name in _HOOK_TABLES:
+            setattr(self, name, OrderedDict())
+        if isinstance(params, torch.Tensor):
+            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got " + torch.typename(params))
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(dict(group))
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.__dict__.pop("_plans", None)
+        for name in _HOOK_TABLES:
+            self.__dict__.setdefault(name, OrderedDict())
+        self.defaults.setdefault("differentiable", False)
+
+    def __repr__(self):
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+    # Hooks
+
+    def register_step_pre_hook(self, hook):
+        """Call `hook(optimizer, args, kwargs)` before every step; it may return `(args, kwargs)`."""
+        return _hooked(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook):
+        """Call `hook(optimizer, args, kwargs)` after every step."""
+        return _hooked(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """Call `hook(optimizer)` before `state_dict`."""
+        return _hooked(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another dict."""
+        return _hooked(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """Call `hook(optimizer, state_dict)` before `load_state_dict`; it may return another dict."""
+        return _hooked(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """Call `hook(optimizer)` after `load_state_dict`."""
+        return _hooked(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+    # State
+
+    def state_dict(self):
+        """`{"state": {number: {...}}, "param_groups": [...]}` with parameters replaced by their numbers, in the order of the groups."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        numbers = {}
+        groups = []
+        for group in self.param_groups:
+            packed = {key: value for key, value in group.items() if key != "params"}
+            for param in group["params"]:
+                numbers.setdefault(id(param), len(numbers))
+            packed["params"] = [numbers[id(param)] for param in group["params"]]
+            groups.append(packed)
+        state = {numbers[id(key)] if isinstance(key, torch.Tensor) else key: value for key, value in self.state.items()}
+        result = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            changed = hook(self, result)
+            if changed is not None:
+                result = changed
+        return result
+
+    @staticmethod
+    def _process_value_according_to_param_policy(param, value, param_id, param_groups, key=None):
+        """A loaded tensor in the parameter's dtype and on its device; the count of steps keeps its own unless fused or capturable."""
+        if key == "step":
+            group = next((group for group in param_groups if param_id in group["params"]), {})
+            if group.get("fused") or group.get("capturable"):
+                return value.to(dtype=torch.float32, device=param.device)
+            return value
+        return value.to(dtype=param.dtype, device=param.device) if param.is_floating_point() else value.to(device=param.device)
+
+    def load_state_dict(self, state_dict):
+        """Take back what `state_dict` gave. The groups must be as many, and of the same sizes, as this optimizer's (ValueError)."""
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            changed = hook(self, state_dict)
+            if changed is not None:
+                state_dict = changed
+        saved_groups = deepcopy(state_dict["param_groups"])
+        groups = self.param_groups
+        if len(groups) != len(saved_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(mine["params"]) != len(saved["params"]) for mine, saved in zip(groups, saved_groups, strict=True)):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+        numbers = chain.from_iterable(group["params"] for group in saved_groups)
+        params = dict(zip(numbers, chain.from_iterable(group["params"] for group in groups), strict=True))
+
+        def cast(param, value, number, key=None):
+            if isinstance(value, torch.Tensor):
+                return Optimizer._process_value_according_to_param_policy(param, value, number, saved_groups, key)
+            if isinstance(value, dict):
+                return {k: cast(param, v, number, k) for k, v in value.items()}
+            if isinstance(value, (list, tuple)):
+                return type(value)(cast(param, v, number) for v in value)
+            return value
+
+        state = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in params:
+                state[params[key]] = cast(params[key], value, key)
+            else:
+                state[key] = value
+        for mine, saved in zip(groups, saved_groups, strict=True):
+            saved["params"] = mine["params"]
+            if "param_names" in mine and "param_names" not in saved:
+                saved["param_names"] = mine["param_names"]
+        self.__setstate__({"state": state, "param_groups": saved_groups})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    def zero_grad(self, set_to_none=True):
+        """Forget (or, with `set_to_none=False`, zero) the gradients of all parameters."""
+        if set_to_none:
+            for group in self.param_groups:
+                for param in group["params"]:
+                    param.grad = None
+            return
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.grad is not None:
+                    if param.grad.grad_fn is not None:
+                        param.grad.detach_()
+                    else:
+                        param.grad.requires_grad_(False)
+                    param.grad.zero_()
+
+    def step(self, closure=None):
+        """Update the parameters from their gradients; `closure` computes the loss anew where an optimizer wants that."""
+        raise NotImplementedError
+
+    def add_param_group(self, param_group):
+        """Add a group: a dict with `params` and, where they differ from the defaults, options. Each parameter may be in one group only."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, torch.Tensor):
+            param_group["params"] = [params]
+        elif isinstance(params, set):
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change between runs. "
+                            "Please use a list instead.")
+        else:
+            param_group["params"] = list(params)
+        self._split_names(param_group)
+        for param in param_group["params"]:
+            if not isinstance(param, torch.Tensor):
+                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + torch.typename(param))
+            if not self.defaults.get("differentiable", None) and not (param.is_leaf or param.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            param_group.setdefault(name, default)
+        seen = {id(param) for param in param_group["params"]}
+        if len(param_group["params"]) != len(seen):
+            import warnings
+
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
+                          "github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=3)
+        for group in self.param_groups:
+            if ("param_names" in param_group) != ("param_names" in group):
+                current = "with names" if "param_names" in param_group else "without names"
+                raise ValueError("all optimizer param groups should be with/without names. cannot add param group "
+                                 f"{current} to the optimizer")
+            if any(id(param) in seen for param in group["params"]):
+                raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+        self.__dict__.pop("_plans", None)
+
+    def _split_names(self, group):
+        """(name, tensor) pairs become `params` and `param_names`."""
+        named = [isinstance(item, tuple) for item in group["params"]]
+        if not any(named):
+            return
+        if not all(named):
+            raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+        names, params = zip(*group["params"], strict=True)
+        if len(set(names)) != len(names):
+            raise ValueError("optimizer param group has duplicate parameter names")
+        # The names come after the parameters, as in PyTorch's dicts.
+        options = {key: value for key, value in group.items() if key != "params"}
+        group.clear()
+        group.update(params=list(params), param_names=list(names), **options)
+
+    # Common parts of the steps
+
+    def _loss(self, closure):
+        if closure is None:
+            return None
+        with torch.enable_grad():
+            return closure()
+
+    def _each(self, group, init):
+        """(parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated where `maximize`.
+
+        `init(state, param, grad)` fills a state that is empty; without `init` there is no state.
+        """
+        for param in group["params"]:
+            grad = param.grad
+            if grad is None:
+                continue
+            if grad.layout is not torch.strided:
+                raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+            state = {} if init is None else self.state[param]
+            if not state and init is not None:
+                init(state, param, grad)
+            if group.get("maximize"):
+                grad = -grad
+            yield param, grad, state
+
+
+def _real(*tensors):
+    """Complex tensors seen as real ones with one more dimension; None stays."""
+    return tuple(torch.view_as_real(tensor) if tensor is not None and tensor.is_complex() else tensor for tensor in tensors)
+
+
+def _number(value):
+    """An option that may be a tensor of one element."""
+    return value.item() if isinstance(value, torch.Tensor) else value
+
+
+def _scalar(value=0.0):
+    """The 0-d tensor in which a state keeps a number (a count of steps, ...)."""
+    dtype = torch.float64 if torch.get_default_dtype() is torch.float64 else torch.float32
+    return torch.tensor(value, dtype=dtype)
+
+
+def _stepped(step):
+    """Count one more step, and give the count as a number."""
+    step += 1
+    return step.item()
+
+
+def _zeros_like(param):
+    return torch.zeros_like(param, memory_format=torch.preserve_format)
+
+
+def _check_lr(lr):
+    if isinstance(lr, torch.Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not 0.0 <= lr:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def _check_betas(betas):
+    for index, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+
+
+def _check_nonnegative(eps=None, weight_decay=None, momentum=None):
+    if eps is not None and not 0.0 <= eps:
+        raise ValueError(f"Invalid epsilon value: {eps}")
+    if momentum is not None and not 0.0 <= momentum:
+        raise ValueError(f"Invalid momentum value: {momentum}")
+    if weight_decay is not None and not 0.0 <= weight_decay:
+        raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+
+
+def _check_flavour(foreach, fused, differentiable):
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+# The multi-tensor path
+
+
+def _fused_gradients(optimizer, number, group, init, names):
+    """(plan, gradients of its packs) where a multi-tensor kernel can step this group, else None: then the plain path does it."""
+    if group.get("differentiable") or group.get("capturable") or not _multi.is_plain_mode():
+        return None
+    plans = optimizer.__dict__.setdefault("_plans", {})
+    plan = plans.get(number)
+    if plan is not None:
+        if plan.group_params is group["params"]:
+            grads = plan.gradients(optimizer.state)
+            if grads is not None:
+                return plan, grads
+        del plans[number]
+    params = [param for param in group["params"] if param.grad is not None]
+    missing = [param for param in group["params"] if param.grad is None]
+    if not params or len({id(param) for param in params}) != len(params) or not _multi.can_plan(params):
+        return None
+    states = [optimizer.state[param] if names else {} for param in params]
+    for param, state in zip(params, states, strict=True):
+        if not state:
+            init(state, param, param.grad)
+    if any(not isinstance(state.get(name), torch.Tensor) or state[name].dtype is not param.dtype or state[name].device != param.device
+           or state[name].shape != param.shape for param, state in zip(params, states, strict=True) for name in names):
+        return None
+    plan = _multi.make_plan(group["params"], params, missing, states, names)
+    if plan is None:
+        return None
+    plans[number] = plan
+    return plan, plan.gradients(optimizer.state)

@@ -1,0 +1,66 @@
+"""RMSprop."""
+
+import torchlite as torch
+
+from .optimizer import Optimizer, _check_lr, _check_nonnegative, _number, _real, _scalar, _zeros_like
+
+__all__ = ["RMSprop"]
+
+
+class RMSprop(Optimizer):
+    """Steps divided by the root of a running average of squared gradients (Hinton's lecture; centered: Graves 2013), with momentum where wanted."""
+
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False, foreach=None, maximize=False,
+                 differentiable=False):
+        _check_lr(lr)
+        _check_nonnegative(eps=eps)
+        _check_nonnegative(momentum=momentum)
+        _check_nonnegative(weight_decay=weight_decay)
+        if not 0.0 <= alpha:
+            raise ValueError(f"Invalid alpha value: {alpha}")
+        super().__init__(params, {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
+                                  "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable})
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, default in (("momentum", 0), ("centered", False), ("foreach", None), ("maximize", False), ("differentiable", False),
+                                  ("capturable", False)):
+                group.setdefault(name, default)
+
+    def step(self, closure=None):
+        """Update the parameters once. Returns the closure's loss."""
+        loss = self._loss(closure)
+        for group in self.param_groups:
+
+            def init(state, param, grad, group=group):
+                state["step"] = _scalar()
+                state["square_avg"] = _zeros_like(param)
+                if group["momentum"] > 0:
+                    state["momentum_buffer"] = _zeros_like(param)
+                if group["centered"]:
+                    state["grad_avg"] = _zeros_like(param)
+
+            with torch.set_grad_enabled(group["differentiable"]):
+                for param, grad, state in self._each(group, init):
+                    self._update(group, param, grad, state)
+        return loss
+
+    def _update(self, group, param, grad, state):
+        lr, alpha = _number(group["lr"]), group["alpha"]
+        state["step"] += 1
+        if group["weight_decay"] != 0:
+            grad = grad.add(param, alpha=group["weight_decay"])
+        param, grad, square_avg, grad_avg, buffer = _real(param, grad, state["square_avg"], state.get("grad_avg"), state.get("momentum_buffer"))
+        square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if group["centered"]:
+            grad_avg.lerp_(grad, 1 - alpha)
+            average = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_()
+        else:
+            average = square_avg.sqrt()
+        average = average.add_(group["eps"])
+        if group["momentum"] > 0:
+            buffer.mul_(group["momentum"]).addcdiv_(grad, average)
+            param.add_(buffer, alpha=-lr)
+        else:
+            param.addcdiv_(grad, average, value=-lr)

@@ -1,0 +1,80 @@
+"""SGD."""
+
+import torchlite as torch
+
+from .optimizer import Optimizer, _check_flavour, _check_lr, _check_nonnegative, _fused_gradients, _number
+
+__all__ = ["SGD"]
+
+_NONE, _MOMENTUM = (), ("momentum_buffer",)
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum (Polyak 1964) or Nesterov's (Sutskever et al. 2013) where wanted.
+
+    g = gradient + weight_decay p; b = momentum b + (1 - dampening) g (g itself at the first step); p -= lr (b, or g + momentum b with `nesterov`).
+
+    >>> weight = torchlite.nn.Parameter(torchlite.ones(2))
+    >>> optimizer = torchlite.optim.SGD([weight], lr=0.1)
+    >>> weight.sum().backward(); optimizer.step(); weight
+    Parameter containing:
+    tensor([0.9000, 0.9000], requires_grad=True)
+    """
+
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None, differentiable=False,
+                 fused=None):
+        _check_lr(lr)
+        _check_nonnegative(momentum=momentum)
+        _check_nonnegative(weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+                                  "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused})
+        _check_flavour(foreach, fused, differentiable)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, default in (("nesterov", False), ("maximize", False), ("foreach", None), ("differentiable", False), ("fused", False)):
+                group.setdefault(name, default)
+
+    def step(self, closure=None):
+        """Update the parameters once. Returns the closure's loss."""
+        loss = None if closure is None else self._loss(closure)
+        for number, group in enumerate(self.param_groups):
+            # The first step makes the buffers, from the gradients: it takes the plain path.
+            fused = _fused_gradients(self, number, group, _no_state, _MOMENTUM if group["momentum"] != 0 else _NONE)
+            if fused is None:
+                self._step_plainly(group)
+                continue
+            plan, gradients = fused
+            options = (False, _number(group["lr"]), group["momentum"], group["dampening"], _number(group["weight_decay"]), group["nesterov"],
+                       group["maximize"])
+            run = plan.table._fused_sgd
+            for pack, grads in zip(plan.packs, gradients, strict=True):
+                run(pack.raws, grads, pack.states.get("momentum_buffer"), pack.cache, *options)
+            plan.count_changes()
+        return loss
+
+    def _step_plainly(self, group):
+        lr = group["lr"] if group["differentiable"] else _number(group["lr"])
+        momentum, weight_decay = group["momentum"], _number(group["weight_decay"])
+        with torch.set_grad_enabled(group["differentiable"]):
+            for param, grad, state in self._each(group, None if momentum == 0 else _no_state):
+                if weight_decay != 0:
+                    grad = grad.add(param, alpha=weight_decay)
+                if momentum != 0:
+                    buffer = state.get("momentum_buffer")
+                    if buffer is None:
+                        buffer = state["momentum_buffer"] = torch.clone(grad).detach()
+                    else:
+                        buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+                    grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+                if isinstance(lr, torch.Tensor):
+                    param.sub_(grad * lr)
+                else:
+                    param.add_(grad, alpha=-lr)
+
+
+def _no_state(state, param, grad):
+    """The state of SGD begins empty."""

@@ -1,0 +1,62 @@
+"""SparseAdam."""
+
+import math
+
+import torchlite as torch
+
+from .optimizer import Optimizer, _number
+
+__all__ = ["SparseAdam"]
+
+
+class SparseAdam(Optimizer):
+    """Adam for sparse gradients: only the rows with a gradient move, and only their moments."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        if isinstance(lr, torch.Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if not 0.0 < lr:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if not 0.0 < eps:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        for index, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.layout is not torch.strided:
+                    raise ValueError("SparseAdam requires dense parameter tensors")
+
+    def step(self, closure=None):
+        """Update the parameters once. Returns the closure's loss."""
+        loss = self._loss(closure)
+        with torch.no_grad():
+            for group in self.param_groups:
+                for param in group["params"]:
+                    grad = param.grad
+                    if grad is None:
+                        continue
+                    if not grad.is_sparse:
+                        raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+                    state = self.state[param]
+                    if not state:
+                        state["step"] = 0
+                        state["exp_avg"] = torch.zeros_like(param, memory_format=torch.preserve_format)
+                        state["exp_avg_sq"] = torch.zeros_like(param, memory_format=torch.preserve_format)
+                    self._update(group, param, grad.coalesce(), state)
+        return loss
+
+    def _update(self, group, param, grad, state):
+        state["step"] += 1
+        step, (beta1, beta2) = state["step"], group["betas"]
+        rows = tuple(grad._indices())
+        values = -grad._values() if group["maximize"] else grad._values()
+        if values.numel() == 0:
+            return
+        first = state["exp_avg"][rows].lerp(values, 1 - beta1)
+        second = state["exp_avg_sq"][rows].lerp(values * values, 1 - beta2)
+        state["exp_avg"][rows] = first
+        state["exp_avg_sq"][rows] = second
+        size = _number(group["lr"]) * math.sqrt(1 - beta2**step) / (1 - beta1**step)
+        param[rows] = param[rows] - size * first / (second.sqrt() + group["eps"])
