@@ -77,10 +77,8 @@ class Generator:
 
     def set_state(self, new_state) -> None:
         """Go back to a state that `get_state` gave, here or (on "cpu") in PyTorch. TypeError unless it is a uint8 tensor, RuntimeError for a wrong size."""
-        if not isinstance(new_state, call.Tensor):
-            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
-        if new_state.dtype is not uint8:
-            raise TypeError(f"expected a torch.ByteTensor, but got {new_state.type()}")
+        if not isinstance(new_state, call.Tensor) or new_state.dtype is not uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
         self._engine.set_state(np.asarray(new_state.detach().cpu().numpy()).ravel())
 
     def clone_state(self) -> Generator:

@@ -14,7 +14,7 @@ def _length(start, end, step) -> int:
 
 def _arange(start, end, step, dtype):
     if dtype.category < 2:
-        return xp.arange(start, end, step, dtype=dtype.np)
+        return xp.arange(start, end, step, dtype="int64").astype(dtype.np, copy=False)
     # PyTorch multiplies in double precision; NumPy adds up a rounded step.
     values = xp.arange(_length(start, end, step), dtype="float64")
     if step != 1:

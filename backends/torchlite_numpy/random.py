@@ -189,6 +189,21 @@ def random_bernoulli(size, dtype, p, generator: Engine):
     return out
 
 
+def _dropout_contiguous(input, p, generator: Engine):
+    kind = np.float64 if input.dtype is DOUBLE else np.float32
+    scale = (kind(1) / kind(1.0 - p)).astype(input.dtype)
+    noise = np.empty(input.shape, input.dtype)
+    out = np.empty_like(noise)
+    factors, kept, values = noise.reshape(-1), out.reshape(-1), input.reshape(-1)
+    threshold = np.uint64(math.ceil((1.0 - p) * 2.0**53))
+    for begin in range(0, factors.size, CHUNK):
+        part = slice(begin, begin + CHUNK)
+        drawn = bits53(generator, factors[part].size) < threshold
+        np.multiply(drawn, scale, out=factors[part], casting="unsafe")
+        np.multiply(values[part], factors[part], out=kept[part])
+    return out, noise
+
+
 def random_bernoulli_each(p, dtype, generator: Engine):
     """1 where a uniform lies below the entry of `p`: a 53-bit one for float64 probabilities, else one of 24 bits."""
     if p.dtype is DOUBLE:

@@ -100,6 +100,9 @@ def _order(ndim: int, memory_format, like=None) -> tuple[int, ...] | None:
 
 
 def _make(kernel: str, size, *args, order=None, device=None, requires_grad=False, out=None):
+    """Create by a kernel whose last argument is the dtype, in the given order in memory."""
+    if requires_grad and args[-1].category < 2:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if order is None:
         made = call.create(kernel, size, *args, device=device, requires_grad=requires_grad)
         return made if out is None else call.write_out(REGISTRY[kernel], made, out)
@@ -302,8 +305,16 @@ def arange(F, start, end, step, out, dtype, layout, device, pin_memory, requires
     if dtype is bool_ or dtype.category == 3:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.scalar_name}'")
     start, end, step = _checked_range(start, end, step)
-    if dtype.category == 1:
-        start, end, step = int(start), math.ceil(end) if step > 0 else math.floor(end), int(step)
+    if dtype is int64:
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero")
+    elif dtype.category == 1:
+        count = max(0, math.ceil((end - start) / step))
+        start, step = int(start), int(step)
+        if step == 0:
+            return _make("_full", (count,), start, dtype, device=device, out=out)
+        end = start + count * step
     made = call.create("_arange", start, end, step, dtype, device=device, requires_grad=requires_grad)
     return made if out is None else call.write_out(REGISTRY["arange"], made, out)
 
@@ -448,3 +459,19 @@ def combinations(F, input, r, with_replacement):
     picks = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1)
     table = input._table
     return F.reshape(F.index_select(input, 0, call.wrap(table, table.from_numpy(picks), int64)), (len(picks) // r, r))
+
+
+@composite("vander(Tensor x, N=None, increasing=False)", where="torch")
+def vander(F, x, N, increasing):
+    """Vandermonde matrix: the powers N - 1 ... 0 of each entry of a vector in a row, or 0 ... N - 1 when `increasing`."""
+    if x.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    count = x.shape[0] if N is None else N
+    if count < 0:
+        raise RuntimeError("N must be non-negative.")
+    if x.dtype.category < 2:
+        x = F.to(x, int64)
+    powers = call.create("_full", (x.shape[0], min(count, 1)), 1, x.dtype, device=x.device)
+    if count > 1:
+        powers = F.cat([powers, F.cumprod(F.expand(F.unsqueeze(x, 1), (x.shape[0], count - 1)), 1)], 1)
+    return powers if increasing else F.flip(powers, (1,))

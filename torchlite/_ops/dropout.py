@@ -53,6 +53,8 @@ def _dropped(F, input, p, training, *, channels=False, alpha=False):
         return input
     if p == 1:
         return F.mul(input, F.zeros_like(input))
+    if input.dtype.category < 2:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
     if not channels and not alpha and input.dtype.category == 2 and input.is_contiguous():
         return F._dropout_contiguous(input, p, engine_of(input._table, None))[0]
     noise = _noise(input, _channels(input) if channels else input.shape, p)
@@ -126,7 +128,7 @@ def _channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None
             warnings.warn(f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will result in an error in a future release. To retain the behavior "
                           f"and silence this warning, please use feature_dropout instead. Note that {name} exists to provide channel-wise dropout on inputs with "
                           f"{spatial} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).", stacklevel=3)
-        unbatched = input.ndim == spatial + 1 and spatial != 2
+        unbatched = input.ndim != spatial + 2 and spatial != 2
         result = _dropped(F, F.unsqueeze(input, 0) if unbatched else input, p, training, channels=True)
         return _given(REGISTRY[name], input, F.squeeze(result, 0) if unbatched else result, inplace)
 

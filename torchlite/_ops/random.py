@@ -11,6 +11,7 @@ import math
 from .._dispatch import GLOBALS, NONDIFF, RANDOM, REGISTRY, call, composite, op
 from .._dtype import bool_, float32, float64, get_default_dtype, int64
 from .._random import draw, engine_of, fill
+from .creation import _size
 
 _SHAPE = {"where": "", "tags": RANDOM | NONDIFF, "meta": lambda size, dtype: (size, dtype)}
 
@@ -67,13 +68,6 @@ _OPTIONS = "dtype=None, layout=None, device=None, pin_memory=False, requires_gra
 _LIKE = "dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None"
 
 
-def _sizes(size) -> tuple[int, ...]:
-    size = tuple(int(n) for n in size)
-    if any(n < 0 for n in size):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
-    return size
-
-
 def _into(out, result):
     """The result of a creation function, or `out` holding it."""
     return result if out is None else call.write_out(REGISTRY["random_uniform"], result, out)
@@ -103,7 +97,7 @@ def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_gr
     tensor([0.4963, 0.7682])
     """
     dtype = _floating(dtype or (get_default_dtype() if out is None else out.dtype), "check_uniform_bounds")
-    size = _sizes(size)
+    size = _size("rand", size)
     if dtype.category == 3:
         return _into(out, _paired(size, dtype, "random_uniform", (0.0, 1.0), device, generator, requires_grad))
     return _into(out, draw("random_uniform", size, dtype, 0.0, 1.0, device=device, generator=generator, requires_grad=requires_grad))
@@ -113,7 +107,7 @@ def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_gr
 def randn(F, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
     """Standard normal numbers; complex ones have variance 1, half of it in each part."""
     dtype = _floating(dtype or (get_default_dtype() if out is None else out.dtype), "normal_kernel_cpu")
-    size = _sizes(size)
+    size = _size("randn", size)
     if dtype.category == 3:
         return _into(out, _paired(size, dtype, "random_normal", (0.0, math.sqrt(0.5), False), device, generator, requires_grad))
     return _into(out, draw("random_normal", size, dtype, 0.0, 1.0, False, device=device, generator=generator, requires_grad=requires_grad))
@@ -124,7 +118,7 @@ def _integer(value):
 
 
 def _drawn_integers(size, low, high, dtype, device, generator, requires_grad):
-    _check_random_bounds(low, high, dtype)
+    low, high = _check_random_bounds(low, high, dtype)
     return draw("random_integers", size, dtype, low, high - low, device=device, generator=generator, requires_grad=requires_grad)
 
 
@@ -138,14 +132,14 @@ def randint(F, low, high, size, generator, out, dtype, layout, device, pin_memor
     if size is None:
         raise TypeError("randint() missing 1 required positional arguments: \"size\"")
     dtype = dtype or (int64 if out is None else out.dtype)
-    return _into(out, _drawn_integers(_sizes(size), _integer(low), _integer(high), dtype, device, generator, requires_grad))
+    return _into(out, _drawn_integers(_size("randint", size), _integer(low), _integer(high), dtype, device, generator, requires_grad))
 
 
 @composite(f"randperm(n, *, generator=None, out=None, {_OPTIONS})", where="torch")
 def randperm(F, n, generator, out, dtype, layout, device, pin_memory, requires_grad):
     """The integers from 0 to n - 1 in random order."""
     dtype = dtype or (int64 if out is None else out.dtype)
-    _sizes((n,))
+    _size("randperm", (n,))
     limit = 1 << (dtype.itemsize * 8 - (1 if dtype.is_signed else 0))
     if dtype.category == 1 and n > limit:
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
@@ -180,7 +174,7 @@ def randint_like(F, input, low, high, dtype, layout, device, requires_grad, memo
 
 def _check_std(std) -> None:
     if std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 
 
 @composite(f"normal(Tensor|Number mean=0.0, Tensor|Number std=1.0, size=None, *, generator=None, out=None, {_OPTIONS})", where="torch")
@@ -190,8 +184,8 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
     if not tensors:
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
-        made = F._empty(_sizes(size), dtype or (get_default_dtype() if out is None else out.dtype)) if device is None else \
-            call.create("_empty", _sizes(size), dtype or get_default_dtype(), device=device)
+        made = F._empty(_size("normal", size), dtype or (get_default_dtype() if out is None else out.dtype)) if device is None else \
+            call.create("_empty", _size("normal", size), dtype or get_default_dtype(), device=device)
         made.normal_(mean, std, generator=generator)
         return _into(out, made.requires_grad_() if requires_grad else made)
     if isinstance(std, call.Tensor):
@@ -201,7 +195,7 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
             raise RuntimeError("normal expects all elements of std >= 0.0")
     else:
         _check_std(std)
-    kind = next((t.dtype for t in tensors if t.dtype.category >= 2), get_default_dtype())
+    kind = tensors[0].dtype
     with_std = isinstance(std, call.Tensor)
     shape = tensors[0].shape if len(tensors) == 1 else call.broadcast(mean.shape, std.shape)
     noise = call.create("_empty", tuple(shape), kind, device=tensors[0].device).normal_(0, 1 if with_std else std, generator=generator)
@@ -320,8 +314,10 @@ def normal_(F, input, mean, std, generator):
 
 
 _DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
-_C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long", "bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-            "float32": "float", "float64": "double", "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long"}
+_C_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long", "uint16": "unsigned short",
+    "uint32": "unsigned int", "uint64": "unsigned long", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+}
 
 
 def _limits(dtype) -> tuple[float, float]:
@@ -337,27 +333,47 @@ def _limits(dtype) -> tuple[float, float]:
     return -largest, largest
 
 
-def _check_random_bounds(low: int, high: int, dtype) -> None:
+def _check_random_bounds(low: int, high: int, dtype) -> tuple[int, int]:
+    """The bounds, moved inwards to where a floating dtype can tell them from their neighbours. RuntimeError when they are not in order or beyond the dtype."""
     smallest, largest = _limits(dtype)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    digits = _DIGITS.get(dtype.name)
+    if digits is not None:
+        after, before = int(dtype.np.type(low + 1)), int(dtype.np.type(high - 1))
+        if after < low:
+            low = after + (1 << (abs(low + 1).bit_length() - digits))
+        if before >= high:
+            high -= 1 << (high.bit_length() - digits)
+        if low >= high:
+            raise RuntimeError(f"random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from={low} >= to={high}")
     for name, value in (("from", low), ("to - 1", high - 1)):
         if not smallest <= value <= largest:
             raise RuntimeError(f"{name} is out of bounds for {_C_NAMES[dtype.name]}")
+    return low, high
 
 
-@composite("random_(Tensor input, from_=None, to=None, *, generator=None)", where="Tensor")
+@composite("random_(Tensor input, from_=None, to=..., *, generator=None)", where="Tensor")
 def random_(F, input, from_, to, generator):
-    """Fill with integers: of [from_, to), of [0, from_) when one bound is given, else of all that the dtype holds exactly (from 0 on)."""
+    """Fill with integers: `random_(from, to)` of [from, to), `random_(to)` of [0, to), `random_()` of all from 0 on that the dtype holds exactly.
+
+    With to=None the upper end is the dtype's largest integer, and with from=None too all 64 bits are drawn.
+    """
     dtype = input.dtype
     this = REGISTRY["random_"]
-    if from_ is None and to is None:
-        if dtype is bool_:
-            return fill(this, input, "random_words", 2, generator=generator)
-        span = (1 << _DIGITS[dtype.name]) + 1 if dtype.name in _DIGITS else int(_limits(dtype)[1]) + 1
-        return fill(this, input, "random_integers" if dtype.itemsize == 8 else "random_words", *((0, span) if dtype.itemsize == 8 else (span,)), generator=generator)
-    low, high = (0, _integer(from_)) if to is None else (_integer(from_ or 0), _integer(to))
-    _check_random_bounds(low, high, dtype)
+    largest = (1 << _DIGITS[dtype.name]) if dtype.name in _DIGITS else int(_limits(dtype)[1])
+    if from_ is None and to is ...:
+        span = largest + 1
+        if dtype.itemsize == 8:
+            return fill(this, input, "random_integers", 0, span, generator=generator)
+        return fill(this, input, "random_words", span, generator=generator)
+    if to is None:
+        if from_ is None or _integer(from_) == -1 << 63:
+            return fill(this, input, "random_integers", 0, 1 << 64, generator=generator)
+        low, high = _integer(from_), largest + 1
+    else:
+        low, high = (0, _integer(from_)) if to is ... else (_integer(from_ or 0), _integer(to))
+    low, high = _check_random_bounds(low, high, dtype)
     return fill(this, input, "random_integers", low, high - low, generator=generator)
 
 
