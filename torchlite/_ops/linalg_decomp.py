@@ -199,12 +199,10 @@ op("geqrf(Tensor input)", outputs=("a", "tau"), tags=NONDIFF, meta=lambda input:
     """)
 
 
-def _reflector_vector(A, i):
+def _reflector_vector(F, A, i):
     """Column i of the packed form as a unit lower trapezoidal vector (..., m, 1)."""
-    rows = A.new_zeros(A.shape[-2])
-    rows[i] = 1
-    below = A[..., :, i] * (rows.new_ones(A.shape[-2]).cumsum(0).real > i + 1).to(A.dtype)
-    return (below + rows).unsqueeze(-1)
+    place = F.new_arange(A, 0, A.shape[-2], 1, int64)
+    return (A[..., :, i] * (place > i).to(A.dtype) + (place == i).to(A.dtype)).unsqueeze(-1)
 
 
 @composite("linalg_householder_product(Tensor A, Tensor tau)", where="linalg", alias="torch.orgqr Tensor.orgqr")
@@ -226,7 +224,7 @@ def linalg_householder_product(F, A, tau):
         raise RuntimeError(f"{name}: tau dtype {tau.dtype.scalar_name} does not match input dtype {A.dtype.scalar_name}")
     result = F.expand(identity(F, A, A.shape[-2])[:, :A.shape[-1]], A.shape)
     for i in range(tau.shape[-1] - 1, -1, -1):
-        v = _reflector_vector(A, i)
+        v = _reflector_vector(F, A, i)
         result = result - tau[..., i, None, None] * (v @ (v.mH @ result))
     return result
 
@@ -242,7 +240,7 @@ def ormqr(F, input, tau, other, left, transpose):
     forward = left == transpose
     result = other
     for i in range(count) if forward else range(count - 1, -1, -1):
-        v, scale = _reflector_vector(input, i), tau[..., i, None, None]
+        v, scale = _reflector_vector(F, input, i), tau[..., i, None, None]
         scale = scale.conj() if transpose else scale
         result = result - scale * (v @ (v.mH @ result)) if left else result - scale * ((result @ v) @ v.mH)
     return result

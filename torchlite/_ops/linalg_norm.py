@@ -384,10 +384,10 @@ def corrcoef(F, input):
         return covariance / covariance
     deviation = covariance.diagonal().sqrt()
     if deviation.dtype.is_complex:
-        deviation = deviation.real
+        deviation = F.real(deviation)
     result = covariance / deviation.unsqueeze(-1) / deviation.unsqueeze(0)
     if result.dtype.is_complex:
-        return F.complex(result.real.clamp(-1, 1), result.imag.clamp(-1, 1))
+        return F.complex(F.real(result).clamp(-1, 1), F.imag(result).clamp(-1, 1))
     return result.clamp(-1, 1)
 
 

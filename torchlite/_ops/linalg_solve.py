@@ -277,7 +277,7 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 def linalg_lstsq(F, A, B, rcond, driver):
     """X of least norm that minimises |A X - B|: (solution, residuals, rank, singular_values) for A (..., m, n) and B (..., m, k) or (..., m).
 
-    `residuals` are the squared errors of each column where m > n and the rank is full, else empty. `rank` is empty for the driver "gels", `singular_values` for
+    `residuals` are the squared errors of each column where m > n, the rank is full and the driver is not "gelsy" (the default); else empty. `rank` is empty for the driver "gels", `singular_values` for
     all but "gelsd" and "gelss". All drivers compute with the pseudoinverse here; singular values up to `rcond` (eps max(m, n)) times the greatest count as 0.
     """
     name = "torch.linalg.lstsq"
@@ -303,12 +303,11 @@ def linalg_lstsq(F, A, B, rcond, driver):
     cut = _epsilon(A) * max(m, n) if rcond is None else rcond
     solution = F.pinv_core(A, cut, 0.0, False) @ right
     rank = F.lstsq_rank(A.detach(), cut)
-    nothing = A.new_empty((0,), dtype=_REAL.get(A.dtype, A.dtype))
-    residuals = nothing
-    if m > n and (driver == "gels" or bool((rank == n).all())):
+    residuals = F.real(A.flatten()[:0])
+    if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         error = A @ solution - right
-        residuals = (error * error.conj()).real.sum(-2)
-    values = F.linalg_svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing
+        residuals = F.real(error * error.conj()).sum(-2)
+    values = F.linalg_svdvals(A.detach()) if driver in ("gelsd", "gelss") else residuals.detach()[:0]
     rank = A.new_empty((0,), dtype=int64) if driver == "gels" else rank
     return named("linalg_lstsq", (solution.squeeze(-1) if vectors else solution, residuals, rank, values))
 
