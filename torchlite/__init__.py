@@ -35,8 +35,8 @@ for _d in _dtype.ALL.values():
         globals()[_name] = _d
 del _d, _name
 
-_MODULES = {"amp", "autograd", "backends", "cuda", "distributions", "fft", "func", "futures", "hub", "jit", "linalg", "masked", "multiprocessing", "nn", "onnx", "opencl",
-            "optim", "overrides", "profiler", "random", "return_types", "serialization", "signal", "special", "testing", "types", "utils", "version"}
+_MODULES = {"autograd", "cuda", "fft", "linalg", "masked", "nn", "opencl", "optim", "overrides", "random", "serialization", "signal", "special", "testing", "utils",
+            "version"}
 # Functions and classes that are written by hand and loaded when first used: name -> module.
 _LAZY = {
     "save": "serialization", "load": "serialization",

@@ -8,7 +8,7 @@ from .engine import run_backward
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 
 _LAZY = {"Function": "function", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck", "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly",
-         "functional": None, "graph": None, "function": None, "profiler": None, "forward_ad": None, "anomaly": None, "grad_mode": None}
+         "functional": None, "graph": None, "function": None, "anomaly": None, "grad_mode": None}
 
 
 def __getattr__(name: str):
