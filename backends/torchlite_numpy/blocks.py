@@ -1,6 +1,7 @@
 """Work in cache: split rows into blocks and run them on a few threads.
 
-NumPy's ufuncs run on one core and pass over whole arrays, so a chain of them is bound by memory. Every fused CPU kernel works on one block of rows at a time instead,
+NumPy's ufuncs run on one core and pass over whole arrays, so a chain of them is bound by memory. Every fused CPU kernel works on one block of rows
+at a time instead,
 into buffers that each thread keeps, and goes through `run` or `elementwise`. The ufuncs release the GIL, so threads help; small inputs run inline.
 """
 
@@ -15,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-# Elements that one step of a kernel touches. A ufunc call costs about as much as 4000 elements, and four float32 buffers of this size fit in 1 MiB of cache.
+# Elements that one step of a kernel touches. A ufunc call costs about as much as 4000 elements, and four float32 buffers of this size fit in 1 MiB
+# of cache.
 BLOCK = 1 << 16
 # Below this many elements a kernel runs inline, in one piece: waking a thread costs as much as the work.
 SMALL = 1 << 16
@@ -68,7 +70,7 @@ class _Workers:
 class _Task:
     """Some calls in progress, and the first error among them."""
 
-    __slots__ = ("left", "lock", "done", "error")
+    __slots__ = ("done", "error", "left", "lock")
 
     def __init__(self, count: int):
         self.left, self.error = count, None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 
 import numpy as np
 
@@ -61,7 +60,7 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
         raise RuntimeError("embedding: indices must be int64 or int32")
     if indices.size:
         top = indices.max() if indices.dtype.itemsize < 8 else indices.view(U64).max()
-        if top >= weight.shape[0] or indices.dtype.itemsize < 8 and indices.min() < 0:
+        if top >= weight.shape[0] or (indices.dtype.itemsize < 8 and indices.min() < 0):
             raise IndexError("index out of range in self")
     return weight.take(indices, 0)
 
@@ -112,7 +111,7 @@ def _counted(target, classes, ignore_index):
     """None when every target is a class; else which are, with 0 for those that are ignored. IndexError for one that is out of range."""
     if target.dtype != np.int64:
         target = target.astype(np.int64)
-    if target.size == 0 or np.maximum.reduce(target.view(U64)) < classes and not 0 <= ignore_index < classes:
+    if target.size == 0 or (np.maximum.reduce(target.view(U64)) < classes and not 0 <= ignore_index < classes):
         return target, None
     counts = target != ignore_index
     target = np.where(counts, target, 0)

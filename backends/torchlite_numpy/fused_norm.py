@@ -8,7 +8,7 @@ import numpy as np
 
 from . import blocks
 from .blocks import buffer
-from .fused import F32, F64, _contiguous, _is_half, refuse
+from .fused import F32, F64, _is_half, refuse
 
 # From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all channels.
 LONG = 256

@@ -169,7 +169,7 @@ def to_tensors(tree, device="cpu", requires_grad=False, noncontiguous=False, lib
 def spread_out(array: np.ndarray) -> np.ndarray:
     """The same values with gaps between the elements and dimensions in another memory order."""
     if array.ndim == 0:
-        return np.stack([array, array])[1]
+        return np.stack([array, array])[1:].reshape(())
     big = np.zeros(tuple(2 * n for n in reversed(array.shape)), array.dtype)
     view = big.transpose()[tuple(slice(None, None, 2) for _ in array.shape)]
     view[...] = array

@@ -1,7 +1,9 @@
 """Activations: the functions between two layers.
 
-Each is one record: a composite that says it in primitives (it runs raw, so it calls ``F`` only), and a derivative that saves as little as it can. Where one pass
-over memory pays (gelu, silu, mish ...) the derivative is a record of its own, ``_<name>_backward``, that a backend may fuse; under ``create_graph`` its composite runs.
+Each is one record: a composite that says it in primitives (it runs raw, so it calls ``F`` only), and a derivative that saves as little as it can.
+Where one pass
+over memory pays (gelu, silu, mish ...) the derivative is a record of its own, ``_<name>_backward``, that a backend may fuse; under ``create_graph``
+its composite runs.
 """
 
 import math
@@ -194,7 +196,9 @@ def prelu(F, input, weight):
             raise RuntimeError("Not allow zero-dim input tensor.")
         channels = input.shape[1] if input.ndim > 1 else 1
         if channels != count:
-            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel size = {channels}.")
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel size = {channels}."
+            )
     return F._prelu(input, _prelu_weight(F, input, weight) if count != 1 else F.reshape(weight, (1,) * input.ndim))
 
 

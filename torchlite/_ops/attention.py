@@ -1,6 +1,7 @@
 """Scaled dot product attention.
 
-`_sdpa` is the case without dropout and without a gradient for the mask, as one record: forward keeps the log of each row's sum, and backward computes the weights
+`_sdpa` is the case without dropout and without a gradient for the mask, as one record: forward keeps the log of each row's sum, and backward
+computes the weights
 again from it, so that no (query, key) matrix outlives its block in a fused kernel (Dao et al., 2022).
 """
 
@@ -60,8 +61,11 @@ def _sdpa_meta(query, key, value):
     return [((*lead, value.shape[-1]), query.dtype), ((*lead, 1), query.dtype)]
 
 
-op("_sdpa_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor lse, is_causal, scale, needs)", where="",
-   composite=_sdpa_backward)  # fmt: skip
+op(
+    "_sdpa_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor lse, is_causal, scale, needs)",
+    where="",
+    composite=_sdpa_backward,
+)
 op(
     "_sdpa(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, is_causal, scale)",
     where="",
@@ -77,8 +81,11 @@ op(
 
 def _check(query, key, value, attn_mask, is_causal):
     if query.dtype is not key.dtype or query.dtype is not value.dtype:
-        names = (_c_name(t.dtype) for t in (query, key, value))
-        raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: {} key.dtype: {} and value.dtype: {} instead.".format(*names))
+        names = tuple(_c_name(t.dtype) for t in (query, key, value))
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {names[0]} key.dtype: {names[1]} and "
+            f"value.dtype: {names[2]} instead."
+        )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} key.dim: {key.ndim} and value.dim: "
@@ -100,13 +107,15 @@ def _c_name(dtype):
 
 
 @composite(
-    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False)",
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, "
+    "enable_gqa=False)",
     where="nn.functional",
 )
 def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
     """``softmax(query @ key^T * scale + mask) @ value``: (..., L, E), (..., S, E), (..., S, V) -> (..., L, V).
 
-    ``attn_mask`` broadcasts to (..., L, S): booleans say what takes part, floats are added. ``is_causal`` lets position i see keys 0 to i. ``scale`` is
+    ``attn_mask`` broadcasts to (..., L, S): booleans say what takes part, floats are added. ``is_causal`` lets position i see keys 0 to i. ``scale``
+    is
     ``1 / sqrt(E)`` by default. With ``enable_gqa`` each key head serves several query heads.
     """
     _check(query, key, value, attn_mask, is_causal)

@@ -1,12 +1,13 @@
 """Cross entropy and negative log-likelihood.
 
-`_cross_entropy` is the common case (class indices, no smoothing) as one record: it keeps the logits and the log of each row's sum, never a matrix of probabilities.
+`_cross_entropy` is the common case (class indices, no smoothing) as one record: it keeps the logits and the log of each row's sum, never a matrix of
+probabilities.
 """
 
 from torchlite._dispatch import composite, op
 from torchlite._dtype import int64, uint8
 
-from .loss import LEGACY, reduced, reduction_of
+from .loss import reduced, reduction_of
 
 
 def _class_dim(x):
@@ -88,7 +89,7 @@ def _check_target(input, target, weight):
             raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({found}).")
     if target.dtype is not int64 and target.dtype is not uint8:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_name}")
-    if input.ndim == 2 and target.ndim > 1 or input.ndim == 1 and target.ndim > 1:
+    if (input.ndim == 2 and target.ndim > 1) or (input.ndim == 1 and target.ndim > 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if input.ndim == 4 and target.ndim != 3:
         raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}")
@@ -157,8 +158,10 @@ def _soft_targets(F, input, target, weight, reduction, smoothing):
     if not target.dtype.is_floating_point:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype.scalar_name}")
     if weight is not None and weight.shape != (classes,):
-        raise RuntimeError(f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
-                           f"{list(weight.shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+            f"{list(weight.shape)}"
+        )
     if smoothing > 0:
         target = target * (1 - smoothing) + smoothing / classes
     products = F._log_softmax(input, dim) * target
@@ -171,13 +174,15 @@ def _soft_targets(F, input, target, weight, reduction, smoothing):
 
 
 @composite(
-    "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=0.0)",
+    "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', "
+    "label_smoothing=0.0)",
     where="nn.functional",
 )
 def cross_entropy(F, input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing):
     """``-log_softmax(input)`` at the target class, averaged; classes are along dimension 1 (0 for a 1-d input).
 
-    ``target`` holds class indices (int64, shape of ``input`` without the class dimension) or class probabilities (shape of ``input``). See ``nll_loss`` for ``weight``,
+    ``target`` holds class indices (int64, shape of ``input`` without the class dimension) or class probabilities (shape of ``input``). See
+    ``nll_loss`` for ``weight``,
     ``ignore_index`` and ``reduction``.
 
     >>> F.cross_entropy(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
@@ -213,7 +218,8 @@ def cross_entropy(F, input, target, weight, size_average, ignore_index, reduce, 
 def linear_cross_entropy(F, input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, options):
     """``cross_entropy(linear(input, linear_weight, linear_bias), target, ...)``.
 
-    A weight of shape (C, d1, ..., in_features) gives logits of shape (N, C, d1, ...). ``options`` asks PyTorch for a chunked computation, which changes memory use and
+    A weight of shape (C, d1, ..., in_features) gives logits of shape (N, C, d1, ...). ``options`` asks PyTorch for a chunked computation, which
+    changes memory use and
     not the result; here it is accepted and has no effect.
     """
     out_features = linear_weight.shape[:-1]

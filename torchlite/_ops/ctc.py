@@ -67,7 +67,8 @@ def _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths):
 
 
 @composite(
-    "ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, reduction='mean', zero_infinity=False)",
+    "ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, reduction='mean', "
+    "zero_infinity=False)",
     where="torch nn.functional",
 )
 def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):

@@ -125,7 +125,8 @@ def _embedding_meta(weight, indices):
 def _check_indices(indices, function, argument="argument #1 'indices'"):
     if indices.dtype is not int64 and indices.dtype is not int32:
         raise RuntimeError(
-            f"Expected tensor for {argument} to have one of the following scalar types: Long, Int; but got torch.{indices.dtype.scalar_name}Tensor instead "
+            f"Expected tensor for {argument} to have one of the following scalar types: Long, Int; but got "
+            f"torch.{indices.dtype.scalar_name}Tensor instead "
             f"(while checking arguments for {function})"
         )
 
@@ -177,7 +178,8 @@ def _largest_of_bags(F, rows, bag, counts):
 
 
 @composite(
-    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, scale_grad_by_freq, mode, sparse, Tensor? per_sample_weights, include_last_offset, padding_idx)",
+    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, scale_grad_by_freq, mode, sparse, Tensor? per_sample_weights, "
+    "include_last_offset, padding_idx)",
     where="",
 )
 def _embedding_bag(F, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx):

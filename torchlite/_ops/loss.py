@@ -106,7 +106,7 @@ def huber_loss(F, input, target, reduction, delta, weight):
     return reduced(errors, reduction)
 
 
-@composite(f"poisson_nll_loss(Tensor input, Tensor target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean')",
+@composite("poisson_nll_loss(Tensor input, Tensor target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean')",
            where="nn.functional")  # fmt: skip
 def poisson_nll_loss(F, input, target, log_input, full, size_average, eps, reduce, reduction):
     """Minus the log-likelihood of ``target`` under a Poisson distribution of rate ``exp(input)``, or ``input`` when ``log_input=False``.
@@ -129,7 +129,7 @@ def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = F.full_like(input, var)
-    elif bool((var < 0).any()):
+    elif var.device.type != "meta" and bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
@@ -151,7 +151,8 @@ def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
 
 @composite("kl_div(Tensor input, Tensor target, size_average=None, reduce=None, reduction='mean', log_target=False)", where="nn.functional")
 def kl_div(F, input, target, size_average, reduce, reduction, log_target):
-    """Kullback-Leibler divergence of ``target`` (probabilities, or their logarithms) from ``input`` (log-probabilities), elementwise and then reduced.
+    """Kullback-Leibler divergence of ``target`` (probabilities, or their logarithms) from ``input`` (log-probabilities), elementwise and then
+    reduced.
 
     ``reduction="batchmean"`` divides the sum by the size of the first dimension.
     """
@@ -206,7 +207,9 @@ def _bce_target_vjp(F, g, input):
 composite("_bce(Tensor input, Tensor target)", where="", vjp={"input": _bce_input_vjp, "target": _bce_target_vjp})(_bce)
 
 
-@composite(f"binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, {LEGACY}, Tensor? pos_weight=None)", where="nn.functional")
+@composite(
+    f"binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, {LEGACY}, Tensor? pos_weight=None)", where="nn.functional"
+)
 def binary_cross_entropy_with_logits(F, input, target, weight, size_average, reduce, reduction, pos_weight):
     """``binary_cross_entropy(sigmoid(input), target)``, computed without overflow; ``pos_weight`` multiplies the positive term."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -267,7 +270,7 @@ def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce,
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
-    if input.ndim > 2 or input.numel() == 0 and (input.ndim == 0 or input.shape[-1] == 0):
+    if input.ndim > 2 or (input.numel() == 0 and (input.ndim == 0 or input.shape[-1] == 0)):
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
     x = input if input.ndim == 2 else input.reshape(1, -1)
     count, classes = x.shape
@@ -277,14 +280,14 @@ def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce,
             f"Expected target size [{count}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
         )
     index = target.reshape(-1, 1)
-    if bool(((index < 0) | (index >= classes)).any()):
+    if index.device.type != "meta" and bool(((index < 0) | (index >= classes)).any()):
         raise RuntimeError("target out of range")
     right = F.gather(x, 1, index)
     hinge = F.relu(margin - right + x)
     if p == 2:
         hinge = hinge * hinge
     if weight is not None:
-        hinge = hinge * weight[index]
+        hinge = hinge * F.index_select(weight, 0, index.reshape(-1)).unsqueeze(1)
     others = F.new_arange(index, 0, classes, 1, index.dtype) != index
     loss = F.where(others, hinge, F.zeros_like(hinge)).sum(1) / classes
     return reduced(loss if input.ndim == 2 or target.ndim == 1 else loss.reshape(()), reduction)
@@ -296,7 +299,7 @@ def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
     reduction = reduction_of(size_average, reduce, reduction)
     if input.shape != target.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    if input.numel() == 0 and (input.ndim == 0 or 0 in input.shape[1:]) or input.ndim > 2:
+    if (input.numel() == 0 and (input.ndim == 0 or 0 in input.shape[1:])) or input.ndim > 2:
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
     classes = input.shape[-1] if input.ndim else 1
     x, labels = input.reshape(-1, classes), target.reshape(-1, classes)
@@ -363,7 +366,9 @@ def _triplet(F, near, far, swap_distance, margin, reduction):
     return reduced(F.relu(near - far + margin), reduction)
 
 
-@composite(f"triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, margin=1.0, p=2, eps=1e-06, swap=False, {LEGACY})", where="nn.functional")
+@composite(
+    f"triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, margin=1.0, p=2, eps=1e-06, swap=False, {LEGACY})", where="nn.functional"
+)
 def triplet_margin_loss(F, anchor, positive, negative, margin, p, eps, swap, size_average, reduce, reduction):
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the p-norm distance (Balntas et al., 2016)."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -378,11 +383,13 @@ def triplet_margin_loss(F, anchor, positive, negative, margin, p, eps, swap, siz
     def distance(a, b):
         return F.pairwise_distance(a, b, p, eps)
 
-    return _triplet(F, distance(anchor, positive), distance(anchor, negative), (lambda: distance(positive, negative)) if swap else None, margin, reduction)
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    return _triplet(F, near, far, (lambda: distance(positive, negative)) if swap else None, margin, reduction)
 
 
 @composite(
-    "triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, distance_function=None, margin=1.0, swap=False, reduction='mean')",
+    "triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, distance_function=None, margin=1.0, swap=False, "
+    "reduction='mean')",
     where="nn.functional",
 )
 def triplet_margin_with_distance_loss(F, anchor, positive, negative, distance_function, margin, swap, reduction):

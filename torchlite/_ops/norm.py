@@ -1,7 +1,9 @@
 """Normalisation: layer, RMS, batch, instance, group and local response norm.
 
-Layer, RMS and batch norm have a record each for the forward and the backward pass, which a backend may fuse. The forward records return the statistics beside the
-result, so that a fused backward need not compute them again. The composites of the backward records do compute them again, because under ``create_graph`` a
+Layer, RMS and batch norm have a record each for the forward and the backward pass, which a backend may fuse. The forward records return the
+statistics beside the
+result, so that a fused backward need not compute them again. The composites of the backward records do compute them again, because under
+``create_graph`` a
 derivative must see how they depend on the input.
 """
 
@@ -82,7 +84,11 @@ def _layer_norm_meta(input, n_dims):
     return [(input.shape, input.dtype), (small, input.dtype), (small, input.dtype)]
 
 
-op("_layer_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, n_dims, eps, needs)", where="", composite=_layer_norm_backward)
+op(
+    "_layer_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, n_dims, eps, needs)",
+    where="",
+    composite=_layer_norm_backward,
+)
 op(
     "_layer_norm(Tensor input, Tensor? weight, Tensor? bias, n_dims, eps)",
     where="",
@@ -99,15 +105,20 @@ op(
 def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not shape:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []")
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+        )
     for name, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tensor.shape != shape:
             raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor.shape)} and normalized_shape = {list(shape)}"
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor.shape)} and normalized_shape = "
+                f"{list(shape)}"
             )
     if input.shape[-len(shape) :] != shape:
         inner = ", ".join(map(str, shape))
-        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [{star}{inner}], but got input of size{list(input.shape)}")
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [{star}{inner}], but got input of size{list(input.shape)}"
+        )
     return len(shape)
 
 
@@ -177,7 +188,7 @@ def rms_norm(F, input, normalized_shape, weight, eps):
 
         eps = finfo(input.dtype).eps
     if input.dtype.is_complex:
-        squares = (input * input.conj()).real
+        squares = F.real(input * F.conj(input))
         out = input * F.rsqrt(F.mean(squares, _last_dims(n_dims), True) + eps)
         return out if weight is None else out * weight
     return F._rms_norm(input, weight, n_dims, eps)
@@ -269,7 +280,8 @@ def _unbiased(var, count):
 def batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
     """Batch norm over every dimension but 1 (Ioffe and Szegedy, 2015).
 
-    In training the batch's statistics are used, and the running ones are moved towards them in place by ``momentum``; otherwise the running ones are used.
+    In training the batch's statistics are used, and the running ones are moved towards them in place by ``momentum``; otherwise the running ones are
+    used.
     """
     if input.ndim < 2:
         if input.numel() == 0:
@@ -321,7 +333,8 @@ def native_batch_norm(F, input, weight, bias, running_mean, running_var, trainin
 
 
 @composite(
-    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, use_input_stats, momentum, eps, cudnn_enabled=True)",
+    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, use_input_stats, momentum, eps, "
+    "cudnn_enabled=True)",
     where="torch",
 )
 def instance_norm(F, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
@@ -357,7 +370,8 @@ def _check_groups(input, num_groups, weight, bias):
     channels = input.shape[1]
     if channels % num_groups:
         raise RuntimeError(
-            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and num_groups={num_groups}"
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and "
+            f"num_groups={num_groups}"
         )
     for name, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tensor.shape != (channels,):

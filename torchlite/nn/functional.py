@@ -1,6 +1,7 @@
 """`torch.nn.functional`: the ops that layers are made of.
 
-Most names are ops, made from their records in `torchlite/_ops` when first asked for. Written here are the functions whose work is the juggling of arguments:
+Most names are ops, made from their records in `torchlite/_ops` when first asked for. Written here are the functions whose work is the juggling of
+arguments:
 `inplace=`, an implicit dimension, the argument orders that differ from the op's.
 """
 
@@ -17,8 +18,9 @@ from torchlite._dispatch.codegen import in_place_method
 
 # Names of this namespace whose ops are declared for `torch` only.
 _OF_TORCH = {
-    "alpha_dropout", "avg_pool1d", "adaptive_avg_pool1d", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "feature_alpha_dropout", "max_pool1d_with_indices", "native_channel_shuffle", "pdist", "pixel_shuffle", "pixel_unshuffle", "sigmoid", "tanh",
+    "alpha_dropout", "avg_pool1d", "adaptive_avg_pool1d", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "feature_alpha_dropout", "max_pool1d_with_indices", "native_channel_shuffle", "pdist", "pixel_shuffle",
+    "pixel_unshuffle", "sigmoid", "tanh",
 }  # fmt: skip
 
 
@@ -117,7 +119,8 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
 
 def _implicit_dim(name, ndim, stacklevel):
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", UserWarning, stacklevel=stacklevel + 1
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", UserWarning,
+        stacklevel=stacklevel + 1
     )
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -183,7 +186,8 @@ def _wrapped_padding(padding_idx, rows):
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of ``weight`` that ``input`` names: (*), (rows, features) -> (*, features).
 
-    ``max_norm`` first scales, in place, the named rows that are longer. Row ``padding_idx`` gets no gradient. The gradient is dense even with ``sparse=True``.
+    ``max_norm`` first scales, in place, the named rows that are longer. Row ``padding_idx`` gets no gradient. The gradient is dense even with
+    ``sparse=True``.
 
     >>> F.embedding(torch.tensor([1, 0]), torch.tensor([[1.0], [2.0]]))
     tensor([[2.],
@@ -206,12 +210,16 @@ def embedding_bag(
     A 2-d ``input`` has a bag in each row; a 1-d one has bags that begin at ``offsets``.
     """
     if weight.dtype is torch.int64 and input.dtype.is_floating_point:
-        warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and should now be "
-                      "`embedding_bag(input, weight, ...)`.", stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and should now be "
+            "`embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
         weight, input = input, weight
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the input ({input.shape})"
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the input "
+            f"({input.shape})"
         )
     input, offsets, per_sample_weights = _bags(input, offsets, per_sample_weights)
     if mode not in ("sum", "mean", "max"):
@@ -321,13 +329,15 @@ def _split_heads(x, count, head_dim):
 
 
 def multi_head_attention_forward(
-    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias,
+    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight,
+    out_proj_bias,
     training=True, key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None,
     v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True, is_causal=False,
 ):  # fmt: skip
     """Multi-head attention (Vaswani et al., 2017) of (length, batch, features) or (length, features) inputs.
 
-    Returns the output and, with ``need_weights``, the attention weights: (batch, target, source), or with heads in dimension 1 when not averaged; else None.
+    Returns the output and, with ``need_weights``, the attention weights: (batch, target, source), or with heads in dimension 1 when not averaged;
+    else None.
     """
     _check_attention_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     batched = query.ndim == 3

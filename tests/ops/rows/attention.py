@@ -1,0 +1,13 @@
+"""Attention."""
+
+from tests.ops.table import A, S, row
+
+row(
+    "scaled_dot_product_attention",
+    S((2, 3, 4), (2, 5, 4), (2, 5, 6)),
+    S((2, 2, 4, 3), (2, 2, 4, 3), (2, 2, 4, 3), None, 0.0, True),
+    S((2, 3, 4), (2, 5, 4), (2, 5, 6), A((3, 5), dtype="bool")),
+    S((2, 3, 4), (2, 5, 4), (2, 5, 6), A((3, 5), grad=False), scale=0.7),
+    S((2, 4, 3, 2), (2, 2, 5, 2), (2, 2, 5, 2), enable_gqa=True),
+    covers=("_sdpa", "_sdpa_backward"),
+)
