@@ -248,6 +248,24 @@ class Tensor(metaclass=_TensorType):
             raise RuntimeError(f"tensor.mH is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor.")
         return self.adjoint()
 
+    @property
+    def real(self):
+        """The real part, a view; a real tensor itself."""
+        return GLOBALS["F"].real(self)
+
+    @real.setter
+    def real(self, value):
+        self.real.copy_(value)
+
+    @property
+    def imag(self):
+        """The imaginary part of a complex tensor, a view. RuntimeError for a real one."""
+        return GLOBALS["F"].imag(self)
+
+    @imag.setter
+    def imag(self, value):
+        self.imag.copy_(value)
+
     is_sparse = is_quantized = is_mkldnn = is_nested = is_sparse_csr = property(lambda self: False)
 
     def is_conj(self) -> bool:
