@@ -303,11 +303,11 @@ def linalg_lstsq(F, A, B, rcond, driver):
     cut = _epsilon(A) * max(m, n) if rcond is None else rcond
     solution = F.pinv_core(A, cut, 0.0, False) @ right
     rank = F.lstsq_rank(A.detach(), cut)
-    residuals = F.real(A.flatten()[:0])
+    residuals = nothing = F.real(A.flatten()[:0])
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         error = A @ solution - right
         residuals = F.real(error * error.conj()).sum(-2)
-    values = F.linalg_svdvals(A.detach()) if driver in ("gelsd", "gelss") else residuals.detach()[:0]
+    values = F.linalg_svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing.detach()
     rank = A.new_empty((0,), dtype=int64) if driver == "gels" else rank
     return named("linalg_lstsq", (solution.squeeze(-1) if vectors else solution, residuals, rank, values))
 
