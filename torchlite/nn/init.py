@@ -48,21 +48,39 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
-    """Fill with draws from N(mean, std^2) kept within [a, b], by the inverse of the normal distribution function."""
+    """Fill with draws from N(mean, std^2) kept within [a, b], by rejection: of normals where [a, b] holds enough of them, else of uniforms over it."""
+    if tensor.is_meta:
+        return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.", stacklevel=2)
 
     def below(x):
-        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+        return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
     with torch.no_grad():
-        low, high = below((a - mean) / std), below((b - mean) / std)
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0))
-        tensor.add_(mean)
-        tensor.clamp_(min=a, max=b)
+        if below(b) - below(a) > 0.3:
+            low, high = tensor.new_tensor(a).item(), tensor.new_tensor(b).item()
+            tensor.normal_(mean, std, generator=generator)
+            outside = (tensor < low) | (tensor > high)
+            while outside.any():
+                tensor.copy_(torch.where(outside, torch.empty_like(tensor).normal_(mean, std, generator=generator), tensor))
+                outside = (tensor < low) | (tensor > high)
+            return tensor
+        peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+        chance = torch.empty_like(tensor)
+        tensor.uniform_(a, b, generator=generator)
+        rejected = _rejected(tensor, mean, std, peak, chance, generator)
+        while rejected.any():
+            candidates = torch.empty_like(tensor).uniform_(a, b, generator=generator)
+            tensor.copy_(torch.where(rejected, candidates, tensor))
+            rejected = rejected & _rejected(candidates, mean, std, peak, chance, generator)
         return tensor
+
+
+def _rejected(candidates, mean, std, peak, chance, generator):
+    """Where uniform candidates lie above the normal density, drawn against its `peak` (both in logarithms)."""
+    height = candidates.sub(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
+    return chance.uniform_(generator=generator).log_().gt(height)
 
 
 def constant_(tensor, val):
