@@ -12,15 +12,18 @@ __all__ = ["Muon"]
 def _orthogonalised(gradient, coefficients, steps, eps):
     """The nearest semi-orthogonal matrix, roughly: Newton-Schulz iterations of a quintic that moves all singular values towards 1, in bfloat16."""
     a, b, c = coefficients
-    x = gradient.to(torch.bfloat16)
     tall = gradient.size(0) > gradient.size(1)
-    if tall:
-        x = x.T
-    x = x.div(x.norm().clamp(min=eps))
+    x = _rounded(gradient.T if tall else gradient)
+    x = _rounded(x / _rounded(_rounded(x.norm()).clamp(min=eps)))
     for _ in range(steps):
-        gram = x @ x.T
-        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+        gram = _rounded(x @ x.T)
+        x = _rounded(torch.addmm(x, _rounded(torch.addmm(gram, gram, gram, beta=b, alpha=c)), x, beta=a))
     return x.T if tall else x
+
+
+def _rounded(x):
+    """float32 with the precision of bfloat16: products are summed in float32 and rounded once, as matrix units do."""
+    return x.to(torch.bfloat16).to(torch.float32)
 
 
 def _adjusted(lr, how, shape):

@@ -118,7 +118,7 @@ class LBFGS(Optimizer):
         for param in self._params:
             real = torch.view_as_real(param) if param.is_complex() else param
             count = real.numel()
-            real.add_(direction[start:start + count].view(real.shape), alpha=t)
+            real.add_(direction[start:start + count].view(real.shape), alpha=_number(t))
             start += count
 
     def step(self, closure):
@@ -130,7 +130,7 @@ class LBFGS(Optimizer):
 
     def _minimise(self, closure):
         group = self.param_groups[0]
-        lr, max_eval, tolerance_change = _number(group["lr"]), group["max_eval"], group["tolerance_change"]
+        lr, max_eval, tolerance_change = group["lr"], group["max_eval"], group["tolerance_change"]
 
         def loss_of():
             with torch.enable_grad():
@@ -230,5 +230,5 @@ class LBFGS(Optimizer):
                 param.copy_(value_before)
             return _Point(length, value, found, found.dot(direction).item())
 
-        point, evaluations = _strong_wolfe(evaluate, _Point(0, loss, gradient, slope.item()), t, direction.abs().max().item())
+        point, evaluations = _strong_wolfe(evaluate, _Point(0, loss, gradient, slope.item()), _number(t), direction.abs().max().item())
         return point.loss, point.grad, point.t, evaluations

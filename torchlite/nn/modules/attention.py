@@ -5,6 +5,7 @@ from torchlite.nn import functional as F
 from torchlite.nn.init import constant_, xavier_normal_, xavier_uniform_
 from torchlite.nn.parameter import Parameter
 
+from ._masks import additive_mask, dtype_or_none
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
@@ -87,10 +88,8 @@ class MultiheadAttention(Module):
 
     def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True, is_causal=False):
         batched = query.dim() == 3
-        key_padding_mask = F._canonical_mask(
-            mask=key_padding_mask, mask_name="key_padding_mask", other_type=F._none_or_dtype(attn_mask), other_name="attn_mask", target_type=query.dtype)
-        attn_mask = F._canonical_mask(
-            mask=attn_mask, mask_name="attn_mask", other_type=None, other_name="", target_type=query.dtype, check_other=False)
+        key_padding_mask = additive_mask(key_padding_mask, "key_padding_mask", query.dtype, dtype_or_none(attn_mask), "attn_mask")
+        attn_mask = additive_mask(attn_mask, "attn_mask", query.dtype, check_other=False)
         if self.batch_first and batched:
             # The same object three times must stay one object: the packed projection looks for that.
             if key is value:

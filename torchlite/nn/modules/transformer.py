@@ -6,6 +6,7 @@ import torchlite as torch
 from torchlite.nn import functional as F
 from torchlite.nn.init import xavier_uniform_
 
+from ._masks import additive_mask, dtype_or_none
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
@@ -89,10 +90,8 @@ class TransformerEncoderLayer(_WithActivation):
         self._set_activation(activation)
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
-        src_key_padding_mask = F._canonical_mask(
-            mask=src_key_padding_mask, mask_name="src_key_padding_mask", other_type=F._none_or_dtype(src_mask), other_name="src_mask",
-            target_type=src.dtype)
-        src_mask = F._canonical_mask(mask=src_mask, mask_name="src_mask", other_type=None, other_name="", target_type=src.dtype, check_other=False)
+        src_key_padding_mask = additive_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, dtype_or_none(src_mask), "src_mask")
+        src_mask = additive_mask(src_mask, "src_mask", src.dtype, check_other=False)
         x = src
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
@@ -171,9 +170,8 @@ class TransformerEncoder(Module):
         self.mask_check = mask_check
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
-        src_key_padding_mask = F._canonical_mask(
-            mask=src_key_padding_mask, mask_name="src_key_padding_mask", other_type=F._none_or_dtype(mask), other_name="mask", target_type=src.dtype)
-        mask = F._canonical_mask(mask=mask, mask_name="mask", other_type=None, other_name="", target_type=src.dtype, check_other=False)
+        src_key_padding_mask = additive_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, dtype_or_none(mask), "mask")
+        mask = additive_mask(mask, "mask", src.dtype, check_other=False)
         batch_first = getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
         is_causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, batch_first))
         output = src
