@@ -10,6 +10,8 @@ from typing import Any
 POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW = 1, 2, 4, 8, 16, 32
 DEFAULT, INT_TO_FLOAT, ALWAYS_BOOL = "default", "int_to_float", "always_bool"
 EMPTY: Any = inspect.Parameter.empty
+# The namespaces whose functions take out=.
+_WITH_OUT = {"torch", "linalg", "fft", "special"}
 
 REGISTRY: dict[str, Op] = {}
 # {"torch": {public name: op}, "Tensor": {...}, "nn.functional": {...}, ...}
@@ -129,7 +131,8 @@ class Op:
 
     @property
     def has_out(self) -> bool:
-        return not self.tags & VIEW and self.name[0] != "_" and self.name[-1] != "_" and not any(p.name == "out" for p in self.params)
+        spaces = {*self.where.split(), *(alias.rpartition(".")[0] for alias in self.alias.split())}
+        return not spaces.isdisjoint(_WITH_OUT) and not self.tags & VIEW and not any(p.name == "out" for p in self.params)
 
     def __repr__(self) -> str:
         return f"<op {self.schema} at {self.file}:{self.line}>"

@@ -423,8 +423,7 @@ def _pad_ends(F, x, amount, mode):
     if mode == "constant":
         zeros = x.new_zeros((x.shape[0], amount))
         return F.cat([zeros, x, zeros], 1)
-    from torchlite.nn.functional import pad
-    return pad(x.unsqueeze(1), (amount, amount), mode=mode).squeeze(1)
+    return F.pad(x.unsqueeze(1), (amount, amount), mode).squeeze(1)
 
 
 def _check_stft(shown, x, n_fft, hop_length, win_length, window):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._dispatch import GLOBALS, VIEW, call, function_for, op
+from .._dispatch import GLOBALS, LEAF, MODE, VIEW, call, function_for, op
 from .._dispatch.record import INPLACE
 from .._tensor import Tensor
 
@@ -43,6 +43,8 @@ def setitem(tensor: Tensor, index, value) -> None:
     if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._table is not tensor._table):
         value = value.to(device=tensor.device if value._data.ndim == 0 else None, dtype=tensor.dtype)
     if advanced is None:
+        if tensor._node is LEAF and MODE.grad and basic != (...,):
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         call.in_place(set_index, (tensor, basic or (...,), value), {})
         return
     target = _getitem_view(tensor, basic) if basic else tensor

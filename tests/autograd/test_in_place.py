@@ -1,0 +1,148 @@
+"""Views that share memory, in-place ops, version counters and history rebased through views."""
+from __future__ import annotations
+
+import pytest
+import torchlite as torch
+
+
+def arange(n, device):
+    return torch.arange(n, dtype=torch.float64, device=device)
+
+
+def test_views_share_memory_and_versions(device):
+    x = arange(6, device)
+    v = x.view(2, 3)[1]
+    v.mul_(10)
+    assert x.tolist() == [0, 1, 2, 30, 40, 50]
+    assert x._version == v._version == 1 and v._base is x and v._is_view()
+
+
+@pytest.mark.parametrize("take", [lambda x: x.view(3, 2), lambda x: x.reshape(3, 2), lambda x: x.view(2, 3).t(), lambda x: x[1:4], lambda x: x[2], lambda x: x[None],
+                                  lambda x: x.view(2, 3).permute(1, 0), lambda x: x.unsqueeze(0), lambda x: x.view(1, 6).squeeze(0), lambda x: x.narrow(0, 1, 2),
+                                  lambda x: x.detach(), lambda x: x.expand(2, 6), lambda x: x.as_strided((2,), (3,)), lambda x: x.view(2, 3).diagonal(),
+                                  lambda x: x.split(2)[1], lambda x: x.unbind()[3], lambda x: x.chunk(2)[0], lambda x: x.unfold(0, 2, 2)])
+def test_every_view_op_writes_through(device, take):
+    x = arange(6, device)
+    v = take(x)
+    before = x.clone()
+    if v.stride() and 0 in v.stride():
+        v = v[0]
+    v.fill_(-7)
+    assert (x == -7).sum() == v.numel()
+    assert torch.equal(torch.where(x == -7, before, x), before)
+
+
+def test_in_place_on_a_leaf_is_an_error(device):
+    x = arange(3, device).requires_grad_()
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+        x[0] = 1.0
+    assert x.tolist() == [0, 1, 2] and x._version == 0
+    with torch.no_grad():
+        x.add_(1)
+    assert x.tolist() == [1, 2, 3] and x.is_leaf
+
+
+def test_in_place_on_a_non_leaf_rebases_its_history(device):
+    x = arange(3, device).requires_grad_()
+    y = x * 2
+    y.mul_(x)
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 4, 8]
+
+
+def test_writing_to_a_view_reaches_the_base(device):
+    x = arange(4, device).requires_grad_()
+    y = x * 1
+    y[1:3].mul_(10)
+    y[0] = 5
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [0.0, 2 * 10 * 10 * 1.0, 2 * 10 * 10 * 2.0, 6.0]
+
+
+def test_a_view_made_earlier_sees_the_new_history(device):
+    x = arange(4, device).requires_grad_()
+    y = x * 1
+    row = y[1:]
+    y.mul_(3)
+    (row * row).sum().backward()
+    assert x.grad.tolist() == [0.0, 18.0, 36.0, 54.0]
+
+
+def test_a_base_without_history_gets_one_through_its_view(device):
+    buffer = torch.zeros(2, 3, dtype=torch.float64, device=device)
+    w = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, device=device, requires_grad=True)
+    buffer[0].copy_(w)
+    buffer[1] = w * 2
+    assert buffer.requires_grad
+    (buffer * torch.tensor([[1.0], [10.0]], dtype=torch.float64, device=device)).sum().backward()
+    assert w.grad.tolist() == [21.0, 21.0, 21.0]
+
+
+def test_views_of_views(device):
+    x = arange(6, device).requires_grad_()
+    y = x * 1
+    y.view(2, 3).t()[2].mul_(5)
+    assert y.tolist() == [0, 1, 10, 3, 4, 25]
+    y.sum().backward()
+    assert x.grad.tolist() == [1, 1, 5, 1, 1, 5]
+
+
+def test_second_order_through_in_place(device):
+    x = arange(3, device).requires_grad_()
+    y = x * 1
+    y[1:].mul_(x[1:])
+    g, = torch.autograd.grad(y.sum(), x, create_graph=True)
+    assert g.tolist() == [1.0, 2.0, 4.0]
+    h, = torch.autograd.grad(g.sum(), x)
+    assert h.tolist() == [0.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("spoil", [lambda t: t.add_(1), lambda t: t.__setitem__(0, 1.0), lambda t: t.view(-1).mul_(2), lambda t: t.detach().zero_()])
+def test_a_changed_saved_tensor_is_an_error_that_names_it(device, spoil):
+    x = arange(3, device).requires_grad_()
+    y = x.exp()
+    z = (y * y).sum()
+    spoil(y)
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation: \[torch.DoubleTensor \[3\]\].*is at version 1; expected version 0"):
+        z.backward()
+
+
+def test_a_change_of_what_was_not_saved_is_fine(device):
+    x = arange(3, device).requires_grad_()
+    y = x * 2
+    z = (y + 1).sum()
+    y.add_(1)
+    z.backward()
+    assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_result_dtype_and_shape_rules(device):
+    x = torch.ones(2, dtype=torch.int64, device=device)
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
+        x.add_(1.5)
+    with pytest.raises(RuntimeError, match=r"output with shape \[2\] doesn't match the broadcast shape \[3, 2\]"):
+        x.add_(torch.ones(3, 2, dtype=torch.int64, device=device))
+    assert x.tolist() == [1, 1] and x._version == 0
+
+
+def test_augmented_assignment_is_in_place(device):
+    x = arange(3, device)
+    alias = x
+    x += 1
+    x *= 2
+    x -= 1
+    x /= 2
+    assert alias is x and alias.tolist() == [0.5, 1.5, 2.5] and x._version == 4
+
+
+def test_out_argument(device):
+    out = torch.empty(0, dtype=torch.float64, device=device)
+    x = arange(3, device)
+    assert torch.add(x, x, out=out) is out and out.tolist() == [0, 2, 4]
+    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+        torch.exp(torch.zeros(2, dtype=torch.float64, device=device), out=out)
+    assert out.tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        torch.exp(x.requires_grad_(), out=out)
