@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 
@@ -120,88 +121,159 @@ _SAMPLING = ("bilinear", "nearest", "bicubic")
 _OUTSIDE = ("zeros", "border", "reflection")
 
 
-def _between_limits(F, at, n):
-    """Positions clipped to the image; what was clipped has no gradient."""
-    fixed = at.detach()
-    inside = F.logical_and(F.gt(fixed, 0), F.lt(fixed, n - 1))
-    return F.where(inside, at, F.nan_to_num(F.clamp(fixed, 0, n - 1)))
+def _mask(F, condition, like):
+    return F.to(condition, F.dtype_of(like))
 
 
-def _mirrored(F, at, n, align_corners):
-    """Positions reflected at the image's outer pixel centres (align_corners) or edges until they are inside."""
+def _clipped(F, at, slope, n):
+    """Positions clipped to the image, and the slope of that: what was clipped has no gradient."""
+    inside = F.logical_and(F.gt(at, 0), F.lt(at, n - 1))
+    edge = F.mul(_mask(F, F.ge(at, n - 1), at), n - 1)
+    return F.where(inside, at, edge), F.mul(slope, _mask(F, inside, at))
+
+
+def _mirrored(F, at, slope, n, align_corners):
+    """Positions reflected at the image's outer pixel centres (align_corners) or edges until they are inside, and the slope of that."""
     low, span = (0.0, float(n - 1)) if align_corners else (-0.5, float(n))
     if span == 0:
-        return F.mul(at, 0)
-    away = F.abs(F.sub(at, low))
-    turns = F.floor(F.div(away.detach(), span))
+        return F.mul(at, 0), F.mul(slope, 0)
+    shifted = F.sub(at, low)
+    away = F.abs(shifted)
+    turns = F.floor(F.div(away, span))
     rest = F.sub(away, F.mul(turns, span))
     odd = F.eq(F.remainder(turns, 2), 1)
-    return F.add(F.where(odd, F.sub(span, rest), rest), low)
+    down = F.ne(F.lt(shifted, 0), odd)
+    return F.add(F.where(odd, F.add(F.neg(rest), span), rest), low), F.mul(slope, F.sub(F.mul(_mask(F, F.logical_not(down), at), 2), 1))
 
 
-def _kept_inside(F, at, n, padding_mode, align_corners):
-    if padding_mode == "border":
-        return _between_limits(F, at, n)
+def _kept_inside(F, at, slope, n, padding_mode, align_corners):
     if padding_mode == "reflection":
-        return _between_limits(F, _mirrored(F, at, n, align_corners), n)
-    return at
+        at, slope = _mirrored(F, at, slope, n, align_corners)
+    return (at, slope) if padding_mode == "zeros" else _clipped(F, at, slope, n)
 
 
-def _read(F, planes, places, size):
-    """Elements of `planes` (N, C, all places) at whole positions `places` (one array (N, ...) of whole floats a dimension); zero outside."""
-    inside, index = None, None
-    for at, n in zip(places, size, strict=True):
-        fits = F.logical_and(F.ge(at, 0), F.le(at, n - 1))
-        inside = fits if inside is None else F.logical_and(inside, fits)
-    for at, n in zip(places, size, strict=True):
-        whole = F.where(inside, at, F.zeros_like(at)).long()
-        index = whole if index is None else F.add(F.mul(index, n), whole)
-    batch, out = index.shape[0], tuple(index.shape[1:])
-    wide = index.reshape(batch, 1, -1).expand(batch, planes.shape[1], -1)
-    values = F.gather(planes, 2, wide).reshape(batch, planes.shape[1], *out)
-    return F.where(inside.unsqueeze(1), values, F.zeros_like(values))
-
-
-def _sample_linear(F, planes, at, size):
-    low = [F.floor(a.detach()) for a in at]
-    part = [F.sub(a, b) for a, b in zip(at, low, strict=True)]
-    total = None
-    for corner in range(2 ** len(at)):
-        weight, places = None, []
-        for i, (b, p) in enumerate(zip(low, part, strict=True)):
-            upper = corner >> i & 1
-            w = p if upper else F.sub(1, p)
-            weight = w if weight is None else F.mul(weight, w)
-            places.append(F.add(b, 1) if upper else b)
-        piece = F.mul(_read(F, planes, places, size), weight.unsqueeze(1))
-        total = piece if total is None else F.add(total, piece)
-    return total
-
-
-def _cubic_weights(part):
-    """Weights of the four places around a position by cubic convolution (Keys, 1981) with a = -0.75."""
+def _cubic_weights(F, part):
+    """Weights of the four places around a position by cubic convolution (Keys, 1981) with a = -0.75, and their slopes."""
     a = -0.75
 
+    def polynomial(t, *factors):
+        total = F.add(F.mul(t, factors[0]), factors[1])
+        for factor in factors[2:]:
+            total = F.add(F.mul(total, t), factor)
+        return total
+
     def near(t):
-        return ((a + 2) * t - (a + 3)) * t * t + 1
+        return polynomial(t, a + 2, -(a + 3), 0, 1), polynomial(t, 3 * (a + 2), -2 * (a + 3), 0)
 
     def far(t):
-        return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+        return polynomial(t, a, -5 * a, 8 * a, -4 * a), polynomial(t, 3 * a, -10 * a, 8 * a)
 
-    return [far(part + 1), near(part), near(1 - part), far(2 - part)]
+    rest = F.add(F.neg(part), 1)
+    found = [far(F.add(part, 1)), near(part), near(rest), far(F.add(rest, 1))]
+    return [(w, F.neg(d) if i > 1 else d) for i, (w, d) in enumerate(found)]
 
 
-def _sample_cubic(F, planes, at, size, padding_mode, align_corners):
-    low = [F.floor(a.detach()) for a in at]
-    weights = [_cubic_weights(F.sub(a, b)) for a, b in zip(at, low, strict=True)]
-    total = None
-    for i in range(4):
-        for j in range(4):
-            places = [_kept_inside(F, F.add(b, k - 1), n, padding_mode, align_corners) for b, k, n in zip(low, (i, j), size, strict=True)]
-            places = [F.round(p) for p in places]
-            piece = F.mul(_read(F, planes, places, size), F.mul(weights[0][i], weights[1][j]).unsqueeze(1))
-            total = piece if total is None else F.add(total, piece)
+def _axis_taps(F, at, slope, n, mode, padding_mode, align_corners):
+    """The places that a sample looks at along one axis: (place, whether inside, weight, slope of the weight) each; all have the samples' shape."""
+    if mode != "bicubic":
+        at, slope = _kept_inside(F, at, slope, n, padding_mode, align_corners)
+    if mode == "nearest":
+        found = [(F.round(at), None, None)]
+    else:
+        low = F.floor(at)
+        part = F.sub(at, low)
+        if mode == "bilinear":
+            one = F.ones_like(part)
+            found = [(low, F.sub(one, part), F.neg(slope)), (F.add(low, 1), part, slope)]
+        else:
+            places = [F.add(low, k - 1) for k in range(4)]
+            places = [F.round(_kept_inside(F, place, slope, n, padding_mode, align_corners)[0]) for place in places]
+            found = [(place, w, F.mul(d, slope)) for place, (w, d) in zip(places, _cubic_weights(F, part), strict=True)]
+    taps = []
+    for place, weight, weight_slope in found:
+        inside = F.logical_and(F.ge(place, 0), F.le(place, n - 1))
+        taps.append((F.to(F.where(inside, place, F.zeros_like(place)), _int64()), inside, weight, weight_slope))
+    return taps
+
+
+def _int64():
+    from torchlite._dtype import ALL
+    return ALL["int64"]
+
+
+def _all_taps(F, grid, size, mode, padding_mode, align_corners):
+    """For each combination of taps: places (samples, 1) in the rows of the whole batch, whether inside, the weight of each axis, and the slopes."""
+    batch, samples = grid.shape[0], math.prod(grid.shape[1:-1])
+    axes = []
+    for i, n in enumerate(size):
+        position = F.reshape(F.select(grid, grid.ndim - 1, len(size) - 1 - i), (batch * samples, 1))
+        factor = (n - 1) / 2 if align_corners else n / 2
+        at = F.add(F.mul(position, factor), (n - 1) / 2)
+        axes.append(_axis_taps(F, at, F.mul(F.ones_like(at), factor), n, mode, padding_mode, align_corners))
+    first = F.mul(F.new_arange(grid, 0, batch, 1, _int64()), math.prod(size))
+    first = F.reshape(F.expand(F.unsqueeze(first, 1), (batch, samples)), (batch * samples, 1))
+    for combination in itertools.product(*axes):
+        place, inside = None, None
+        for (along, fits, _, _), n in zip(combination, size, strict=True):
+            place = along if place is None else F.add(F.mul(place, n), along)
+            inside = fits if inside is None else F.logical_and(inside, fits)
+        weights = [w for _, _, w, _ in combination if w is not None]
+        yield F.reshape(F.add(place, first), (batch * samples,)), inside, weights, [d for _, _, _, d in combination if d is not None]
+
+
+def _product_of(F, factors, inside, like):
+    total = _mask(F, inside, like)
+    for factor in factors:
+        total = F.mul(total, factor)
     return total
+
+
+def _as_rows(F, x):
+    """(N, C, ...) as one row of channels a place: (all places, C)."""
+    x = F.transpose(F.reshape(x, (*x.shape[:2], math.prod(x.shape[2:]))), 1, 2)
+    return F.reshape(x, (x.shape[0] * x.shape[1], x.shape[2]))
+
+
+def _from_rows(F, rows, shape):
+    return F.reshape(F.contiguous(F.transpose(F.reshape(rows, (shape[0], math.prod(shape[2:]), shape[1])), 1, 2)), shape)
+
+
+def _sampled(F, input, grid, mode, padding_mode, align_corners):
+    size = tuple(input.shape[2:])
+    rows, total = _as_rows(F, input), None
+    for place, inside, weights, _ in _all_taps(F, grid, size, mode, padding_mode, align_corners):
+        piece = F.mul(F.index_select(rows, 0, place), _product_of(F, weights, inside, rows))
+        total = piece if total is None else F.add(total, piece)
+    return _from_rows(F, total, (*input.shape[:2], *grid.shape[1:-1]))
+
+
+def _sampled_backward(F, grad_output, input, grid, mode, padding_mode, align_corners, needs):
+    size = tuple(input.shape[2:])
+    rows, g = _as_rows(F, input), _as_rows(F, grad_output)
+    grad_rows, grad_axes = F.new_zeros(g, tuple(rows.shape)), [None] * len(size)
+    for place, inside, weights, slopes in _all_taps(F, grid, size, mode, padding_mode, align_corners):
+        if needs[0]:
+            grad_rows = F.index_add(grad_rows, 0, place, F.mul(g, _product_of(F, weights, inside, g)))
+        if needs[1] and slopes:
+            along = F.sum(F.mul(F.index_select(rows, 0, place), g), (1,), True)
+            for i, slope in enumerate(slopes):
+                piece = F.mul(along, _product_of(F, [*weights[:i], slope, *weights[i + 1:]], inside, g))
+                grad_axes[i] = piece if grad_axes[i] is None else F.add(grad_axes[i], piece)
+    grad_grid = None
+    if needs[1]:
+        grad_grid = F.zeros_like(grid)
+        if grad_axes[0] is not None:
+            grad_grid = F.stack([F.reshape(a, tuple(grid.shape[:-1])) for a in reversed(grad_axes)], grid.ndim - 1)
+    return _from_rows(F, grad_rows, tuple(input.shape)) if needs[0] else None, grad_grid
+
+
+op("_grid_sample(Tensor input, Tensor grid, mode, padding_mode, align_corners)", where="", composite=_sampled,
+   meta=lambda input, grid: ((*input.shape[:2], *grid.shape[1:-1]), input.dtype),
+   vjp={("input", "grid"): lambda F, g, input, grid, mode, padding_mode, align_corners, needs:
+        F._grid_sample_backward(g, input, grid, mode, padding_mode, align_corners, needs)},
+   doc="`nn.functional.grid_sample` without its checks: sums over taps, each axis with its own places and weights.")
+op("_grid_sample_backward(Tensor grad_output, Tensor input, Tensor grid, mode, padding_mode, align_corners, needs)", where="", composite=_sampled_backward,
+   meta=lambda input, grid: [(input.shape, input.dtype), (grid.shape, grid.dtype)], doc="The gradients of `_grid_sample`, None where `needs` has False.")
 
 
 def _check_grid(input, grid, mode):
@@ -225,21 +297,9 @@ def _check_grid(input, grid, mode):
 
 def _grid_sample(F, input, grid, mode, padding_mode, align_corners):
     _check_grid(input, grid, mode)
-    size = tuple(input.shape[2:])
-    half = input.dtype.itemsize == 2
-    if half:
-        dtype, input, grid = input.dtype, input.float(), grid.float()
-    at = []
-    for i, n in enumerate(size):
-        position = F.select(grid, -1, len(size) - 1 - i)
-        at.append((position + 1) * ((n - 1) / 2) if align_corners else ((position + 1) * n - 1) / 2)
-    planes = F.reshape(input, (*input.shape[:2], math.prod(size)))
-    if mode == "bicubic":
-        out = _sample_cubic(F, planes, at, size, padding_mode, align_corners)
-    else:
-        at = [_kept_inside(F, a, n, padding_mode, align_corners) for a, n in zip(at, size, strict=True)]
-        out = _sample_linear(F, planes, at, size) if mode == "bilinear" else _read(F, planes, [F.round(a.detach()) for a in at], size)
-    return out.to(dtype) if half else out
+    if input.dtype.itemsize == 2:
+        return F._grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners).to(input.dtype)
+    return F._grid_sample(input, grid, mode, padding_mode, align_corners)
 
 
 @composite("grid_sample(Tensor input, Tensor grid, mode='bilinear', padding_mode='zeros', align_corners=None)", where="nn.functional")
