@@ -174,8 +174,8 @@ def full(F, size, fill_value, out, dtype, layout, device, pin_memory, requires_g
 
 @composite(f"_scalar_tensor(s, *, {_TAIL})", where="", alias="torch.scalar_tensor")
 def scalar_tensor(F, s, dtype, layout, device, pin_memory, requires_grad):
-    """A tensor without dimensions of the default dtype (complex for a complex number) or `dtype`."""
-    dtype = dtype or (get_default_dtype().to_complex() if isinstance(_number(s), complex) else get_default_dtype())
+    """A tensor without dimensions of the default dtype or `dtype`."""
+    dtype = dtype or get_default_dtype()
     return _make("_full", (), _fill_value(s, dtype), dtype, device=device, requires_grad=requires_grad)
 
 
@@ -417,17 +417,11 @@ def meshgrid(F, tensors, indexing):
         warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=3)
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    swap = indexing == "xy" and len(tensors) > 1
-    if swap:
-        tensors[:2] = tensors[1], tensors[0]
     shape = tuple(t.numel() for t in tensors)
     grids = []
     for i, t in enumerate(tensors):
-        line = tuple(n if i == d else 1 for d, n in enumerate(shape))
-        grid = F.expand(F.reshape(t, line), shape)
-        grids.append(F.transpose(grid, 0, 1) if swap else grid)
-    if swap:
-        grids[:2] = grids[1], grids[0]
+        grid = F.expand(F.reshape(t, tuple(n if i == d else 1 for d, n in enumerate(shape))), shape)
+        grids.append(F.transpose(grid, 0, 1) if indexing == "xy" and len(tensors) > 1 else grid)
     return tuple(grids)
 
 

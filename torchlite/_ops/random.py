@@ -191,7 +191,7 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
     if isinstance(std, call.Tensor):
         if std.dtype.category == 3:
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std.numel() and bool((std.detach() < 0).any()):
+        if std.numel() and not std.is_meta and bool((std.detach() < 0).any()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     else:
         _check_std(std)
