@@ -32,7 +32,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
         raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: " + _name(input))
     total = xp.add.reduce(input, _axes(input, dim), keepdims=keepdim)
     count = input.size // total.size if total.size else 1
-    return total / (count if count else xp.nan)
+    return total / count if count else xp.full(total.shape, xp.nan, dtype=total.dtype)
 
 
 def _name(input):
@@ -48,11 +48,15 @@ def amin(input, dim=(), keepdim=False):
 
 
 def any(input, dim=None, keepdim=False):
-    return xp.any(input, axis=_axes(input, dim), keepdims=keepdim)
+    return _as_mask(xp.any(input, axis=_axes(input, dim), keepdims=keepdim), input)
 
 
 def all(input, dim=None, keepdim=False):
-    return xp.all(input, axis=_axes(input, dim), keepdims=keepdim)
+    return _as_mask(xp.all(input, axis=_axes(input, dim), keepdims=keepdim), input)
+
+
+def _as_mask(found, input):
+    return found.astype(input.dtype) if input.dtype.kind == "u" and input.itemsize == 1 else found
 
 
 def argmax(input, dim=None, keepdim=False):

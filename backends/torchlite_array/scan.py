@@ -12,7 +12,7 @@ def _scan(combine, x, dim):
     steps = x.shape[dim]
     last = dim == x.ndim - 1
     if hasattr(combine, "accumulate") and (last or x.size < steps * _ROW):
-        return combine.accumulate(x, axis=dim)
+        return combine.accumulate(x, axis=dim, dtype=x.dtype)
     out = x.copy()
     rows = xp.moveaxis(out, dim, 0)
     for i in range(1, steps):

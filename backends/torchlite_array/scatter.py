@@ -169,9 +169,16 @@ def index_add(input, dim, index, source, *, alpha=1):
                            f"{list(input.shape)} source.shape = {list(source.shape)}")
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim)
     out = xp.array(input, order="C", copy=True)
-    values = source if alpha == 1 else source * source.dtype.type(alpha)
+    values = source if alpha == 1 else source * xp.asarray(alpha).astype(source.dtype)
     if not input.ndim or input.ndim == 1 or not source.ndim:
         xp.add.at(out.reshape(-1) if not out.ndim else _rows(out, dim).reshape(-1) if out.ndim == 1 else out, index.reshape(-1), values.reshape(-1))
+        return out
+    if dim == 0 and count > 64 and source.size >= 4 * count and hasattr(xp.add, "reduceat"):
+        # Rows brought into the order of their places and summed run by run: several times faster than adding element by element.
+        order = xp.argsort(index.reshape(-1), kind="stable")
+        places = index.reshape(-1)[order]
+        starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), places[1:] != places[:-1]]))
+        out[places[starts]] += xp.add.reduceat(values[order], starts, axis=0)
         return out
     shape = [1] * input.ndim
     shape[dim] = index.size

@@ -5,14 +5,19 @@ from array_api_compat import numpy as xp
 from .axes import prod, wrap_dim
 
 
+def comparable(x):
+    """bfloat16 in single precision, where NaN is known to sort last."""
+    return x.astype(xp.float32) if x.dtype.kind == "V" else x
+
+
 def _argsort(x, stable):
     """Ascending order along the last axis, ties in their old order. The quick sort is several times faster where there are no ties."""
     if not stable and x.dtype.kind == "f" and x.dtype.itemsize >= 4 and x.shape[-1] > 64:
-        order = xp.argsort(x, axis=-1, stable=False)
+        order = xp.argsort(x, axis=-1)
         ranked = xp.take_along_axis(x, order, axis=-1)
         if not (ranked[..., 1:] == ranked[..., :-1]).any():
             return order, ranked
-    order = xp.argsort(x, axis=-1)
+    order = xp.argsort(comparable(x), axis=-1, kind="stable")
     return order, xp.take_along_axis(x, order, axis=-1)
 
 
@@ -42,12 +47,12 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         return (input.copy(), xp.zeros((), dtype=xp.int64)) if k else (input[None][:0], xp.zeros((0,), dtype=xp.int64))
     x = xp.moveaxis(input, dim, -1)
     if 0 < k < size:
-        chosen = xp.argpartition(x, size - k if largest else k - 1, axis=-1)
+        chosen = xp.argpartition(comparable(x), size - k if largest else k - 1, axis=-1)
         chosen = chosen[..., size - k:] if largest else chosen[..., :k]
     else:
         chosen = xp.broadcast_to(xp.arange(size), x.shape)[..., :k]
     values = xp.take_along_axis(x, chosen, axis=-1)
-    order = xp.argsort(values, axis=-1)
+    order = xp.argsort(comparable(values), axis=-1, kind="stable")
     if largest:
         order = order[..., ::-1]
     values, chosen = xp.take_along_axis(values, order, axis=-1), xp.take_along_axis(chosen, order, axis=-1)
@@ -61,7 +66,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     if not input.ndim:
         return input.copy(), xp.zeros((), dtype=xp.int64)
-    index = xp.take(xp.argpartition(input, k - 1, axis=dim), xp.asarray([k - 1]), axis=dim)
+    index = xp.take(xp.argpartition(comparable(input), k - 1, axis=dim), xp.asarray([k - 1]), axis=dim)
     values = xp.take_along_axis(input, index, axis=dim)
     return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
 

@@ -5,6 +5,7 @@ import math
 from array_api_compat import numpy as xp
 
 from .axes import check_not_empty, wrap_dim, wrap_dims
+from .sort import comparable
 
 
 def _widened(x):
@@ -99,7 +100,7 @@ def median_dim(input, dim, keepdim=False):
     dim = wrap_dim(dim, input.ndim)
     check_not_empty("median", input, dim)
     rank = (input.shape[dim] - 1) // 2
-    index = xp.take(xp.argpartition(input, rank, axis=dim), xp.asarray([rank]), axis=dim)
+    index = xp.take(xp.argpartition(comparable(input), rank, axis=dim), xp.asarray([rank]), axis=dim)
     if input.dtype.kind in "fV":
         nan = xp.isnan(input)
         index = xp.where(nan.any(axis=dim, keepdims=True), xp.argmax(nan, axis=dim, keepdims=True), index)
@@ -111,7 +112,7 @@ def nanmedian_dim(input, dim, keepdim=False):
         return input.copy(), xp.zeros((), dtype=xp.int64)
     dim = wrap_dim(dim, input.ndim)
     check_not_empty("nanmedian", input, dim)
-    order = xp.argsort(input, axis=dim, stable=False)
+    order = xp.argsort(comparable(input), axis=dim)
     counted = xp.sum(~_is_nan(input), axis=dim, keepdims=True)
     return _pick(input, dim, xp.take_along_axis(order, xp.maximum((counted - 1) // 2, 0), axis=dim), keepdim)
 
@@ -133,8 +134,8 @@ def mode(input, dim=-1, keepdim=False):
         return input.copy(), xp.zeros((), dtype=xp.int64)
     dim = wrap_dim(dim, input.ndim)
     check_not_empty("mode", input, dim)
-    x = xp.moveaxis(input, dim, -1)
-    order = xp.argsort(x, axis=-1)
+    x = xp.moveaxis(comparable(input), dim, -1)
+    order = xp.argsort(x, axis=-1, kind="stable")
     ranked = xp.take_along_axis(x, order, axis=-1)
     place = xp.broadcast_to(xp.arange(x.shape[-1]), x.shape)
     starts = xp.ones(x.shape, dtype=bool)
@@ -180,9 +181,9 @@ def _range(name, x, low, high):
 def histc(input, bins=100, min=0, max=0):
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    if input.dtype.kind not in "f":
+    if input.dtype.kind not in "fV":
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{ {'i': 'Long', 'b': 'Bool'}.get(input.dtype.kind, input.dtype.name)}'")
-    x = input.reshape(-1)
+    x = _widened(input.reshape(-1))
     low, high = _range("torch.histc", x, float(min), float(max))
     x = x[(x >= low) & (x <= high)]
     place = xp.minimum(((x - x.dtype.type(low)) * bins / x.dtype.type(high - low)).astype(xp.int64), bins - 1)

@@ -226,8 +226,10 @@ def promote(op: Op, values: list) -> list:
     if not any(isinstance(v, Tensor) for v in (*values, *flat)):
         first = chosen[0]
         values[first] = wrap(*_full((), values[first], to))
-    elif op.promote != ALWAYS_BOOL and op.tags & POINTWISE and len(chosen) == 2 and not isinstance(values[chosen[0]], Tensor) and to.name in _LOW:
-        values[chosen[0]] = wrap(*_full((), values[chosen[0]], to))
+    elif op.promote != ALWAYS_BOOL and op.tags & POINTWISE and len(chosen) == 2 and to.name in _LOW:
+        for i in chosen:  # ml_dtypes makes bfloat16 with a Python float float32
+            if not isinstance(values[i], Tensor):
+                values[i] = wrap(*_full((), values[i], to))
     return values
 
 

@@ -5,7 +5,7 @@ import math
 
 from .._dispatch import NONDIFF, op
 from .._dispatch.shapes import reduced, wrap_dims
-from .._dtype import bool_, int64
+from .._dtype import bool_, int64, uint8
 
 
 def spread(F, g, shape, dim, keepdim):
@@ -38,6 +38,6 @@ op("mean(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=lambda inp
 for _name in ("amax", "amin"):
     op(f"{_name}(Tensor input, dim=(), keepdim=False)", meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype), vjp={"input": _extreme_vjp})
 for _name in ("any", "all"):
-    op(f"{_name}(Tensor input, dim=None, keepdim=False)", tags=NONDIFF, meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), bool_))
+    op(f"{_name}(Tensor input, dim=None, keepdim=False)", tags=NONDIFF, meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype if input.dtype is uint8 else bool_))
 for _name in ("argmax", "argmin"):
     op(f"{_name}(Tensor input, dim=None, keepdim=False)", tags=NONDIFF, meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), int64))

@@ -394,7 +394,7 @@ def unravel_index(F, indices, shape):
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in shape):
         raise ValueError(f"'shape' cannot have negative values, but got {shape}")
-    coordinates = []
+    coordinates, indices = [], F.to(indices, int64)
     for n in reversed(shape):
         coordinates.append(indices % n)
         indices = F.floor_divide(indices, n)

@@ -166,7 +166,7 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     x = _cast(input, dtype, float32)
     dims = _dims(x, dim)
     x = _filled(x, mask, -math.inf)
-    return _cast(F.logsumexp(x, dims, bool(keepdim)) if dims else x, dtype or input.dtype)
+    return _cast(F.logsumexp(x, dims or (-1,), bool(keepdim)) if dims or not x.ndim else x, dtype or input.dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
@@ -177,12 +177,12 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
 
 def cumsum(input, dim, *, dtype=None, mask=None):
     """The running sum along `dim` of the elements that count."""
-    return F.cumsum(_filled(_cast(input, dtype, int64), mask, 0), dim)
+    return F.cumsum(_filled(_cast(input, dtype), mask, 0), dim, dtype=dtype or input.dtype)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
     """The running product along `dim` of the elements that count."""
-    return F.cumprod(_filled(_cast(input, dtype, int64), mask, 1), dim)
+    return F.cumprod(_filled(_cast(input, dtype), mask, 1), dim, dtype=dtype or input.dtype)
 
 
 def softmax(input, dim, *, dtype=None, mask=None):
