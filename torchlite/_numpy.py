@@ -60,7 +60,7 @@ def _first(values) -> Tensor | None:
 def array_ufunc(ufunc, method, inputs, kwargs):
     """`ufunc(*inputs)` where one is a Tensor: the torch op; an `out=` array gets the values."""
     out = kwargs.pop("out", None)
-    like = _first(inputs) or _first(out or ())
+    like = _first((inputs, out))
     assert like is not None
     name = ufunc.__name__
     if method == "__call__":
@@ -170,7 +170,7 @@ def _find(function):
 
 def array_function(function, args, kwargs):
     """A NumPy function called with a Tensor: the torch function of the same meaning; TypeError (NotImplemented) where there is none."""
-    like = _first(args) or _first(tuple(kwargs.values()))
+    like = _first((args, tuple(kwargs.values())))
     found = _find(function)
     if found is None or like is None:
         return NotImplemented

@@ -5,12 +5,12 @@ Here every opcode checks what it acts on, and no name outside of the list is eve
 """
 from __future__ import annotations
 
+import _compat_pickle
 import collections
 import pickle
 import struct
 from typing import Any
 
-from .. import _dtype
 from .._device import Size, device
 from .._tensor import Parameter, Tensor
 from .names import REBUILDERS, plain_value
@@ -75,6 +75,10 @@ def find_global(module: str, name: str, allowed: dict) -> Any:
     found = plain_value(module, name)
     if found is not None:
         return found
+    # Protocol 2 writes the names of Python 2: __builtin__.long is int.
+    today = _compat_pickle.NAME_MAPPING.get((module, name)) or (_compat_pickle.IMPORT_MAPPING.get(module, module), name)
+    if today in allowed:
+        return allowed[today]
     path = f"{module}.{name}"
     raise pickle.UnpicklingError(f"Unsupported global: GLOBAL {path} was not an allowed global by default. Please use `torch.serialization.add_safe_globals([{path}])` or the "
                                  f"`torch.serialization.safe_globals([{path}])` context manager to allowlist this global if you trust this class/function.")
