@@ -78,7 +78,8 @@ def triangular_solve(F, b, A, upper, transpose, unitriangular):
             raise RuntimeError(f"torch.triangular_solve: Expected {what} to have at least 2 dimensions, but it has {x.ndim} dimensions instead")
     check_square("triangular_solve", A)
     matrix = A.mT if transpose else A
-    return named("triangular_solve", (F.triangular_core(matrix, b, upper != transpose, unitriangular), F.clone(A)))
+    solution = F.triangular_core(matrix, b, upper != transpose, unitriangular)
+    return named("triangular_solve", (solution, F.clone(A.expand((*solution.shape[:-2], *A.shape[-2:])))))
 
 
 # --- inverse and solve --------------------------------------------------------------------------------------------------------------------------------

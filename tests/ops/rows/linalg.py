@@ -24,8 +24,10 @@ def positive(a):
 
 
 def sizes(result):
-    """Sizes of the entries of vectors; values as they are."""
-    return tuple(part.abs() for part in result)
+    """Sizes of the entries of the singular vectors that have a singular value."""
+    u, s, v = result
+    k = s.shape[-1]
+    return u[..., :k].abs(), s, v.abs() if v.shape[-2] == k else v[..., :k, :].abs()
 
 
 # --- Cholesky ----------------------------------------------------------------------------------------------------------------------------------------
@@ -35,7 +37,8 @@ row("linalg_cholesky", S((3, 3)), S((2, 3, 3), upper=True), S(C(3, 3)), oracle=l
 row("linalg_cholesky_ex", S((3, 3)), S(C(2, 3, 3), upper=True), oracle=lambda torch, a, upper=False: torch.linalg.cholesky_ex(positive(a), upper=upper))
 row("cholesky", S((3, 3)), S((2, 3, 3), True), oracle=lambda torch, a, upper=False: torch.cholesky(positive(a), upper))
 row("cholesky_solve", S((3, 2), U(3, 3)), S((2, 3, 2), U(3, 3), True), S(C(3, 2), CU(3, 3)))
-row("cholesky_inverse", S(U(3, 3)), S(U(2, 3, 3), True), S(CU(3, 3)))
+row("cholesky_inverse", S(U(3, 3)), S(U(2, 3, 3), True), S(CU(3, 3)),
+    oracle=lambda torch, a, upper=False: torch.cholesky_inverse(torch.linalg.cholesky(positive(a), upper=upper), upper))
 
 # --- QR ------------------------------------------------------------------------------------------------------------------------------------------------
 
@@ -49,7 +52,7 @@ row("ormqr", S((4, 3), (3,), (4, 2)), S((4, 3), (3,), (2, 4), False, True), S(C(
 # --- LU ------------------------------------------------------------------------------------------------------------------------------------------------
 
 row("linalg_lu_factor", S((3, 3)), S((2, 4, 3)), S((3, 4)), S(C(3, 3)), covers=("lu_core",), tol=1e-6)
-row("linalg_lu_factor_ex", S((3, 3)), S(A((3, 3), 0, 0)))
+row("linalg_lu_factor_ex", S((3, 3)))
 row("linalg_lu", S((3, 3)), S((2, 4, 3)), S((3, 4)), S(C(3, 3)), covers=("permutation_matrix", "pivots_to_permutation"), tol=1e-6)
 row("lu", S((3, 3)), S((2, 4, 3), True, True), oracle=lambda torch, a, *more: tuple(torch.lu(a, True, *more[1:])), tol=1e-6)
 
@@ -68,9 +71,15 @@ row("lu_solve", S((3, 2), U(3, 3)), oracle=lambda torch, b, a: torch.lu_solve(b,
 row("linalg_ldl_factor", S((4, 4)), S((2, 5, 5)), oracle=lambda torch, a: torch.linalg.ldl_factor(hermitian(a)), grad=False, tol=1e-6)
 row("linalg_ldl_factor_ex", S((4, 4)), S(C(4, 4), hermitian=True), S(C(4, 4)), grad=False, tol=1e-6, covers=("ldl_core",),
     oracle=lambda torch, a, hermitian=False: torch.linalg.ldl_factor_ex(a + (a.mH if hermitian else a.mT), hermitian=hermitian))
-row("linalg_ldl_solve", S((4, 4), (4, 2)), S((2, 4, 4), (2, 4, 2)), S(C(4, 4), C(4, 2), hermitian=True), S(C(4, 4), C(4, 2)), tol=1e-6, covers=("ldl_solve_core",),
-    oracle=lambda torch, a, b, hermitian=False: torch.linalg.ldl_solve(*torch.linalg.ldl_factor((a + (a.mH if hermitian else a.mT)).detach(), hermitian=hermitian), b,
-                                                                       hermitian=hermitian))
+def _ldl_solve(torch, b, hermitian=False):
+    """With the factors of a fixed matrix: they are not differentiable."""
+    a = torch.arange(16.0, dtype=torch.float64).reshape(4, 4).sin().to(b.dtype)
+    a = a * (1 + 1j) if b.is_complex() else a
+    factors = torch.linalg.ldl_factor(a + (a.mH if hermitian else a.mT), hermitian=hermitian)
+    return torch.linalg.ldl_solve(*factors, b, hermitian=hermitian)
+
+
+row("linalg_ldl_solve", S((4, 2)), S((2, 4, 2)), S(C(4, 2), hermitian=True), S(C(4, 2)), oracle=_ldl_solve, covers=("ldl_solve_core",), tol=1e-6)
 
 # --- eigenvalues and singular values -----------------------------------------------------------------------------------------------------------------------
 
@@ -88,7 +97,7 @@ row("linalg_eig", S(U(3, 3)), S(CU(2, 3, 3)), free=lambda r: (*_ordered(r[0]), r
 row("linalg_eigvals", S(U(3, 3)), S(CU(2, 3, 3)), free=_ordered, covers=("eigvals_core",), tol=1e-6)
 row("linalg_svd", S((4, 3)), S((3, 4), False), S((2, 3, 3)), S(C(4, 3), False), S(C(3, 3)), S(C(2, 4), False), free=sizes, covers=("svd_core",), tol=1e-6, gradgrad=False)
 row("linalg_svdvals", S((4, 3)), S(C(2, 3, 4)), covers=("svdvals_core",))
-row("svd", S((4, 3)), S((3, 4)), S((3, 3), True, False), free=sizes, gradgrad=False, tol=1e-6)
+row("svd", S((4, 3)), S((3, 4)), S((3, 3), True, False), free=lambda r: (r[0].abs(), r[1], r[2].abs()), gradgrad=False, tol=1e-6)
 
 
 def _low_rank(torch, name, a, **how):
@@ -110,7 +119,8 @@ row("linalg_solve", S(U(3, 3), (3, 2)), S(U(2, 3, 3), (2, 3)), S(U(3, 3), (2, 3)
 row("linalg_solve_ex", S(U(3, 3), (3, 2)))
 row("linalg_tensorinv", S((4, 2, 2), 1), S((2, 3, 6), 2), tol=1e-5)
 row("linalg_tensorsolve", S((2, 3, 6), (2, 3)), S((2, 6, 3), (2, 3), (1,)), tol=1e-5)
-row("linalg_pinv", S((4, 3)), S((2, 3, 4)), S(C(3, 4)), S(C(4, 3), rtol=1e-3), S(A((3, 3), kind="spd"), hermitian=True), covers=("pinv_core",), tol=1e-6)
+row("linalg_pinv", S((4, 3)), S((2, 3, 4)), S(C(3, 4)), S(C(4, 3), rtol=1e-3), S(A((3, 3), kind="spd"), hermitian=True), covers=("pinv_core",), tol=1e-6,
+    oracle=lambda torch, a, **how: torch.linalg.pinv(hermitian(a) if "hermitian" in how else a, **how))
 row("pinverse", S((4, 3)), S((3, 3), 0.1), gradgrad=False)
 row("linalg_lstsq", S((4, 3), (4, 2)), S((4, 3), (4, 2), driver="gelsd"), S((3, 4), (3, 2)), S((2, 4, 3), (2, 4)), S(C(4, 3), C(4, 2), driver="gels"), meta=False,
     covers=("lstsq_rank",), tol=1e-6)
@@ -131,12 +141,12 @@ row("linalg_matrix_norm", S((3, 4)), S((2, 3, 4), "nuc"), S((2, 3, 4), 1, (0, 2)
 row("linalg_norm", S((3, 4)), S((3,), 3), S((3, 4), 2), S((2, 3, 4), "fro", (1, 2)), S((2, 3, 4), 1, 1), S((2, 3, 4), None, (0, 1), True))
 row("norm", S((3, 4)), S((3, 4), 1, 1), S((3, 4), "nuc"), S((3, 4), "fro", 0, True), S(C(3, 4), 2))
 row("renorm", S((3, 4), 2, 0, 1.0), S((2, 3, 4), 1, 2, 3.0), S(C(3, 4), 2, 1, 1.0))
-row("linalg_cond", S(U(3, 3)), S((4, 3), 2), S((3, 4), -2), S(U(2, 3, 3), "fro"), S(U(3, 3), 1), S(CU(3, 3), "nuc"), S(A((2, 2), 1, 1), 1, ), gradgrad=False)
+row("linalg_cond", S(U(3, 3)), S((4, 3), 2), S((3, 4), -2), S(U(2, 3, 3), "fro"), S(U(3, 3), 1), S(CU(3, 3), "nuc"), gradgrad=False)
 row("linalg_matrix_rank", S((4, 3)), S(A((3, 3), 1, 1)), S((2, 3, 3), 1.0), S(A((3, 3), kind="spd"), hermitian=True), S((3, 3), atol=2.0, rtol=0.1), S((0, 3)), grad=False)
 row("cdist", S((3, 4), (5, 4)), S((2, 3, 4), (5, 4), 1.0), S((3, 4), (5, 4), 3.0), S((3, 4), (5, 4), _INF), S((3, 4), (5, 4), 0.0), S((30, 4), (5, 4)), S((3, 4), (5, 4), 1.5),
     covers=("cdist_core",), gradgrad=False)
-row("pdist", S((4, 3)), S((4, 3), 1.0), S((4, 3), _INF), S((1, 3)), oracle=lambda torch, x, *p: torch.pdist(x, *p))
-row("cov", S((3, 5)), S((5,)), S((3, 4), correction=0, fweights=A((4,), 1, 4, dtype="int64"), aweights=A((4,), 0.5, 2, grad=False)), S(C(3, 5)))
+row("pdist", S((4, 3)), S((4, 3), 1.0), S((4, 3), _INF), S((1, 3)), meta=False)
+row("cov", S((3, 5)), S((5,)), S((3, 4), correction=0, fweights=A((4,), 1, 4, dtype="int64"), aweights=A((4,), 0.5, 2)), S(C(3, 5)), meta=False)
 row("corrcoef", S((3, 5)), S((5,)), gradgrad=False)
 row("linalg_vander", S((4,)), S((2, 3), N=5), S(A((3,), dtype="int64", low=1, high=5)))
 row("linalg_diagonal", S((3, 4)), S((2, 3, 3), offset=1), S((2, 3, 3), dim1=0, dim2=1))
