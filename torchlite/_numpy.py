@@ -136,8 +136,19 @@ def _stack(name: str):
     return call
 
 
+def _dot(a, b, out=None):
+    """NumPy's dot: over the last dimension of a and the last but one of b."""
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    return _torch("matmul")(a, b) if a.ndim <= 2 and b.ndim <= 2 else _torch("tensordot")(a, b, ([a.ndim - 1], [max(b.ndim - 2, 0)]))
+
+
+def _plain(value):
+    return value.detach().numpy() if isinstance(value, Tensor) else value
+
+
 _SPECIAL = {
-    "transpose": _transpose, "mean": _mean("mean"), "sum": _mean("sum"), "prod": _mean("prod"), "std": _mean("std"), "var": _mean("var"),
+    "dot": _dot, "transpose": _transpose, "mean": _mean("mean"), "sum": _mean("sum"), "prod": _mean("prod"), "std": _mean("std"), "var": _mean("var"),
     "zeros_like": _like("zeros_like"), "ones_like": _like("ones_like"), "empty_like": _like("empty_like"), "shape": _shape, "ndim": lambda a: a.ndim,
     "size": lambda a, axis=None: a.numel() if axis is None else a.shape[axis], "where": _where, "concatenate": _stack("cat"), "concat": _stack("cat"),
     "stack": _stack("stack"), "copy": lambda a, order="K", subok=False: a.clone(), "iscomplexobj": lambda x: x.is_complex(),
@@ -149,10 +160,6 @@ _SPECIAL = {
     "may_share_memory": lambda a, b, max_work=None: np.may_share_memory(_plain(a), _plain(b)), "shares_memory": lambda a, b, max_work=None:
         np.shares_memory(_plain(a), _plain(b)),
 }
-
-
-def _plain(value):
-    return value.detach().numpy() if isinstance(value, Tensor) else value
 
 
 def _find(function):

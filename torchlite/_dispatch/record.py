@@ -132,7 +132,7 @@ class Op:
     @property
     def has_out(self) -> bool:
         spaces = {*self.where.split(), *(alias.rpartition(".")[0] for alias in self.alias.split())}
-        return not spaces.isdisjoint(_WITH_OUT) and not self.tags & VIEW and not any(p.name == "out" for p in self.params)
+        return not spaces.isdisjoint(_WITH_OUT) and not self.tags & VIEW and self.name[-1] != "_" and not any(p.name == "out" for p in self.params)
 
     def __repr__(self) -> str:
         return f"<op {self.schema} at {self.file}:{self.line}>"

@@ -1,0 +1,120 @@
+"""x[...] and x[...] = v against NumPy (and by hand where PyTorch differs from it)."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torchlite as torch
+
+CASES = [
+    0, -1, slice(None), slice(1, 3), slice(None, None, 2), ..., None, (0, 1), (slice(None), 2), (..., -1), (None, 0, ..., None), (slice(1, 2), slice(0, 3, 2)),
+    [0, 2], [[0, 1], [2, 0]], ([0, 1], [1, 2]), (slice(None), [0, 2]), (..., [1, 1]), ([1], slice(0, 2)), (np.array([0, 2]), np.array([1, 3])),
+    (slice(None), np.array([[0, 1], [2, 3]])), (slice(0, 0),), ([],), True, False, np.int64(1), (np.array(1), 2),
+]
+
+
+def both(device):
+    array = np.arange(60, dtype=np.float64).reshape(3, 4, 5)
+    return array, torch.tensor(array, device=device)
+
+
+@pytest.mark.parametrize("index", CASES, ids=str)
+def test_reads_as_numpy(device, index):
+    array, x = both(device)
+    key = tuple(np.asarray(i, dtype=np.int64) if isinstance(i, list) else i for i in index) if isinstance(index, tuple) else \
+        np.asarray(index, dtype=np.int64) if isinstance(index, list) else index
+    want = array[key]
+    have = x[index]
+    assert tuple(have.shape) == want.shape
+    np.testing.assert_array_equal(have.cpu().numpy(), want)
+
+
+@pytest.mark.parametrize("index", [c for c in CASES if c is not False], ids=str)
+def test_writes_as_numpy(device, index):
+    array, x = both(device)
+    key = tuple(np.asarray(i, dtype=np.int64) if isinstance(i, list) else i for i in index) if isinstance(index, tuple) else \
+        np.asarray(index, dtype=np.int64) if isinstance(index, list) else index
+    array[key] = -1
+    x[index] = -1
+    np.testing.assert_array_equal(x.cpu().numpy(), array)
+
+
+def test_integers_select_before_arrays(device):
+    """NumPy moves the arrays' dimension to the front when a slice lies between an integer and an array; PyTorch does not."""
+    _, x = both(device)
+    assert x[0, :, [1, 2]].shape == (4, 2)
+    assert torch.equal(x[0, :, [1, 2]], x[0][:, [1, 2]])
+
+
+def test_masks(device):
+    array, x = both(device)
+    mask = torch.tensor(array % 7 == 0, device=device)
+    np.testing.assert_array_equal(x[mask].cpu().numpy(), array[array % 7 == 0])
+    rows = torch.tensor([True, False, True], device=device)
+    assert x[rows].shape == (2, 4, 5) and x[rows, 1].shape == (2, 5) and x[:, torch.tensor([True, False, False, True], device=device)].shape == (3, 2, 5)
+    x[mask] = 0
+    array[array % 7 == 0] = 0
+    np.testing.assert_array_equal(x.cpu().numpy(), array)
+
+
+def test_tensor_indices(device):
+    _, x = both(device)
+    i = torch.tensor([0, 2], device=device)
+    assert torch.equal(x[i], x[[0, 2]])
+    assert x[torch.tensor(1, device=device)].shape == (4, 5)
+    assert x[i, None].shape == (2, 1, 4, 5)
+    assert x[:, i[:, None], i].shape == (3, 2, 2)
+
+
+def test_a_basic_index_is_a_view_and_an_advanced_one_a_copy(device):
+    _, x = both(device)
+    x[1, 2].fill_(-1)
+    assert x[1, 2, 0].item() == -1
+    x[[0]].fill_(-5)
+    assert x[0, 0, 0].item() == 0
+
+
+def test_values_broadcast_and_are_cast(device):
+    _, x = both(device)
+    x[:, 0] = torch.arange(5, device=device)
+    assert x[2, 0].tolist() == [0, 1, 2, 3, 4]
+    x[0] = np.ones((4, 5))
+    assert x[0].sum().item() == 20
+    n = torch.zeros(3, dtype=torch.int64, device=device)
+    n[1] = 2.7
+    assert n.tolist() == [0, 2, 0]
+
+
+def test_gradients_of_reads_and_writes(device):
+    x = torch.zeros(3, 4, dtype=torch.float64, device=device, requires_grad=True)
+    v = torch.ones(2, 4, dtype=torch.float64, device=device, requires_grad=True)
+    y = x * 1
+    y[[0, 2]] = v * 3
+    (y * 2)[[0, 0, 1]].sum().backward()
+    assert x.grad.tolist() == [[0] * 4, [2] * 4, [0] * 4]
+    assert v.grad.tolist() == [[12] * 4, [0] * 4]
+
+
+@pytest.mark.parametrize(("index", "error", "words"), [
+    (3, IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
+    ((0, 0, 0, 0), IndexError, "too many indices for tensor of dimension 3"),
+    (slice(None, None, -1), ValueError, "step must be greater than zero"),
+    ([5], IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
+    (1.5, TypeError, "only integers, slices"),
+    ((..., ...), IndexError, "single ellipsis"),
+])
+def test_bad_indices(device, index, error, words):
+    _, x = both(device)
+    before = x.clone()
+    with pytest.raises(error, match=words):
+        x[index]
+    with pytest.raises(error, match=words):
+        x[index] = 1
+    assert torch.equal(x, before) and x._version == 0
+
+
+def test_a_shape_mismatch_changes_nothing(device):
+    _, x = both(device)
+    before = x.clone()
+    with pytest.raises(RuntimeError):
+        x[0] = torch.ones(3, 3, device=device)
+    assert torch.equal(x, before)
