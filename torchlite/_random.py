@@ -1,7 +1,8 @@
 """Generators and seeds: `torch.Generator`, `manual_seed` and the states of the random streams.
 
 A generator is a name for an *engine*, which its device's backend makes (`Backend.random_engine`). An engine has `manual_seed(seed)`, `seed()`,
-`initial_seed`, `get_state()` and `set_state(array)` (uint8 arrays); what its words mean is between it and the backend's `random_*` kernels, which get it as their last argument.
+`initial_seed`, `get_state()` and `set_state(array)` (uint8 arrays); what its words mean is between it and the backend's `random_*` kernels, which
+get it as their last argument.
 """
 
 from __future__ import annotations
@@ -76,7 +77,10 @@ class Generator:
         return call.wrap(table, table.from_numpy(self._engine.get_state()), uint8)
 
     def set_state(self, new_state) -> None:
-        """Go back to a state that `get_state` gave, here or (on "cpu") in PyTorch. TypeError unless it is a uint8 tensor, RuntimeError for a wrong size."""
+        """Go back to a state that `get_state` gave, here or (on "cpu") in PyTorch.
+
+        TypeError unless it is a uint8 tensor, RuntimeError for a wrong size.
+        """
         if not isinstance(new_state, call.Tensor) or new_state.dtype is not uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         self._engine.set_state(np.asarray(new_state.detach().cpu().numpy()).ravel())
@@ -217,8 +221,11 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
     if devices is None:
         chosen = list(_defaults)
         if len(chosen) > 2:
-            warnings.warn(f"{len(chosen) - 1} devices are in use, and {_caller} restores the generators of all of them. "
-                          f"Name those that you need with the keyword argument '{_devices_kw}'.", stacklevel=3)
+            warnings.warn(
+                f"{len(chosen) - 1} devices are in use, and {_caller} restores the generators of all of them. "
+                f"Name those that you need with the keyword argument '{_devices_kw}'.",
+                stacklevel=3,
+            )
     else:
         chosen = [table_of(call._device(f"{device_type}:{d}" if isinstance(d, int) else d)) for d in devices]
     cpu = __getattr__("default_generator")

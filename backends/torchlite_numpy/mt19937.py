@@ -1,7 +1,7 @@
 """PyTorch's CPU random stream: a 32-bit Mersenne twister, read one word at a time.
 
-`Engine` holds the twister's state, hands out its words in bulk, and turns its state into PyTorch's 5056-byte layout and back. What the distributions make
-of the words is in `random.py`. Everything here is exact: after any sequence of calls the position in the stream is PyTorch's.
+`Engine` holds the twister's state, hands out its words in bulk, and turns its state into PyTorch's 5056-byte layout and back. What the
+distributions make of the words is in `random.py`. Everything here is exact: after any sequence of calls the position in the stream is PyTorch's.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ STATE = np.dtype(
 class Engine:
     """A generator's state on the NumPy backend.
 
-    The words of the current twister block (624 of them) are kept in `_block`, and `position` says how many of them are used, so a small draw is a slice.
-    NumPy's own twister always stands at the end of that block.
+    The words of the current twister block (624 of them) are kept in `_block`, and `position` says how many of them are used, so a small draw is a
+    slice. NumPy's own twister always stands at the end of that block.
     """
 
     def __init__(self, seed: int = 5489) -> None:

@@ -1,9 +1,10 @@
 """Normal deviates as PyTorch's CPU makes them.
 
-Sixteen or more values of a contiguous tensor come in blocks of 16 uniforms (Box-Muller, eight pairs a block); what remains after the last whole block is not
-drawn on its own: the last 16 values are drawn again. In float32 PyTorch computes these blocks with the logarithm, sine and cosine of the Cephes library
-(S. L. Moshier) in single precision with fused multiply-adds. The same steps are taken here in float64, rounded to float32 after each, which gives
-the same bits. Fewer values, or a tensor that is not contiguous, come one by one in double precision, and the generator keeps the second of a pair.
+Sixteen or more values of a contiguous tensor come in blocks of 16 uniforms (Box-Muller, eight pairs a block); what remains after the last whole
+block is not drawn on its own: the last 16 values are drawn again. In float32 PyTorch computes these blocks with the logarithm, sine and cosine of
+the Cephes library (S. L. Moshier) in single precision with fused multiply-adds. The same steps are taken here in float64, rounded to float32 after
+each, which gives the same bits. Fewer values, or a tensor that is not contiguous, come one by one in double precision, and the generator keeps the
+second of a pair.
 """
 
 from __future__ import annotations
@@ -27,7 +28,15 @@ def _single(*values: float) -> list[float]:
 
 # Cephes' single-precision polynomials: of the logarithm of 1 + x, the cosine and the sine on [-pi/4, pi/4]; log(2) and pi/4 in parts.
 LOG = _single(
-    7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1
+    7.0376836292e-2,
+    -1.1514610310e-1,
+    1.1676998740e-1,
+    -1.2420140846e-1,
+    1.4249322787e-1,
+    -1.6668057665e-1,
+    2.0000714765e-1,
+    -2.4999993993e-1,
+    3.3333331174e-1,
 )
 LN2_LOW, LN2_HIGH = _single(-2.12194440e-4, 0.693359375)
 COS = _single(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
@@ -135,7 +144,10 @@ def blocks(words: np.ndarray) -> np.ndarray:
 
 
 def ahead(engine: Engine, count: int) -> np.ndarray:
-    """`count` normals (a multiple of 16) from words of the current block. What is left of the block is computed ahead: later small draws are slices of it."""
+    """`count` normals (a multiple of 16) from words of the current block. What is left of the block is computed ahead.
+
+    Later small draws are slices of it.
+    """
     with engine.lock:
         start = engine.position
         offset = start - engine.ahead_from
@@ -203,7 +215,7 @@ def serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
         out[0], engine.next_normal, start = engine.next_normal, None, 1
     wanted = count - start
     uniform = doubles(engine, wanted + wanted % 2).reshape(-1, 2)
-    if count < BLOCK or exact and count <= SCALAR_LIMIT:
+    if count < BLOCK or (exact and count <= SCALAR_LIMIT):
         pairs = np.array([x for u, v in uniform.tolist() for x in _pair(u, v)])
     else:
         radius, angle = np.sqrt(-2.0 * np.log1p(-uniform[:, 1])), 2.0 * np.pi * uniform[:, 0]

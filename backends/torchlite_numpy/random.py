@@ -1,8 +1,8 @@
 """The random kernels on NumPy: PyTorch's CPU distributions over the words of its twister.
 
-Every kernel takes the engine of a generator (`mt19937.Engine`) as its last argument and moves it exactly as far as PyTorch moves its own. Results in float32 and
-of integer or bool dtype are PyTorch's bit for bit, as are float16 and bfloat16; in float64 `log`, `log1p`, `cos`, `sin` and `tan` of larger
-arrays are NumPy's, which may differ from the C library's by one unit in the last place.
+Every kernel takes the engine of a generator (`mt19937.Engine`) as its last argument and moves it exactly as far as PyTorch moves its own. Results
+in float32 and of integer or bool dtype are PyTorch's bit for bit, as are float16 and bfloat16; in float64 `log`, `log1p`, `cos`, `sin` and `tan` of
+larger arrays are NumPy's, which may differ from the C library's by one unit in the last place.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ def _split(x):
 
 
 def _fused(x, factor: float, term: float):
-    """x * factor + term in float64 with one rounding, as PyTorch's compiled loops do: the product's error (Dekker) and the sum's (Knuth) are added back."""
+    """x * factor + term in float64 with one rounding, as PyTorch's compiled loops do.
+
+    The product's error (Dekker) and the sum's (Knuth) are added back.
+    """
     product = x * factor
     (xh, xl), (fh, fl) = _split(x), _split(factor)
     error = ((xh * fh - product) + xh * fl + xl * fh) + xl * fl
@@ -161,7 +164,10 @@ def random_permutation(size, dtype, generator: Engine):
 
 
 def _swap_batch(order: np.ndarray, start: int, target: np.ndarray) -> None:
-    """Swap entries start, start + 1 ... with their targets. Nearly all swaps of a batch touch entries of their own and are made at once, the others in order."""
+    """Swap entries start, start + 1 ... with their targets.
+
+    Nearly all swaps of a batch touch entries of their own and are made at once, the others in order.
+    """
     stop = start + len(target)
     ordered = np.sort(target)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]

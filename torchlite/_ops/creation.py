@@ -27,7 +27,7 @@ op("_tril_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
 op("_triu_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
 
 
-# --- arguments ----------------------------------------------------------------------------------------------------------------------------------------
+# --- arguments --------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _size(name: str, size) -> tuple[int, ...]:
@@ -35,13 +35,18 @@ def _size(name: str, size) -> tuple[int, ...]:
     for position, n in enumerate(size):
         if n.__class__ is int:
             if n < 0:
-                raise RuntimeError(f"{name}: Dimension size must be non-negative." if name == "zeros" else
-                                   f"Trying to create tensor with negative dimension {n}: {list(size)}")
+                raise RuntimeError(
+                    f"{name}: Dimension size must be non-negative."
+                    if name == "zeros"
+                    else f"Trying to create tensor with negative dimension {n}: {list(size)}"
+                )
         elif isinstance(n, (str, float, tuple, list)):
             if position == 0 and len(size) == 1:
                 raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(n).__name__}")
-            raise TypeError(f"{name}(): argument 'size' failed to unpack the object at pos {position + 1} with error \"type must be tuple of ints,but got "
-                            f"{type(n).__name__}\"")
+            raise TypeError(
+                f"{name}(): argument 'size' failed to unpack the object at pos {position + 1} with error \"type must be tuple of ints,but got "
+                f'{type(n).__name__}"'
+            )
         else:
             return _size(name, tuple(m.__index__() for m in size))
     return tuple(size)
@@ -73,7 +78,15 @@ def _inferred(*values) -> dtype_type:
     for value in values:
         kind = value.dtype if isinstance(value, call.Tensor) else None
         if kind is None:
-            kind = bool_ if isinstance(value, bool) else int64 if isinstance(value, int) else get_default_dtype().to_complex() if isinstance(value, complex) else get_default_dtype()
+            kind = (
+                bool_
+                if isinstance(value, bool)
+                else int64
+                if isinstance(value, int)
+                else get_default_dtype().to_complex()
+                if isinstance(value, complex)
+                else get_default_dtype()
+            )
         found = promote_types(found, kind)
     return found
 
@@ -111,7 +124,7 @@ def _make(kernel: str, size, *args, order=None, device=None, requires_grad=False
     return made.requires_grad_() if requires_grad else made
 
 
-# --- constants ----------------------------------------------------------------------------------------------------------------------------------------
+# --- constants --------------------------------------------------------------------------------------------------------------------------------------
 
 
 @composite(f"_zeros(*size, out=None, {_TAIL})", where="", alias="torch.zeros")
@@ -119,7 +132,9 @@ def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
     _dense(layout)
     dtype = _dtype("zeros", dtype, None)
-    return _make("_full", _size("zeros", size), 0, _out_dtype(out, dtype, dtype or get_default_dtype()), device=device, requires_grad=requires_grad, out=out)
+    return _make(
+        "_full", _size("zeros", size), 0, _out_dtype(out, dtype, dtype or get_default_dtype()), device=device, requires_grad=requires_grad, out=out
+    )
 
 
 @composite(f"_ones(*size, out=None, {_TAIL})", where="", alias="torch.ones")
@@ -127,7 +142,9 @@ def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     """Ones: `ones(2, 3)` or `ones((2, 3))`, of the default dtype or `dtype`."""
     _dense(layout)
     dtype = _dtype("ones", dtype, None)
-    return _make("_full", _size("ones", size), 1, _out_dtype(out, dtype, dtype or get_default_dtype()), device=device, requires_grad=requires_grad, out=out)
+    return _make(
+        "_full", _size("ones", size), 1, _out_dtype(out, dtype, dtype or get_default_dtype()), device=device, requires_grad=requires_grad, out=out
+    )
 
 
 @composite(f"_new(*size, out=None, {_TAIL}, memory_format=None)", where="", alias="torch.empty")
@@ -136,8 +153,15 @@ def empty(F, size, out, dtype, layout, device, pin_memory, requires_grad, memory
     _dense(layout)
     dtype = _dtype("empty", dtype, None)
     size = _size("empty", size)
-    return _make("_empty", size, _out_dtype(out, dtype, dtype or get_default_dtype()), order=_order(len(size), memory_format), device=device,
-                 requires_grad=requires_grad, out=out)
+    return _make(
+        "_empty",
+        size,
+        _out_dtype(out, dtype, dtype or get_default_dtype()),
+        order=_order(len(size), memory_format),
+        device=device,
+        requires_grad=requires_grad,
+        out=out,
+    )
 
 
 def _fill_value(value, dtype):
@@ -179,7 +203,7 @@ def scalar_tensor(F, s, dtype, layout, device, pin_memory, requires_grad):
     return _make("_full", (), _fill_value(s, dtype), dtype, device=device, requires_grad=requires_grad)
 
 
-# --- memory layouts -----------------------------------------------------------------------------------------------------------------------------------
+# --- memory layouts ---------------------------------------------------------------------------------------------------------------------------------
 
 
 def _with_strides(size, stride, dtype, device, requires_grad):
@@ -206,14 +230,18 @@ def empty_permuted(F, size, physical_layout, dtype, layout, device, pin_memory, 
     size = _size("empty_permuted", size)
     order = tuple(d + len(size) if d < 0 else d for d in physical_layout)
     if len(order) != len(size):
-        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; "
-                           f"i.e. len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}")
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; "
+            f"i.e. len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}"
+        )
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed")
-    return _make("_empty", size, _dtype("empty_permuted", dtype, get_default_dtype()), order=order or None, device=device, requires_grad=requires_grad)
+    return _make(
+        "_empty", size, _dtype("empty_permuted", dtype, get_default_dtype()), order=order or None, device=device, requires_grad=requires_grad
+    )
 
 
-# --- like another tensor ------------------------------------------------------------------------------------------------------------------------------
+# --- like another tensor ----------------------------------------------------------------------------------------------------------------------------
 
 _LIKE = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None"
 
@@ -223,7 +251,14 @@ def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memor
     dtype = _dtype(kernel, dtype, input.dtype)
     size = input._data.shape
     args = (dtype,) if value is None else (_fill_value(value, dtype), dtype)
-    return _make(kernel, size, *args, order=_order(len(size), memory_format, input), device=input._table.device if device is None else device, requires_grad=requires_grad)
+    return _make(
+        kernel,
+        size,
+        *args,
+        order=_order(len(size), memory_format, input),
+        device=input._table.device if device is None else device,
+        requires_grad=requires_grad,
+    )
 
 
 def _declare_like(name: str, kernel: str, value, doc: str) -> None:
@@ -232,7 +267,9 @@ def _declare_like(name: str, kernel: str, value, doc: str) -> None:
         return _like(input, kernel, value, dtype, layout, device, requires_grad, memory_format)
 
 
-_declare_like("empty_like", "_empty", None, "An uninitialised tensor with the shape, dtype, device and order in memory of `input`, unless said otherwise.")
+_declare_like(
+    "empty_like", "_empty", None, "An uninitialised tensor with the shape, dtype, device and order in memory of `input`, unless said otherwise."
+)
 _declare_like("zeros_like", "_full", 0, "Zeros with the shape, dtype, device and order in memory of `input`, unless said otherwise.")
 _declare_like("ones_like", "_full", 1, "Ones with the shape, dtype, device and order in memory of `input`, unless said otherwise.")
 
@@ -263,7 +300,14 @@ _declare_new("new_ones", "_full", 1, "Ones of the given size with this tensor's 
 def new_full(F, input, size, fill_value, dtype, device, requires_grad, layout, pin_memory):
     """`fill_value` everywhere, in the given size, with this tensor's dtype and device, unless said otherwise."""
     dtype = _dtype("new_full", dtype, input.dtype)
-    return _make("_full", _size("new_full", tuple(size)), _fill_value(fill_value, dtype), dtype, device=input._table.device if device is None else device, requires_grad=requires_grad)
+    return _make(
+        "_full",
+        _size("new_full", tuple(size)),
+        _fill_value(fill_value, dtype),
+        dtype,
+        device=input._table.device if device is None else device,
+        requires_grad=requires_grad,
+    )
 
 
 @composite(f"_new_empty_strided(Tensor input, size, stride, *, {_NEW})", where="", alias="Tensor.new_empty_strided")
@@ -278,10 +322,12 @@ def new_tensor(F, input, data, dtype, device, requires_grad, layout, pin_memory)
     """A copy of the data with this tensor's dtype and device, unless said otherwise."""
     from .._creation import tensor
 
-    return tensor(data, dtype=_dtype("new_tensor", dtype, input.dtype), device=input._table.device if device is None else device, requires_grad=requires_grad)
+    return tensor(
+        data, dtype=_dtype("new_tensor", dtype, input.dtype), device=input._table.device if device is None else device, requires_grad=requires_grad
+    )
 
 
-# --- ranges -------------------------------------------------------------------------------------------------------------------------------------------
+# --- ranges -----------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _checked_range(start, end, step):
@@ -297,7 +343,10 @@ def _checked_range(start, end, step):
 
 @composite(f"arange(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch")
 def arange(F, start, end, step, out, dtype, layout, device, pin_memory, requires_grad):
-    """`arange(end)`, `arange(start, end, step)`: from `start` in steps of `step` up to but without `end`. int64 for ints, else the default dtype, unless `dtype` is given."""
+    """`arange(end)`, `arange(start, end, step)`: from `start` in steps of `step` up to but without `end`.
+
+    int64 for ints, else the default dtype, unless `dtype` is given.
+    """
     if end is None:
         start, end = 0, start
     dtype = _dtype("arange", dtype, None)
@@ -322,8 +371,12 @@ def arange(F, start, end, step, out, dtype, layout, device, pin_memory, requires
 @composite(f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch")
 def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires_grad):
     """As `arange`, but with `end` and of the default dtype; PyTorch has deprecated it."""
-    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. "
-                  "Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=3)
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. "
+        "Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=3,
+    )
     if end is None:
         start, end = 0, start
     start, end, step = _checked_range(start, end, step)
@@ -344,7 +397,7 @@ def _ends(name: str, start, end, dtype):
 
 def _spaced(name: str, kernel: str, start, end, steps, more, out, dtype, device, requires_grad):
     if steps is None:
-        raise TypeError(f"{name}() missing 1 required positional arguments: \"steps\"")
+        raise TypeError(f'{name}() missing 1 required positional arguments: "steps"')
     if not isinstance(steps, (int, np.integer)):
         raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
@@ -391,11 +444,15 @@ def _declare_indices(name: str, doc: str) -> None:
         return call.create(f"_{name}", row, col, offset, kind, device=device)
 
 
-_declare_indices("tril_indices", "Row and column indices (2 x count) of the part of a row x col matrix on and below the diagonal `offset`, row by row.")
-_declare_indices("triu_indices", "Row and column indices (2 x count) of the part of a row x col matrix on and above the diagonal `offset`, row by row.")
+_declare_indices(
+    "tril_indices", "Row and column indices (2 x count) of the part of a row x col matrix on and below the diagonal `offset`, row by row."
+)
+_declare_indices(
+    "triu_indices", "Row and column indices (2 x count) of the part of a row x col matrix on and above the diagonal `offset`, row by row."
+)
 
 
-# --- grids and products -------------------------------------------------------------------------------------------------------------------------------
+# --- grids and products -----------------------------------------------------------------------------------------------------------------------------
 
 
 def _listed(tensors) -> list:

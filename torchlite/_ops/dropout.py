@@ -1,4 +1,7 @@
-"""Dropout: entries or whole channels set to zero at random in training (Srivastava et al. 2014; for self-normalising networks Klambauer et al. 2017)."""
+"""Dropout: entries or whole channels set to zero at random in training.
+
+Srivastava et al. 2014; for self-normalising networks (alpha dropout) Klambauer et al. 2017.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,17 @@ def _random_scaling(F, input, p, generator):
     return F.mul(input, noise), noise
 
 
-op("_dropout_contiguous(Tensor input, p, generator)", where="", tags=RANDOM, outputs=("output", "noise"), nondiff=(1,), composite=_random_scaling,
-   meta=lambda input: [(input.shape, input.dtype)] * 2, vjp={"input": lambda F, g, out1: F.mul(g[0], out1)},
-   doc="Entries kept with probability 1 - p and divided by it, in the order of a contiguous tensor; and the factors.")
+op(
+    "_dropout_contiguous(Tensor input, p, generator)",
+    where="",
+    tags=RANDOM,
+    outputs=("output", "noise"),
+    nondiff=(1,),
+    composite=_random_scaling,
+    meta=lambda input: [(input.shape, input.dtype)] * 2,
+    vjp={"input": lambda F, g, out1: F.mul(g[0], out1)},
+    doc="Entries kept with probability 1 - p and divided by it, in the order of a contiguous tensor; and the factors.",
+)
 
 
 def _check(p, kind=RuntimeError) -> None:
@@ -76,7 +87,12 @@ def _given(record, input, result, inplace):
 def _torch_names(name: str, options: dict) -> None:
     """torch.<name>(input, p, train) and torch.<name>_, which nn.functional's functions stand on."""
 
-    @composite(f"_torch_{name}(Tensor input, p, train)", where="", alias=f"torch.{name}", doc=f"{name} with probability `p` when `train`: see `nn.functional`.")
+    @composite(
+        f"_torch_{name}(Tensor input, p, train)",
+        where="",
+        alias=f"torch.{name}",
+        doc=f"{name} with probability `p` when `train`: see `nn.functional`.",
+    )
     def plain(F, input, p, train):
         return _dropped(F, input, p, train, **options)
 
@@ -85,8 +101,12 @@ def _torch_names(name: str, options: dict) -> None:
         return _given(REGISTRY[f"_torch_{name}_"], input, _dropped(F, input, p, train, **options), True)
 
 
-for _name, _options in (("dropout", {}), ("alpha_dropout", {"alpha": True}), ("feature_dropout", {"channels": True}),
-                        ("feature_alpha_dropout", {"channels": True, "alpha": True})):
+for _name, _options in (
+    ("dropout", {}),
+    ("alpha_dropout", {"alpha": True}),
+    ("feature_dropout", {"channels": True}),
+    ("feature_alpha_dropout", {"channels": True, "alpha": True}),
+):
     _torch_names(_name, _options)
 
 
@@ -114,20 +134,31 @@ def feature_alpha_dropout(F, input, p, training, inplace):
     return _given(REGISTRY["feature_alpha_dropout"], input, _dropped(F, input, p, training, channels=True, alpha=True), inplace)
 
 
+_TOO_FEW = (
+    "dropout1d: Expected 2D or 3D input, but received a {}D input. Note that dropout1d exists to provide channel-wise dropout on inputs with 1 "
+    "spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+)
+_DEPRECATED = (
+    "{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future release. To retain the behavior "
+    "and silence this warning, please use feature_dropout instead. Note that {name} exists to provide channel-wise dropout on inputs with "
+    "{spatial} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {low}D or {high}D inputs)."
+)
+
+
 def _channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None:
     words = f"with {spatial} spatial dimension{'s' if spatial > 1 else ''}"
 
-    @composite(f"{name}(Tensor input, p=0.5, training=True, inplace=False)", where="nn.functional",
-               doc=f"Whole channels of an input {words} set to zero with probability `p` while training, the others divided by 1 - p.")
+    @composite(
+        f"{name}(Tensor input, p=0.5, training=True, inplace=False)",
+        where="nn.functional",
+        doc=f"Whole channels of an input {words} set to zero with probability `p` while training, the others divided by 1 - p.",
+    )
     def drop(F, input, p, training, inplace):
         _check(p, ValueError)
         if input.ndim not in accepted:
             if spatial == 1:
-                raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to provide channel-wise dropout on "
-                                   "inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs).")
-            warnings.warn(f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will result in an error in a future release. To retain the behavior "
-                          f"and silence this warning, please use feature_dropout instead. Note that {name} exists to provide channel-wise dropout on inputs with "
-                          f"{spatial} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).", stacklevel=3)
+                raise RuntimeError(_TOO_FEW.format(input.ndim))
+            warnings.warn(_DEPRECATED.format(name=name, ndim=input.ndim, spatial=spatial, low=spatial + 1, high=spatial + 2), stacklevel=3)
         unbatched = input.ndim != spatial + 2 and spatial != 2
         result = _dropped(F, F.unsqueeze(input, 0) if unbatched else input, p, training, channels=True)
         return _given(REGISTRY[name], input, F.squeeze(result, 0) if unbatched else result, inplace)

@@ -1,7 +1,7 @@
 """Random numbers: the kernels that draw them, and PyTorch's functions and in-place methods over these.
 
-A kernel `random_*(size, dtype, parameters ..., engine)` makes a new contiguous array from a generator's engine (see `torchlite._random`). A backend needs
-`random_uniform`, `random_normal` and `random_integers`; the others have composites.
+A kernel `random_*(size, dtype, parameters ..., engine)` makes a new contiguous array from a generator's engine (see `torchlite._random`). A backend
+needs `random_uniform`, `random_normal` and `random_integers`; the others have composites.
 """
 
 from __future__ import annotations
@@ -32,37 +32,90 @@ def _from_uniform(formula):
 
 
 op("random_uniform(size, dtype, low, high, generator)", **_SHAPE, doc="Uniform in [low, high).")
-op("random_normal(size, dtype, mean, std, serial, generator)", **_SHAPE, doc="Normal. `serial`: drawn for a tensor that is not contiguous (PyTorch's CPU then draws otherwise).")
+op(
+    "random_normal(size, dtype, mean, std, serial, generator)",
+    **_SHAPE,
+    doc="Normal. `serial`: drawn for a tensor that is not contiguous (PyTorch's CPU then draws otherwise).",
+)
 op("random_integers(size, dtype, low, span, generator)", **_SHAPE, doc="low + draw % span; a span of None stands for all 64 bits.")
-op("random_words(size, dtype, span, generator)", **_SHAPE, composite=lambda F, size, dtype, span, generator: F.random_integers(size, dtype, 0, span, generator),
-   doc="Draws of 32 bits % span, whatever the span.")
-op("random_permutation(size, dtype, generator)", **_SHAPE,
-   composite=lambda F, size, dtype, generator: F.to(F.argsort(F.random_uniform(size, float64, 0.0, 1.0, generator)), dtype), doc="The numbers below size[0], shuffled.")
+op(
+    "random_words(size, dtype, span, generator)",
+    **_SHAPE,
+    composite=lambda F, size, dtype, span, generator: F.random_integers(size, dtype, 0, span, generator),
+    doc="Draws of 32 bits % span, whatever the span.",
+)
+op(
+    "random_permutation(size, dtype, generator)",
+    **_SHAPE,
+    composite=lambda F, size, dtype, generator: F.to(F.argsort(F.random_uniform(size, float64, 0.0, 1.0, generator)), dtype),
+    doc="The numbers below size[0], shuffled.",
+)
 op("random_bernoulli(size, dtype, p, generator)", **_SHAPE, composite=_from_uniform(lambda F, u, p: F.lt(u, p)), doc="1 with probability p, else 0.")
-op("random_exponential(size, dtype, lambd, generator)", **_SHAPE, composite=_from_uniform(lambda F, u, lambd: F.mul(F.log1p(F.neg(u)), -1.0 / lambd)),
-   doc="Exponential of rate lambd.")
-op("random_cauchy(size, dtype, median, sigma, generator)", **_SHAPE,
-   composite=_from_uniform(lambda F, u, median, sigma: F.add(F.mul(F.tan(F.mul(F.add(u, -0.5), math.pi)), sigma), median)), doc="Cauchy.")
-op("random_geometric(size, dtype, p, generator)", **_SHAPE,
-   composite=_from_uniform(lambda F, u, p: F.ceil(F.mul(F.log1p(F.neg(u)), 1.0 / math.log1p(-p)))), doc="Trials up to the first success.")
-op("random_log_normal(size, dtype, mean, std, generator)", **_SHAPE,
-   composite=lambda F, size, dtype, mean, std, generator: F.to(F.exp(F.random_normal(size, _real(F, dtype), mean, std, True, generator)), dtype),
-   doc="exp of a normal.")
-op("random_multinomial(Tensor weights, num_samples, generator)", where="", tags=RANDOM | NONDIFF,
-   meta=lambda weights, num_samples: ((*weights.shape[:-1], num_samples), int64), doc="Indices drawn with replacement by the weights of each row.")
+op(
+    "random_exponential(size, dtype, lambd, generator)",
+    **_SHAPE,
+    composite=_from_uniform(lambda F, u, lambd: F.mul(F.log1p(F.neg(u)), -1.0 / lambd)),
+    doc="Exponential of rate lambd.",
+)
+op(
+    "random_cauchy(size, dtype, median, sigma, generator)",
+    **_SHAPE,
+    composite=_from_uniform(lambda F, u, median, sigma: F.add(F.mul(F.tan(F.mul(F.add(u, -0.5), math.pi)), sigma), median)),
+    doc="Cauchy.",
+)
+op(
+    "random_geometric(size, dtype, p, generator)",
+    **_SHAPE,
+    composite=_from_uniform(lambda F, u, p: F.ceil(F.mul(F.log1p(F.neg(u)), 1.0 / math.log1p(-p)))),
+    doc="Trials up to the first success.",
+)
+op(
+    "random_log_normal(size, dtype, mean, std, generator)",
+    **_SHAPE,
+    composite=lambda F, size, dtype, mean, std, generator: F.to(F.exp(F.random_normal(size, _real(F, dtype), mean, std, True, generator)), dtype),
+    doc="exp of a normal.",
+)
+op(
+    "random_multinomial(Tensor weights, num_samples, generator)",
+    where="",
+    tags=RANDOM | NONDIFF,
+    meta=lambda weights, num_samples: ((*weights.shape[:-1], num_samples), int64),
+    doc="Indices drawn with replacement by the weights of each row.",
+)
 _ZERO = {"where": "", "tags": RANDOM}
-op("random_bernoulli_each(Tensor p, dtype, generator)", **_ZERO, meta=lambda p, dtype: (p.shape, dtype), vjp={"p": lambda F, g: F.zeros_like(g)},
-   doc="1 with the probability of each entry, else 0.")
-op("random_poisson(Tensor rate, generator)", **_ZERO, meta=lambda rate: (rate.shape, rate.dtype), vjp={"rate": lambda F, g: F.zeros_like(g)}, doc="Poisson.")
-op("random_binomial(Tensor count, Tensor prob, generator)", **_ZERO, meta=lambda count, prob: (prob.shape, prob.dtype),
-   vjp={"count": lambda F, g: F.zeros_like(g), "prob": lambda F, g: F.zeros_like(g)}, doc="Binomial.")
-op("_drawn_by(Tensor value, Tensor mean, Tensor std)", where="", tags=RANDOM, composite=lambda F, value, mean, std: F.clone(value),
-   meta=lambda value: (value.shape, value.dtype),
-   vjp={"mean": lambda F, g, mean_shape: F.new_zeros(g, mean_shape), "std": lambda F, g, std_shape: F.new_zeros(g, std_shape)},
-   doc="Numbers that were drawn by parameters: the parameters' gradients are zero.")
+op(
+    "random_bernoulli_each(Tensor p, dtype, generator)",
+    **_ZERO,
+    meta=lambda p, dtype: (p.shape, dtype),
+    vjp={"p": lambda F, g: F.zeros_like(g)},
+    doc="1 with the probability of each entry, else 0.",
+)
+op(
+    "random_poisson(Tensor rate, generator)",
+    **_ZERO,
+    meta=lambda rate: (rate.shape, rate.dtype),
+    vjp={"rate": lambda F, g: F.zeros_like(g)},
+    doc="Poisson.",
+)
+op(
+    "random_binomial(Tensor count, Tensor prob, generator)",
+    **_ZERO,
+    meta=lambda count, prob: (prob.shape, prob.dtype),
+    vjp={"count": lambda F, g: F.zeros_like(g), "prob": lambda F, g: F.zeros_like(g)},
+    doc="Binomial.",
+)
+op(
+    "_drawn_by(Tensor value, Tensor mean, Tensor std)",
+    where="",
+    tags=RANDOM,
+    composite=lambda F, value, mean, std: F.clone(value),
+    meta=lambda value: (value.shape, value.dtype),
+    vjp={"mean": lambda F, g, mean_shape: F.new_zeros(g, mean_shape), "std": lambda F, g, std_shape: F.new_zeros(g, std_shape)},
+    doc="Numbers that were drawn by parameters: the parameters' gradients are zero.",
+)
 
 
-# --- creation -----------------------------------------------------------------------------------------------------------------------------------------
+# --- creation ---------------------------------------------------------------------------------------------------------------------------------------
 
 _OPTIONS = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
 _LIKE = "dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None"
@@ -124,13 +177,16 @@ def _drawn_integers(size, low, high, dtype, device, generator, requires_grad):
 
 @composite(f"randint(low=0, high=None, size=None, *, generator=None, out=None, {_OPTIONS})", where="torch")
 def randint(F, low, high, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
-    """Integers in [low, high), or in [0, high) when only one bound is given: `randint(10, (2, 3))`, `randint(3, 10, (2, 3))`; int64 unless `dtype` is given."""
+    """Integers in [low, high), or in [0, high) when only one bound is given: `randint(10, (2, 3))`, `randint(3, 10, (2, 3))`.
+
+    Int64 unless `dtype` is given.
+    """
     if size is None and not isinstance(high, (int, float)):
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
     if size is None:
-        raise TypeError("randint() missing 1 required positional arguments: \"size\"")
+        raise TypeError('randint() missing 1 required positional arguments: "size"')
     dtype = dtype or (int64 if out is None else out.dtype)
     return _into(out, _drawn_integers(_size("randint", size), _integer(low), _integer(high), dtype, device, generator, requires_grad))
 
@@ -184,8 +240,11 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
     if not tensors:
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
-        made = F._empty(_size("normal", size), dtype or (get_default_dtype() if out is None else out.dtype)) if device is None else \
-            call.create("_empty", _size("normal", size), dtype or get_default_dtype(), device=device)
+        made = (
+            F._empty(_size("normal", size), dtype or (get_default_dtype() if out is None else out.dtype))
+            if device is None
+            else call.create("_empty", _size("normal", size), dtype or get_default_dtype(), device=device)
+        )
         made.normal_(mean, std, generator=generator)
         return _into(out, made.requires_grad_() if requires_grad else made)
     if isinstance(std, call.Tensor):
@@ -206,7 +265,7 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
     return _into(out, result)
 
 
-# --- drawing by the entries of a tensor ---------------------------------------------------------------------------------------------------------------
+# --- drawing by the entries of a tensor -------------------------------------------------------------------------------------------------------------
 
 
 @composite("bernoulli(Tensor input, p=None, *, generator=None)")
@@ -274,7 +333,7 @@ def binomial(F, count, prob, generator):
     return F.random_binomial(count, prob, engine_of(count._table, generator))
 
 
-# --- in place -----------------------------------------------------------------------------------------------------------------------------------------
+# --- in place ---------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _number(value) -> float:
@@ -282,9 +341,13 @@ def _number(value) -> float:
 
 
 def _continuous(input, name: str, words: str | None = None) -> None:
-    if input.dtype.category < 2:
-        raise NotImplementedError(f"\"{words}\" not implemented for '{input.dtype.scalar_name}'") if words else RuntimeError(
-            f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you specified {input.dtype.scalar_name}")
+    if input.dtype.category >= 2:
+        return
+    if words:
+        raise NotImplementedError(f"\"{words}\" not implemented for '{input.dtype.scalar_name}'")
+    raise RuntimeError(
+        f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you specified {input.dtype.scalar_name}"
+    )
 
 
 @composite("uniform_(Tensor input, from_=0.0, to=1.0, *, generator=None)", where="Tensor")
@@ -315,8 +378,19 @@ def normal_(F, input, mean, std, generator):
 
 _DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 _C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long", "uint16": "unsigned short",
-    "uint32": "unsigned int", "uint64": "unsigned long", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "bool": "bool",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
 }
 
 
@@ -334,7 +408,10 @@ def _limits(dtype) -> tuple[float, float]:
 
 
 def _check_random_bounds(low: int, high: int, dtype) -> tuple[int, int]:
-    """The bounds, moved inwards to where a floating dtype can tell them from their neighbours. RuntimeError when they are not in order or beyond the dtype."""
+    """The bounds, moved inwards to where a floating dtype can tell them from their neighbours.
+
+    RuntimeError when they are not in order or beyond the dtype.
+    """
     smallest, largest = _limits(dtype)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
@@ -409,8 +486,10 @@ def cauchy_(F, input, median, sigma, generator):
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     if input.dtype.category < 2:
-        raise RuntimeError("Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified "
-                           f"{ {'int64': 'long int'}.get(input.dtype.name, _C_NAMES[input.dtype.name])}")
+        raise RuntimeError(
+            "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified "
+            f"{ {'int64': 'long int'}.get(input.dtype.name, _C_NAMES[input.dtype.name]) }"
+        )
     return fill(REGISTRY["cauchy_"], input, "random_cauchy", median, sigma, generator=generator)
 
 

@@ -45,13 +45,17 @@ def blackman_window(F, window_length, periodic, dtype, layout, device, pin_memor
 @composite(f"hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, {_OPTIONS})", where="torch")
 def hamming_window(F, window_length, periodic, alpha, beta, dtype, layout, device, pin_memory, requires_grad):
     """alpha - beta cos(2 pi n / N), n = 0 ... N; periodic: without its last point."""
-    return _window(F, "hamming_window", window_length, periodic, dtype, device, requires_grad, lambda n, last: (n * (2 * math.pi / last)).cos() * -beta + alpha)
+    return _window(
+        F, "hamming_window", window_length, periodic, dtype, device, requires_grad, lambda n, last: (n * (2 * math.pi / last)).cos() * -beta + alpha
+    )
 
 
 @composite(f"hann_window(window_length, periodic=True, *, {_OPTIONS})", where="torch")
 def hann_window(F, window_length, periodic, dtype, layout, device, pin_memory, requires_grad):
     """(1 - cos(2 pi n / N)) / 2, n = 0 ... N; periodic: without its last point."""
-    return _window(F, "hann_window", window_length, periodic, dtype, device, requires_grad, lambda n, last: (n * (2 * math.pi / last)).cos() * -0.5 + 0.5)
+    return _window(
+        F, "hann_window", window_length, periodic, dtype, device, requires_grad, lambda n, last: (n * (2 * math.pi / last)).cos() * -0.5 + 0.5
+    )
 
 
 @composite(f"kaiser_window(window_length, periodic=True, beta=12.0, *, {_OPTIONS})", where="torch")

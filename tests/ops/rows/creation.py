@@ -29,7 +29,12 @@ row("logspace", S(0, 2, 5), S(-1, 1, 4, 2.0), S(2, 3, 1), covers=("_logspace",))
 row("eye", S(3), S(2, 4), S(0), covers=("_identity_matrix",))
 row("tril_indices", S(3, 3), S(4, 3, -1), S(3, 4, 2), S(0, 3), covers=("_tril_indices",), meta=False)
 row("triu_indices", S(3, 3), S(4, 3, -1), S(3, 4, 2), S(0, 3), covers=("_triu_indices",), meta=False)
-row("meshgrid", S(A((3,)), A((4,))), S(A((3,)), A((4,)), A(())), oracle=lambda torch, *x: (torch.meshgrid(*x, indexing="ij"), torch.meshgrid(*x, indexing="xy")))
+row(
+    "meshgrid",
+    S(A((3,)), A((4,))),
+    S(A((3,)), A((4,)), A(())),
+    oracle=lambda torch, *x: (torch.meshgrid(*x, indexing="ij"), torch.meshgrid(*x, indexing="xy")),
+)
 row("cartesian_prod", S(A((3,)), A((4,))), S(A((3,))))
 row("combinations", S((4,)), S((4,), 3), S((3,), 2, True), S((2,), 3), S((2,), 0), meta=False)
 row("vander", S((3,)), S((3,), 2, True), S(INTEGERS, 4))

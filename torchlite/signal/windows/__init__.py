@@ -1,7 +1,7 @@
 """torch.signal.windows: window functions of M points.
 
-All take `M` (points; an empty window for 0) and keyword arguments: `sym` (True: symmetric, for filters; False: periodic, for spectra), `dtype` (float32 or float64;
-the default dtype), `device` and `requires_grad`. ValueError for a negative M, another dtype, or a parameter out of its range.
+All take `M` (points; an empty window for 0) and keyword arguments: `sym` (True: symmetric, for filters; False: periodic, for spectra), `dtype`
+(float32 or float64; the default dtype), `device` and `requires_grad`. ValueError for a negative M, another dtype, or a parameter out of its range.
 
 The formulas are those of F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", Proc. IEEE 66 (1978).
 """
@@ -191,4 +191,6 @@ def nuttall(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requi
     >>> torch.signal.windows.nuttall(3).round(decimals=4)
     tensor([4.0000e-04, 1.0000e+00, 4.0000e-04])
     """
-    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return general_cosine(
+        M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
