@@ -1,4 +1,5 @@
 """Discrete Fourier transforms over several dimensions. `scale` is what the unnormalised sum is multiplied with."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -71,9 +71,9 @@ def _factor_panel(a, start, stop, pivots, info):
         zero = pivot == 0
         if zero.any():
             info[zero & (info == 0)] = j + 1
-        a[:, j + 1:, j] /= xp.where(zero, 1, pivot)[:, None]
+        a[:, j + 1 :, j] /= xp.where(zero, 1, pivot)[:, None]
         if j + 1 < stop:
-            a[:, j + 1:, j + 1:stop] -= a[:, j + 1:, j, None] * a[:, None, j, j + 1:stop]
+            a[:, j + 1 :, j + 1 : stop] -= a[:, j + 1 :, j, None] * a[:, None, j, j + 1 : stop]
 
 
 def lu_core(input):
@@ -102,7 +102,9 @@ def pivots_to_permutation(pivots, size):
     for i in range(flat.shape[1]):
         other = flat[:, i].astype(xp.int64) - 1
         if other.size and (int(other.min()) < 0 or int(other.max()) >= size):
-            raise RuntimeError("pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?")
+            raise RuntimeError(
+                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
+            )
         kept = order[:, i].copy()
         order[:, i] = order[batch, other]
         order[batch, other] = kept
@@ -154,7 +156,7 @@ def triangular_core(A, B, upper, unitriangular):
     return b.reshape((*batch, *B.shape[-2:]))
 
 
-# --- inverse, solve, determinant, Cholesky ------------------------------------------------------------------------------------------------------------
+# --- inverse, solve, determinant, Cholesky ---------------------------------------------------------------------------------------------------------
 
 
 def inv_core(input):
@@ -199,7 +201,8 @@ def slogdet_core(input):
 
 
 def conj_cofactors(input, det):
-    """The conjugate of the matrix of derivatives of det, finite for singular matrices too: conj(det(U Vh)) U diag(products of the other values) Vh."""
+    """The conjugate of the matrix of derivatives of det, finite for singular matrices too: conj(det(U Vh)) U diag(products of the other values)
+    Vh."""
     if not input.size:
         return xp.zeros(input.shape, dtype=input.dtype)
     u, s, vh = xp.linalg.svd(input)
@@ -236,8 +239,8 @@ def _cholesky_one(a):
             pivot = (a[j, j] - xp.sum(xp.abs(a[j, :j]) ** 2)).real
             if not pivot > 0:
                 return j + 1
-            a[j, j] = pivot ** 0.5
-            a[j + 1:, j] = (a[j + 1:, j] - a[j + 1:, :j] @ xp.conj(a[j, :j])) / a[j, j]
+            a[j, j] = pivot**0.5
+            a[j + 1 :, j] = (a[j + 1 :, j] - a[j + 1 :, :j] @ xp.conj(a[j, :j])) / a[j, j]
     return 0
 
 
@@ -267,16 +270,16 @@ def geqrf(input):
         tau[:, j] = _reflector(a, j)
         v = a[:, j:, j].copy()
         v[:, 0] = 1
-        rest = a[:, j:, j + 1:]
+        rest = a[:, j:, j + 1 :]
         rest -= xp.conj(tau[:, j])[:, None, None] * v[:, :, None] * (xp.conj(v)[:, None, :] @ rest)
     return a.reshape(input.shape), tau.reshape((*input.shape[:-2], k))
 
 
 def _reflector(a, j):
     """Replace column j from the diagonal down by beta and the vector v of the reflector that makes it so; returns tau (LAPACK's larfg)."""
-    alpha, below = a[:, j, j].copy(), a[:, j + 1:, j]
+    alpha, below = a[:, j, j].copy(), a[:, j + 1 :, j]
     tail = xp.sqrt(xp.sum(xp.abs(below) ** 2, axis=1))
-    norm = xp.sqrt(xp.abs(alpha) ** 2 + tail ** 2)
+    norm = xp.sqrt(xp.abs(alpha) ** 2 + tail**2)
     nothing = (tail == 0) & (alpha.imag == 0)
     beta = xp.where(alpha.real >= 0, -norm, norm)
     safe = xp.where(nothing, 1, beta).astype(beta.dtype)
@@ -328,11 +331,12 @@ def svdvals_core(input):
 
 # --- LDL -------------------------------------------------------------------------------------------------------------------------------------------
 
-_GROWTH = (1 + 17 ** 0.5) / 8
+_GROWTH = (1 + 17**0.5) / 8
 
 
 def ldl_core(input, hermitian):
-    """Bunch-Kaufman factors of the lower triangle, packed as LAPACK's sytrf/hetrf does: D and L in one array, pivots (negative for 2x2 blocks), info."""
+    """Bunch-Kaufman factors of the lower triangle, packed as LAPACK's sytrf/hetrf does: D and L in one array, pivots (negative for 2x2 blocks),
+    info."""
     a = _flat(xp.tril(input))
     pivots = xp.zeros(a.shape[:-1], dtype=xp.int32)
     info = xp.zeros((a.shape[0],), dtype=xp.int32)
@@ -348,7 +352,7 @@ def _ldl_pivot(a, k, hermitian):
     diagonal = abs(a[k, k].real) if hermitian else _size(a[k, k])
     if k + 1 == n:
         return k, 1, diagonal == 0
-    below = _size(a[k + 1:, k])
+    below = _size(a[k + 1 :, k])
     row = k + 1 + int(xp.argmax(below))
     largest = below[row - k - 1]
     if max(diagonal, largest) == 0:
@@ -357,7 +361,7 @@ def _ldl_pivot(a, k, hermitian):
         return k, 1, False
     others = _size(a[row, k:row]).max()
     if row + 1 < n:
-        others = max(others, _size(a[row + 1:, row]).max())
+        others = max(others, _size(a[row + 1 :, row]).max())
     if diagonal >= _GROWTH * largest * (largest / others):
         return k, 1, False
     here = abs(a[row, row].real) if hermitian else _size(a[row, row])
@@ -366,10 +370,10 @@ def _ldl_pivot(a, k, hermitian):
 
 def _ldl_swap(a, one, other, k, hermitian):
     """Exchange rows and columns `one` < `other` of the trailing matrix held in its lower triangle."""
-    a[other + 1:, [one, other]] = a[other + 1:, [other, one]]
-    middle = a[one + 1:other, one].copy()
-    a[one + 1:other, one] = xp.conj(a[other, one + 1:other]) if hermitian else a[other, one + 1:other]
-    a[other, one + 1:other] = xp.conj(middle) if hermitian else middle
+    a[other + 1 :, [one, other]] = a[other + 1 :, [other, one]]
+    middle = a[one + 1 : other, one].copy()
+    a[one + 1 : other, one] = xp.conj(a[other, one + 1 : other]) if hermitian else a[other, one + 1 : other]
+    a[other, one + 1 : other] = xp.conj(middle) if hermitian else middle
     if hermitian:
         a[other, one] = xp.conj(a[other, one])
     a[one, one], a[other, other] = a[other, other], a[one, one]
@@ -391,18 +395,18 @@ def _ldl_one(a, pivots, hermitian):
             _ldl_swap(a, k + size - 1, row, k, hermitian)
         if size == 1:
             pivots[k] = row + 1
-            column = a[k + 1:, k].copy()
+            column = a[k + 1 :, k].copy()
             pivot = a[k, k].real if hermitian else a[k, k]
             if hermitian:
                 a[k, k] = pivot
-            a[k + 1:, k] = column / pivot
-            a[k + 1:, k + 1:] -= xp.tril(a[k + 1:, k, None] * conj(column)[None, :])
+            a[k + 1 :, k] = column / pivot
+            a[k + 1 :, k + 1 :] -= xp.tril(a[k + 1 :, k, None] * conj(column)[None, :])
         else:
             pivots[k] = pivots[k + 1] = -(row + 1)
             block = xp.array([[a[k, k], conj(a[k + 1, k])], [a[k + 1, k], a[k + 1, k + 1]]], dtype=a.dtype)
-            columns = a[k + 2:, k:k + 2].copy()
-            a[k + 2:, k:k + 2] = columns @ xp.linalg.inv(block)
-            a[k + 2:, k + 2:] -= xp.tril(a[k + 2:, k:k + 2] @ conj(columns).T)
+            columns = a[k + 2 :, k : k + 2].copy()
+            a[k + 2 :, k : k + 2] = columns @ xp.linalg.inv(block)
+            a[k + 2 :, k + 2 :] -= xp.tril(a[k + 2 :, k : k + 2] @ conj(columns).T)
         k += size
     return info
 
@@ -426,24 +430,38 @@ def _ldl_solve_one(a, pivots, b, hermitian):
         one, other = k + size - 1, abs(int(pivots[k])) - 1
         if one != other:
             b[[one, other]] = b[[other, one]]
-        below = a[k + size:, k:k + size]
-        b[k + size:] -= below @ b[k:k + size]
-        block = a[k:k + 1, k:k + 1] if size == 1 else xp.array([[a[k, k], conj(a[k + 1, k])], [a[k + 1, k], a[k + 1, k + 1]]], dtype=a.dtype)
+        below = a[k + size :, k : k + size]
+        b[k + size :] -= below @ b[k : k + size]
+        block = a[k : k + 1, k : k + 1] if size == 1 else xp.array([[a[k, k], conj(a[k + 1, k])], [a[k + 1, k], a[k + 1, k + 1]]], dtype=a.dtype)
         steps.append((k, size, one, other, block))
         k += size
     for k, size, _, _, block in reversed(steps):
-        b[k:k + size] = b[k:k + size] / block[0, 0] if size == 1 else xp.linalg.solve(block, b[k:k + size])
+        b[k : k + size] = b[k : k + size] / block[0, 0] if size == 1 else xp.linalg.solve(block, b[k : k + size])
     for k, size, one, other, _ in reversed(steps):
-        b[k:k + size] -= conj(a[k + size:, k:k + size]).T @ b[k + size:]
+        b[k : k + size] -= conj(a[k + size :, k : k + size]).T @ b[k + size :]
         if one != other:
             b[[one, other]] = b[[other, one]]
 
 
-# --- functions of matrices ---------------------------------------------------------------------------------------------------------------------------
+# --- functions of matrices -------------------------------------------------------------------------------------------------------------------------
 
 
-_PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600, 670442572800, 33522128640, 1323241920,
-         40840800, 960960, 16380, 182, 1)
+_PADE = (
+    64764752532480000,
+    32382376266240000,
+    7771770303897600,
+    1187353796428800,
+    129060195264000,
+    10559470521600,
+    670442572800,
+    33522128640,
+    1323241920,
+    40840800,
+    960960,
+    16380,
+    182,
+    1,
+)
 _PADE_REACH = 4.25
 
 
@@ -458,7 +476,7 @@ def matrix_exp(input):
     finite = xp.isfinite(norms)
     halvings = xp.ceil(xp.log2(xp.maximum(xp.where(finite, norms, 0) / _PADE_REACH, 1))).astype(xp.int64)
     with xp.errstate(all="ignore"):
-        a = xp.where(finite[:, None, None], a, 0) * (0.5 ** halvings)[:, None, None]
+        a = xp.where(finite[:, None, None], a, 0) * (0.5**halvings)[:, None, None]
         result = _pade(a)
         for i in range(int(halvings.max())):
             more = halvings > i
@@ -502,7 +520,7 @@ def lstsq_rank(input, rcond):
     return xp.sum(s > rcond * xp.max(s, axis=-1, keepdims=True), axis=-1).astype(xp.int64)
 
 
-# --- norms and distances -----------------------------------------------------------------------------------------------------------------------------
+# --- norms and distances ---------------------------------------------------------------------------------------------------------------------------
 
 
 def vector_norm_core(input, ord, dim, keepdim):
@@ -527,7 +545,7 @@ def vector_norm_core(input, ord, dim, keepdim):
         elif ord == 2:
             result = xp.sqrt(xp.sum(size * size, axis=axes, keepdims=keepdim))
         else:
-            result = xp.sum(size ** ord, axis=axes, keepdims=keepdim) ** (1.0 / ord)
+            result = xp.sum(size**ord, axis=axes, keepdims=keepdim) ** (1.0 / ord)
     return xp.asarray(result, dtype=kind)
 
 
@@ -546,8 +564,8 @@ def cdist_core(x1, x2, p):
     result = xp.empty((*batch, rows, columns), dtype=x1.dtype)
     step = max(1, _CHUNK // max(1, _count(batch) * columns * width))
     for start in range(0, rows, step):
-        part = x1[..., start:start + step, None, :] - x2[..., None, :, :]
-        result[..., start:start + step, :] = vector_norm_core(part, p, (part.ndim - 1,), False)
+        part = x1[..., start : start + step, None, :] - x2[..., None, :, :]
+        result[..., start : start + step, :] = vector_norm_core(part, p, (part.ndim - 1,), False)
     return result
 
 

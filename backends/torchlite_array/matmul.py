@@ -1,4 +1,5 @@
 """Matrix products."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,8 +8,20 @@ xp: Any = None
 
 
 def _names(*arrays):
-    known = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long long", "int32": "int", "int16": "short",
-             "int8": "signed char", "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+    known = {
+        "float32": "float",
+        "float64": "double",
+        "float16": "c10::Half",
+        "bfloat16": "c10::BFloat16",
+        "int64": "long long",
+        "int32": "int",
+        "int16": "short",
+        "int8": "signed char",
+        "uint8": "unsigned char",
+        "bool": "bool",
+        "complex64": "c10::complex<float>",
+        "complex128": "c10::complex<double>",
+    }
     return [known.get(str(a.dtype), str(a.dtype)) for a in arrays]
 
 
@@ -40,7 +53,9 @@ def matmul(input, other):
             raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and {other.ndim}D")
         return xp.dot(input, other)
     if other.ndim == 2:
-        return xp.dot(input.reshape(-1, input.shape[-1]), other).reshape(*input.shape[:-1], other.shape[-1]) if input.size else xp.matmul(input, other)
+        return (
+            xp.dot(input.reshape(-1, input.shape[-1]), other).reshape(*input.shape[:-1], other.shape[-1]) if input.size else xp.matmul(input, other)
+        )
     return xp.matmul(input, other)
 
 
@@ -59,8 +74,10 @@ def bmm(input, mat2):
     if input.ndim != 3 or mat2.ndim != 3:
         raise RuntimeError(f"batch{1 if input.ndim != 3 else 2} must be a 3D tensor")
     if input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but got: "
-                           f"[{mat2.shape[0]}, {mat2.shape[1]}].")
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but got: "
+            f"[{mat2.shape[0]}, {mat2.shape[1]}]."
+        )
     _check_dtypes(input, mat2)
     return _product(input, mat2)
 
@@ -81,8 +98,11 @@ def _check_vectors(name, a, b):
         one, two = (str(x.dtype).capitalize().rstrip("0123456789") if x.dtype != xp.float64 else "Double" for x in (a, b))
         raise RuntimeError(f"{name} : expected both vectors to have same dtype, but found {one} and {two}")
     if a.shape != b.shape:
-        raise RuntimeError(f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number of elements, but got "
-                           f"{a.shape[0]} and {b.shape[0]} elements respectively")
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number of elements, "
+            f"but got "
+            f"{a.shape[0]} and {b.shape[0]} elements respectively"
+        )
     if a.dtype.kind == "b":
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 

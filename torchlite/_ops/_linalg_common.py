@@ -1,4 +1,5 @@
 """What the linear-algebra families share: argument checks in PyTorch's words, and building blocks of formulas over `F`."""
+
 from __future__ import annotations
 
 from .._dtype import int64
@@ -44,15 +45,19 @@ def check_kernel_float(kernel, A):
 def check_same_dtype(name, A, B, names=("A", "B")):
     """Both operands of one dtype."""
     if A.dtype is not B.dtype:
-        raise RuntimeError(f"{name}: Expected {names[0]} and {names[1]} to have the same dtype, but found {names[0]} of type {A.dtype.scalar_name} and "
-                           f"{names[1]} of type {B.dtype.scalar_name} instead")
+        raise RuntimeError(
+            f"{name}: Expected {names[0]} and {names[1]} to have the same dtype, but found {names[0]} of type {A.dtype.scalar_name} "
+            f"and {names[1]} of type {B.dtype.scalar_name} instead"
+        )
 
 
 def check_fit(name, A, B, left):
     """The rows (or columns, for X A = B) of B fit A."""
     if A.shape[-2] != B.shape[-2 if left else -1]:
         equation = "AX = B" if left else "XA = B"
-        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {equation} ({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})")
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {equation} ({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
+        )
 
 
 def first_failure(info):
@@ -71,8 +76,9 @@ def check_singular(name, info):
     """LinAlgError when an inversion met a zero pivot."""
     failed = first_failure(info)
     if failed:
-        raise LinAlgError(f"{name}: {failed[1]}The diagonal element {failed[2]} is zero, the inversion could not be completed because the "
-                          "input matrix is singular.")
+        raise LinAlgError(
+            f"{name}: {failed[1]}The diagonal element {failed[2]} is zero, the inversion could not be completed because the input matrix is singular."
+        )
 
 
 def check_solved(name, info):

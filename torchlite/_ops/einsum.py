@@ -1,4 +1,5 @@
 """`torch.einsum`: the equation taken apart, and the operands contracted two at a time by one batched product each."""
+
 from __future__ import annotations
 
 from .._dispatch import composite
@@ -16,7 +17,7 @@ def _subscripts(text, where):
         elif letter == ".":
             if "..." in labels:
                 raise RuntimeError(f"einsum(): found '.' for {where} for which an ellipsis was already found")
-            if text[i:i + 3] != "...":
+            if text[i : i + 3] != "...":
                 raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis")
             labels.append("...")
             i += 3
@@ -35,7 +36,7 @@ def _check_letters(equation):
 
 def _from_lists(arguments):
     """The form einsum(operand, [0, 1], operand, [1, 2], [0, 2]) as (terms, output, operands)."""
-    operands, terms = list(arguments[0:len(arguments) - 1:2]), list(arguments[1::2])
+    operands, terms = list(arguments[0 : len(arguments) - 1 : 2]), list(arguments[1::2])
     output = arguments[-1] if len(arguments) % 2 else None
 
     def labels(numbers):
@@ -45,6 +46,7 @@ def _from_lists(arguments):
                 raise RuntimeError(f"einsum(): subscript in subscript list is not within the valid range [0, 52), got {n}")
             found.append("..." if n is Ellipsis else _LETTERS[n])
         return found
+
     return [labels(t) for t in terms], None if output is None else labels(output), operands
 
 
@@ -70,15 +72,16 @@ def _spelled(terms, output, operands):
         named = sum(label != "..." for label in term)
         if named > x.ndim or ("..." not in term and named != x.ndim):
             relation, rest = ("is more than", "") if "..." in term else ("does not match", " and no ellipsis was given")
-            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) {relation} the number of dimensions ({x.ndim}) for operand "
-                               f"{i}{rest}")
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({named}) {relation} the number of dimensions ({x.ndim}) for operand {i}{rest}"
+            )
         if "..." in term:
             width = max(width, x.ndim - named)
     dots = [f".{k}" for k in range(width)]
     spelled = []
     for term, x in zip(terms, operands, strict=True):
         count = x.ndim - (len(term) - 1)
-        spelled.append([label for part in term for label in (dots[width - count:] if part == "..." else [part])])
+        spelled.append([label for part in term for label in (dots[width - count :] if part == "..." else [part])])
     every = [label for term in spelled for label in term]
     if output is None:
         output = dots + sorted(label for label in set(every) if every.count(label) == 1 and label[0] != ".")
@@ -101,7 +104,9 @@ def _check_sizes(terms, operands):
                 raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {n} != {own[label]}")
             own[label] = n
             if n != 1 and sizes.get(label, 1) not in (1, n):
-                raise RuntimeError(f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with previously seen size {sizes[label]}")
+                raise RuntimeError(
+                    f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with previously seen size {sizes[label]}"
+                )
             sizes[label] = max(n, sizes.get(label, n)) if n and sizes.get(label, 1) else 0
     return sizes
 
@@ -147,8 +152,9 @@ def _pair(a, one, b, two, kept):
     result = batch + rows + columns
     if not inner:
         left = a.permute([one.index(label) for label in batch + rows]).reshape([size[label] for label in batch + rows] + [1] * len(columns))
-        right = b.permute([two.index(label) for label in batch + columns]).reshape([size[label] for label in batch] + [1] * len(rows) +
-                                                                                   [size[label] for label in columns])
+        right = b.permute([two.index(label) for label in batch + columns]).reshape(
+            [size[label] for label in batch] + [1] * len(rows) + [size[label] for label in columns]
+        )
         return left * right, result
     lengths = [[size[label] for label in labels] for labels in (batch, rows, inner, columns)]
     n, m, k, p = (_count(length) for length in lengths)
@@ -185,8 +191,8 @@ def _cheapest(terms, sizes, output):
 def einsum(F, equation, operands):
     """Sums of products of operands by index labels: "ij,jk->ik" is the matrix product, "ii->i" the diagonal, "...ij->...ji" a transpose.
 
-    Without "->" the output has the labels that come once, in alphabetical order. Also `einsum(x, [0, 1], y, [1, 2], [0, 2])`. More than two operands are
-    contracted in a greedy order.
+    Without "->" the output has the labels that come once, in alphabetical order. Also `einsum(x, [0, 1], y, [1, 2], [0, 2])`. More than two operands
+    are contracted in a greedy order.
 
     >>> torch.einsum("ij,j->i", torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])

@@ -1,4 +1,5 @@
 """`torch.fft`, `stft` and `istft`: three core records (complex to complex, real to complex, complex to real) and everything else over them."""
+
 from __future__ import annotations
 
 import math
@@ -12,7 +13,7 @@ _COMPLEX = {float32: complex64, float64: complex128}
 _REAL = {complex64: float32, complex128: float64}
 
 
-# --- the core: unnormalised sums times a scale ----------------------------------------------------------------------------------------------------------
+# --- the core: unnormalised sums times a scale -----------------------------------------------------------------------------------------------------
 
 
 def _r2c_vjp(F, g, input_shape, dim, scale, onesided):
@@ -45,21 +46,36 @@ def _with_size(shape, dim, n):
     return tuple(n if d == dim else m for d, m in enumerate(shape))
 
 
-op("fft_c2c(Tensor input, dim, scale, forward)", where="", meta=lambda input: (input.shape, input.dtype),
-   vjp={"input": lambda F, g, dim, scale, forward: F.fft_c2c(g, dim, scale, not forward)})
-op("fft_r2c(Tensor input, dim, scale, onesided)", where="", vjp={"input": _r2c_vjp},
-   meta=lambda input, dim, onesided: (_with_size(input.shape, dim[-1], input.shape[dim[-1]] // 2 + 1 if onesided else input.shape[dim[-1]]), _COMPLEX[input.dtype]))
-op("fft_c2r(Tensor input, dim, scale, last_size)", where="", vjp={"input": _c2r_vjp},
-   meta=lambda input, dim, last_size: (_with_size(input.shape, dim[-1], last_size), _REAL[input.dtype]))
+op(
+    "fft_c2c(Tensor input, dim, scale, forward)",
+    where="",
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={"input": lambda F, g, dim, scale, forward: F.fft_c2c(g, dim, scale, not forward)},
+)
+op(
+    "fft_r2c(Tensor input, dim, scale, onesided)",
+    where="",
+    vjp={"input": _r2c_vjp},
+    meta=lambda input, dim, onesided: (
+        _with_size(input.shape, dim[-1], input.shape[dim[-1]] // 2 + 1 if onesided else input.shape[dim[-1]]),
+        _COMPLEX[input.dtype],
+    ),
+)
+op(
+    "fft_c2r(Tensor input, dim, scale, last_size)",
+    where="",
+    vjp={"input": _c2r_vjp},
+    meta=lambda input, dim, last_size: (_with_size(input.shape, dim[-1], last_size), _REAL[input.dtype]),
+)
 
 
-# --- arguments ------------------------------------------------------------------------------------------------------------------------------------------------
+# --- arguments -------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _scale(norm, forward, count):
     """The scale of a normalisation mode: "backward" (None) scales the inverse by 1/n, "forward" the forward transform, "ortho" both by 1/sqrt(n)."""
     if norm not in (None, "backward", "forward", "ortho"):
-        raise RuntimeError(f"Invalid normalization mode: \"{norm}\"")
+        raise RuntimeError(f'Invalid normalization mode: "{norm}"')
     if norm == "ortho":
         return 1 / math.sqrt(count) if count else 1.0
     scaled = (norm == "forward") if forward else (norm != "forward")
@@ -136,7 +152,7 @@ def _product(sizes):
     return n
 
 
-# --- one dimension -----------------------------------------------------------------------------------------------------------------------------------------------
+# --- one dimension ---------------------------------------------------------------------------------------------------------------------------------
 
 
 def _c2c_1d(F, x, n, dim, norm, forward):
@@ -211,7 +227,7 @@ def fft_hfft(F, input, n, dim, norm):
     return _c2r_1d(F, input, n, dim, norm, True)
 
 
-# --- several dimensions --------------------------------------------------------------------------------------------------------------------------------------------
+# --- several dimensions ----------------------------------------------------------------------------------------------------------------------------
 
 
 def _c2c_nd(F, x, s, dim, norm, forward):
@@ -335,7 +351,7 @@ def fft_ihfft2(F, input, s, dim, norm):
     return _ihfft_nd(F, "ihfftn", input, s, dim, norm)
 
 
-# --- frequencies and shifts ---------------------------------------------------------------------------------------------------------------------------------------
+# --- frequencies and shifts ------------------------------------------------------------------------------------------------------------------------
 
 
 _MAKE = "n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False"
@@ -392,16 +408,19 @@ def fft_ifftshift(F, input, dim):
     return F.roll(input, tuple((input.shape[d] + 1) // 2 for d in dims), dims) if dims else F.clone(input)
 
 
-# --- short-time transforms ------------------------------------------------------------------------------------------------------------------------------------------
+# --- short-time transforms -------------------------------------------------------------------------------------------------------------------------
 
 
 def _called(name, input, n_fft, hop_length, win_length, window, **rest):
     """The call as PyTorch's errors show it."""
+
     def kind(x):
         return f"torch.{x.dtype.scalar_name}Tensor"
+
     shown = "None" if window is None else f"{kind(window)}{{{list(window.shape)}}}"
     more = ", ".join(f"{k}={'None' if v is None else int(v)}" for k, v in rest.items())
-    return (f"{name}({kind(input)}{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, window={shown}, {more}) ").replace(", ) ", ") ")
+    arguments = f"{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, window={shown}, {more}"
+    return f"{name}({kind(input)}{arguments}) "
 
 
 def _warn_window(message):
@@ -437,33 +456,56 @@ def _check_stft(shown, x, n_fft, hop_length, win_length, window):
     if not 0 < win_length <= n_fft:
         raise RuntimeError(f"{shown}: expected 0 < win_length <= n_fft, but got win_length={win_length}")
     if window is not None and (window.ndim != 1 or window.shape[0] != win_length):
-        raise RuntimeError(f"{shown}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size {list(window.shape)}")
+        raise RuntimeError(
+            f"{shown}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size {list(window.shape)}"
+        )
 
 
-@composite("stft(Tensor input, n_fft, hop_length=None, win_length=None, Tensor? window=None, center=True, pad_mode='reflect', normalized=False, onesided=None, "
-           "return_complex=None, align_to_window=None)")
+@composite(
+    "stft(Tensor input, n_fft, hop_length=None, win_length=None, Tensor? window=None, center=True, pad_mode='reflect', normalized=False, "
+    "onesided=None, "
+    "return_complex=None, align_to_window=None)"
+)
 def stft(F, input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window):
     """The transforms of overlapping windowed frames of a signal (L) or (B, L): (..., n_fft // 2 + 1, frames), complex.
 
-    Frames of `n_fft` samples start every `hop_length` (n_fft // 4); `window` has `win_length` (n_fft) entries. With `center` frame t is centred on sample
-    t * hop_length of the signal padded by `pad_mode`. `onesided` (the default for real signals) leaves out the conjugates. `normalized` scales by 1/sqrt(n_fft).
+    Frames of `n_fft` samples start every `hop_length` (n_fft // 4); `window` has `win_length` (n_fft) entries. With `center` frame t is centred on
+    sample t * hop_length of the signal padded by `pad_mode`. `onesided` (the default for real signals) leaves out the conjugates. `normalized`
+    scales by 1/sqrt(n_fft).
     """
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
     if window is None:
-        _warn_window("A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other windows such as "
-                     "torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress this warning and use a rectangular window, ")
+        _warn_window(
+            "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other windows such "
+            "as "
+            "torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress this warning and use a "
+            "rectangular window, "
+        )
     is_complex = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None:
         if not is_complex:
-            raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True in a "
-                               "future PyTorch release.")
+            raise RuntimeError(
+                "stft requires the return_complex parameter be given for real inputs, and will further require that "
+                "return_complex=True in a "
+                "future PyTorch release."
+            )
         return_complex = True
     x = input if input.ndim == 2 else input.unsqueeze(0) if input.ndim == 1 else input
     if center and x.ndim == 2:
         x = _pad_ends(F, x, n_fft // 2, pad_mode)
-    shown = _called("stft", x if input.ndim != 1 else x.squeeze(0), n_fft, hop_length, win_length, window, normalized=normalized, onesided=onesided,
-                    return_complex=return_complex, align_to_window=align_to_window)
+    shown = _called(
+        "stft",
+        x if input.ndim != 1 else x.squeeze(0),
+        n_fft,
+        hop_length,
+        win_length,
+        window,
+        normalized=normalized,
+        onesided=onesided,
+        return_complex=return_complex,
+        align_to_window=align_to_window,
+    )
     _check_stft(shown, x, n_fft, hop_length, win_length, window)
     frames = x.unfold(-1, n_fft, hop_length)
     if window is not None or win_length < n_fft:
@@ -485,7 +527,9 @@ def _check_istft(shown, x, n_fft, hop_length, win_length, window, onesided):
     bins = n_fft // 2 + 1 if onesided else n_fft
     if x.shape[-2] != bins:
         formula = "n_fft / 2 + 1 when onesided=True" if onesided else "n_fft when onesided=False"
-        raise RuntimeError(f"{shown}: expected the frequency dimension (3rd to the last) of the input tensor to match {formula}, but got {x.shape[-2]}")
+        raise RuntimeError(
+            f"{shown}: expected the frequency dimension (3rd to the last) of the input tensor to match {formula}, but got {x.shape[-2]}"
+        )
     if not 0 < hop_length <= win_length:
         raise RuntimeError(f"{shown}: expected 0 < hop_length <= win_length")
     if not 0 < win_length <= n_fft:
@@ -502,8 +546,11 @@ def _overlapped(F, frames, hop_length):
     return F.index_add(frames.new_zeros((batch, (count - 1) * hop_length + width)), 1, place, frames.reshape(batch, count * width))
 
 
-@composite("istft(Tensor input, n_fft, hop_length=None, win_length=None, Tensor? window=None, center=True, normalized=False, onesided=None, length=None, "
-           "return_complex=False)")
+@composite(
+    "istft(Tensor input, n_fft, hop_length=None, win_length=None, Tensor? window=None, center=True, normalized=False, onesided=None, "
+    "length=None, "
+    "return_complex=False)"
+)
 def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex):
     """The least-squares inverse of `stft` with the same arguments (Griffin and Lim, 1984), `length` samples of it if given.
 
@@ -512,13 +559,27 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
     if window is None:
-        _warn_window("A window was not provided. A rectangular window will be applied.Please provide the same window used by stft to make the inversion lossless.To "
-                     "suppress this warning and use a rectangular window, ")
+        _warn_window(
+            "A window was not provided. A rectangular window will be applied.Please provide the same window used by stft to make the "
+            "inversion lossless.To "
+            "suppress this warning and use a rectangular window, "
+        )
     if not input.dtype.is_complex:
         raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
     onesided = input.shape[-2] != n_fft if onesided is None and input.ndim >= 2 else onesided
-    shown = _called("istft", input, n_fft, hop_length, win_length, window, center=center, normalized=normalized, onesided=onesided, length=length,
-                    return_complex=return_complex)
+    shown = _called(
+        "istft",
+        input,
+        n_fft,
+        hop_length,
+        win_length,
+        window,
+        center=center,
+        normalized=normalized,
+        onesided=onesided,
+        length=length,
+        return_complex=return_complex,
+    )
     _check_istft(shown, input, n_fft, hop_length, win_length, window, onesided)
     x = (input if input.ndim == 3 else input.unsqueeze(0)).transpose(1, 2)
     norm = "ortho" if normalized else "backward"
@@ -529,7 +590,7 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
     else:
         if window is not None and window.dtype.is_complex:
             raise RuntimeError("Complex windows are incompatible with return_complex=False")
-        frames = F.fft_irfft(x if onesided else x[..., :n_fft // 2 + 1], n_fft, -1, norm)
+        frames = F.fft_irfft(x if onesided else x[..., : n_fft // 2 + 1], n_fft, -1, norm)
     window = _centred_window(F, window, win_length, n_fft, x)
     total = _overlapped(F, frames * window, hop_length)
     cover = _overlapped(F, (window * window).expand(1, frames.shape[1], n_fft), hop_length)
@@ -543,7 +604,12 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
         raise RuntimeError(f"{shown}window overlap add min: {float(least)}")
     result = total / cover
     if end > whole:
-        warnings.warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please check your center and "
-                      "hop_length settings.", UserWarning, stacklevel=3)
+        warnings.warn(
+            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please check your "
+            "center and "
+            "hop_length settings.",
+            UserWarning,
+            stacklevel=3,
+        )
         result = F.cat([result, result.new_zeros((result.shape[0], end - whole))], 1)
     return result if input.ndim == 3 else result.squeeze(0)

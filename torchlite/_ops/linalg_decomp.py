@@ -1,8 +1,9 @@
-"""Decompositions: Cholesky, QR, LU, LDL, eigenvalues, singular values.
+"""Factorisations: Cholesky, QR, LU, LDL.
 
-Each is a core record (`where=""`) with a kernel and formula, which takes matrices that were checked, and public functions over it. The formulas are the
-well-known adjoints: Giles, "Collected matrix derivative results" (2008); Walter and Lehmann (2010) for QR; Wan and Zhang (2019) for complex singular vectors.
+Each is a core record (`where=""`) with a kernel and formula, which takes matrices that were checked, and public functions over it. The formulas are
+the well-known adjoints: Giles, "Collected matrix derivative results" (2008), and Walter and Lehmann (2010) for QR.
 """
+
 from __future__ import annotations
 
 from .._dispatch import NONDIFF, composite, op
@@ -16,20 +17,13 @@ from ._linalg_common import (
     check_matrix,
     check_same_dtype,
     check_square,
-    column,
-    converged,
-    diagonal_matrix,
     first_failure,
     hermitian_part,
     identity,
     lower_half,
-    on_diagonal,
     over_adjoint,
-    product,
     right_solve_lower,
-    row,
     strictly_lower,
-    sum_two,
     zero_if_none,
 )
 
@@ -53,8 +47,14 @@ def _cholesky_vjp(F, g, out0):
     return hermitian_part(F, right_solve_lower(F, F.triangular_core(adjoint(F, out0), inner, True, False), out0))
 
 
-op("cholesky_core(Tensor input)", where="", outputs=("L", "info"), nondiff=(1,), vjp={"input": _cholesky_vjp},
-   meta=lambda input: [(input.shape, input.dtype), (_batch(input), int32)])
+op(
+    "cholesky_core(Tensor input)",
+    where="",
+    outputs=("L", "info"),
+    nondiff=(1,),
+    vjp={"input": _cholesky_vjp},
+    meta=lambda input: [(input.shape, input.dtype), (_batch(input), int32)],
+)
 
 
 def _cholesky(F, name, A, upper):
@@ -68,8 +68,11 @@ def _cholesky(F, name, A, upper):
 def _check_definite(name, info):
     failed = first_failure(info)
     if failed:
-        raise LinAlgError(f"{name}: {failed[1]}The factorization could not be completed because the input is not positive-definite (the leading minor of order "
-                          f"{failed[2]} is not positive-definite).")
+        raise LinAlgError(
+            f"{name}: {failed[1]}The factorization could not be completed because the input is not positive-definite (the leading "
+            f"minor of order "
+            f"{failed[2]} is not positive-definite)."
+        )
 
 
 @composite("linalg_cholesky_ex(Tensor A, *, upper=False, check_errors=False)", where="linalg", outputs=("L", "info"))
@@ -117,8 +120,10 @@ def cholesky_solve(F, input, L, upper):
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
     check_square("cholesky_solve", L)
     if input.shape[-2] != L.shape[-2]:
-        raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b matrix is "
-                           f"{input.shape[-2]} by {input.shape[-1]}")
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b matrix is "
+            f"{input.shape[-2]} by {input.shape[-1]}"
+        )
     check_same_dtype("cholesky_solve", input, L, ("b", "A"))
     lower = L.mH.tril() if upper else L.tril()
     return F.triangular_core(lower.mH, F.triangular_core(lower, input, False, False), True, False)
@@ -146,8 +151,11 @@ def _qr_tall(F, gq, gr, q, r):
 
 def _qr_vjp(F, g, input, out0, out1, mode):
     if mode == "r":
-        raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are "
-                           "going to require gradients")
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') "
+            "if you are "
+            "going to require gradients"
+        )
     m, n = input.shape[-2:]
     if mode == "complete" and m > n:
         raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
@@ -171,7 +179,8 @@ op("qr_core(Tensor input, mode)", where="", outputs=("Q", "R"), meta=_qr_rule, v
 
 @composite("linalg_qr(Tensor A, mode='reduced')", where="linalg", outputs=("Q", "R"))
 def linalg_qr(F, A, mode):
-    """A = Q R with orthonormal columns in Q and R upper triangular. `mode`: "reduced" (Q is m x min(m, n)), "complete" (m x m), or "r" (Q is left out, empty).
+    """A = Q R with orthonormal columns in Q and R upper triangular. `mode`: "reduced" (Q is m x min(m, n)), "complete" (m x m), or "r" (Q is left
+    out, empty).
 
     >>> torch.linalg.qr(torch.tensor([[2., 0.], [0., 3.]])).R.abs()
     tensor([[2., 0.],
@@ -191,12 +200,17 @@ def qr(F, input, some):
     return named("qr", F.linalg_qr(input, "reduced" if some else "complete"))
 
 
-op("geqrf(Tensor input)", outputs=("a", "tau"), tags=NONDIFF, meta=lambda input: [(input.shape, input.dtype), ((*_batch(input), _least(input)), input.dtype)],
-   doc="""R, the Householder vectors below it, and their scales `tau`: the packed form that `linalg.householder_product` and `ormqr` take.
+op(
+    "geqrf(Tensor input)",
+    outputs=("a", "tau"),
+    tags=NONDIFF,
+    meta=lambda input: [(input.shape, input.dtype), ((*_batch(input), _least(input)), input.dtype)],
+    doc="""R, the Householder vectors below it, and their scales `tau`: the packed form that `linalg.householder_product` and `ormqr` take.
 
     >>> torch.geqrf(torch.tensor([[3., 0.], [4., 1.]])).a[0].abs()
     tensor([5.0000, 0.8000])
-    """)
+    """,
+)
 
 
 def _reflector_vector(F, A, i):
@@ -207,7 +221,8 @@ def _reflector_vector(F, A, i):
 
 @composite("linalg_householder_product(Tensor A, Tensor tau)", where="linalg", alias="torch.orgqr Tensor.orgqr")
 def linalg_householder_product(F, A, tau):
-    """The first n columns of the product of the Householder reflectors I - tau_i v_i v_i^H whose vectors stand below the diagonal of A (..., m, n), m >= n."""
+    """The first n columns of the product of the Householder reflectors I - tau_i v_i v_i^H whose vectors stand below the diagonal of A (..., m, n),
+    m >= n."""
     name = "torch.linalg.householder_product"
     if A.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -216,13 +231,14 @@ def linalg_householder_product(F, A, tau):
     if A.shape[-1] < tau.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if A.ndim - tau.ndim != 1:
-        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} "
-                           f"and input.ndim is equal to {A.ndim}")
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is equal to {A.ndim}"
+        )
     if A.shape[:-2] != tau.shape[:-1]:
         raise RuntimeError(f"{name}: Expected batch of tau to be equal to {tuple(A.shape[:-2])}, but got {tuple(tau.shape[:-1])}")
     if tau.dtype is not A.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype.scalar_name} does not match input dtype {A.dtype.scalar_name}")
-    result = F.expand(identity(F, A, A.shape[-2])[:, :A.shape[-1]], A.shape)
+    result = F.expand(identity(F, A, A.shape[-2])[:, : A.shape[-1]], A.shape)
     for i in range(tau.shape[-1] - 1, -1, -1):
         v = _reflector_vector(F, A, i)
         result = result - tau[..., i, None, None] * (v @ (v.mH @ result))
@@ -231,7 +247,8 @@ def linalg_householder_product(F, A, tau):
 
 @composite("ormqr(Tensor input, Tensor tau, Tensor other, left=True, transpose=False)")
 def ormqr(F, input, tau, other, left, transpose):
-    """Q other (or other Q, with left=False; Q^H for Q, with `transpose`), where Q is the m x m product of the reflectors packed in `input` and `tau`."""
+    """Q other (or other Q, with left=False; Q^H for Q, with `transpose`), where Q is the m x m product of the reflectors packed in `input` and
+    `tau`."""
     if input.ndim < 2 or other.ndim < 2:
         raise RuntimeError(f"torch.ormqr: {'input' if input.ndim < 2 else 'other'} must have at least 2 dimensions.")
     if other.shape[-2 if left else -1] != input.shape[-2]:
@@ -279,10 +296,21 @@ def _lu_vjp(F, g, out0, out1):
     return F.matmul(F.permutation_matrix(out1, m, F.dtype_of(packed)), result)
 
 
-op("lu_core(Tensor input)", where="", outputs=("LU", "pivots", "info"), nondiff=(1, 2), vjp={"input": _lu_vjp},
-   meta=lambda input: [(input.shape, input.dtype), ((*_batch(input), _least(input)), int32), (_batch(input), int32)])
+op(
+    "lu_core(Tensor input)",
+    where="",
+    outputs=("LU", "pivots", "info"),
+    nondiff=(1, 2),
+    vjp={"input": _lu_vjp},
+    meta=lambda input: [(input.shape, input.dtype), ((*_batch(input), _least(input)), int32), (_batch(input), int32)],
+)
 op("pivots_to_permutation(Tensor pivots, size)", where="", tags=NONDIFF, meta=lambda pivots, size: ((*pivots.shape[:-1], size), int64))
-op("permutation_matrix(Tensor pivots, size, dtype)", where="", tags=NONDIFF, meta=lambda pivots, size, dtype: ((*pivots.shape[:-1], size, size), dtype))
+op(
+    "permutation_matrix(Tensor pivots, size, dtype)",
+    where="",
+    tags=NONDIFF,
+    meta=lambda pivots, size, dtype: ((*pivots.shape[:-1], size, size), dtype),
+)
 
 
 def _checked_lu(F, name, A, pivot):
@@ -306,13 +334,17 @@ def linalg_lu_factor_ex(F, A, pivot, check_errors):
 def _check_lu(name, info):
     failed = first_failure(info)
     if failed:
-        raise RuntimeError(f"{name}: {failed[1]}U[{failed[2]},{failed[2]}] is zero and using it on lu_solve would result in a division by zero. If you still "
-                           "want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
+        raise RuntimeError(
+            f"{name}: {failed[1]}U[{failed[2]},{failed[2]}] is zero and using it on lu_solve would result in a division by zero. If "
+            f"you still "
+            "want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+        )
 
 
 @composite("linalg_lu_factor(Tensor A, *, pivot=True)", where="linalg", outputs=("LU", "pivots"))
 def linalg_lu_factor(F, A, pivot):
-    """L (below the diagonal, its own diagonal of ones left out) and U (above) in one (..., m, n) tensor, and the row exchanges (int32, counted from 1).
+    """L (below the diagonal, its own diagonal of ones left out) and U (above) in one (..., m, n) tensor, and the row exchanges (int32, counted from
+    1).
 
     RuntimeError for a zero on U's diagonal. The result goes to `linalg.lu_solve` and `lu_unpack`.
     """
@@ -323,7 +355,8 @@ def linalg_lu_factor(F, A, pivot):
 
 @composite("linalg_lu(Tensor A, *, pivot=True)", where="linalg", outputs=("P", "L", "U"))
 def linalg_lu(F, A, pivot):
-    """P, L, U with A = P L U: a permutation, a unit lower and an upper triangular matrix, the latter two (..., m, k) and (..., k, n) with k = min(m, n).
+    """P, L, U with A = P L U: a permutation, a unit lower and an upper triangular matrix, the latter two (..., m, k) and (..., k, n) with k = min(m,
+    n).
 
     >>> torch.linalg.lu(torch.tensor([[0., 1.], [2., 0.]])).U
     tensor([[2., 0.],
@@ -337,8 +370,10 @@ def linalg_lu(F, A, pivot):
 def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
     """P, L, U from the packed form of `linalg.lu_factor`; parts that are not asked for are empty."""
     if unpack_pivots and LU_pivots.dtype is not int32:
-        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
-                           "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor")
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
+            "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
+        )
     m, n = LU_data.shape[-2:]
     k = min(m, n)
     empty = LU_data.new_empty((0,))
@@ -368,8 +403,10 @@ def linalg_lu_solve(F, LU, pivots, B, left, adjoint):
     if pivots.dtype is not int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     if LU.dtype is not B.dtype:
-        raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {LU.dtype.scalar_name} and B of type "
-                           f"{B.dtype.scalar_name} instead")
+        raise RuntimeError(
+            f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {LU.dtype.scalar_name} and B of type "
+            f"{B.dtype.scalar_name} instead"
+        )
     n = LU.shape[-1]
     if B.shape[-2 if left else -1] != n:
         equation = "AX = B" if left else "XA = B"
@@ -392,8 +429,13 @@ def lu_solve(F, input, LU_data, LU_pivots):
 # --- LDL -------------------------------------------------------------------------------------------------------------------------------------------
 
 
-op("ldl_core(Tensor input, hermitian)", where="", outputs=("LD", "pivots", "info"), tags=NONDIFF,
-   meta=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-1]), int32), (_batch(input), int32)])
+op(
+    "ldl_core(Tensor input, hermitian)",
+    where="",
+    outputs=("LD", "pivots", "info"),
+    tags=NONDIFF,
+    meta=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-1]), int32), (_batch(input), int32)],
+)
 
 
 def _ldl_solve_vjp(F, g, LD, pivots, hermitian):
@@ -402,7 +444,12 @@ def _ldl_solve_vjp(F, g, LD, pivots, hermitian):
     return F.conj(F.ldl_solve_core(LD, pivots, F.conj(g), False))
 
 
-op("ldl_solve_core(Tensor LD, Tensor pivots, Tensor B, hermitian)", where="", vjp={"B": _ldl_solve_vjp}, meta=lambda LD, pivots, B: (B.shape, B.dtype))
+op(
+    "ldl_solve_core(Tensor LD, Tensor pivots, Tensor B, hermitian)",
+    where="",
+    vjp={"B": _ldl_solve_vjp},
+    meta=lambda LD, pivots, B: (B.shape, B.dtype),
+)
 
 
 @composite("linalg_ldl_factor_ex(Tensor A, *, hermitian=False, check_errors=False)", where="linalg", outputs=("LD", "pivots", "info"))
@@ -421,13 +468,17 @@ def linalg_ldl_factor_ex(F, A, hermitian, check_errors):
 def _check_ldl(name, info):
     failed = first_failure(info)
     if failed:
-        raise LinAlgError(f"{name}: {failed[1]}D[{failed[2]},{failed[2]}] is exactly zero. The factorization has been completed, but solving with it would "
-                          "divide by zero.")
+        raise LinAlgError(
+            f"{name}: {failed[1]}D[{failed[2]},{failed[2]}] is exactly zero. The factorization has been completed, but solving with "
+            f"it would "
+            "divide by zero."
+        )
 
 
 @composite("linalg_ldl_factor(Tensor A, *, hermitian=False)", where="linalg", outputs=("LD", "pivots"))
 def linalg_ldl_factor(F, A, hermitian):
-    """Bunch-Kaufman factors of symmetric (or Hermitian) matrices, of which the lower triangle is read, packed as LAPACK's sytrf does. Not differentiable."""
+    """Bunch-Kaufman factors of symmetric (or Hermitian) matrices, of which the lower triangle is read, packed as LAPACK's sytrf does. Not
+    differentiable."""
     packed, pivots, info = F.linalg_ldl_factor_ex(A, hermitian=hermitian)
     _check_ldl("torch.linalg.ldl_factor", info)
     return named("linalg_ldl_factor", (packed, pivots))
@@ -443,259 +494,3 @@ def linalg_ldl_solve(F, LD, pivots, B, hermitian):
     if LD.dtype is not B.dtype:
         raise RuntimeError(f"{name}: Expected B to have dtype {LD.dtype.scalar_name} but got {B.dtype.scalar_name} instead")
     return F.ldl_solve_core(LD.detach(), pivots, B, hermitian)
-
-
-# --- eigenvalues ------------------------------------------------------------------------------------------------------------------------------------
-
-
-def _gaps(F, values, like):
-    """values[j] - values[i], with ones on the diagonal."""
-    gaps = F.sub(row(F, values), column(F, values))
-    return F.where(on_diagonal(F, values, values.shape[-1]), F.ones_like(gaps), gaps)
-
-
-def _eigh_vjp(F, g, out0, out1, input_dtype):
-    values, vectors = out0, out1
-    inverse = adjoint(F, vectors)
-    inner = None
-    if g[1] is not None:
-        inner = F.div(F.matmul(inverse, g[1]), F.to(_gaps(F, values, vectors), input_dtype))
-        inner = F.where(on_diagonal(F, values, values.shape[-1]), F.zeros_like(inner), inner)
-    if g[0] is not None:
-        own = F.to(g[0], input_dtype)
-        if inner is None:
-            return F.matmul(F.mul(vectors, row(F, own)), inverse)
-        inner = F.add(inner, diagonal_matrix(F, own))
-    return product(F, vectors, inner, inverse)
-
-
-op("eigh_core(Tensor input, UPLO)", where="", outputs=("eigenvalues", "eigenvectors"), vjp={"input": _eigh_vjp},
-   meta=lambda input: [(tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)), (input.shape, input.dtype)])
-op("eigvalsh_core(Tensor input, UPLO)", where="", tags=NONDIFF, meta=lambda input: (tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)))
-
-
-def _check_eigh(A, UPLO):
-    check_square("linalg.eigh", A)
-    if str(UPLO).upper() not in ("L", "U"):
-        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    check_kernel_float("linalg_eigh_cpu", A)
-    return str(UPLO).upper()
-
-
-@composite("linalg_eigh(Tensor A, UPLO='L')", where="linalg", outputs=("eigenvalues", "eigenvectors"))
-def linalg_eigh(F, A, UPLO):
-    """Real eigenvalues in ascending order and orthonormal eigenvectors (columns) of Hermitian (..., n, n) matrices, of which one triangle is read.
-
-    The gradient of the vectors is finite only for distinct eigenvalues.
-
-    >>> torch.linalg.eigh(torch.tensor([[2., 0.], [0., 1.]])).eigenvalues
-    tensor([1., 2.])
-    """
-    UPLO = _check_eigh(A, UPLO)
-    return named("linalg_eigh", converged("linalg.eigh", F.eigh_core, A, UPLO))
-
-
-@composite("linalg_eigvalsh(Tensor A, UPLO='L')", where="linalg")
-def linalg_eigvalsh(F, A, UPLO):
-    """The eigenvalues that `linalg.eigh` gives."""
-    UPLO = _check_eigh(A, UPLO)
-    if A._node is not None:
-        return converged("linalg.eigh", F.eigh_core, A, UPLO)[0]
-    return converged("linalg.eigh", F.eigvalsh_core, A, UPLO)
-
-
-def _eig_vjp(F, g, out0, out1, input_dtype):
-    values, vectors = out0, out1
-    inverse_h = adjoint(F, vectors)
-    inner = None
-    if g[1] is not None:
-        along = F.matmul(inverse_h, g[1])
-        own = F.to(F.real(F.diagonal(along, 0, -2, -1)), F.dtype_of(along))
-        inner = F.sub(along, F.mul(F.matmul(inverse_h, vectors), row(F, own)))
-        inner = F.div(inner, F.conj(_gaps(F, values, vectors)))
-        inner = F.where(on_diagonal(F, values, values.shape[-1]), F.zeros_like(inner), inner)
-    if g[0] is not None:
-        inner = sum_two(F, inner, diagonal_matrix(F, g[0]))
-    result = F.solve_core(inverse_h, F.matmul(inner, inverse_h))[0]
-    return result if input_dtype.is_complex else F.real(result)
-
-
-def _eig_rule(input):
-    kind = _COMPLEX.get(input.dtype, input.dtype)
-    return [(tuple(input.shape[:-1]), kind), (input.shape, kind)]
-
-
-op("eig_core(Tensor input)", where="", outputs=("eigenvalues", "eigenvectors"), vjp={"input": _eig_vjp}, meta=_eig_rule)
-op("eigvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _eig_rule(input)[0])
-
-
-def _check_eig(A):
-    check_square("linalg.eig", A)
-    check_kernel_float("linalg_eig_out_cpu", A)
-
-
-@composite("linalg_eig(Tensor A)", where="linalg", outputs=("eigenvalues", "eigenvectors"))
-def linalg_eig(F, A):
-    """Complex eigenvalues, in no order, and eigenvectors of length 1 (columns) of square (..., n, n) matrices."""
-    _check_eig(A)
-    return named("linalg_eig", converged("linalg.eig", F.eig_core, A))
-
-
-@composite("linalg_eigvals(Tensor A)", where="linalg")
-def linalg_eigvals(F, A):
-    """The eigenvalues that `linalg.eig` gives."""
-    _check_eig(A)
-    if A._node is not None:
-        return converged("linalg.eig", F.eig_core, A)[0]
-    return converged("linalg.eig", F.eigvals_core, A)
-
-
-# --- singular values --------------------------------------------------------------------------------------------------------------------------------
-
-
-def _skew(F, a):
-    return F.sub(a, adjoint(F, a))
-
-
-def _svd_vjp(F, g, out0, out1, out2, input_shape, input_dtype):
-    s, k = out1, out1.shape[-1]
-    u, vh = F.narrow(out0, -1, 0, k), F.narrow(out2, -2, 0, k)
-    gu = None if g[0] is None else F.narrow(g[0], -1, 0, k)
-    gvh = None if g[2] is None else F.narrow(g[2], -2, 0, k)
-    own = None if g[1] is None else diagonal_matrix(F, F.to(g[1], input_dtype))
-    if gu is None and gvh is None:
-        return product(F, u, own, vh)
-    wide = F.to(s, input_dtype)
-    gaps = F.to(_gaps(F, F.mul(s, s), s), input_dtype)
-    inner = own
-    skew_u = skew_v = None
-    if gu is not None:
-        skew_u = _skew(F, F.matmul(adjoint(F, u), gu))
-        inner = sum_two(F, inner, F.mul(F.div(skew_u, gaps), row(F, wide)))
-    if gvh is not None:
-        skew_v = _skew(F, F.matmul(vh, adjoint(F, gvh)))
-        inner = sum_two(F, inner, F.mul(F.div(skew_v, gaps), column(F, wide)))
-    if input_dtype.is_complex:
-        inner = _svd_phase(F, inner, skew_u, skew_v, wide)
-    elif own is None:
-        inner = F.where(on_diagonal(F, s, k), F.zeros_like(inner), inner)
-    return _svd_outer(F, inner, gu, gvh, u, vh, wide, input_shape)
-
-
-def _svd_phase(F, inner, skew_u, skew_v, wide):
-    """The diagonals of the skew parts hold the phase; the derivative divides them by 2 s where U carries it, and V's adds nothing twice."""
-    k = wide.shape[-1]
-    eye = on_diagonal(F, F.real(wide), k)
-    for skew, scale in ((skew_u, row(F, wide)), (skew_v, column(F, wide))):
-        if skew is not None:
-            inner = F.sub(inner, F.where(eye, F.mul(skew, scale), F.zeros_like(inner)))
-    if skew_u is not None:
-        inner = F.add(inner, F.where(eye, F.div(skew_u, F.mul(row(F, wide), 2)), F.zeros_like(inner)))
-    return inner
-
-
-def _svd_outer(F, inner, gu, gvh, u, vh, wide, shape):
-    """U inner Vh, with what lies outside the spaces of U and V."""
-    m, n = shape[-2:]
-    k = wide.shape[-1]
-    if m > k and gu is not None:
-        scaled = F.div(gu, row(F, wide))
-        left = F.add(F.matmul(u, inner), F.sub(scaled, F.matmul(u, F.matmul(adjoint(F, u), scaled))))
-        return F.matmul(left, vh)
-    if n > k and gvh is not None:
-        scaled = F.div(gvh, column(F, wide))
-        right = F.add(F.matmul(inner, vh), F.sub(scaled, F.matmul(F.matmul(scaled, adjoint(F, vh)), vh)))
-        return F.matmul(u, right)
-    return product(F, u, inner, vh)
-
-
-def _svd_rule(input, full_matrices):
-    m, n = input.shape[-2:]
-    k, real = min(m, n), _REAL.get(input.dtype, input.dtype)
-    return [((*_batch(input), m, m if full_matrices else k), input.dtype), ((*_batch(input), k), real),
-            ((*_batch(input), n if full_matrices else k, n), input.dtype)]
-
-
-op("svd_core(Tensor input, full_matrices)", where="", outputs=("U", "S", "Vh"), vjp={"input": _svd_vjp}, meta=_svd_rule)
-op("svdvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _svd_rule(input, False)[1])
-
-
-def _check_svd(A):
-    check_matrix("linalg.svd", A)
-    check_float("linalg.svd", A, low_precision=True)
-    check_kernel_float("linalg_svd_cpu", A)
-
-
-@composite("linalg_svd(Tensor A, full_matrices=True, *, driver=None)", where="linalg", outputs=("U", "S", "Vh"))
-def linalg_svd(F, A, full_matrices, driver):
-    """A = U diag(S) Vh: singular values in descending order and their vectors. With full_matrices=False only the first min(m, n) vectors.
-
-    `driver` is for CUDA. The gradient of the vectors is finite only for distinct singular values. LinAlgError for NaN or infinity.
-
-    >>> torch.linalg.svd(torch.tensor([[0., 2.], [1., 0.]])).S
-    tensor([2., 1.])
-    """
-    _check_svd(A)
-    if driver is not None and A.device.type != "cuda":
-        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
-    return named("linalg_svd", converged("linalg.svd", F.svd_core, A, full_matrices))
-
-
-@composite("linalg_svdvals(Tensor A, *, driver=None)", where="linalg")
-def linalg_svdvals(F, A, driver):
-    """The singular values that `linalg.svd` gives."""
-    _check_svd(A)
-    if A._node is not None:
-        return converged("linalg.svd", F.svd_core, A, False)[1]
-    return converged("linalg.svd", F.svdvals_core, A)
-
-
-@composite("svd(Tensor input, some=True, compute_uv=True)", outputs=("U", "S", "V"))
-def svd(F, input, some, compute_uv):
-    """U, S, V with input = U diag(S) V^H. Kept for old programs: `linalg.svd` gives V^H."""
-    if not compute_uv:
-        m, n = input.shape[-2:]
-        u, v = (input.new_zeros((*input.shape[:-2], size, size)) for size in (m, n))
-        return named("svd", (u, F.linalg_svdvals(input), v))
-    u, s, vh = F.linalg_svd(input, not some)
-    return named("svd", (u, s, vh.mH))
-
-
-def _range_finder(F, A, q, niter, M):
-    """Orthonormal columns that nearly span A's range: Halko, Martinsson and Tropp (2009), algorithm 4.4."""
-    A = A if M is None else A - M
-    test = F.randn((A.shape[-1], q), dtype=A.dtype, device=A.device)
-    basis = F.linalg_qr(A @ test).Q
-    for _ in range(niter):
-        basis = F.linalg_qr(A.mH @ basis).Q
-        basis = F.linalg_qr(A @ basis).Q
-    return basis
-
-
-@composite("svd_lowrank(Tensor A, q=6, niter=2, Tensor? M=None)", where="torch")
-def svd_lowrank(F, A, q, niter, M):
-    """(U, S, V) of a randomised approximation of rank `q` to A - M, after `niter` subspace iterations (Halko, Martinsson and Tropp, 2009, algorithm 5.1)."""
-    q = 6 if q is None else q
-    m, n = A.shape[-2:]
-    M = None if M is None else M.broadcast_to(A.shape)
-    flipped = m < n
-    if flipped:
-        A, M = A.mH, None if M is None else M.mH
-    basis = _range_finder(F, A, q, niter, M)
-    small = basis.mH @ (A if M is None else A - M)
-    u, s, vh = F.linalg_svd(small, False)
-    u, v = basis @ u, vh.mH
-    return (v, s, u) if flipped else (u, s, v)
-
-
-@composite("pca_lowrank(Tensor A, q=None, center=True, niter=2)", where="torch")
-def pca_lowrank(F, A, q, center, niter):
-    """(U, S, V) of the principal components of the rows of A (..., m, n), `q` of them (min(6, m, n)), centred unless `center` is False."""
-    m, n = A.shape[-2:]
-    q = min(6, m, n) if q is None else q
-    if not 0 <= q <= min(m, n):
-        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")
-    if niter < 0:
-        raise ValueError(f"niter(={niter}) must be non-negative integer")
-    return F.svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter, None)
-

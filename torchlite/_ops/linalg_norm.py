@@ -1,4 +1,5 @@
 """Norms, distances, condition and rank of matrices, and statistics of their rows."""
+
 from __future__ import annotations
 
 from .._dispatch import composite, op
@@ -11,7 +12,7 @@ _REAL = {complex64: float32, complex128: float64}
 INFINITY = float("inf")
 
 
-# --- vector norms ------------------------------------------------------------------------------------------------------------------------------------
+# --- vector norms ----------------------------------------------------------------------------------------------------------------------------------
 
 
 def _safe_divide(F, x, y):
@@ -53,8 +54,12 @@ def _vector_norm_vjp(F, g, input, out, ord, dim, keepdim, input_dtype):
     return F.mul(F.sgn(input), F.to(F.mul(slope, g), input_dtype))
 
 
-op("vector_norm_core(Tensor input, ord, dim, keepdim)", where="", vjp={"input": _vector_norm_vjp},
-   meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim) if dim else input.shape, _REAL.get(input.dtype, input.dtype)))
+op(
+    "vector_norm_core(Tensor input, ord, dim, keepdim)",
+    where="",
+    vjp={"input": _vector_norm_vjp},
+    meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim) if dim else input.shape, _REAL.get(input.dtype, input.dtype)),
+)
 
 
 def _check_norm(name, x, dtype):
@@ -79,11 +84,16 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
     if ord < 0 or ord == INFINITY:
         shown = int(ord) if abs(ord) != INFINITY and ord == int(ord) else "inf" if ord == INFINITY else "-inf" if ord == -INFINITY else ord
         if not x.numel() and (dim is None or len(dims) == x.ndim):
-            raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation does not have an identity")
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation does not have an identity"
+            )
         for d in dims:
             if x.shape[d] == 0:
-                raise RuntimeError(f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d} because this dimension is empty and the operation "
-                                   "does not have an identity")
+                raise RuntimeError(
+                    f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d} because this dimension is empty and "
+                    f"the operation "
+                    "does not have an identity"
+                )
     if dtype is not None and dtype is not x.dtype:
         x = x.to(dtype)
     if not x.ndim:
@@ -103,7 +113,7 @@ def linalg_vector_norm(F, x, ord, dim, keepdim, dtype):
     return _vector_norm(F, "linalg.vector_norm", x, ord, dim, keepdim, dtype)
 
 
-# --- matrix norms ---------------------------------------------------------------------------------------------------------------------------------------
+# --- matrix norms ----------------------------------------------------------------------------------------------------------------------------------
 
 
 def _matrix_norm(F, name, A, ord, dim, keepdim, dtype):
@@ -126,7 +136,7 @@ def _matrix_norm(F, name, A, ord, dim, keepdim, dtype):
     if ord == "nuc" or abs(ord) == 2:
         result = _spectral_norm(F, A, ord, dims)
     else:
-        along, over = (dims if abs(ord) == 1 else dims[::-1])
+        along, over = dims if abs(ord) == 1 else dims[::-1]
         sums = F.vector_norm_core(A, 1.0, (along,), True)
         result = _extreme(F, sums, ord, over, True).squeeze(dims)
     if keepdim:
@@ -151,8 +161,8 @@ def _extreme(F, x, ord, dim, keepdim):
 
 @composite("linalg_matrix_norm(Tensor A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", where="linalg")
 def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
-    """The norm of the matrices in the two dimensions `dim`: "fro", "nuc" (sum of singular values), 2 and -2 (greatest, least singular value), 1 and -1 (column sums of
-    sizes), inf and -inf (row sums).
+    """The norm of the matrices in the two dimensions `dim`: "fro", "nuc" (sum of singular values), 2 and -2 (greatest, least singular value), 1 and
+    -1 (column sums of sizes), inf and -inf (row sums).
 
     >>> torch.linalg.matrix_norm(torch.tensor([[3., 0.], [0., 4.]]))
     tensor(5.)
@@ -162,7 +172,8 @@ def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
 
 @composite("linalg_norm(Tensor A, ord=None, dim=None, keepdim=False, *, dtype=None)", where="linalg")
 def linalg_norm(F, A, ord, dim, keepdim, dtype):
-    """A vector norm (`dim` one dimension, or nothing given: of all elements) or a matrix norm (`dim` two dimensions, or a 2-d tensor and `ord` given)."""
+    """A vector norm (`dim` one dimension, or nothing given: of all elements) or a matrix norm (`dim` two dimensions, or a 2-d tensor and `ord`
+    given)."""
     if dim is not None and not hasattr(dim, "__index__"):
         dim = tuple(dim)
         if len(dim) not in (1, 2):
@@ -207,12 +218,13 @@ def renorm(F, input, p, dim, maxnorm):
     return input * F.where(size > maxnorm, maxnorm / (size + 1e-7), F.ones_like(size))
 
 
-# --- condition, rank --------------------------------------------------------------------------------------------------------------------------------------
+# --- condition, rank -------------------------------------------------------------------------------------------------------------------------------
 
 
 @composite("linalg_cond(Tensor A, p=None)", where="linalg")
 def linalg_cond(F, A, p):
-    """The condition number: the norm of A times the norm of its inverse (p = "fro", "nuc", 1, -1, inf, -inf), or the ratio of the extreme singular values (2, -2).
+    """The condition number: the norm of A times the norm of its inverse (p = "fro", "nuc", 1, -1, inf, -inf), or the ratio of the extreme singular
+    values (2, -2).
 
     >>> torch.linalg.cond(torch.tensor([[4., 0.], [0., 2.]]))
     tensor(2.)
@@ -226,13 +238,16 @@ def linalg_cond(F, A, p):
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
     check_square("linalg.cond", A)
     inverse, info = F.linalg_inv_ex(A)
-    result = _matrix_norm(F, "linalg.matrix_norm", A, p, (-2, -1), False, None) * _matrix_norm(F, "linalg.matrix_norm", inverse, p, (-2, -1), False, None)
+    result = _matrix_norm(F, "linalg.matrix_norm", A, p, (-2, -1), False, None) * _matrix_norm(
+        F, "linalg.matrix_norm", inverse, p, (-2, -1), False, None
+    )
     return F.where(info != 0, F.full_like(result, INFINITY), result)
 
 
 @composite("linalg_matrix_rank(Tensor A, tol=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
 def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
-    """How many singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64. `tol` is an absolute tolerance."""
+    """How many singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64. `tol` is an absolute
+    tolerance."""
     if A.ndim < 2:
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
     if A.dtype.category < 2 or A.dtype.np.itemsize < 4:
@@ -241,9 +256,15 @@ def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
         atol, rtol = tol, 0.0
     if rtol is None:
         import numpy as np
+
         default = float(np.finfo(A.dtype.np).eps) * max(A.shape[-2:])
-        rtol = default if atol is None else 0.0 if isinstance(atol, (int, float)) and atol > 0 else (
-            default if isinstance(atol, (int, float)) else F.where(atol > 0, F.zeros_like(atol), F.full_like(atol, default)))
+        rtol = (
+            default
+            if atol is None
+            else 0.0
+            if isinstance(atol, (int, float)) and atol > 0
+            else (default if isinstance(atol, (int, float)) else F.where(atol > 0, F.zeros_like(atol), F.full_like(atol, default)))
+        )
     A = A.detach()
     values = F.linalg_eigvalsh(A).abs() if hermitian else F.linalg_svdvals(A)
     if not values.shape[-1]:
@@ -253,7 +274,7 @@ def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
     return (values > limit.unsqueeze(-1)).sum(-1)
 
 
-# --- distances ----------------------------------------------------------------------------------------------------------------------------------------------
+# --- distances -------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _cdist_vjp(F, g, x1, x2, out, p, needs):
@@ -271,8 +292,12 @@ def _cdist_vjp(F, g, x1, x2, out, p, needs):
     return (F.sum(terms, -2) if needs[0] else None), (F.neg(F.sum(terms, -3)) if needs[1] else None)
 
 
-op("cdist_core(Tensor x1, Tensor x2, p)", where="", vjp={("x1", "x2"): _cdist_vjp},
-   meta=lambda x1, x2: ((*broadcast(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1.dtype))
+op(
+    "cdist_core(Tensor x1, Tensor x2, p)",
+    where="",
+    vjp={("x1", "x2"): _cdist_vjp},
+    meta=lambda x1, x2: ((*broadcast(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1.dtype),
+)
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
@@ -311,12 +336,13 @@ def pdist(F, input, p):
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     from torchlite import triu_indices
+
     rows, columns = triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
     difference = F.index_select(input, 0, rows) - F.index_select(input, 0, columns)
     return F.vector_norm_core(difference, float(p), (1,), False)
 
 
-# --- statistics of rows ----------------------------------------------------------------------------------------------------------------------------------------
+# --- statistics of rows ----------------------------------------------------------------------------------------------------------------------------
 
 
 def _weights(name, weights, count, integral):
@@ -327,7 +353,9 @@ def _weights(name, weights, count, integral):
     if not integral and weights.dtype.category != 2:
         raise RuntimeError(f"cov(): expected aweights to have floating point dtype but got aweights with {weights.dtype.scalar_name} dtype")
     if weights.numel() != count:
-        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights.numel()} != {count}")
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights.numel()} != {count}"
+        )
     if bool((weights < 0).any()):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
@@ -366,7 +394,10 @@ def cov(F, input, correction, fweights, aweights):
         freedom = total - correction * (weights * aweights).sum() / total
     if (freedom if isinstance(freedom, (int, float)) else freedom.item()) <= 0:
         import warnings
-        warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.", UserWarning, stacklevel=3)
+
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.", UserWarning, stacklevel=3
+        )
         freedom = 0.0 if isinstance(freedom, (int, float)) else freedom.clamp(min=0)
     other = centred if weights is None else centred * weights
     product = centred.to(other.dtype) @ other.mT.conj()

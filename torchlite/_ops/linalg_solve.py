@@ -1,4 +1,5 @@
 """Inverses, linear systems, least squares, determinants, and functions of matrices."""
+
 from __future__ import annotations
 
 from .._dispatch import NONDIFF, composite, op
@@ -26,6 +27,7 @@ _REAL = {complex64: float32, complex128: float64}
 
 def _epsilon(x):
     import numpy as np
+
     return float(np.finfo(x.dtype.np).eps)
 
 
@@ -46,7 +48,12 @@ def _product_rule(A, B):
     return (*broadcast(A.shape[:-2], B.shape[:-2]), *B.shape[-2:]), B.dtype
 
 
-op("triangular_core(Tensor A, Tensor B, upper, unitriangular)", where="", meta=lambda A, B, upper: _product_rule(A, B), vjp={("A", "B"): _triangular_vjp})
+op(
+    "triangular_core(Tensor A, Tensor B, upper, unitriangular)",
+    where="",
+    meta=lambda A, B, upper: _product_rule(A, B),
+    vjp={("A", "B"): _triangular_vjp},
+)
 
 
 @composite("linalg_solve_triangular(Tensor A, Tensor B, *, upper, left=True, unitriangular=False)", where="linalg")
@@ -82,7 +89,7 @@ def triangular_solve(F, b, A, upper, transpose, unitriangular):
     return named("triangular_solve", (solution, F.clone(A.expand((*solution.shape[:-2], *A.shape[-2:])))))
 
 
-# --- inverse and solve --------------------------------------------------------------------------------------------------------------------------------
+# --- inverse and solve -----------------------------------------------------------------------------------------------------------------------------
 
 
 def _inv_vjp(F, g, out0):
@@ -90,8 +97,14 @@ def _inv_vjp(F, g, out0):
     return F.neg(product(F, inverse, g[0], inverse))
 
 
-op("inv_core(Tensor input)", where="", outputs=("inverse", "info"), nondiff=(1,), vjp={"input": _inv_vjp},
-   meta=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-2]), int32)])
+op(
+    "inv_core(Tensor input)",
+    where="",
+    outputs=("inverse", "info"),
+    nondiff=(1,),
+    vjp={"input": _inv_vjp},
+    meta=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-2]), int32)],
+)
 
 
 def _inverse(F, name, A):
@@ -127,8 +140,14 @@ def _solve_vjp(F, g, A, out0, needs):
     return F.neg(F.matmul(gb, adjoint(F, out0))) if needs[0] else None, gb
 
 
-op("solve_core(Tensor A, Tensor B)", where="", outputs=("result", "info"), nondiff=(1,), vjp={("A", "B"): _solve_vjp},
-   meta=lambda A, B: [_product_rule(A, B), (tuple(A.shape[:-2]), int32)])
+op(
+    "solve_core(Tensor A, Tensor B)",
+    where="",
+    outputs=("result", "info"),
+    nondiff=(1,),
+    vjp={("A", "B"): _solve_vjp},
+    meta=lambda A, B: [_product_rule(A, B), (tuple(A.shape[:-2]), int32)],
+)
 
 
 def _is_vectors(A, B):
@@ -142,8 +161,11 @@ def _solve(F, name, A, B, left):
     check_same_dtype(name, A, B)
     vectors = _is_vectors(A, B)
     if vectors and not left:
-        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to "
-                           "B / A.squeeze(-1)")
+        raise RuntimeError(
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
+            "equivalent to "
+            "B / A.squeeze(-1)"
+        )
     right = B.unsqueeze(-1) if vectors else B
     check_fit("linalg.solve", A, right, left)
     if left:
@@ -201,14 +223,16 @@ def linalg_tensorsolve(F, A, B, dims):
     """X with tensordot(A, X, X.ndim) = B. `dims` of A are moved to its end first."""
     if dims:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
-    shape = tuple(A.shape[B.ndim:])
+    shape = tuple(A.shape[B.ndim :])
     if _count(shape) != B.numel():
-        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
-                           f"{_count(shape)} != {_count(tuple(A.shape[:B.ndim]))}")
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
+            f"{_count(shape)} != {_count(tuple(A.shape[: B.ndim]))}"
+        )
     return F.linalg_solve(A.reshape(B.numel(), _count(shape)), B.flatten()).reshape(shape)
 
 
-# --- pseudoinverse, least squares ----------------------------------------------------------------------------------------------------------------------
+# --- pseudoinverse, least squares ------------------------------------------------------------------------------------------------------------------
 
 
 def _pinv_vjp(F, g, input, out):
@@ -228,8 +252,12 @@ def _pinv_vjp(F, g, input, out):
     return F.add(F.sub(inside, adjoint(F, F.matmul(k, p))), outside)
 
 
-op("pinv_core(Tensor input, Tensor|Number rtol, Tensor|Number atol, hermitian)", where="", vjp={"input": _pinv_vjp},
-   meta=lambda input: ((*input.shape[:-2], input.shape[-1], input.shape[-2]), input.dtype))
+op(
+    "pinv_core(Tensor input, Tensor|Number rtol, Tensor|Number atol, hermitian)",
+    where="",
+    vjp={"input": _pinv_vjp},
+    meta=lambda input: ((*input.shape[:-2], input.shape[-1], input.shape[-2]), input.dtype),
+)
 
 
 def _tolerances(A, atol, rtol):
@@ -252,8 +280,9 @@ def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
     """
     if A.dtype.category < 2 or A.dtype.np.itemsize < 4 or A.ndim < 2:
         sizes = ", ".join(map(str, A.shape))
-        raise RuntimeError(f"linalg.pinv({A.dtype.scalar_name}{{[{sizes}]}}): expected a tensor with 2 or more dimensions of float, "
-                           "double, cfloat or cdouble types")
+        raise RuntimeError(
+            f"linalg.pinv({A.dtype.scalar_name}{{[{sizes}]}}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
+        )
     if hermitian:
         check_square("linalg.pinv", A)
     if rcond is not None and rtol is None:
@@ -274,12 +303,15 @@ op("lstsq_rank(Tensor input, rcond)", where="", tags=NONDIFF, meta=lambda input:
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-@composite("linalg_lstsq(Tensor A, Tensor B, rcond=None, *, driver=None)", where="linalg", outputs=("solution", "residuals", "rank", "singular_values"))
+@composite(
+    "linalg_lstsq(Tensor A, Tensor B, rcond=None, *, driver=None)", where="linalg", outputs=("solution", "residuals", "rank", "singular_values")
+)
 def linalg_lstsq(F, A, B, rcond, driver):
     """X of least norm that minimises |A X - B|: (solution, residuals, rank, singular_values) for A (..., m, n) and B (..., m, k) or (..., m).
 
-    `residuals` are the squared errors of each column where m > n, the rank is full and the driver is not "gelsy" (the default); else empty. `rank` is empty for the driver "gels", `singular_values` for
-    all but "gelsd" and "gelss". All drivers compute with the pseudoinverse here; singular values up to `rcond` (eps max(m, n)) times the greatest count as 0.
+    `residuals` are the squared errors of each column where m > n, the rank is full and the driver is not "gelsy" (the default); else empty. `rank`
+    is empty for the driver "gels", `singular_values` for all but "gelsd" and "gelss". All drivers compute with the pseudoinverse here; singular
+    values up to `rcond` (eps max(m, n)) times the greatest count as 0.
     """
     name = "torch.linalg.lstsq"
     if A.ndim < 2:
@@ -294,8 +326,10 @@ def linalg_lstsq(F, A, B, rcond, driver):
         place = "-1" if B.ndim < A.ndim else "-2"
         raise RuntimeError(f"{name}: input.size(-2) should match other.size({place})")
     if A.dtype is not B.dtype:
-        raise RuntimeError(f"{name}: Expected input and other to have the same dtype, but got input's dtype {A.dtype.scalar_name} "
-                           f"and other's dtype {B.dtype.scalar_name}")
+        raise RuntimeError(
+            f"{name}: Expected input and other to have the same dtype, but got input's dtype {A.dtype.scalar_name} "
+            f"and other's dtype {B.dtype.scalar_name}"
+        )
     driver = driver or "gelsy"
     if driver not in _DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
@@ -313,7 +347,7 @@ def linalg_lstsq(F, A, B, rcond, driver):
     return named("linalg_lstsq", (solution.squeeze(-1) if vectors else solution, residuals, rank, values))
 
 
-# --- determinants ----------------------------------------------------------------------------------------------------------------------------------------
+# --- determinants ----------------------------------------------------------------------------------------------------------------------------------
 
 
 def _conj_cofactors(F, input, det):
@@ -321,8 +355,12 @@ def _conj_cofactors(F, input, det):
 
 
 op("conj_cofactors(Tensor input, Tensor det)", where="", composite=_conj_cofactors, meta=lambda input: (input.shape, input.dtype))
-op("det_core(Tensor input)", where="", vjp={"input": lambda F, g, input, out: F.mul(column(F, column(F, g)), F.conj_cofactors(input, out))},
-   meta=lambda input: (tuple(input.shape[:-2]), input.dtype))
+op(
+    "det_core(Tensor input)",
+    where="",
+    vjp={"input": lambda F, g, input, out: F.mul(column(F, column(F, g)), F.conj_cofactors(input, out))},
+    meta=lambda input: (tuple(input.shape[:-2]), input.dtype),
+)
 
 
 @composite("linalg_det(Tensor A)", where="linalg", alias="torch.det Tensor.det")
@@ -349,8 +387,13 @@ def _slogdet_vjp(F, g, input, out0, input_dtype):
     return F.mul(column(F, column(F, scale)), adjoint(F, F.inv_core(input)[0]))
 
 
-op("slogdet_core(Tensor input)", where="", outputs=("sign", "logabsdet"), vjp={"input": _slogdet_vjp},
-   meta=lambda input: [(tuple(input.shape[:-2]), input.dtype), (tuple(input.shape[:-2]), _REAL.get(input.dtype, input.dtype))])
+op(
+    "slogdet_core(Tensor input)",
+    where="",
+    outputs=("sign", "logabsdet"),
+    vjp={"input": _slogdet_vjp},
+    meta=lambda input: [(tuple(input.shape[:-2]), input.dtype), (tuple(input.shape[:-2]), _REAL.get(input.dtype, input.dtype))],
+)
 
 
 @composite("linalg_slogdet(Tensor A)", where="linalg", outputs=("sign", "logabsdet"))
@@ -382,7 +425,7 @@ def logdet(F, input):
     return F.where(F.eq(sign.detach(), -1.0), F.full_like(logarithm, float("nan")), logarithm)
 
 
-# --- functions of matrices -----------------------------------------------------------------------------------------------------------------------------------
+# --- functions of matrices -------------------------------------------------------------------------------------------------------------------------
 
 
 def _matrix_exp_vjp(F, g, input):
@@ -400,13 +443,18 @@ def _matrix_exp_rule(input):
     return input.shape, input.dtype
 
 
-op("matrix_exp(Tensor input)", alias="linalg.matrix_exp", meta=_matrix_exp_rule, vjp={"input": _matrix_exp_vjp},
-   doc="""The exponential of square (..., n, n) matrices, by scaling and squaring with a Pade approximant (Higham, 2005).
+op(
+    "matrix_exp(Tensor input)",
+    alias="linalg.matrix_exp",
+    meta=_matrix_exp_rule,
+    vjp={"input": _matrix_exp_vjp},
+    doc="""The exponential of square (..., n, n) matrices, by scaling and squaring with a Pade approximant (Higham, 2005).
 
     >>> torch.matrix_exp(torch.zeros(2, 2))
     tensor([[1., 0.],
             [0., 1.]])
-    """)
+    """,
+)
 
 
 @composite("matrix_power(Tensor input, n)", alias="linalg.matrix_power")

@@ -1,14 +1,26 @@
 """Products of matrices and vectors."""
+
 from __future__ import annotations
 
 from .._dispatch import INPLACE, composite, op
 from .._dispatch.shapes import broadcast
 from ._linalg_common import adjoint, column, row
 
-# --- matmul ------------------------------------------------------------------------------------------------------------------------------------------
+# --- matmul ----------------------------------------------------------------------------------------------------------------------------------------
 
-_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long long", "int32": "int", "int16": "short",
-            "int8": "signed char", "uint8": "unsigned char", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+_C_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "int64": "long long",
+    "int32": "int",
+    "int16": "short",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
 
 
 def _same_dtype(input, other):
@@ -25,13 +37,18 @@ def _matmul_shape(input, other):
     left, right = (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
     if left[-1] != right[-2]:
         if len(a) == 1 and len(b) == 1:
-            raise RuntimeError(f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, but got {a[0]} and "
-                               f"{b[0]} elements respectively")
+            raise RuntimeError(
+                f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, but got "
+                f"{a[0]} and "
+                f"{b[0]} elements respectively"
+            )
         if len(b) == 1 and len(a) == 2:
             raise RuntimeError(f"size mismatch, got input ({left[-2]}), mat ({left[-2]}x{left[-1]}), vec ({b[0]})")
         if len(a) > 2 and len(b) > 2:
-            raise RuntimeError("Expected size for first two dimensions of batch2 tensor to be: "
-                               f"[{_count(broadcast(a[:-2], b[:-2]))}, {a[-1]}] but got: [{_count(broadcast(a[:-2], b[:-2]))}, {b[-2]}].")
+            raise RuntimeError(
+                "Expected size for first two dimensions of batch2 tensor to be: "
+                f"[{_count(broadcast(a[:-2], b[:-2]))}, {a[-1]}] but got: [{_count(broadcast(a[:-2], b[:-2]))}, {b[-2]}]."
+            )
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_count(left[:-1])}x{left[-1]} and {right[-2]}x{_count(right[-1:])})")
     shape = (*broadcast(left[:-2], right[:-2]), *(left[-2:-1] if len(a) > 1 else ()), *(right[-1:] if len(b) > 1 else ()))
     return shape, input.dtype
@@ -66,16 +83,22 @@ def _matmul_other(F, g, input, other_shape):
     return F.matmul(F.conj(F.transpose(input, -1, -2)), g)
 
 
-op("matmul(Tensor input, Tensor other)", alias="linalg.matmul", meta=_matmul_shape, vjp={"input": _matmul_input, "other": _matmul_other},
-   doc="""The matrix product of the last two dimensions, batch dimensions broadcast; a 1-d operand is a row (first) or column (second) whose dimension goes.
+op(
+    "matmul(Tensor input, Tensor other)",
+    alias="linalg.matmul",
+    meta=_matmul_shape,
+    vjp={"input": _matmul_input, "other": _matmul_other},
+    doc="""The matrix product of the last two dimensions, batch dimensions broadcast; a 1-d operand is a row (first) or column (second) whose
+    dimension goes.
 
     RuntimeError for operands that do not fit or are of different dtypes.
 
     >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
-    """)
+    """,
+)
 
-# --- matrices and vectors of fixed rank ---------------------------------------------------------------------------------------------------------------
+# --- matrices and vectors of fixed rank ------------------------------------------------------------------------------------------------------------
 
 
 def _left(F, g, mat2):
@@ -86,25 +109,40 @@ def _right(F, g, input):
     return F.matmul(adjoint(F, input), g)
 
 
-op("mm(Tensor input, Tensor mat2)", meta=lambda input, mat2: ((input.shape[0], mat2.shape[1]), input.dtype),
-   vjp={"input": _left, "mat2": _right},
-   doc="""The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.""")
-op("bmm(Tensor input, Tensor mat2)", meta=lambda input, mat2: ((input.shape[0], input.shape[1], mat2.shape[2]), input.dtype),
-   vjp={"input": _left, "mat2": _right},
-   doc="""The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is broadcast.""")
-op("mv(Tensor input, Tensor vec)", meta=lambda input, vec: ((input.shape[0],), input.dtype),
-   vjp={"input": lambda F, g, vec: F.mul(column(F, g), row(F, F.conj(vec))), "vec": lambda F, g, input: F.matmul(adjoint(F, input), g)},
-   doc="""The product of a matrix (n, m) and a vector (m).""")
-op("dot(Tensor input, Tensor tensor)", meta=lambda input, tensor: ((), input.dtype),
-   vjp={"input": lambda F, g, tensor: F.mul(g, F.conj(tensor)), "tensor": lambda F, g, input: F.mul(g, F.conj(input))},
-   doc="""The sum of the products of two vectors' elements.
+op(
+    "mm(Tensor input, Tensor mat2)",
+    meta=lambda input, mat2: ((input.shape[0], mat2.shape[1]), input.dtype),
+    vjp={"input": _left, "mat2": _right},
+    doc="""The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.""",
+)
+op(
+    "bmm(Tensor input, Tensor mat2)",
+    meta=lambda input, mat2: ((input.shape[0], input.shape[1], mat2.shape[2]), input.dtype),
+    vjp={"input": _left, "mat2": _right},
+    doc="""The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is broadcast.""",
+)
+op(
+    "mv(Tensor input, Tensor vec)",
+    meta=lambda input, vec: ((input.shape[0],), input.dtype),
+    vjp={"input": lambda F, g, vec: F.mul(column(F, g), row(F, F.conj(vec))), "vec": lambda F, g, input: F.matmul(adjoint(F, input), g)},
+    doc="""The product of a matrix (n, m) and a vector (m).""",
+)
+op(
+    "dot(Tensor input, Tensor tensor)",
+    meta=lambda input, tensor: ((), input.dtype),
+    vjp={"input": lambda F, g, tensor: F.mul(g, F.conj(tensor)), "tensor": lambda F, g, input: F.mul(g, F.conj(input))},
+    doc="""The sum of the products of two vectors' elements.
 
     >>> torch.dot(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
     tensor(11.)
-    """)
-op("vdot(Tensor input, Tensor other)", meta=lambda input, other: ((), input.dtype),
-   vjp={"input": lambda F, g, other: F.mul(F.conj(g), other), "other": lambda F, g, input: F.mul(g, input)},
-   doc="""The sum of the products of the conjugate of `input`'s elements and `other`'s.""")
+    """,
+)
+op(
+    "vdot(Tensor input, Tensor other)",
+    meta=lambda input, other: ((), input.dtype),
+    vjp={"input": lambda F, g, other: F.mul(F.conj(g), other), "other": lambda F, g, input: F.mul(g, input)},
+    doc="""The sum of the products of the conjugate of `input`'s elements and `other`'s.""",
+)
 
 
 def _scaled(F, x, factor):
@@ -119,24 +157,26 @@ def _add_input(F, g, beta):
     return F.zeros_like(g) if beta == 0 else _scaled(F, g, _conj_number(beta))
 
 
-def _add_left(F, g, other, alpha):
-    return _scaled(F, F.matmul(g, adjoint(F, other)), _conj_number(alpha))
-
-
-def _add_right(F, g, input, alpha):
-    return _scaled(F, F.matmul(adjoint(F, input), g), _conj_number(alpha))
+def _scaled_product(F, alpha, a, b):
+    return _scaled(F, F.matmul(a, b), _conj_number(alpha))
 
 
 def _check_input(input, shape):
     """`input` can be expanded to the product's shape."""
     have, shape = tuple(input.shape), tuple(shape)
     if len(have) > len(shape):
-        raise RuntimeError(f"expand({list(have)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
-                           f"dimensions in the tensor ({len(have)})")
+        raise RuntimeError(
+            f"expand({list(have)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be greater or equal to the "
+            f"number of "
+            f"dimensions in the tensor ({len(have)})"
+        )
     for back in range(1, len(have) + 1):
         if have[-back] not in (1, shape[-back]):
-            raise RuntimeError(f"The expanded size of the tensor ({shape[-back]}) must match the existing size ({have[-back]}) at non-singleton dimension "
-                               f"{len(shape) - back}.  Target sizes: {list(shape)}.  Tensor sizes: {list(have)}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[-back]}) must match the existing size ({have[-back]}) at non-singleton "
+                f"dimension "
+                f"{len(shape) - back}.  Target sizes: {list(shape)}.  Tensor sizes: {list(have)}"
+            )
     return shape, input.dtype
 
 
@@ -149,25 +189,50 @@ def _addmm_rule(input, mat1, mat2):
     return _check_input(input, (mat1.shape[0], mat2.shape[1]))
 
 
-op("addmm(Tensor input, Tensor mat1, Tensor mat2, *, beta=1, alpha=1)", tags=INPLACE, meta=_addmm_rule,
-   vjp={"input": _add_input, "mat1": lambda F, g, mat2, alpha: _add_left(F, g, mat2, alpha),
-        "mat2": lambda F, g, mat1, alpha: _add_right(F, g, mat1, alpha)},
-   doc="""beta * input + alpha * (mat1 @ mat2), `input` broadcast. With beta=0 `input` is not read.""")
-op("addmv(Tensor input, Tensor mat, Tensor vec, *, beta=1, alpha=1)", tags=INPLACE, meta=lambda input, mat: _check_input(input, (mat.shape[0],)),
-   vjp={"input": _add_input,
+op(
+    "addmm(Tensor input, Tensor mat1, Tensor mat2, *, beta=1, alpha=1)",
+    tags=INPLACE,
+    meta=_addmm_rule,
+    vjp={
+        "input": _add_input,
+        "mat1": lambda F, g, mat2, alpha: _scaled_product(F, alpha, g, adjoint(F, mat2)),
+        "mat2": lambda F, g, mat1, alpha: _scaled_product(F, alpha, adjoint(F, mat1), g),
+    },
+    doc="""beta * input + alpha * (mat1 @ mat2), `input` broadcast. With beta=0 `input` is not read.""",
+)
+op(
+    "addmv(Tensor input, Tensor mat, Tensor vec, *, beta=1, alpha=1)",
+    tags=INPLACE,
+    meta=lambda input, mat: _check_input(input, (mat.shape[0],)),
+    vjp={
+        "input": _add_input,
         "mat": lambda F, g, vec, alpha: _scaled(F, F.mul(column(F, g), row(F, F.conj(vec))), _conj_number(alpha)),
-        "vec": lambda F, g, mat, alpha: _add_right(F, g, mat, alpha)},
-   doc="""beta * input + alpha * (mat @ vec), `input` broadcast. With beta=0 `input` is not read.""")
-op("baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1)", tags=INPLACE,
-   meta=lambda input, batch1, batch2: _check_input(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2])),
-   vjp={"input": _add_input, "batch1": lambda F, g, batch2, alpha: _add_left(F, g, batch2, alpha),
-        "batch2": lambda F, g, batch1, alpha: _add_right(F, g, batch1, alpha)},
-   doc="""beta * input + alpha * bmm(batch1, batch2), `input` broadcast. With beta=0 `input` is not read.""")
-op("addbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1)", tags=INPLACE,
-   meta=lambda input, batch1, batch2: _check_input(input, (batch1.shape[1], batch2.shape[2])),
-   vjp={"input": _add_input, "batch1": lambda F, g, batch2, alpha: _add_left(F, F.unsqueeze(g, 0), batch2, alpha),
-        "batch2": lambda F, g, batch1, alpha: _add_right(F, F.unsqueeze(g, 0), batch1, alpha)},
-   doc="""beta * input + alpha * bmm(batch1, batch2).sum(0), `input` broadcast. With beta=0 `input` is not read.""")
+        "vec": lambda F, g, mat, alpha: _scaled_product(F, alpha, adjoint(F, mat), g),
+    },
+    doc="""beta * input + alpha * (mat @ vec), `input` broadcast. With beta=0 `input` is not read.""",
+)
+op(
+    "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1)",
+    tags=INPLACE,
+    meta=lambda input, batch1, batch2: _check_input(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2])),
+    vjp={
+        "input": _add_input,
+        "batch1": lambda F, g, batch2, alpha: _scaled_product(F, alpha, g, adjoint(F, batch2)),
+        "batch2": lambda F, g, batch1, alpha: _scaled_product(F, alpha, adjoint(F, batch1), g),
+    },
+    doc="""beta * input + alpha * bmm(batch1, batch2), `input` broadcast. With beta=0 `input` is not read.""",
+)
+op(
+    "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1)",
+    tags=INPLACE,
+    meta=lambda input, batch1, batch2: _check_input(input, (batch1.shape[1], batch2.shape[2])),
+    vjp={
+        "input": _add_input,
+        "batch1": lambda F, g, batch2, alpha: _scaled_product(F, alpha, F.unsqueeze(g, 0), adjoint(F, batch2)),
+        "batch2": lambda F, g, batch1, alpha: _scaled_product(F, alpha, adjoint(F, batch1), F.unsqueeze(g, 0)),
+    },
+    doc="""beta * input + alpha * bmm(batch1, batch2).sum(0), `input` broadcast. With beta=0 `input` is not read.""",
+)
 
 
 @composite("outer(Tensor input, Tensor vec2)", alias="ger")
@@ -214,7 +279,7 @@ def inner(F, input, other):
     return F.tensordot(input, other, ([-1], [-1]))
 
 
-# --- chains and contractions ----------------------------------------------------------------------------------------------------------------------------
+# --- chains and contractions -----------------------------------------------------------------------------------------------------------------------
 
 
 def _chain_order(sizes):
@@ -252,10 +317,14 @@ def linalg_multi_dot(F, tensors):
         if tensor.ndim != 2:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {tensor.ndim}D")
         if tensor.dtype is not tensors[0].dtype:
-            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype.scalar_name} and tensor {i} "
-                               f"{tensor.dtype.scalar_name}")
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype.scalar_name} and tensor {i} "
+                f"{tensor.dtype.scalar_name}"
+            )
         if i and tensors[i - 1].shape[1] != tensor.shape[0]:
-            raise RuntimeError(f"multi_dot(): tensors {i - 1} and {i} with shapes {list(tensors[i - 1].shape)} and {list(tensor.shape)} cannot be multiplied")
+            raise RuntimeError(
+                f"multi_dot(): tensors {i - 1} and {i} with shapes {list(tensors[i - 1].shape)} and {list(tensor.shape)} cannot be multiplied"
+            )
     split = _chain_order([t.shape[0] for t in tensors] + [tensors[-1].shape[1]])
 
     def chain(i, j):
@@ -290,7 +359,8 @@ def _contracted(a, b, dims):
 
 @composite("tensordot(Tensor a, Tensor b, dims=2)", where="torch")
 def tensordot(F, a, b, dims):
-    """The sum of products over the given dimensions of each: an int n (the last n of `a` and the first n of `b`) or two lists. The others stay, `a`'s first.
+    """The sum of products over the given dimensions of each: an int n (the last n of `a` and the first n of `b`) or two lists. The others stay,
+    `a`'s first.
 
     >>> torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), 1).shape
     torch.Size([2, 4])
@@ -300,7 +370,9 @@ def tensordot(F, a, b, dims):
     for i, j in zip(one, two, strict=True):
         if a.shape[i] != b.shape[j]:
             if a.shape[i] != 1 and b.shape[j] != 1:
-                raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
+                raise RuntimeError(
+                    f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}"
+                )
             a, b = (a.sum(i, keepdim=True), b) if b.shape[j] == 1 else (a, b.sum(j, keepdim=True))
         size *= a.shape[i]
     one, two = [d % a.ndim for d in one], [d % b.ndim for d in two]

@@ -1,4 +1,5 @@
 """Discrete Fourier transforms."""
+
 from tests.ops.table import A, S, row
 
 
@@ -6,7 +7,15 @@ def C(*shape):
     return A(shape, dtype="complex128")
 
 
-row("fft_fft", S((4,)), S(C(3, 5)), S(C(3, 5), 7, 0, "ortho"), S((3, 5), 4, -1, "forward"), S(A((4,), dtype="int64", low=0, high=9)), covers=("fft_c2c", "fft_r2c"))
+row(
+    "fft_fft",
+    S((4,)),
+    S(C(3, 5)),
+    S(C(3, 5), 7, 0, "ortho"),
+    S((3, 5), 4, -1, "forward"),
+    S(A((4,), dtype="int64", low=0, high=9)),
+    covers=("fft_c2c", "fft_r2c"),
+)
 row("fft_ifft", S((4,)), S(C(3, 5)), S(C(3, 5), 7, 0, "ortho"), S((3, 5), 4, -1, "forward"))
 row("fft_rfft", S((4,)), S((3, 5)), S((3, 5), 8, 0, "ortho"), S((3, 5), 2, -1, "forward"))
 row("fft_irfft", S(C(4)), S(C(3, 5)), S(C(3, 5), 7, 1, "ortho"), S(C(3, 5), 1, 0), S(C(3, 4), 5, 0, "forward"), covers=("fft_c2r",))
@@ -30,7 +39,18 @@ row("fft_fftshift", S((5,)), S((3, 4), 1), S((3, 4), (0, 1)))
 row("fft_ifftshift", S((5,)), S((3, 4), 1), S((3, 4), (0, 1)))
 
 _WINDOW = A((4,), low=0.5, high=1)
-row("stft", S((10,), 4, window=_WINDOW, return_complex=True), S((2, 10), 4, 2, 3, A((3,), low=0.5, high=1), False, "reflect", True, False, True),
-    S(C(10), 4, window=_WINDOW), S((2, 10), 4, 1, None, _WINDOW, True, "constant", return_complex=True), S((12,), 4, window=_WINDOW, return_complex=False))
-row("istft", S(C(3, 6), 4, window=_WINDOW), S(C(2, 3, 6), 4, 2, 4, _WINDOW, True, True, length=9), S(C(4, 6), 4, window=_WINDOW, onesided=False, return_complex=True),
-    gradgrad=False)
+row(
+    "stft",
+    S((10,), 4, window=_WINDOW, return_complex=True),
+    S((2, 10), 4, 2, 3, A((3,), low=0.5, high=1), False, "reflect", True, False, True),
+    S(C(10), 4, window=_WINDOW),
+    S((2, 10), 4, 1, None, _WINDOW, True, "constant", return_complex=True),
+    S((12,), 4, window=_WINDOW, return_complex=False),
+)
+row(
+    "istft",
+    S(C(3, 6), 4, window=_WINDOW),
+    S(C(2, 3, 6), 4, 2, 4, _WINDOW, True, True, length=9),
+    S(C(4, 6), 4, window=_WINDOW, onesided=False, return_complex=True),
+    gradgrad=False,
+)

@@ -1,4 +1,5 @@
 """Products of matrices and vectors."""
+
 from tests.ops.table import A, S, row
 
 
@@ -6,16 +7,44 @@ def C(*shape):
     return A(shape, dtype="complex128")
 
 
-row("matmul", S((3, 4), (4, 2)), S((4,), (4,)), S((4,), (4, 2)), S((3, 4), (4,)), S((2, 3, 4), (4, 5)), S((3, 4), (2, 4, 5)), S((2, 1, 3, 4), (5, 4, 2)),
-    S((2, 3, 4), (4,)), S((4,), (2, 4, 3)), S(C(3, 4), C(4, 2)), S((0, 4), (4, 2)), S((3, 0), (0, 2)), S((2, 0, 4), (4, 3)))
-row("mm", S((3, 4), (4, 2)), S(C(2, 3), C(3, 2)), S((3, 0), (0, 2)), S(A((2, 3), dtype="int64", low=-5, high=5), A((3, 2), dtype="int64", low=-5, high=5)))
+row(
+    "matmul",
+    S((3, 4), (4, 2)),
+    S((4,), (4,)),
+    S((4,), (4, 2)),
+    S((3, 4), (4,)),
+    S((2, 3, 4), (4, 5)),
+    S((3, 4), (2, 4, 5)),
+    S((2, 1, 3, 4), (5, 4, 2)),
+    S((2, 3, 4), (4,)),
+    S((4,), (2, 4, 3)),
+    S(C(3, 4), C(4, 2)),
+    S((0, 4), (4, 2)),
+    S((3, 0), (0, 2)),
+    S((2, 0, 4), (4, 3)),
+)
+row(
+    "mm",
+    S((3, 4), (4, 2)),
+    S(C(2, 3), C(3, 2)),
+    S((3, 0), (0, 2)),
+    S(A((2, 3), dtype="int64", low=-5, high=5), A((3, 2), dtype="int64", low=-5, high=5)),
+)
 row("bmm", S((2, 3, 4), (2, 4, 5)), S(C(2, 2, 3), C(2, 3, 2)))
 row("mv", S((3, 4), (4,)), S(C(2, 3), C(3)))
 row("dot", S((4,), (4,)), S(C(3), C(3)), S((0,), (0,)))
 row("vdot", S((4,), (4,)), S(C(3), C(3)))
-row("addmm", S((3, 2), (3, 4), (4, 2)), S((2,), (3, 4), (4, 2), beta=0.5, alpha=-2.0), S(C(3, 2), C(3, 4), C(4, 2), beta=1j, alpha=2 - 1j), S((3, 2), (3, 4), (4, 2), beta=0))
+row(
+    "addmm",
+    S((3, 2), (3, 4), (4, 2)),
+    S((2,), (3, 4), (4, 2), beta=0.5, alpha=-2.0),
+    S(C(3, 2), C(3, 4), C(4, 2), beta=1j, alpha=2 - 1j),
+    S((3, 2), (3, 4), (4, 2), beta=0),
+)
 row("addmv", S((3,), (3, 4), (4,)), S(C(3), C(3, 4), C(4), beta=0.5, alpha=1j), S((1,), (3, 4), (4,), beta=2.0))
-row("baddbmm", S((2, 3, 5), (2, 3, 4), (2, 4, 5)), S((5,), (2, 3, 4), (2, 4, 5), beta=0.5, alpha=2.0), S(C(2, 2, 2), C(2, 2, 3), C(2, 3, 2), alpha=1j))
+row(
+    "baddbmm", S((2, 3, 5), (2, 3, 4), (2, 4, 5)), S((5,), (2, 3, 4), (2, 4, 5), beta=0.5, alpha=2.0), S(C(2, 2, 2), C(2, 2, 3), C(2, 3, 2), alpha=1j)
+)
 row("addbmm", S((3, 5), (2, 3, 4), (2, 4, 5)), S((5,), (2, 3, 4), (2, 4, 5), beta=0.5, alpha=2.0))
 row("addr", S((3, 4), (3,), (4,)), S((4,), (3,), (4,), beta=0.5, alpha=2.0))
 row("outer", S((3,), (4,)), S(C(2), C(3)))
@@ -34,7 +63,22 @@ def _einsum(equation, *shapes):
     return S(equation, *(s if isinstance(s, A) else A(s) for s in shapes))
 
 
-row("einsum", _einsum("ij,jk->ik", (2, 3), (3, 4)), _einsum("ii", (3, 3)), _einsum("ii->i", (3, 3)), _einsum("ij->ji", (2, 3)), _einsum("bij,bjk->bik", (2, 3, 4), (2, 4, 2)),
-    _einsum("i,j", (2,), (3,)), _einsum("...ij,...jk", (2, 3, 4), (4, 2)), _einsum("i...->...", (2, 3, 4)), _einsum("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)),
-    _einsum("ijj,j->i", (2, 3, 3), (3,)), _einsum("ij,ij->", (2, 3), (2, 3)), _einsum("bij,bij->b", (2, 3, 4), (2, 3, 4)), _einsum("ij,kj->ik", (2, 1), (3, 4)),
-    _einsum("ba,ab,c->", (2, 3), (3, 2), (4,)), _einsum("ij,jk", C(2, 3), C(3, 2)), _einsum("i->", (3,)))
+row(
+    "einsum",
+    _einsum("ij,jk->ik", (2, 3), (3, 4)),
+    _einsum("ii", (3, 3)),
+    _einsum("ii->i", (3, 3)),
+    _einsum("ij->ji", (2, 3)),
+    _einsum("bij,bjk->bik", (2, 3, 4), (2, 4, 2)),
+    _einsum("i,j", (2,), (3,)),
+    _einsum("...ij,...jk", (2, 3, 4), (4, 2)),
+    _einsum("i...->...", (2, 3, 4)),
+    _einsum("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)),
+    _einsum("ijj,j->i", (2, 3, 3), (3,)),
+    _einsum("ij,ij->", (2, 3), (2, 3)),
+    _einsum("bij,bij->b", (2, 3, 4), (2, 3, 4)),
+    _einsum("ij,kj->ik", (2, 1), (3, 4)),
+    _einsum("ba,ab,c->", (2, 3), (3, 2), (4,)),
+    _einsum("ij,jk", C(2, 3), C(3, 2)),
+    _einsum("i->", (3,)),
+)

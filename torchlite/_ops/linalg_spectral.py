@@ -1,0 +1,295 @@
+"""Eigenvalues and singular values.
+
+The formulas are the well-known adjoints: Giles, "Collected matrix derivative results" (2008), and Wan and Zhang (2019) for complex singular vectors.
+"""
+
+from __future__ import annotations
+
+from .._dispatch import NONDIFF, composite, op
+from .._dtype import complex64, complex128, float32, float64
+from ._gradients import named
+from ._linalg_common import (
+    adjoint,
+    check_float,
+    check_kernel_float,
+    check_matrix,
+    check_square,
+    column,
+    converged,
+    diagonal_matrix,
+    on_diagonal,
+    product,
+    row,
+    sum_two,
+)
+
+_COMPLEX = {float32: complex64, float64: complex128}
+_REAL = {complex64: float32, complex128: float64}
+
+
+def _batch(a):
+    return tuple(a.shape[:-2])
+
+
+# --- eigenvalues ------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _gaps(F, values, like):
+    """values[j] - values[i], with ones on the diagonal."""
+    gaps = F.sub(row(F, values), column(F, values))
+    return F.where(on_diagonal(F, values, values.shape[-1]), F.ones_like(gaps), gaps)
+
+
+def _eigh_vjp(F, g, out0, out1, input_dtype):
+    values, vectors = out0, out1
+    inverse = adjoint(F, vectors)
+    inner = None
+    if g[1] is not None:
+        inner = F.div(F.matmul(inverse, g[1]), F.to(_gaps(F, values, vectors), input_dtype))
+        inner = F.where(on_diagonal(F, values, values.shape[-1]), F.zeros_like(inner), inner)
+    if g[0] is not None:
+        own = F.to(g[0], input_dtype)
+        if inner is None:
+            return F.matmul(F.mul(vectors, row(F, own)), inverse)
+        inner = F.add(inner, diagonal_matrix(F, own))
+    return product(F, vectors, inner, inverse)
+
+
+op(
+    "eigh_core(Tensor input, UPLO)",
+    where="",
+    outputs=("eigenvalues", "eigenvectors"),
+    vjp={"input": _eigh_vjp},
+    meta=lambda input: [(tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)), (input.shape, input.dtype)],
+)
+op("eigvalsh_core(Tensor input, UPLO)", where="", tags=NONDIFF, meta=lambda input: (tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)))
+
+
+def _check_eigh(A, UPLO):
+    check_square("linalg.eigh", A)
+    if str(UPLO).upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    check_kernel_float("linalg_eigh_cpu", A)
+    return str(UPLO).upper()
+
+
+@composite("linalg_eigh(Tensor A, UPLO='L')", where="linalg", outputs=("eigenvalues", "eigenvectors"))
+def linalg_eigh(F, A, UPLO):
+    """Real eigenvalues in ascending order and orthonormal eigenvectors (columns) of Hermitian (..., n, n) matrices, of which one triangle is read.
+
+    The gradient of the vectors is finite only for distinct eigenvalues.
+
+    >>> torch.linalg.eigh(torch.tensor([[2., 0.], [0., 1.]])).eigenvalues
+    tensor([1., 2.])
+    """
+    UPLO = _check_eigh(A, UPLO)
+    return named("linalg_eigh", converged("linalg.eigh", F.eigh_core, A, UPLO))
+
+
+@composite("linalg_eigvalsh(Tensor A, UPLO='L')", where="linalg")
+def linalg_eigvalsh(F, A, UPLO):
+    """The eigenvalues that `linalg.eigh` gives."""
+    UPLO = _check_eigh(A, UPLO)
+    if A._node is not None:
+        return converged("linalg.eigh", F.eigh_core, A, UPLO)[0]
+    return converged("linalg.eigh", F.eigvalsh_core, A, UPLO)
+
+
+def _eig_vjp(F, g, out0, out1, input_dtype):
+    values, vectors = out0, out1
+    inverse_h = adjoint(F, vectors)
+    inner = None
+    if g[1] is not None:
+        along = F.matmul(inverse_h, g[1])
+        own = F.to(F.real(F.diagonal(along, 0, -2, -1)), F.dtype_of(along))
+        inner = F.sub(along, F.mul(F.matmul(inverse_h, vectors), row(F, own)))
+        inner = F.div(inner, F.conj(_gaps(F, values, vectors)))
+        inner = F.where(on_diagonal(F, values, values.shape[-1]), F.zeros_like(inner), inner)
+    if g[0] is not None:
+        inner = sum_two(F, inner, diagonal_matrix(F, g[0]))
+    result = F.solve_core(inverse_h, F.matmul(inner, inverse_h))[0]
+    return result if input_dtype.is_complex else F.real(result)
+
+
+def _eig_rule(input):
+    kind = _COMPLEX.get(input.dtype, input.dtype)
+    return [(tuple(input.shape[:-1]), kind), (input.shape, kind)]
+
+
+op("eig_core(Tensor input)", where="", outputs=("eigenvalues", "eigenvectors"), vjp={"input": _eig_vjp}, meta=_eig_rule)
+op("eigvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _eig_rule(input)[0])
+
+
+def _check_eig(A):
+    check_square("linalg.eig", A)
+    check_kernel_float("linalg_eig_out_cpu", A)
+
+
+@composite("linalg_eig(Tensor A)", where="linalg", outputs=("eigenvalues", "eigenvectors"))
+def linalg_eig(F, A):
+    """Complex eigenvalues, in no order, and eigenvectors of length 1 (columns) of square (..., n, n) matrices."""
+    _check_eig(A)
+    return named("linalg_eig", converged("linalg.eig", F.eig_core, A))
+
+
+@composite("linalg_eigvals(Tensor A)", where="linalg")
+def linalg_eigvals(F, A):
+    """The eigenvalues that `linalg.eig` gives."""
+    _check_eig(A)
+    if A._node is not None:
+        return converged("linalg.eig", F.eig_core, A)[0]
+    return converged("linalg.eig", F.eigvals_core, A)
+
+
+# --- singular values --------------------------------------------------------------------------------------------------------------------------------
+
+
+def _skew(F, a):
+    return F.sub(a, adjoint(F, a))
+
+
+def _svd_vjp(F, g, out0, out1, out2, input_shape, input_dtype):
+    s, k = out1, out1.shape[-1]
+    u, vh = F.narrow(out0, -1, 0, k), F.narrow(out2, -2, 0, k)
+    gu = None if g[0] is None else F.narrow(g[0], -1, 0, k)
+    gvh = None if g[2] is None else F.narrow(g[2], -2, 0, k)
+    own = None if g[1] is None else diagonal_matrix(F, F.to(g[1], input_dtype))
+    if gu is None and gvh is None:
+        return product(F, u, own, vh)
+    wide = F.to(s, input_dtype)
+    gaps = F.to(_gaps(F, F.mul(s, s), s), input_dtype)
+    inner = own
+    skew_u = skew_v = None
+    if gu is not None:
+        skew_u = _skew(F, F.matmul(adjoint(F, u), gu))
+        inner = sum_two(F, inner, F.mul(F.div(skew_u, gaps), row(F, wide)))
+    if gvh is not None:
+        skew_v = _skew(F, F.matmul(vh, adjoint(F, gvh)))
+        inner = sum_two(F, inner, F.mul(F.div(skew_v, gaps), column(F, wide)))
+    if input_dtype.is_complex:
+        inner = _svd_phase(F, inner, skew_u, skew_v, wide)
+    elif own is None:
+        inner = F.where(on_diagonal(F, s, k), F.zeros_like(inner), inner)
+    return _svd_outer(F, inner, gu, gvh, u, vh, wide, input_shape)
+
+
+def _svd_phase(F, inner, skew_u, skew_v, wide):
+    """The diagonals of the skew parts hold the phase; the derivative divides them by 2 s where U carries it, and V's adds nothing twice."""
+    k = wide.shape[-1]
+    eye = on_diagonal(F, F.real(wide), k)
+    for skew, scale in ((skew_u, row(F, wide)), (skew_v, column(F, wide))):
+        if skew is not None:
+            inner = F.sub(inner, F.where(eye, F.mul(skew, scale), F.zeros_like(inner)))
+    if skew_u is not None:
+        inner = F.add(inner, F.where(eye, F.div(skew_u, F.mul(row(F, wide), 2)), F.zeros_like(inner)))
+    return inner
+
+
+def _svd_outer(F, inner, gu, gvh, u, vh, wide, shape):
+    """U inner Vh, with what lies outside the spaces of U and V."""
+    m, n = shape[-2:]
+    k = wide.shape[-1]
+    if m > k and gu is not None:
+        scaled = F.div(gu, row(F, wide))
+        left = F.add(F.matmul(u, inner), F.sub(scaled, F.matmul(u, F.matmul(adjoint(F, u), scaled))))
+        return F.matmul(left, vh)
+    if n > k and gvh is not None:
+        scaled = F.div(gvh, column(F, wide))
+        right = F.add(F.matmul(inner, vh), F.sub(scaled, F.matmul(F.matmul(scaled, adjoint(F, vh)), vh)))
+        return F.matmul(u, right)
+    return product(F, u, inner, vh)
+
+
+def _svd_rule(input, full_matrices):
+    m, n = input.shape[-2:]
+    k, real = min(m, n), _REAL.get(input.dtype, input.dtype)
+    return [
+        ((*_batch(input), m, m if full_matrices else k), input.dtype),
+        ((*_batch(input), k), real),
+        ((*_batch(input), n if full_matrices else k, n), input.dtype),
+    ]
+
+
+op("svd_core(Tensor input, full_matrices)", where="", outputs=("U", "S", "Vh"), vjp={"input": _svd_vjp}, meta=_svd_rule)
+op("svdvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _svd_rule(input, False)[1])
+
+
+def _check_svd(A):
+    check_matrix("linalg.svd", A)
+    check_float("linalg.svd", A, low_precision=True)
+    check_kernel_float("linalg_svd_cpu", A)
+
+
+@composite("linalg_svd(Tensor A, full_matrices=True, *, driver=None)", where="linalg", outputs=("U", "S", "Vh"))
+def linalg_svd(F, A, full_matrices, driver):
+    """A = U diag(S) Vh: singular values in descending order and their vectors. With full_matrices=False only the first min(m, n) vectors.
+
+    `driver` is for CUDA. The gradient of the vectors is finite only for distinct singular values. LinAlgError for NaN or infinity.
+
+    >>> torch.linalg.svd(torch.tensor([[0., 2.], [1., 0.]])).S
+    tensor([2., 1.])
+    """
+    _check_svd(A)
+    if driver is not None and A.device.type != "cuda":
+        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+    return named("linalg_svd", converged("linalg.svd", F.svd_core, A, full_matrices))
+
+
+@composite("linalg_svdvals(Tensor A, *, driver=None)", where="linalg")
+def linalg_svdvals(F, A, driver):
+    """The singular values that `linalg.svd` gives."""
+    _check_svd(A)
+    if A._node is not None:
+        return converged("linalg.svd", F.svd_core, A, False)[1]
+    return converged("linalg.svd", F.svdvals_core, A)
+
+
+@composite("svd(Tensor input, some=True, compute_uv=True)", outputs=("U", "S", "V"))
+def svd(F, input, some, compute_uv):
+    """U, S, V with input = U diag(S) V^H. Kept for old programs: `linalg.svd` gives V^H."""
+    if not compute_uv:
+        m, n = input.shape[-2:]
+        u, v = (input.new_zeros((*input.shape[:-2], size, size)) for size in (m, n))
+        return named("svd", (u, F.linalg_svdvals(input), v))
+    u, s, vh = F.linalg_svd(input, not some)
+    return named("svd", (u, s, vh.mH))
+
+
+def _range_finder(F, A, q, niter, M):
+    """Orthonormal columns that nearly span A's range: Halko, Martinsson and Tropp (2009), algorithm 4.4."""
+    A = A if M is None else A - M
+    test = F.randn((A.shape[-1], q), dtype=A.dtype, device=A.device)
+    basis = F.linalg_qr(A @ test).Q
+    for _ in range(niter):
+        basis = F.linalg_qr(A.mH @ basis).Q
+        basis = F.linalg_qr(A @ basis).Q
+    return basis
+
+
+@composite("svd_lowrank(Tensor A, q=6, niter=2, Tensor? M=None)", where="torch")
+def svd_lowrank(F, A, q, niter, M):
+    """(U, S, V) of a randomised approximation of rank `q` to A - M, after `niter` subspace iterations (Halko, Martinsson and Tropp, 2009, algorithm
+    5.1)."""
+    q = 6 if q is None else q
+    m, n = A.shape[-2:]
+    M = None if M is None else M.broadcast_to(A.shape)
+    flipped = m < n
+    if flipped:
+        A, M = A.mH, None if M is None else M.mH
+    basis = _range_finder(F, A, q, niter, M)
+    small = basis.mH @ (A if M is None else A - M)
+    u, s, vh = F.linalg_svd(small, False)
+    u, v = basis @ u, vh.mH
+    return (v, s, u) if flipped else (u, s, v)
+
+
+@composite("pca_lowrank(Tensor A, q=None, center=True, niter=2)", where="torch")
+def pca_lowrank(F, A, q, center, niter):
+    """(U, S, V) of the principal components of the rows of A (..., m, n), `q` of them (min(6, m, n)), centred unless `center` is False."""
+    m, n = A.shape[-2:]
+    q = min(6, m, n) if q is None else q
+    if not 0 <= q <= min(m, n):
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")
+    if niter < 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    return F.svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter, None)
