@@ -144,7 +144,7 @@ def native_layer_norm(F, input, normalized_shape, weight, bias, eps):
 
 
 def _rms(F, input, dims, eps):
-    return F.rsqrt(F.add(F.mean(F.mul(input, F.conj(input)), dims, True), eps))
+    return F.rsqrt(F.add(F.mean(F.mul(input, input), dims, True), eps))
 
 
 def _rms_norm(F, input, weight, n_dims, eps):
@@ -188,8 +188,8 @@ def rms_norm(F, input, normalized_shape, weight, eps):
 
         eps = finfo(input.dtype).eps
     if input.dtype.is_complex:
-        squares = F.real(input * F.conj(input))
-        out = input * F.rsqrt(F.mean(squares, _last_dims(n_dims), True) + eps)
+        # As PyTorch does: the mean of the squares, not of the squared magnitudes.
+        out = input * F.rsqrt(F.mean(input * input, _last_dims(n_dims), True) + eps)
         return out if weight is None else out * weight
     return F._rms_norm(input, weight, n_dims, eps)
 
