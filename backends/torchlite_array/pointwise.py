@@ -170,7 +170,19 @@ def sigmoid(input):
     return xp.reciprocal(out, out=out)
 
 
+def _like(number, array):
+    """A Python number as an array of another one's dtype, where that holds it: quicker in `where`, and right for dtypes that NumPy does not know."""
+    kind = array.dtype.kind
+    if (kind in "iub" and not isinstance(number, int)) or (isinstance(number, complex) and kind != "c"):
+        return number
+    return xp.asarray(number, dtype=array.dtype)
+
+
 def _where(condition, input, other):
+    if not hasattr(input, "dtype"):
+        input = _like(input, other) if hasattr(other, "dtype") else input
+    elif not hasattr(other, "dtype"):
+        other = _like(other, input)
     return xp.where(condition if condition.dtype.kind == "b" else condition != 0, input, other)
 
 

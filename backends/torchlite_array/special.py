@@ -65,8 +65,11 @@ def _split(mask, yes, no, *args):
     return out
 
 
-def _map(f, *arrays):
-    """f over flat double-precision copies of the broadcast operands, block by block on the host; the result has the dtype of the first."""
+def _map(f, *arrays, wide=True):
+    """f over flat double-precision copies of the broadcast operands, block by block on the host; the result has their dtype.
+
+    Without `wide`, float32 stays float32: where a value that overflows in it must become what it becomes in PyTorch.
+    """
     if len(arrays) > 1:
         dtype = next(a.dtype for a in arrays if hasattr(a, "dtype"))
         arrays = xp.broadcast_arrays(*(a if hasattr(a, "dtype") else xp.asarray(a, dtype=dtype) for a in arrays))
@@ -75,12 +78,13 @@ def _map(f, *arrays):
         raise NotImplementedError(f"\"special_cpu\" not implemented for '{FROM_NUMPY[np.dtype(dtype)].scalar_name}'")
     flat = [a.reshape(-1) for a in arrays]
     size = flat[0].shape[0]
+    inner = xp.float64 if wide or dtype == xp.float64 else xp.float32
     if size <= _BLOCK or not isinstance(flat[0], np.ndarray):
-        return f(*(a.astype(xp.float64) for a in flat)).astype(dtype, copy=False).reshape(shape)
+        return f(*(a.astype(inner) for a in flat)).astype(dtype, copy=False).reshape(shape)
     out = xp.empty(size, dtype=dtype)
     for start in range(0, size, _BLOCK):
         part = slice(start, start + _BLOCK)
-        out[part] = f(*(a[part].astype(xp.float64) for a in flat))
+        out[part] = f(*(a[part].astype(inner) for a in flat))
     return out.reshape(shape)
 
 
@@ -337,7 +341,7 @@ def _zeta_negative(s, q):
 
 def _zeta(s, q):
     ordinary = _split(q <= 0, _zeta_negative, _zeta_positive, s, q)
-    ordinary = xp.where(xp.isinf(s) & (q > 1) | (q == xp.inf), xp.nan, ordinary)
+    ordinary = xp.where((s > 1e15) & (q > 1) | (q == xp.inf), xp.nan, ordinary)
     ordinary = xp.where((q <= 0) & ((q == xp.floor(q)) | xp.isinf(s)), xp.inf, ordinary)
     return xp.where(s == 1, xp.inf, xp.where(s < 1, xp.nan, ordinary))
 
@@ -419,7 +423,7 @@ def _igammac_fraction(a, x):
         c = xp.where(xp.abs(c) < tiny, tiny, c)
         change = c * d
         h *= change
-        if not (xp.abs(change - 1) > 1e-16).any():
+        if not (xp.abs(change - 1) > 4e-16).any():
             break
     return _gamma_factor(a, x) * a * h
 
@@ -681,14 +685,24 @@ def special_airy_ai(input):
 
 
 def _recurrence(x, n, first, step):
-    """p_n(x) for p_0 = 1, p_1 = first, p_{k+1} = step(k, x, p_k, p_{k-1}); n is truncated to an integer, and p_n = 0 for n < 0."""
-    n = xp.trunc(xp.where(xp.isnan(n), -1.0, n))
+    """p_n(x) for p_0 = 1, p_1 = first, p_{k+1} = step(k, x, p_k, p_{k-1}); n is truncated to an integer, and p_n = 0 for n < 0 and n not finite."""
+    n = xp.trunc(xp.where(xp.abs(n) < 2.0**63, n, -1.0))
     before, now = xp.ones_like(x), first
     value = xp.where(n < 0, 0.0, xp.where(n == 0, before, now))
-    top = int(min(n.max(), 100_000)) if n.size else 0
-    for k in range(1, top):
+    for k in range(1, int(n.max()) if n.size else 0):
         before, now = now, step(k, x, now, before)
         value = xp.where(n == k + 1, now, value)
+        if k % 16 == 0 and not xp.isfinite(before[n > k]).any():
+            # what has overflowed twice stays not a number
+            return xp.where(n > k + 1, xp.nan, value)
+    return value
+
+
+def _polynomial(f, input, n):
+    """In double precision; where the result is too large for the dtype, what the recurrence comes to in that dtype."""
+    value = _map(f, input, n)
+    if value.dtype != xp.float64 and not xp.isfinite(value).all():
+        return xp.where(xp.isfinite(value), value, _map(f, input, n, wide=False))
     return value
 
 
@@ -729,48 +743,48 @@ def _legendre(x, n):
 
 
 def special_chebyshev_polynomial_t(input, n):
-    return _map(_t, input, n)
+    return _polynomial(_t, input, n)
 
 
 def special_chebyshev_polynomial_u(input, n):
-    return _map(_u, input, n)
+    return _polynomial(_u, input, n)
 
 
 def special_chebyshev_polynomial_v(input, n):
-    return _map(_v, input, n)
+    return _polynomial(_v, input, n)
 
 
 def special_chebyshev_polynomial_w(input, n):
-    return _map(_w, input, n)
+    return _polynomial(_w, input, n)
 
 
 def special_shifted_chebyshev_polynomial_t(input, n):
-    return _map(lambda x, n: _t(x + x - 1, n), input, n)
+    return _polynomial(lambda x, n: _t(x + x - 1, n), input, n)
 
 
 def special_shifted_chebyshev_polynomial_u(input, n):
-    return _map(lambda x, n: _u(x + x - 1, n), input, n)
+    return _polynomial(lambda x, n: _u(x + x - 1, n), input, n)
 
 
 def special_shifted_chebyshev_polynomial_v(input, n):
-    return _map(lambda x, n: _v(x + x - 1, n), input, n)
+    return _polynomial(lambda x, n: _v(x + x - 1, n), input, n)
 
 
 def special_shifted_chebyshev_polynomial_w(input, n):
-    return _map(lambda x, n: _w(x + x - 1, n), input, n)
+    return _polynomial(lambda x, n: _w(x + x - 1, n), input, n)
 
 
 def special_hermite_polynomial_h(input, n):
-    return _map(_hermite_h, input, n)
+    return _polynomial(_hermite_h, input, n)
 
 
 def special_hermite_polynomial_he(input, n):
-    return _map(_hermite_he, input, n)
+    return _polynomial(_hermite_he, input, n)
 
 
 def special_laguerre_polynomial_l(input, n):
-    return _map(_laguerre, input, n)
+    return _polynomial(_laguerre, input, n)
 
 
 def special_legendre_polynomial_p(input, n):
-    return _map(_legendre, input, n)
+    return _polynomial(_legendre, input, n)

@@ -223,7 +223,7 @@ def promote(op: Op, values: list) -> list:
             values[i] = value if value.dtype is to else cast(value, to)
         else:
             values[i] = promotion.as_category(value, to)
-    if not any(isinstance(v, Tensor) for v in (*values, *flat)):
+    if not any(isinstance(v, Tensor) for v in flat):
         first = chosen[0]
         values[first] = wrap(*_full((), values[first], to))
     elif op.promote != ALWAYS_BOOL and op.tags & POINTWISE and len(chosen) == 2 and to.name in _LOW:
