@@ -47,7 +47,7 @@ op(
 op(
     "random_permutation(size, dtype, generator)",
     **_SHAPE,
-    composite=lambda F, size, dtype, generator: F.to(F.argsort(F.random_uniform(size, float64, 0.0, 1.0, generator)), dtype),
+    composite=lambda F, size, dtype, generator: F.to(F.sort(F.random_uniform(size, float64, 0.0, 1.0, generator))[1], dtype),
     doc="The numbers below size[0], shuffled.",
 )
 op("random_bernoulli(size, dtype, p, generator)", **_SHAPE, composite=_from_uniform(lambda F, u, p: F.lt(u, p)), doc="1 with probability p, else 0.")
