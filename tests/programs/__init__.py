@@ -1,0 +1,1 @@
+"""Programs that run in PyTorch and in torchlite unchanged but for the import."""
