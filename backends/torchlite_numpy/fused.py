@@ -14,6 +14,8 @@ from .blocks import buffer
 
 F32, F64, I32, I64, I8 = (np.dtype(n) for n in ("f4", "f8", "i4", "i8", "i1"))
 SMALL = blocks.SMALL
+# 0-d arrays: a ufunc takes them faster than Python numbers.
+ZERO, ONE_BIT = np.zeros((), F32), np.ones((), I32)
 
 
 def _contiguous(x):
@@ -62,6 +64,8 @@ def _map(body, kernel, x, *more):
 
 
 def relu(input):
+    if input.dtype is F32 and input.size <= SMALL:
+        return np.maximum(input, ZERO)
     kind = input.dtype.kind
     if kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
@@ -88,9 +92,9 @@ def _relu_backward(grad, out):
     if not (grad.flags.c_contiguous and out.flags.c_contiguous):
         grad, out = grad.copy(), _contiguous(out)
     if grad.size <= SMALL:
-        bits = (out <= 0).view(I8).astype(I32)
-        np.subtract(bits, 1, bits)
-        bits &= grad.view(I32)
+        bits = np.less_equal(out, ZERO).view(I8).astype(I32)
+        np.subtract(bits, ONE_BIT, bits)
+        np.bitwise_and(bits, grad.view(I32), bits)
         return bits.view(F32)
     result = np.empty_like(grad)
     blocks.elementwise(_relu_mask, result, grad, out)

@@ -23,9 +23,9 @@ def linear(input, weight, bias=None):
     if dtype is not F32 and _is_half(dtype):
         return widened(linear, input, weight, bias)
     if input.ndim == 2 or weight.ndim == 1:
-        out = input @ weight.T
+        out = input.dot(weight.T)
     else:
-        out = (input.reshape(-1, input.shape[-1]) @ weight.T).reshape(input.shape[:-1] + weight.shape[:-1]) if input.size else input @ weight.T
+        out = input.reshape(-1, input.shape[-1]).dot(weight.T).reshape(input.shape[:-1] + weight.shape[:-1]) if input.size else input @ weight.T
     if bias is None:
         return out
     if bias.ndim > 1 or out.ndim == 0:
@@ -49,7 +49,22 @@ def _linear_weight_grad(grad, input):
         input = input.reshape(-1, input.shape[-1])
     if _is_half(grad.dtype):
         return widened(np.matmul, grad.T, input)
-    return grad.T @ input
+    return grad.T.dot(input)
+
+
+@functools.lru_cache(16)
+def _ones(count, dtype):
+    ones = np.ones(count, dtype)
+    ones.flags.writeable = False
+    return ones
+
+
+def _linear_bias_grad(grad):
+    if grad.ndim != 2:
+        grad = grad.reshape(-1, grad.shape[-1])
+    if grad.dtype is F32 or grad.dtype is F64:
+        return _ones(grad.shape[0], grad.dtype).dot(grad)
+    return np.add.reduce(grad.astype(F32), 0).astype(grad.dtype) if _is_half(grad.dtype) else np.add.reduce(grad, 0)
 
 
 # --- embedding -------------------------------------------------------------------------------------------------------------------------------------

@@ -150,6 +150,7 @@ def test_linear(rng):
         x, weight, bias = data(rng, (*lead, 64), "float64"), data(rng, (300, 64), "float64"), data(rng, 300, "float64")
         agree("linear", x, weight, bias)
         agree("_linear_weight_grad", data(rng, (*lead, 300), "float64"), x)
+        agree("_linear_bias_grad", data(rng, (*lead, 300), "float64"))
 
 
 def test_half_precision_is_computed_in_single():

@@ -59,13 +59,23 @@ def _c_name(dtype):
     return names.get(dtype.name, dtype.name)
 
 
+def _linear_bias_vjp(F, g, bias_shape):
+    # Another shape than (out,) is summed down to by the engine.
+    return F._linear_bias_grad(g) if g.ndim > 1 and tuple(bias_shape) == (g.shape[-1],) else g
+
+
+def _row_sum(F, grad):
+    return F.sum(grad, tuple(range(grad.ndim - 1)), False)
+
+
+op("_linear_bias_grad(Tensor grad)", where="", composite=_row_sum)
 op("_linear_weight_grad(Tensor grad, Tensor input)", where="", composite=_outer_gradient)
 op(
     "linear(Tensor input, Tensor weight, Tensor? bias=None)",
     where="nn.functional",
     composite=_linear,
     meta=_linear_meta,
-    vjp={"input": _linear_input_vjp, "weight": _linear_weight_vjp, "bias": lambda F, g: g},
+    vjp={"input": _linear_input_vjp, "weight": _linear_weight_vjp, "bias": _linear_bias_vjp},
     doc="""``input @ weight.T + bias``: (..., in), (out, in), (out) -> (..., out).
 
     >>> F.linear(torch.ones(1, 2), torch.tensor([[1.0, 2.0]]), torch.tensor([0.5]))
