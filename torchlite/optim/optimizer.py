@@ -44,6 +44,7 @@ def _with_hooks(step):
 
     @functools.wraps(step)
     def run(self, *args, **kwargs):
+        self._opt_called = True  # what a scheduler asks, to warn of steps in the wrong order
         before, after = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
         if not (before or after or _global_pre_hooks or _global_post_hooks) or self.__dict__.get("_inside_step"):
             return step(self, *args, **kwargs)

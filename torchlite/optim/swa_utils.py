@@ -1,0 +1,162 @@
+"""Averages of a model's weights over training: stochastic weight averaging and exponential moving averages."""
+
+import itertools
+import math
+from copy import deepcopy
+
+import torchlite as torch
+from torchlite.nn import Module
+
+from .lr_scheduler import LRScheduler, _for_each_group
+from .optimizer import Optimizer
+
+__all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
+
+
+def get_ema_multi_avg_fn(decay=0.999):
+    """A `multi_avg_fn` for exponential moving averages: average = decay average + (1 - decay) value."""
+    if decay < 0.0 or decay > 1.0:
+        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+    average_one = get_ema_avg_fn(decay)
+
+    def update(averages, values, num_averaged):
+        with torch.no_grad():
+            for average, value in zip(averages, values, strict=True):
+                if average.is_floating_point() or average.is_complex():
+                    average.lerp_(value, 1 - decay)
+                else:
+                    average.copy_(average_one(average, value, num_averaged))
+
+    return update
+
+
+def get_swa_multi_avg_fn():
+    """A `multi_avg_fn` for the mean of all values."""
+    average_one = get_swa_avg_fn()
+
+    def update(averages, values, num_averaged):
+        with torch.no_grad():
+            for average, value in zip(averages, values, strict=True):
+                average.copy_(average_one(average, value, num_averaged))
+
+    return update
+
+
+def get_ema_avg_fn(decay=0.999):
+    """An `avg_fn` for exponential moving averages."""
+    if decay < 0.0 or decay > 1.0:
+        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+
+    def update(average, value, num_averaged):
+        with torch.no_grad():
+            return decay * average + (1 - decay) * value
+
+    return update
+
+
+def get_swa_avg_fn():
+    """An `avg_fn` for the mean of all values."""
+
+    def update(average, value, num_averaged):
+        with torch.no_grad():
+            return average + (value - average) / (num_averaged + 1)
+
+    return update
+
+
+class AveragedModel(Module):
+    """A copy of `model` whose parameters are averages: `update_parameters(model)` takes in the present ones.
+
+    avg_fn(average, value, count) or multi_avg_fn(averages, values, count): how to average; by default the mean. use_buffers: average the buffers too (else
+    they are copied). Called like the model.
+    """
+
+    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+        super().__init__()
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
+        self.module = deepcopy(model)
+        if device is not None:
+            self.module = self.module.to(device)
+        self.register_buffer("n_averaged", torch.tensor(0, dtype=torch.long, device=device))
+        self.avg_fn = avg_fn
+        self.multi_avg_fn = multi_avg_fn
+        self.use_buffers = use_buffers
+
+    def forward(self, *args, **kwargs):
+        return self.module(*args, **kwargs)
+
+    def _tensors(self, module):
+        return list(itertools.chain(module.parameters(), module.buffers())) if self.use_buffers else list(module.parameters())
+
+    def update_parameters(self, model):
+        """Take the parameters of `model` into the averages."""
+        averages = [tensor.detach() for tensor in self._tensors(self.module)]
+        values = [tensor.detach().to(average.device) for tensor, average in zip(self._tensors(model), averages, strict=True)]
+        if int(self.n_averaged) == 0:
+            for average, value in zip(averages, values, strict=True):
+                average.copy_(value)
+        elif self.multi_avg_fn is not None:
+            self.multi_avg_fn(averages, values, self.n_averaged)
+        else:
+            average_one = self.avg_fn if self.avg_fn is not None else get_swa_avg_fn()
+            for average, value in zip(averages, values, strict=True):
+                average.copy_(average_one(average, value, self.n_averaged))
+        if not self.use_buffers:
+            for mine, theirs in zip(self.module.buffers(), model.buffers(), strict=True):
+                mine.detach().copy_(theirs.detach().to(mine.device))
+        self.n_averaged += 1
+
+
+def update_bn(loader, model, device=None):
+    """Compute the running statistics of every batch norm in `model` anew, as cumulative means over the batches of `loader`."""
+    momenta = {module: module.momentum for module in model.modules() if isinstance(module, torch.nn.modules.batchnorm._BatchNorm)}
+    if not momenta:
+        return
+    training = model.training
+    model.train()
+    for module in momenta:
+        module.reset_running_stats()
+        module.momentum = None
+    with torch.no_grad():
+        for batch in loader:
+            if isinstance(batch, (list, tuple)):
+                batch = batch[0]
+            model(batch.to(device) if device is not None else batch)
+    for module, momentum in momenta.items():
+        module.momentum = momentum
+    model.train(training)
+
+
+class SWALR(LRScheduler):
+    """Goes from the present rates to `swa_lr` in `anneal_epochs` epochs ("cos" or "linear"), then stays."""
+
+    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        for value, group in zip(_for_each_group(optimizer, swa_lr, "swa_lr"), optimizer.param_groups, strict=True):
+            group["swa_lr"] = value
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}")
+        self._anneal_strategy = anneal_strategy
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+        self.anneal_epochs = anneal_epochs
+        super().__init__(optimizer, last_epoch)
+
+    def _share(self, epoch):
+        """How far the way to swa_lr is at an epoch."""
+        t = max(0, min(1, epoch / max(1, self.anneal_epochs)))
+        return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
+
+    def get_lr(self):
+        self._warn_outside_step()
+        step = self._step_count - 1
+        if self.anneal_epochs == 0:
+            step = max(1, step)
+        before, now = self._share(step - 1), self._share(step)
+        rates = []
+        for group in self.optimizer.param_groups:
+            start = group["swa_lr"] if before == 1 else (group["lr"] - before * group["swa_lr"]) / (1 - before)
+            rates.append(group["swa_lr"] * now + start * (1 - now))
+        return rates
