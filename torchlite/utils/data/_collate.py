@@ -90,6 +90,6 @@ def default_collate(batch):
     if isinstance(first, collections.abc.Sequence):
         if any(len(item) != len(first) for item in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
-        columns = [default_collate(list(column)) for column in zip(*batch, strict=True)]
+        columns = [default_collate(column) for column in zip(*batch, strict=True)]
         return columns if isinstance(first, tuple) else _like_sequence(first, columns)
     raise TypeError(_ERROR.format(type(first)))
