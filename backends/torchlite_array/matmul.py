@@ -45,7 +45,8 @@ def _product(a, b):
 
 
 def matmul(input, other):
-    if input.dtype != other.dtype or input.dtype.itemsize < 4:
+    kind = input.dtype
+    if kind is not other.dtype or kind.itemsize < 4:
         _check_dtypes(input, other)
         return _product(input, other)
     if input.ndim <= 2 and other.ndim <= 2:
@@ -64,7 +65,8 @@ def mm(input, mat2):
         raise RuntimeError("self must be a matrix" if input.ndim != 2 else "mat2 must be a matrix")
     if input.shape[1] != mat2.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})")
-    if input.dtype != mat2.dtype or input.dtype.itemsize < 4:
+    kind = input.dtype
+    if kind is not mat2.dtype or kind.itemsize < 4:
         _check_dtypes(input, mat2)
         return _product(input, mat2)
     return xp.dot(input, mat2)

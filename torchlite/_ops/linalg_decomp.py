@@ -7,7 +7,7 @@ the well-known adjoints: Giles, "Collected matrix derivative results" (2008), an
 from __future__ import annotations
 
 from .._dispatch import NONDIFF, composite, op
-from .._dtype import complex64, complex128, float32, float64, int32, int64
+from .._dtype import int32, int64
 from ._gradients import named
 from ._linalg_common import (
     LinAlgError,
@@ -26,9 +26,6 @@ from ._linalg_common import (
     strictly_lower,
     zero_if_none,
 )
-
-_COMPLEX = {float32: complex64, float64: complex128}
-_REAL = {complex64: float32, complex128: float64}
 
 
 def _batch(a):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._dispatch import composite, op
+from .._dispatch import INPLACE, composite, op
 from .._dispatch.shapes import broadcast, reduced, wrap_dims
 from .._dtype import complex64, complex128, float32, float64, int64
 from ._gradients import keep_dims
@@ -204,7 +204,7 @@ def norm(F, input, p, dim, keepdim, out, dtype):
     return result if out is None else out.copy_(result)
 
 
-@composite("renorm(Tensor input, p, dim, maxnorm)")
+@composite("renorm(Tensor input, p, dim, maxnorm)", tags=INPLACE)
 def renorm(F, input, p, dim, maxnorm):
     """`input` with each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it."""
     if input.ndim < 2:

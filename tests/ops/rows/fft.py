@@ -52,5 +52,4 @@ row(
     S(C(3, 6), 4, window=_WINDOW),
     S(C(2, 3, 6), 4, 2, 4, _WINDOW, True, True, length=9),
     S(C(4, 6), 4, window=_WINDOW, onesided=False, return_complex=True),
-    gradgrad=False,
 )

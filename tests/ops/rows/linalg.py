@@ -69,7 +69,6 @@ row(
     S((4, 3), (3,), (2, 4), False, True),
     S(C(3, 3), C(3), C(3, 2), True, True),
     S(C(3, 3), C(3), C(2, 3), False, False),
-    gradgrad=False,
     tol=1e-6,
 )
 
@@ -122,7 +121,7 @@ row(
 
 def _ldl_solve(torch, b, hermitian=False):
     """With the factors of a fixed matrix: they are not differentiable."""
-    a = torch.arange(16.0, dtype=torch.float64).reshape(4, 4).sin().to(b.dtype)
+    a = torch.arange(16.0, dtype=torch.float64, device=b.device).reshape(4, 4).sin().to(b.dtype)
     a = a * (1 + 1j) if b.is_complex() else a
     factors = torch.linalg.ldl_factor(a + (a.mH if hermitian else a.mT), hermitian=hermitian)
     return torch.linalg.ldl_solve(*factors, b, hermitian=hermitian)
@@ -169,10 +168,9 @@ row(
     free=sizes,
     covers=("svd_core",),
     tol=1e-6,
-    gradgrad=False,
 )
 row("linalg_svdvals", S((4, 3)), S(C(2, 3, 4)), covers=("svdvals_core",))
-row("svd", S((4, 3)), S((3, 4)), S((3, 3), True, False), free=lambda r: (r[0].abs(), r[1], r[2].abs()), gradgrad=False, tol=1e-6)
+row("svd", S((4, 3)), S((3, 4)), S((3, 3), True, False), free=lambda r: (r[0].abs(), r[1], r[2].abs()), tol=1e-6)
 
 
 def _low_rank(torch, name, a, **how):
@@ -221,7 +219,7 @@ row(
     tol=1e-6,
     oracle=lambda torch, a, **how: torch.linalg.pinv(hermitian(a) if "hermitian" in how else a, **how),
 )
-row("pinverse", S((4, 3)), S((3, 3), 0.1), gradgrad=False)
+row("pinverse", S((4, 3)), S((3, 3), 0.1))
 row(
     "linalg_lstsq",
     S((4, 3), (4, 2)),
@@ -233,7 +231,7 @@ row(
     covers=("lstsq_rank",),
     tol=1e-6,
 )
-row("linalg_det", S((3, 3)), S((2, 2, 2)), S(C(3, 3)), S(A((2, 2), 1, 1)), S((0, 0)), covers=("det_core", "conj_cofactors"), gradgrad=False)
+row("linalg_det", S((3, 3)), S((2, 2, 2)), S(C(3, 3)), S((0, 0)), covers=("det_core", "conj_cofactors"))
 row("linalg_slogdet", S((3, 3)), S(C(2, 3, 3)), covers=("slogdet_core",))
 row("slogdet", S((3, 3)))
 row("logdet", S(A((3, 3), kind="spd")), S(C(3, 3)))
@@ -284,7 +282,7 @@ row(
 row("linalg_norm", S((3, 4)), S((3,), 3), S((3, 4), 2), S((2, 3, 4), "fro", (1, 2)), S((2, 3, 4), 1, 1), S((2, 3, 4), None, (0, 1), True))
 row("norm", S((3, 4)), S((3, 4), 1, 1), S((3, 4), "nuc"), S((3, 4), "fro", 0, True), S(C(3, 4), 2))
 row("renorm", S((3, 4), 2, 0, 1.0), S((2, 3, 4), 1, 2, 3.0), S(C(3, 4), 2, 1, 1.0))
-row("linalg_cond", S(U(3, 3)), S((4, 3), 2), S((3, 4), -2), S(U(2, 3, 3), "fro"), S(U(3, 3), 1), S(CU(3, 3), "nuc"), gradgrad=False)
+row("linalg_cond", S(U(3, 3)), S((4, 3), 2), S((3, 4), -2), S(U(2, 3, 3), "fro"), S(U(3, 3), 1), S(CU(3, 3), "nuc"))
 row(
     "linalg_matrix_rank",
     S((4, 3)),
@@ -305,10 +303,9 @@ row(
     S((30, 4), (5, 4)),
     S((3, 4), (5, 4), 1.5),
     covers=("cdist_core",),
-    gradgrad=False,
 )
 row("pdist", S((4, 3)), S((4, 3), 1.0), S((4, 3), _INF), S((1, 3)), meta=False)
 row("cov", S((3, 5)), S((5,)), S((3, 4), correction=0, fweights=A((4,), 1, 4, dtype="int64"), aweights=A((4,), 0.5, 2)), S(C(3, 5)), meta=False)
-row("corrcoef", S((3, 5)), S((5,)), gradgrad=False)
+row("corrcoef", S((3, 5)), S((5,)))
 row("linalg_vander", S((4,)), S((2, 3), N=5), S(A((3,), dtype="int64", low=1, high=5)))
 row("linalg_diagonal", S((3, 4)), S((2, 3, 3), offset=1), S((2, 3, 3), dim1=0, dim2=1))
