@@ -42,13 +42,23 @@ def linear(input, weight, bias=None):
     return out
 
 
+def _linear_input_grad(grad, weight):
+    dtype = grad.dtype
+    if dtype is not F32 and dtype is not F64:
+        return widened(np.matmul, grad, weight) if _is_half(dtype) else grad @ weight.conj()
+    if grad.ndim == 2:
+        return grad.dot(weight)
+    return grad.reshape(-1, grad.shape[-1]).dot(weight).reshape(grad.shape[:-1] + weight.shape[1:]) if grad.size else grad @ weight
+
+
 def _linear_weight_grad(grad, input):
     if grad.ndim != 2:
         grad = grad.reshape(-1, grad.shape[-1])
     if input.ndim != 2:
         input = input.reshape(-1, input.shape[-1])
-    if _is_half(grad.dtype):
-        return widened(np.matmul, grad.T, input)
+    dtype = grad.dtype
+    if dtype is not F32 and dtype is not F64:
+        return widened(np.matmul, grad.T, input) if _is_half(dtype) else grad.T @ input.conj()
     return grad.T.dot(input)
 
 

@@ -151,6 +151,7 @@ def test_linear(rng):
         agree("linear", x, weight, bias)
         agree("_linear_weight_grad", data(rng, (*lead, 300), "float64"), x)
         agree("_linear_bias_grad", data(rng, (*lead, 300), "float64"))
+        agree("_linear_input_grad", data(rng, (*lead, 300), "float64"), weight)
 
 
 def test_half_precision_is_computed_in_single():

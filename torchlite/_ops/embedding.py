@@ -15,22 +15,22 @@ def _linear(F, input, weight, bias=None):
 
 
 def _outer_gradient(F, grad, input):
-    """``grad^T input``, summed over every leading dimension: (..., out), (..., in) -> (out, in)."""
+    """``grad^T conj(input)``, summed over every leading dimension: (..., out), (..., in) -> (out, in)."""
     grad = F.reshape(grad, (-1, grad.shape[-1])) if grad.ndim != 2 else grad
     input = F.reshape(input, (-1, input.shape[-1])) if input.ndim != 2 else input
-    return F.matmul(F.transpose(grad, 0, 1), input)
+    return F.matmul(F.transpose(grad, 0, 1), F.conj(input))
 
 
 def _linear_input_vjp(F, g, weight):
     if weight.ndim == 1:
         return F.mul(F.unsqueeze(g, -1), F.conj(weight))
-    return F.matmul(g, F.conj(weight))
+    return F._linear_input_grad(g, weight)
 
 
 def _linear_weight_vjp(F, g, input, weight_shape):
     if len(weight_shape) == 1:
         return F.mul(F.unsqueeze(g, -1), F.conj(input))
-    return F._linear_weight_grad(g, F.conj(input))
+    return F._linear_weight_grad(g, input)
 
 
 def _linear_meta(input, weight, bias):
@@ -68,6 +68,7 @@ def _row_sum(F, grad):
     return F.sum(grad, tuple(range(grad.ndim - 1)), False)
 
 
+op("_linear_input_grad(Tensor grad, Tensor weight)", where="", composite=lambda F, grad, weight: F.matmul(grad, F.conj(weight)))
 op("_linear_bias_grad(Tensor grad)", where="", composite=_row_sum)
 op("_linear_weight_grad(Tensor grad, Tensor input)", where="", composite=_outer_gradient)
 op(
