@@ -2,7 +2,7 @@
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_flavour, _check_lr, _check_nonnegative, _number, _real, _scalar, _stepped
+from .optimizer import Optimizer, _check_flavour, _check_lr, _check_nonnegative, _fused_gradients, _number, _real, _scalar, _stepped
 
 __all__ = ["Adagrad"]
 
@@ -40,16 +40,30 @@ class Adagrad(Optimizer):
 
     def step(self, closure=None):
         """Update the parameters once. Returns the closure's loss."""
-        loss = self._loss(closure)
-        for group in self.param_groups:
-            with torch.set_grad_enabled(group["differentiable"]):
-                lr, eps, weight_decay = _number(group["lr"]), group["eps"], group["weight_decay"]
-                for param, grad, state in self._each(group, self._init_state):
-                    step = _stepped(state["step"])
-                    if weight_decay != 0:
-                        grad = grad.add(param, alpha=weight_decay)
-                    rate = lr / (1 + (step - 1) * group["lr_decay"])
-                    param, grad, total = _real(param, grad, state["sum"])
-                    total.addcmul_(grad, grad, value=1)
-                    param.addcdiv_(grad, total.sqrt().add_(eps), value=-rate)
+        loss = None if closure is None else self._loss(closure)
+        for number, group in enumerate(self.param_groups):
+            fused = _fused_gradients(self, number, group, self._init_state, ("sum",))
+            if fused is None:
+                self._step_plainly(group)
+                continue
+            plan, gradients = fused
+            plan.steps += 1
+            rate = _number(group["lr"]) / (1 + (plan.steps.item(0) - 1) * group["lr_decay"])
+            options = (rate, group["eps"], group["weight_decay"], group["maximize"])
+            run = plan.table._fused_adagrad
+            for pack, grads in zip(plan.packs, gradients, strict=True):
+                run(pack.raws, grads, pack.states["sum"], pack.cache, *options)
+            plan.count_changes()
         return loss
+
+    def _step_plainly(self, group):
+        with torch.set_grad_enabled(group["differentiable"]):
+            lr, eps, weight_decay = _number(group["lr"]), group["eps"], group["weight_decay"]
+            for param, grad, state in self._each(group, self._init_state):
+                step = _stepped(state["step"])
+                if weight_decay != 0:
+                    grad = grad.add(param, alpha=weight_decay)
+                rate = lr / (1 + (step - 1) * group["lr_decay"])
+                param, grad, total = _real(param, grad, state["sum"])
+                total.addcmul_(grad, grad, value=1)
+                param.addcdiv_(grad, total.sqrt().add_(eps), value=-rate)

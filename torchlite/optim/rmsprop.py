@@ -2,7 +2,7 @@
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _check_nonnegative, _number, _real, _scalar, _zeros_like
+from .optimizer import Optimizer, _check_lr, _check_nonnegative, _fused_gradients, _number, _real, _scalar, _zeros_like
 
 __all__ = ["RMSprop"]
 
@@ -28,22 +28,36 @@ class RMSprop(Optimizer):
                                   ("capturable", False)):
                 group.setdefault(name, default)
 
+    def _init_state(self, group):
+        def init(state, param, grad):
+            state["step"] = _scalar()
+            state["square_avg"] = _zeros_like(param)
+            if group["momentum"] > 0:
+                state["momentum_buffer"] = _zeros_like(param)
+            if group["centered"]:
+                state["grad_avg"] = _zeros_like(param)
+
+        return init
+
     def step(self, closure=None):
         """Update the parameters once. Returns the closure's loss."""
-        loss = self._loss(closure)
-        for group in self.param_groups:
-
-            def init(state, param, grad, group=group):
-                state["step"] = _scalar()
-                state["square_avg"] = _zeros_like(param)
-                if group["momentum"] > 0:
-                    state["momentum_buffer"] = _zeros_like(param)
-                if group["centered"]:
-                    state["grad_avg"] = _zeros_like(param)
-
-            with torch.set_grad_enabled(group["differentiable"]):
-                for param, grad, state in self._each(group, init):
-                    self._update(group, param, grad, state)
+        loss = None if closure is None else self._loss(closure)
+        for number, group in enumerate(self.param_groups):
+            names = ("square_avg", *(("momentum_buffer",) if group["momentum"] > 0 else ()), *(("grad_avg",) if group["centered"] else ()))
+            fused = _fused_gradients(self, number, group, self._init_state(group), names)
+            if fused is None:
+                with torch.set_grad_enabled(group["differentiable"]):
+                    for param, grad, state in self._each(group, self._init_state(group)):
+                        self._update(group, param, grad, state)
+                continue
+            plan, gradients = fused
+            plan.steps += 1
+            options = (_number(group["lr"]), group["alpha"], group["eps"], group["momentum"], group["weight_decay"], group["maximize"])
+            run = plan.table._fused_rmsprop
+            for pack, grads in zip(plan.packs, gradients, strict=True):
+                states = pack.states
+                run(pack.raws, grads, states["square_avg"], states.get("grad_avg"), states.get("momentum_buffer"), pack.cache, *options)
+            plan.count_changes()
         return loss
 
     def _update(self, group, param, grad, state):
