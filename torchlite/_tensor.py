@@ -62,6 +62,11 @@ class Tensor(metaclass=_TensorType):
     tensor([2., 4.])
     """
 
+    _data: Any
+    _table: Any
+    dtype: dtype_type
+    _node: Any
+    _meta: Any
     __slots__ = ("_data", "_table", "dtype", "_node", "_meta", "__dict__", "__weakref__")
     __array_priority__ = 1000
     _is_plain = True
@@ -192,11 +197,14 @@ class Tensor(metaclass=_TensorType):
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
         """Whether the elements lie in row-major order without gaps."""
+        flags = getattr(self._data, "flags", None)
+        if flags is not None and memory_format is contiguous_format:
+            return flags.c_contiguous
         from ._dispatch.shapes import contiguous_strides
         shape = self._data.shape
         if 0 in shape:
             return True
-        order = range(len(shape))
+        order: Any = range(len(shape))
         if memory_format.name.startswith("channels_last"):
             if len(shape) != (5 if memory_format.name.endswith("3d") else 4):
                 return False
@@ -535,7 +543,7 @@ class Tensor(metaclass=_TensorType):
 
     def __contains__(self, element) -> bool:
         if isinstance(element, (Tensor, int, float, complex)):
-            return bool((element == self).any().item())
+            return bool(self.eq(element).any().item())
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __dir__(self):
@@ -740,7 +748,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
     def __init__(self, data=None, requires_grad=True):
         pass
 
-    def __repr__(self, *, tensor_contents=None) -> str:
+    def __repr__(self, *, tensor_contents=None) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + Tensor.__repr__(self)
 
 

@@ -60,6 +60,8 @@ def random_uniform(size, dtype, low, high, generator: Engine):
     simple = low == 0 and high == 1 and flat.dtype is SINGLE
     low, high = np.float32(low), np.float32(high)
     span, start = float(high - low), float(low)
+    end = flat.dtype.type(high)
+    reaches_end = not simple and np.float32((1.0 - SCALE24) * span + start).astype(flat.dtype) >= end
     for begin in range(0, flat.size, CHUNK):
         part = flat[begin : begin + CHUNK]
         bits = generator.words(part.size) & LOW24
@@ -68,7 +70,8 @@ def random_uniform(size, dtype, low, high, generator: Engine):
             part *= STEP
             continue
         _scaled_into(part, bits * SCALE24, span, start)
-        part[part >= part.dtype.type(high)] = low  # rounded up to the excluded end
+        if reaches_end:  # by rounding; PyTorch then gives the other end
+            part[part >= end] = low
     return out
 
 
@@ -195,23 +198,23 @@ def random_bernoulli(size, dtype, p, generator: Engine):
     return out
 
 
-def _dropout_contiguous(input, p, generator: Engine):
-    kind = np.float64 if input.dtype is DOUBLE else np.float32
-    scale = (kind(1) / kind(1.0 - p)).astype(input.dtype)
-    noise = np.empty(input.shape, input.dtype)
-    out = np.empty_like(noise)
-    factors, kept, values = noise.reshape(-1), out.reshape(-1), input.reshape(-1)
+def random_keep(size, dtype, p, generator: Engine):
+    """Dropout's factors: 1 / (1 - p) with probability 1 - p, else 0."""
+    kind = np.float64 if dtype.np is DOUBLE else np.float32
+    scale = (kind(1) / kind(1.0 - p)).astype(dtype.np)
+    out = np.empty(size, dtype.np)
+    flat = out.reshape(-1)
     threshold = np.uint64(math.ceil((1.0 - p) * 2.0**53))
-    for begin in range(0, factors.size, CHUNK):
-        part = slice(begin, begin + CHUNK)
-        drawn = bits53(generator, factors[part].size) < threshold
-        np.multiply(drawn, scale, out=factors[part], casting="unsafe")
-        np.multiply(values[part], factors[part], out=kept[part])
-    return out, noise
+    for begin in range(0, flat.size, CHUNK):
+        part = flat[begin : begin + CHUNK]
+        np.multiply(bits53(generator, part.size) < threshold, scale, out=part, casting="unsafe")
+    return out
 
 
 def random_bernoulli_each(p, dtype, generator: Engine):
     """1 where a uniform lies below the entry of `p`: a 53-bit one for float64 probabilities, else one of 24 bits."""
+    if p.size and not (p.min() >= 0 and p.max() <= 1):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     if p.dtype is DOUBLE:
         uniform = doubles(generator, p.size)
     else:

@@ -8,29 +8,11 @@ from __future__ import annotations
 import math
 import warnings
 
-from .._dispatch import RANDOM, REGISTRY, call, composite, op
+from .._dispatch import REGISTRY, call, composite
 from .._dtype import bool_
 from .._random import engine_of, memory_order
 
 _ALPHA = 1.7580993408473766  # scale * alpha of selu
-
-
-def _random_scaling(F, input, p, generator):
-    noise = F.div(F.random_bernoulli(input.shape, F.dtype_of(input), 1.0 - p, generator), 1.0 - p)
-    return F.mul(input, noise), noise
-
-
-op(
-    "_dropout_contiguous(Tensor input, p, generator)",
-    where="",
-    tags=RANDOM,
-    outputs=("output", "noise"),
-    nondiff=(1,),
-    composite=_random_scaling,
-    meta=lambda input: [(input.shape, input.dtype)] * 2,
-    vjp={"input": lambda F, g, out1: F.mul(g[0], out1)},
-    doc="Entries kept with probability 1 - p and divided by it, in the order of a contiguous tensor; and the factors.",
-)
 
 
 def _check(p, kind=RuntimeError) -> None:
@@ -38,15 +20,15 @@ def _check(p, kind=RuntimeError) -> None:
         raise kind(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _noise(input, shape, p, generator=None):
-    """0 with probability p and else 1, drawn in the order of the memory of `input`."""
+def _noise(input, kernel, p, shape=None):
+    """What `random_keep` or `random_bernoulli` draw for an input: of its shape and in the order of its memory, or of a given shape."""
     table = input._table
-    engine = engine_of(table, generator)
-    if tuple(shape) != tuple(input.shape) or input.is_contiguous():
-        data = table.random_bernoulli(tuple(shape), input.dtype, 1.0 - p, engine)
+    engine = engine_of(table, None)
+    if shape is not None or input.is_contiguous():
+        data = getattr(table, kernel)(input._data.shape if shape is None else shape, input.dtype, p, engine)
     else:
         order = memory_order(input)
-        data = table.random_bernoulli(tuple(input.shape[d] for d in order), input.dtype, 1.0 - p, engine)
+        data = getattr(table, kernel)(tuple(input._data.shape[d] for d in order), input.dtype, p, engine)
         data = table.permute(data, tuple(order.index(d) for d in range(len(order))))
     return call.wrap(table, data, input.dtype)
 
@@ -60,17 +42,16 @@ def _channels(input) -> tuple[int, ...]:
 def _dropped(F, input, p, training, *, channels=False, alpha=False):
     """Dropout in its four kinds: of entries or of channels, setting them to zero or (alpha) to the value that keeps mean and variance."""
     _check(p)
-    if p == 0 or not training or input.numel() == 0:
+    if p == 0 or not training or 0 in input._data.shape:
         return input
     if p == 1:
         return F.mul(input, F.zeros_like(input))
-    if input.dtype.category < 2:
+    if input.dtype.category != 2:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
-    if not channels and not alpha and input.dtype.category == 2 and input.is_contiguous():
-        return F._dropout_contiguous(input, p, engine_of(input._table, None))[0]
-    noise = _noise(input, _channels(input) if channels else input.shape, p)
+    shape = _channels(input) if channels else None
     if not alpha:
-        return F.mul(input, F._div(noise, 1.0 - p))
+        return F.mul(input, _noise(input, "random_keep", p, shape))
+    noise = _noise(input, "random_bernoulli", 1.0 - p, shape)
     scale = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1.0) * (1.0 - p))
     shift = F._add(F.mul(F._add(noise, -1.0), _ALPHA * scale), _ALPHA * scale * p)
     return F._add(F.mul(input, F.mul(noise, scale)), shift)
@@ -174,7 +155,7 @@ def native_dropout(F, input, p, train):
     """(dropout of `input`, the mask of what was kept)."""
     if not train:
         return input.clone(), call.create("_full", tuple(input.shape), True, bool_, device=input.device)
-    kept = _noise(input, input.shape, p)
+    kept = _noise(input, "random_bernoulli", 1.0 - p)
     scale = 0.0 if p == 1 else 1.0 / (1.0 - p)
     return F.mul(F.mul(input, kept), scale), kept.to(bool_)
 

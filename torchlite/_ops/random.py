@@ -52,6 +52,12 @@ op(
 )
 op("random_bernoulli(size, dtype, p, generator)", **_SHAPE, composite=_from_uniform(lambda F, u, p: F.lt(u, p)), doc="1 with probability p, else 0.")
 op(
+    "random_keep(size, dtype, p, generator)",
+    **_SHAPE,
+    composite=lambda F, size, dtype, p, generator: F.div(F.random_bernoulli(size, dtype, 1.0 - p, generator), 1.0 - p),
+    doc="1 / (1 - p) with probability 1 - p, else 0: the factors of dropout.",
+)
+op(
     "random_exponential(size, dtype, lambd, generator)",
     **_SHAPE,
     composite=_from_uniform(lambda F, u, lambd: F.mul(F.log1p(F.neg(u)), -1.0 / lambd)),
@@ -275,14 +281,7 @@ def bernoulli(F, input, p, generator):
         return F._empty_like(input).bernoulli_(p, generator=generator)
     if input.dtype.category != 2:
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.scalar_name}'")
-    return F.random_bernoulli_each(_probabilities(input), input.dtype, engine_of(input._table, generator))
-
-
-def _probabilities(p):
-    flat = p.detach()
-    if p.numel() and p.device.type != "meta" and not bool(((flat >= 0) & (flat <= 1)).all()):
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    return p
+    return F.random_bernoulli_each(input, input.dtype, engine_of(input._table, generator))
 
 
 @composite("multinomial(Tensor input, num_samples, replacement=False, *, generator=None)")
@@ -460,7 +459,7 @@ def bernoulli_(F, input, p, generator):
     if isinstance(p, call.Tensor):
         if p.dtype.category != 2:
             raise RuntimeError(f"expected probabilities tensor to have floating type, got {p.dtype.scalar_name}")
-        drawn = F.random_bernoulli_each(_probabilities(p.detach()).expand(input.shape), input.dtype, engine_of(input._table, generator))
+        drawn = F.random_bernoulli_each(p.detach().expand(input.shape), input.dtype, engine_of(input._table, generator))
         if call.MODE.grad:
             call.check_writable(input)
         return call.assign(REGISTRY["bernoulli_"], input, drawn, input)
