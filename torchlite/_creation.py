@@ -175,15 +175,12 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
 
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """A tensor on the memory of any object with `__dlpack__`."""
-    kind = ext_tensor.__dlpack_device__()[0] if hasattr(ext_tensor, "__dlpack_device__") else 1
-    if int(kind) != 1:
-        name = {2: "cuda", 4: "opencl"}.get(int(kind), str(kind))
-        table = table_of(device_type(name, int(ext_tensor.__dlpack_device__()[1])))
-        out = call.wrap(table, table.backend.from_dlpack(ext_tensor))
-    else:
-        array = np.from_dlpack(ext_tensor)
-        table = table_of(device_type("cpu"))
-        out = call.wrap(table, table.from_numpy(array))
+    kind, index = ext_tensor.__dlpack_device__() if hasattr(ext_tensor, "__dlpack_device__") else (1, 0)
+    name = {1: "cpu", 2: "cuda", 4: "opencl"}.get(int(kind))
+    if name is None:
+        raise BufferError(f"from_dlpack: no backend for DLPack's device type {int(kind)}")
+    table = table_of(device_type(name) if name == "cpu" else device_type(name, int(index)))
+    out = call.wrap(table, table.backend.from_dlpack(ext_tensor))
     out = out.clone() if copy else out
     return out if device is None else out.to(device)
 

@@ -18,6 +18,8 @@ class device:
     1
     """
 
+    type: str
+    index: int | None
     __slots__ = ("type", "index", "__weakref__")
 
     def __new__(cls, type, index=None):

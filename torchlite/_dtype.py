@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -178,7 +179,7 @@ class finfo:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d}'")
         if d.name in _EXTRA:
             import ml_dtypes
-            info = ml_dtypes.finfo(d.np)
+            info: Any = ml_dtypes.finfo(d.np)
         else:
             info = np.finfo(d.np)
         self.dtype = d.to_real().name

@@ -49,6 +49,9 @@ class NumpyBackend:
         base = raw.base
         return raw is of or (base is not None and (base is of or base is of.base))
 
+    def from_dlpack(self, exporter: Any) -> np.ndarray:
+        return np.from_dlpack(exporter)
+
     def copy_into(self, target: np.ndarray, source: Any) -> None:
         np.copyto(target, source, casting="unsafe")
 

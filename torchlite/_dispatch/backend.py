@@ -1,7 +1,7 @@
 """The contract of a backend."""
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -39,6 +39,10 @@ class Backend(Protocol):
         """Whether `raw`, made by an op from `of`, shares its memory."""
         ...
 
+    def from_dlpack(self, exporter: Any) -> Any:
+        """A raw array on the memory of an object with `__dlpack__` on this kind of device."""
+        ...
+
     def copy_into(self, target: Any, source: Any) -> None:
         """Write `source`, broadcast and cast, into `target` in place."""
         ...
@@ -55,10 +59,14 @@ class Backend(Protocol):
 class Table:
     """The kernels of one device, frozen when its backend loads: for each op its kernel, else its composite, else a function that says what is missing."""
 
+    if TYPE_CHECKING:  # kernels are attributes under their op's name
+        def __getattr__(self, name: str) -> Any: ...
+
     def __init__(self, backend: Backend, where: device):
         self.backend = backend
         self.device = where
         self.array = backend.array
+        self._move: Any = None  # set by the registry: between tables, so no backend's business
         for name in ("as_array", "to_numpy", "dtype_of", "is_view", "copy_into", "owns"):
             setattr(self, name, getattr(backend, name))
 

@@ -1,6 +1,8 @@
 """The general path of a call: interceptors, subclasses, argument checks, promotion, several outputs, in-place and out=."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._device import device, get_default_device
@@ -15,8 +17,8 @@ from .shapes import broadcast
 
 new = object.__new__
 NUMBERS = (int, float, complex)
-Tensor: type  # set by torchlite._tensor, which imports this module
-Parameter: type
+Tensor: Any  # set by torchlite._tensor, which imports this module
+Parameter: Any
 
 
 def PACK(tensor):
@@ -291,8 +293,8 @@ def _any_wants(values) -> bool:
 
 def record(op: Op, table, values, outs, hidden: tuple = ()) -> None:
     """Make the node of an op that ran and hang it on its outputs; `hidden` are raw values that its formulas see as further outputs."""
-    edges = []
-    by_name = {}
+    edges: list[Any] = []
+    by_name: dict[str, Any] = {}
     for param, value in zip(op.params, values, strict=True):
         by_name[param.name] = value
         if not param.is_tensor:
@@ -302,7 +304,8 @@ def record(op: Op, table, values, outs, hidden: tuple = ()) -> None:
         else:
             edges.append(edge(value) if isinstance(value, Tensor) and value._node is not None else None)
     plan = op.plan
-    saved, versions = [], []
+    saved: list[Any] = []
+    versions: list[Any] = []
     wanted = {p.name for p, e in zip(op.tensor_params, edges, strict=True) if (any(x is not None for x in e) if e.__class__ is tuple else e is not None)}
     for name, kind, users in plan.saves:
         value = by_name[name]

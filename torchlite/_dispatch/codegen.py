@@ -7,6 +7,7 @@ import linecache
 from typing import Any
 
 from . import call
+from .derivative import compile_source
 from .graph import Meta, Node, edge, make_node, version, view_meta
 from .record import ALWAYS_BOOL, DEFAULT, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NAMESPACES, NONDIFF, REGISTRY, VIEW, Op
 from .runtime import GLOBALS
@@ -14,124 +15,14 @@ from .runtime import GLOBALS
 _INLINE = (type(None), bool, int, float, str)
 
 
-class Plan:
-    """What an op's derivative needs, worked out from its formulas' parameter names."""
-
-    def __init__(self, op: Op):
-        names = {p.name: p for p in op.params}
-        self.saves: list[tuple[str, str, frozenset]] = []
-        self.keeps: set[int] = set()
-        users: dict[tuple[str, str], set] = {}
-        for formula in op.formulas:
-            for target in formula.targets:
-                if target not in names:
-                    raise RuntimeError(f"op {op.name}: a formula for '{target}', which is no argument")
-            for need in formula.needs:
-                key = _saved_key(need, names)
-                if need == "out" or need[:3] == "out" and need[3:].isdigit():
-                    self.keeps.add(int(need[3:] or 0))
-                elif key is not None:
-                    users.setdefault(key, set()).update(formula.targets)
-                elif need != "needs":
-                    raise RuntimeError(f"op {op.name}: a formula needs '{need}', which is no argument or output")
-        self.saves = [(name, kind, frozenset(who)) for (name, kind), who in users.items()]
-        self.position = {(name, kind): i for i, (name, kind, _) in enumerate(self.saves)}
-        first = op.params[0].name if op.params else ""
-        self.touches_target = bool(self.keeps) or (first, "value") in self.position or not op.formulas
-
-
-def _saved_key(need: str, names):
-    if need in names:
-        return need, "value" if names[need].is_tensor else "plain"
-    for suffix in ("shape", "dtype"):
-        if need.endswith("_" + suffix) and need[:-len(suffix) - 1] in names:
-            return need[:-len(suffix) - 1], suffix
-    return None
-
-
-def _plan(op: Op) -> Plan:
-    plan = op.__dict__.get("_plan")
-    if plan is None:
-        plan = op._plan = Plan(op)
-    return plan
-
-
-Op.plan = property(_plan)  # type: ignore[attr-defined]
-Op.several = False  # type: ignore[attr-defined]  set for ops that return a plain tuple or list
-Op.hidden = False  # type: ignore[attr-defined]  set for ops whose kernel returns the result and, after it, values that only the formulas see (`out1`, `out2` ...)
-Op.check = None  # type: ignore[attr-defined]  set for ops that refuse some mixtures of dtypes: called with the arguments before promotion
-
-
-def compile_source(op: Op, name: str, source: str, constants: dict[str, Any]):
-    """Compile generated source so that tracebacks and debuggers show it under the op's name."""
-    filename = f"<torchlite op {op.name}, declared at {op.file.rpartition('/')[2]}:{op.line}>"
-    if filename in linecache.cache:
-        filename = f"{filename[:-1]} ({name})>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    GLOBALS.update(constants)
-    scope: dict[str, Any] = {}
-    exec(compile(source, filename, "exec"), GLOBALS, scope)
-    return scope[name]
-
-
-# -- derivatives -----------------------------------------------------------------
-
-
-def backward_function(op: Op):
-    """`backward(F, g, node, get, get_out)` -> one gradient (or tuple of them) a tensor argument."""
-    if op._backward is not None:
-        return op._backward
-    plan, order = op.plan, [p.name for p in op.tensor_params]
-    names = {p.name: p for p in op.params}
-    lines = ["def backward(F, g, node, get, get_out):", "    edges, saved, versions = node.edges, node.saved, node.versions",
-             "    if saved is None: freed(node)"]
-    for i, (name, kind, _) in enumerate(plan.saves):
-        lines.append(f"    v{i} = get(saved[{i}], versions[{i}], node, {i})" if kind == "value" else f"    v{i} = saved[{i}]")
-    for i in sorted(plan.keeps):
-        lines.append(f"    o{i} = get_out(node, {i})")
-    results = dict.fromkeys(order, "None")
-    constants = {}
-    for number, formula in enumerate(op.formulas):
-        constants[f"{op.name}__vjp{number}"] = formula.function
-        args = ["F", "g"]
-        for need in formula.needs:
-            if need == "needs":
-                mask = ", ".join(_need(order.index(t), names[t]) for t in formula.targets)
-                args.append(f"({mask},)")
-            elif need[:3] == "out" and (need == "out" or need[3:].isdigit()):
-                args.append(f"o{int(need[3:] or 0)}")
-            else:
-                args.append(f"v{plan.position[_saved_key(need, names)]}")
-        wanted = " or ".join(f"edges[{order.index(t)}] is not None" for t in formula.targets)
-        call_text = f"{op.name}__vjp{number}({', '.join(args)})"
-        if len(formula.targets) == 1 and not isinstance(next(iter(op._vjp.keys()) if number == 0 else iter([list(op._vjp)[number]])), tuple):
-            lines.append(f"    r{number} = {call_text} if {wanted} else None")
-            results[formula.targets[0]] = f"r{number}"
-        else:
-            nones = "(" + "None, " * len(formula.targets) + ")"
-            lines.append(f"    r{number} = {call_text} if {wanted} else {nones}")
-            for i, target in enumerate(formula.targets):
-                results[target] = f"r{number}[{i}]"
-    lines.append(f"    return ({', '.join(results[n] for n in order)}{',' if order else ''})")
-    op._backward = compile_source(op, "backward", "\n".join(lines) + "\n", constants)
-    return op._backward
-
-
-def _need(position: int, param) -> str:
-    if param.kind == "list":
-        return f"edges[{position}] is not None and tuple(e is not None for e in edges[{position}])"
-    return f"edges[{position}] is not None"
-
-
 # -- public functions --------------------------------------------------------------
 
 
 def function_for(op: Op):
     """The public function of a record."""
-    found = op.__dict__.get("_function")
-    if found is None:
-        found = op._function = _make_function(op)
-    return found
+    if op.function is None:
+        op.function = _make_function(op)
+    return op.function
 
 
 def signature(op: Op) -> inspect.Signature:
@@ -151,7 +42,10 @@ def signature(op: Op) -> inspect.Signature:
 
 def _header(op: Op, name: str, constants: dict) -> tuple[str, str]:
     """The def line and the expression that hands the arguments to the general path."""
-    text, passed, keywords, starred = [], [], [], False
+    starred = False
+    text: list[str] = []
+    passed: list[str] = []
+    keywords: list[str] = []
     for p in op.params:
         if p.kind == "varargs":
             text.append(f"*{p.name}")

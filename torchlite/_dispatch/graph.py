@@ -16,7 +16,7 @@ class Meta:
     """
 
     n = 0
-    root: Meta | None = None
+    root: Any = None  # a Meta
     base: Any = None
     replay: Any = None
     stamp = rebased = 0
@@ -83,6 +83,17 @@ class Node:
     `edges` has one entry a tensor argument: None, a Node, an OutputOf, a leaf Tensor, or a tuple of these for a list argument.
     """
 
+    op: Any
+    edges: tuple
+    saved: Any
+    versions: tuple
+    out: Any
+    counter: Any
+    shape: Any
+    table: Any
+    seq: int
+    hooks: NodeHooks | None
+    trace: list[str] | None
     __slots__ = ("op", "edges", "saved", "versions", "out", "counter", "shape", "table", "seq", "hooks", "trace", "__weakref__")
     is_custom = False
 

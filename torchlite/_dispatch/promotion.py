@@ -31,15 +31,14 @@ def result_dtype(values) -> dtype:
     for value in values:
         d = getattr(value, "dtype", None)
         if not isinstance(d, dtype):
-            found = number_dtype(value)
-            number = found if number is None else promote_types(number, found)
+            number = number_dtype(value) if number is None else promote_types(number, number_dtype(value))
         elif value._data.ndim:
             dimensioned = d if dimensioned is None or dimensioned is d else promote_types(dimensioned, d)
         else:
             zero_dim = d if zero_dim is None or zero_dim is d else promote_types(zero_dim, d)
-    found = _combine(dimensioned, _combine(zero_dim, number))
-    assert found is not None
-    return found
+    combined = _combine(dimensioned, _combine(zero_dim, number))
+    assert combined is not None
+    return combined
 
 
 def as_category(value, to: dtype):

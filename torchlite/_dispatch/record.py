@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import sys
 from collections.abc import Callable
@@ -96,6 +97,11 @@ class Formula:
 class Op:
     """An op: PyTorch's name and signature, promotion, derivatives, composite, shape rule and tags."""
 
+    several = False  # the kernel returns a plain tuple or list of results
+    hidden = False  # the kernel returns the result and, after it, values that only the formulas see (`out1`, `out2` …)
+    check: Callable | None = None  # refuses some arguments: called with them before promotion
+    function: Callable | None = None  # the public function, once made
+
     def __init__(self, schema: str, where: str, alias: str, promote, promote_args, tags: int, vjp, composite, meta, outputs, nondiff, doc: str):
         self.name = schema[:schema.index("(")].strip()
         self.schema, self.where, self.alias = schema, where, alias
@@ -107,22 +113,33 @@ class Op:
         self.file = ""
         self.line = 0
 
-    def __getattr__(self, name: str) -> Any:
-        """Parse the schema and the formulas when first asked: importing the op families stays cheap."""
-        if name == "params":
-            self.params = parse(self.schema)
-            return self.params
-        if name == "tensor_params":
-            self.tensor_params = [p for p in self.params if p.is_tensor]
-            return self.tensor_params
-        if name == "formulas":
-            vjp = self._vjp or {}
-            self.formulas = [Formula((key,) if isinstance(key, str) else key, function) for key, function in vjp.items()]
-            return self.formulas
-        if name == "result_type":
-            self.result_type = _named_result(self.name, self.outputs) if self.outputs else None
-            return self.result_type
-        raise AttributeError(f"op {self.__dict__.get('name')!r} has no attribute {name!r}")
+    # Worked out when first asked for, so that importing the op families stays cheap.
+
+    @functools.cached_property
+    def params(self) -> list[Param]:
+        """The parameters of the schema."""
+        return parse(self.schema)
+
+    @functools.cached_property
+    def tensor_params(self) -> list[Param]:
+        """Those that take tensors."""
+        return [p for p in self.params if p.is_tensor]
+
+    @functools.cached_property
+    def formulas(self) -> list[Formula]:
+        """The derivative formulas."""
+        return [Formula((key,) if isinstance(key, str) else key, function) for key, function in (self._vjp or {}).items()]
+
+    @functools.cached_property
+    def plan(self):
+        """What the formulas need saved."""
+        from .derivative import Plan
+        return Plan(self)
+
+    @functools.cached_property
+    def result_type(self):
+        """The named tuple of several outputs."""
+        return _named_result(self.name, self.outputs) if self.outputs else None
 
     @property
     def is_implicit(self) -> bool:
@@ -145,7 +162,7 @@ def _named_result(name: str, fields):
     def show(self) -> str:
         return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self, strict=True)) + ")"
 
-    body = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
+    body: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
     body.update(__slots__=(), __repr__=show, __module__="torchlite.return_types", _fields=tuple(fields), __reduce__=lambda self: (tuple, (tuple(self),)))
     return type(name, (tuple,), body)
 

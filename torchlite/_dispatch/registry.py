@@ -84,7 +84,7 @@ def _make(where: device) -> Table:
     for name, kernel in kernels.items():
         if name not in REGISTRY:
             setattr(table, name, kernel)
-    table._move = lambda raw, to: table.move_to(table_of(to), raw)  # type: ignore[attr-defined]  between tables, so no backend's business
+    table._move = lambda raw, to: table.move_to(table_of(to), raw)  # between tables, so no backend's business
     return table
 
 
@@ -92,16 +92,20 @@ def _resolve(record: Op, kernels: dict, table: Table):
     kernel = kernels.get(record.name)
     if kernel is None and record.composite is not None:
         return functools.partial(record.composite, table)
-    return kernel or _absent(record.name, table.device)
+    return kernel or _Absent(record.name, table.device)
 
 
-def _absent(name: str, where: device):
-    def absent(*args, **kwargs):
-        raise NotImplementedError(f"the op '{name}' has no kernel on device '{where}': move its inputs with .cpu(), or give the backend a kernel named '{name}'")
-    absent.is_absent = True
-    return absent
+class _Absent:
+    """In the place of a kernel that a backend lacks: says so when called."""
+
+    def __init__(self, name: str, where: device):
+        self.name, self.where = name, where
+
+    def __call__(self, *args, **kwargs):
+        raise NotImplementedError(f"the op '{self.name}' has no kernel on device '{self.where}': move its inputs with .cpu(), or give the backend a kernel named "
+                                  f"'{self.name}'")
 
 
 def has_kernel(table: Table, name: str) -> bool:
     """Whether an op can run on this device."""
-    return not getattr(getattr(table, name), "is_absent", False)
+    return not isinstance(getattr(table, name), _Absent)

@@ -147,4 +147,5 @@ def _raw_index(tensor, item):
     return item
 
 
-Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem
+setattr(Tensor, "__getitem__", getitem)  # noqa: B010  a type checker takes the plain form for an index
+setattr(Tensor, "__setitem__", setitem)  # noqa: B010

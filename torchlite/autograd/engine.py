@@ -5,7 +5,7 @@ import heapq
 
 from .._device import Size
 from .._dispatch import call
-from .._dispatch.codegen import backward_function
+from .._dispatch.derivative import backward_function
 from .._dispatch.graph import Node, OutputOf, edge, meta_of, version
 from .._dispatch.runtime import GLOBALS, LEAF, MODE
 from .._tensor import Parameter, Tensor

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from .._dispatch import call
 from .._dispatch.graph import Node, OutputOf, edge, make_node, meta_of, version
@@ -11,6 +12,13 @@ from .._tensor import Tensor
 
 class FunctionCtx:
     """What `forward` leaves for `backward`. Attributes of your own may be set on it."""
+
+    _node: Any
+    _to_save: tuple
+    _dirty: tuple
+    _non_differentiable: tuple
+    _materialize: bool
+    _needs: tuple
 
     def save_for_backward(self, *tensors):
         """Keep tensors (inputs or outputs) for backward, where they are `ctx.saved_tensors`. Call at most once, in forward."""
@@ -83,6 +91,9 @@ class _SavedOutput:
 class CustomNode(Node):
     """The node of a custom Function."""
 
+    ctx: FunctionCtx
+    cls: Any
+    dtypes: tuple
     __slots__ = ("ctx", "cls", "dtypes")
     is_custom = True
 
@@ -262,7 +273,8 @@ def _finish(cls, ctx, node, args, result):
 
 def _save(ctx, node, positions, several) -> None:
     from .graph import pack
-    saved, versions = [], []
+    saved: list[Any] = []
+    versions: list[int] = []
     for item in ctx._to_save:
         if item is None:
             saved.append(None)
