@@ -1,6 +1,7 @@
 """Diagonals, triangles, windows, repetition and reinterpretation of bits."""
 
 from array_api_compat import numpy as xp
+from torchlite._dtype import FROM_NUMPY
 
 from .axes import prod, wrap_dim
 from .strides import strided_view
@@ -185,11 +186,11 @@ def _view_dtype(input, dtype):
     old, new = input.dtype, dtype.np
     if old.itemsize == new.itemsize:
         return input.view(new)
+    words = f"to view {FROM_NUMPY[old].scalar_name} as {dtype.scalar_name} (different element sizes)"
     if not input.ndim:
-        raise RuntimeError(f"self.dim() cannot be 0 to view {old} as {dtype} (different element sizes)")
+        raise RuntimeError(f"self.dim() cannot be 0 {words}")
     if old.itemsize < new.itemsize and input.shape[-1] % (new.itemsize // old.itemsize):
-        raise RuntimeError(f"self.size(-1) must be divisible by {new.itemsize // old.itemsize} to view {old} as {dtype} (different element sizes), but got "
-                           f"{input.shape[-1]}")
+        raise RuntimeError(f"self.size(-1) must be divisible by {new.itemsize // old.itemsize} {words}, but got {input.shape[-1]}")
     if prod(input.shape) and input.strides[-1] != old.itemsize:
-        raise RuntimeError(f"self.stride(-1) must be 1 to view {old} as {dtype} (different element sizes), but got {input.strides[-1] // old.itemsize}")
+        raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {input.strides[-1] // old.itemsize}")
     return input.view(new)

@@ -32,14 +32,25 @@ def transpose(input, dim0, dim1):
 
 def expand(input, size):
     lead = len(size) - input.ndim
-    shape = tuple(input.shape[d - lead] if n == -1 and d >= lead else n for d, n in enumerate(size))
-    return xp.broadcast_to(input, shape)
+    if lead < 0:
+        raise ValueError("fewer sizes than dimensions")
+    strides, shape = [0] * lead + list(input.strides), list(size)
+    for d, n in enumerate(input.shape, lead):
+        if shape[d] == -1:
+            shape[d] = n
+        elif n != shape[d]:
+            if n != 1:
+                raise ValueError("sizes do not match")
+            strides[d] = 0
+    return strided_view(input, tuple(shape), tuple(strides))
 
 
 def squeeze(input, dim=None):
     if dim is None:
         return xp.squeeze(input)[...]
     dims = (dim,) if dim.__class__ is int else tuple(dim)
+    if len(dims) > 1 and len({d % max(input.ndim, 1) for d in dims}) != len(dims):
+        raise ValueError("repeated dimension")
     drop = tuple(d for d in dims if input.ndim and input.shape[d] == 1)
     return xp.squeeze(input, axis=drop)[...] if drop else input[...]
 
@@ -109,6 +120,8 @@ def contiguous(input, memory_format=None):
 
 def cat(tensors, dim=0):
     kept = [t for t in tensors if t.shape != (0,)]
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     return xp.concatenate(kept or tensors, dim)
 
 

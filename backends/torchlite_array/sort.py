@@ -98,6 +98,9 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
 
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    if not hasattr(elements, "dtype") and not hasattr(test_elements, "dtype"):
+        raise TypeError(f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, {type(test_elements).__name__}), but expected one of:"
+                        "\n * (Tensor elements, Tensor test_elements)\n * (Number element, Tensor test_elements)\n * (Tensor elements, Number test_element)")
     for side in (elements, test_elements):
         if hasattr(side, "dtype") and side.dtype.kind == "c":
             raise RuntimeError(f"Unsupported input type encountered for isin(): Complex{'Float' if side.dtype.itemsize == 8 else 'Double'}")

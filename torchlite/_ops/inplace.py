@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 from .._dispatch import INPLACE, MODE, call, composite, op
+from .._dispatch.graph import bump, meta_of
+from .._dispatch.record import REGISTRY
 from .._dispatch.shapes import broadcast
 
 
@@ -112,3 +114,39 @@ def equal(F, input, other):
     if input._table is not other._table:
         raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {input.device} and {other.device}!")
     return tuple(input.shape) == tuple(other.shape) and bool(F.all(input.detach() == other.detach()))
+
+
+def _view_in_place(name, schema, doc):
+    def turned(F, input, *args):
+        if MODE.grad and input._node is not None:
+            call.check_writable(input)
+        out = getattr(F, name)(call._alias(input), *args)
+        input._data, input._node = out._data, out._node
+        found = meta_of(input)
+        if found.base is not None:
+            found.replay = (REGISTRY[name], args, found.replay)
+        bump(input)
+        return input
+    turned.__doc__ = doc
+    composite(f"{schema[:schema.index('(')]}_(Tensor input{schema[schema.index('(') + 1:]}", where="Tensor")(turned)
+
+
+for _schema in ("transpose(, dim0, dim1)", "swapaxes(, dim0, dim1)", "swapdims(, dim0, dim1)", "squeeze(, dim=None)", "unsqueeze(, dim)"):
+    _name = _schema[:_schema.index("(")]
+    _view_in_place("transpose" if _name.startswith("swap") else _name, _schema, f"Give the tensor the shape and order that `{_name}` gives; returns the tensor.")
+
+
+@composite("t_(Tensor input)", where="Tensor")
+def t_(F, input):
+    """Transpose the matrix in place (its memory stays); returns the tensor."""
+    return F.transpose_(input, 0, 1) if input.ndim == 2 else input
+
+
+@composite("as_strided_(Tensor input, size, stride, storage_offset=None)", where="Tensor")
+def as_strided_(F, input, size, stride, storage_offset):
+    """Give the tensor another size, strides and storage offset over its memory; returns the tensor."""
+    offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
+    return F._restride_(input, tuple(size), tuple(stride), offset, input.stride())
+
+
+_view_in_place("as_strided", "_restride(, size, stride, offset, input_stride)", "")

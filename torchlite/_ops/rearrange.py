@@ -525,7 +525,7 @@ def _copy_of(name, schema):
     def copied(F, input, *args):
         return getattr(F, name)(input, *args).clone()
     copied.__doc__ = f"A copy of what `{name.lstrip('_')}` gives."
-    composite(f"{name.lstrip('_')}_copy(Tensor input{schema})", where="torch")(copied)
+    composite(f"{name.lstrip('_')}_copy(Tensor input{schema})", where="torch Tensor" if name == "narrow" else "torch")(copied)
 
 
 for _name, _schema in {"expand": ", size", "diagonal": ", offset=0, dim1=0, dim2=1", "_as_strided": ", size, stride, storage_offset=None", "permute": ", dims",

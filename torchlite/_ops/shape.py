@@ -1,8 +1,10 @@
 """Views and copies that rearrange dimensions."""
 from __future__ import annotations
 
+import math
+
 from .._dispatch import MAYBE_VIEW, VIEW, composite, op
-from .._dispatch.shapes import contiguous_strides, infer_size, wrap_dim
+from .._dispatch.shapes import contiguous_strides, infer_size, wrap_dim, wrap_dims
 
 
 def _inverse(dims, ndim):
@@ -12,13 +14,86 @@ def _inverse(dims, ndim):
     return tuple(out)
 
 
-op("reshape(Tensor input, *shape)", tags=MAYBE_VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)})
+def _reordered(input, dims):
+    ndim = len(input.shape)
+    if len(dims) != ndim:
+        raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. "
+                           f"input.dim() = {ndim} is not equal to len(dims) = {len(dims)}")
+    wrapped = [wrap_dim(d, ndim) for d in dims]
+    if len(set(wrapped)) != ndim:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return tuple(input.shape[d] for d in wrapped), input.dtype
+
+
+def _swapped(input, dim0, dim1):
+    shape = list(input.shape)
+    first, second = wrap_dim(dim0, len(shape)), wrap_dim(dim1, len(shape))
+    if shape:
+        shape[first], shape[second] = shape[second], shape[first]
+    return tuple(shape), input.dtype
+
+
+def _expanded(input, size):
+    """PyTorch checks sizes from the last to the first."""
+    shape, lead = tuple(input.shape), len(size) - len(input.shape)
+    if lead < 0:
+        raise RuntimeError(f"expand(torch.{input.dtype.scalar_name}Tensor{{{list(shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be "
+                           f"greater or equal to the number of dimensions in the tensor ({len(shape)})")
+    out = list(size)
+    for d in reversed(range(len(size))):
+        if d < lead:
+            if out[d] < 0:
+                raise RuntimeError(f"The expanded size of the tensor ({out[d]}) isn't allowed in a leading, non-existing dimension {d}")
+        elif out[d] == -1:
+            out[d] = shape[d - lead]
+        elif shape[d - lead] not in (1, out[d]):
+            raise RuntimeError(f"The expanded size of the tensor ({out[d]}) must match the existing size ({shape[d - lead]}) at non-singleton dimension {d}.  "
+                               f"Target sizes: {list(size)}.  Tensor sizes: {list(shape)}")
+    return tuple(out), input.dtype
+
+
+def _squeezed(input, dim):
+    dims = wrap_dims(dim, len(input.shape))
+    return tuple(n for d, n in enumerate(input.shape) if n != 1 or d not in dims), input.dtype
+
+
+def _unsqueezed(input, dim):
+    at = wrap_dim(dim, len(input.shape) + 1)
+    return (*input.shape[:at], 1, *input.shape[at:]), input.dtype
+
+
+def _same(input, dims):
+    return (wrap_dims(dims, len(input.shape)), (input.shape, input.dtype))[1]
+
+
+op("reshape(Tensor input, *shape)", tags=MAYBE_VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)},
+   meta=lambda input, shape: (infer_size(shape, math.prod(input.shape)), input.dtype),
+   doc="""The elements in another shape, in which one length may be -1: a view where memory allows, else a copy. RuntimeError when the counts differ.
+
+    >>> torch.reshape(torch.tensor([1, 2, 3, 4]), (2, -1))
+    tensor([[1, 2],
+            [3, 4]])
+    """)
 op("_view(Tensor input, shape)", where="", tags=VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)})
-op("permute(Tensor input, *dims)", tags=VIEW, vjp={"input": lambda F, g, dims: F.permute(g, _inverse(dims, len(dims)))})
-op("transpose(Tensor input, dim0, dim1)", tags=VIEW, alias="swapaxes swapdims", vjp={"input": lambda F, g, dim0, dim1: F.transpose(g, dim0, dim1)})
-op("expand(Tensor input, *size)", where="Tensor", tags=VIEW, vjp={"input": lambda F, g: g})
-op("squeeze(Tensor input, dim=None)", tags=VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)})
-op("unsqueeze(Tensor input, dim)", tags=VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)})
+op("permute(Tensor input, *dims)", tags=VIEW, vjp={"input": lambda F, g, dims: F.permute(g, _inverse(dims, len(dims)))}, meta=_reordered,
+   doc="""A view with the dimensions in the given order.
+
+    >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
+    torch.Size([4, 2, 3])
+    """)
+op("transpose(Tensor input, dim0, dim1)", tags=VIEW, alias="swapaxes swapdims", vjp={"input": lambda F, g, dim0, dim1: F.transpose(g, dim0, dim1)}, meta=_swapped,
+   doc="""A view with two dimensions swapped.""")
+op("expand(Tensor input, *size)", where="Tensor", tags=VIEW, vjp={"input": lambda F, g: g}, meta=_expanded,
+   doc="""A view in which dimensions of length one are repeated without a copy, and new ones come first; -1 keeps a length.
+
+    >>> torch.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """)
+op("squeeze(Tensor input, dim=None)", tags=VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)}, meta=_squeezed,
+   doc="""A view without the dimensions of length one, of all or of `dim` (an int or several).""")
+op("unsqueeze(Tensor input, dim)", tags=VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)}, meta=_unsqueezed,
+   doc="""A view with a new dimension of length one before `dim`.""")
 
 
 def _as_strided_vjp(F, g, input_shape, size, stride, offset, input_stride):
@@ -48,17 +123,25 @@ def as_strided(F, input, size, stride, storage_offset):
     return F.as_strided(input, tuple(size), tuple(stride), offset, input.stride())
 
 
-op("flip(Tensor input, *dims)", vjp={"input": lambda F, g, dims: F.flip(g, dims)}, meta=lambda input: (input.shape, input.dtype))
-op("clone(Tensor input, *, memory_format=None)", vjp={"input": lambda F, g: g}, meta=lambda input: (input.shape, input.dtype))
-op("contiguous(Tensor input, memory_format=None)", where="Tensor", tags=MAYBE_VIEW, vjp={"input": lambda F, g: g})
+op("flip(Tensor input, *dims)", vjp={"input": lambda F, g, dims: F.flip(g, dims)}, meta=_same,
+   doc="""A copy with the order of elements reversed along the given dimensions.""")
+op("clone(Tensor input, *, memory_format=None)", vjp={"input": lambda F, g: g}, meta=lambda input: (input.shape, input.dtype),
+   doc="""A copy of the tensor, in its memory order unless `memory_format` says otherwise; gradients flow through it.""")
+op("contiguous(Tensor input, memory_format=None)", where="Tensor", tags=MAYBE_VIEW, vjp={"input": lambda F, g: g},
+   doc="""The tensor itself when its elements lie in row-major order (or in `memory_format`), else a copy that does.""")
 op("cat(Tensor[] tensors, dim=0)", alias="torch.concat torch.concatenate", where="torch", promote="default",
    meta=lambda tensors, dim: (_cat_shape([t.shape for t in tensors], dim), tensors[0].dtype),
-   vjp={"tensors": lambda F, g, tensors_shape, dim: _cat_vjp(F, g, tensors_shape, dim)})
+   vjp={"tensors": lambda F, g, tensors_shape, dim: _cat_vjp(F, g, tensors_shape, dim)},
+   doc="""Tensors joined along the existing dimension `dim`; the other lengths must agree, and dtypes are promoted.
+
+    >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
+    tensor([1, 2, 3])
+    """)
 
 
 def _cat_shape(shapes, dim):
     if not shapes:
-        raise ValueError("expected a non-empty list of Tensors")
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     shapes = [s for s in shapes if tuple(s) != (0,)] or [(0,)]
     first = shapes[0]
     for i, s in enumerate(shapes):
