@@ -59,16 +59,22 @@ class Bar:
 
     def step(self, done: int, text: str) -> None:
         now = time.perf_counter()
-        if self._live and (now - self._drawn > 0.05 or done == self._steps):
-            self._drawn = now
-            filled = 30 * done // self._steps
-            left = (now - self._start) / done * (self._steps - done)
-            self._stream.write(f"\r{self._title:<10} |{'█' * filled}{'·' * (30 - filled)}| {100 * done // self._steps:3d}%  {text}  {left:4.1f} s left ")
-            self._stream.flush()
+        if self._live and now - self._drawn > 0.05:
+            self._draw(done, text, now)
 
-    def epoch(self, text: str) -> None:
-        if not self._live:
-            print(f"{self._title:<10} {text}  {time.perf_counter() - self._start:.1f} s", file=self._stream, flush=True)
+    def _draw(self, done: int, text: str, now: float) -> None:
+        self._drawn = now
+        filled = 30 * done // self._steps
+        left = (now - self._start) / done * (self._steps - done)
+        self._stream.write(f"\r{self._title:<10} |{'█' * filled}{'·' * (30 - filled)}| {100 * done // self._steps:3d}%  {text}  {left:4.1f} s left ")
+        self._stream.flush()
+
+    def epoch(self, done: int, text: str) -> None:
+        now = time.perf_counter()
+        if self._live:
+            self._draw(done, text, now)
+        else:
+            print(f"{self._title:<10} {text}  {now - self._start:.1f} s", file=self._stream, flush=True)
 
     def end(self) -> None:
         if self._live:
@@ -88,6 +94,7 @@ def train(device: str, epochs: int, seed: int, images, labels) -> Result:
     bar, start = Bar(device, epochs * len(loader)), time.perf_counter()
     for epoch in range(epochs):
         model.train()
+        tested = f"{100 * result.accuracy:5.2f}%" if epoch else "  ... "
         for batch, target in loader:
             optimizer.zero_grad()
             loss = criterion(model(batch.to(device)), target.to(device))
@@ -95,13 +102,13 @@ def train(device: str, epochs: int, seed: int, images, labels) -> Result:
             optimizer.step()
             schedule.step()
             result.losses.append(loss.item())
-            bar.step(len(result.losses), f"epoch {epoch + 1}/{epochs}  loss {result.losses[-1]:.3f}  test {100 * result.accuracy:5.2f}%")
+            bar.step(len(result.losses), f"epoch {epoch + 1}/{epochs}  loss {result.losses[-1]:.3f}  test {tested}")
         model.eval()
         with torch.no_grad():
             predictions = model(test_images).argmax(1)
         result.accuracy = (predictions == test_labels).float().mean().item()
         result.accuracies.append(result.accuracy)
-        bar.epoch(f"epoch {epoch + 1}/{epochs}  loss {sum(result.losses[-len(loader):]) / len(loader):.3f}  test {100 * result.accuracy:5.2f}%")
+        bar.epoch(len(result.losses), f"epoch {epoch + 1}/{epochs}  loss {sum(result.losses[-len(loader):]) / len(loader):.3f}  test {100 * result.accuracy:5.2f}%")
     bar.end()
     result.seconds = time.perf_counter() - start
     result.images, result.labels, result.predictions = test_images.cpu(), test_labels.cpu(), predictions.cpu()
