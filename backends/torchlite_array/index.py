@@ -18,7 +18,35 @@ def _slice_index_backward(input, shape, index):
 
 
 def _index(input, index):
-    return input[index]
+    try:
+        return input[index]
+    except IndexError as error:
+        raise _explained(input, index, error) from None
+
+
+def _explained(input, index, error):
+    """PyTorch's words for an advanced index that does not fit."""
+    axis, shapes = 0, []
+    for item in index:
+        if not hasattr(item, "dtype"):
+            axis += 1
+            continue
+        shapes.append(list(item.shape))
+        if item.dtype.kind == "b":
+            if item.shape != input.shape[axis:axis + item.ndim]:
+                at = next((d for d in range(item.ndim) if axis + d >= input.ndim or item.shape[d] != input.shape[axis + d]), 0)
+                return IndexError(f"The shape of the mask {list(item.shape)} at index {at} does not match the shape of the indexed tensor {list(input.shape)} "
+                                  f"at index {axis + at}")
+            axis += item.ndim
+            continue
+        size = input.shape[axis] if axis < input.ndim else 0
+        wrong = item[(item < -size) | (item >= size)]
+        if wrong.size:
+            return IndexError(f"index {int(wrong.reshape(-1)[0])} is out of bounds for dimension {axis} with size {size}")
+        axis += 1
+    if "broadcast" in str(error):
+        return IndexError("shape mismatch: indexing tensors could not be broadcast together with shapes " + ", ".join(map(str, shapes)))
+    return error
 
 
 def _index_backward(input, shape, index):
@@ -38,8 +66,24 @@ def _setitem_(input, index, value):
         target = input[index].shape
         while value.ndim > len(target) and value.shape[0] == 1:
             value = value[0]
+    if isinstance(value, complex) and input.dtype.kind != "c":
+        name = {"f4": "float", "f8": "double", "f2": "at::Half", "i8": "int64_t", "i4": "int", "b1": "bool"}.get(input.dtype.str[1:], input.dtype.name)
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     try:
         input[index] = value
+    except IndexError as error:
+        raise _explained(input, index, error) from None
     except ValueError:
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "
-                           f"{list(input[index].shape)}") from None
+        raise RuntimeError(_does_not_fit(list(input[index].shape), list(value.shape), any(hasattr(i, "dtype") for i in index))) from None
+
+
+def _does_not_fit(target, shape, advanced):
+    if advanced:
+        return f"shape mismatch: value tensor of shape {shape} cannot be broadcast to indexing result of shape {target}"
+    lead = len(target) - len(shape)
+    if lead < 0:
+        return (f"expand(torch.FloatTensor{{{shape}}}, size={target}): the number of sizes provided ({len(target)}) must be greater or equal to the number of "
+                f"dimensions in the tensor ({len(shape)})")
+    at = next(d for d in reversed(range(len(shape))) if shape[d] not in (1, target[lead + d]))
+    return (f"The expanded size of the tensor ({target[lead + at]}) must match the existing size ({shape[at]}) at non-singleton dimension {lead + at}.  Target "
+            f"sizes: {target}.  Tensor sizes: {shape}")

@@ -25,7 +25,7 @@ _getitem_copy = function_for(take_index)
 def getitem(tensor: Tensor, index):
     """x[index]."""
     cls = index.__class__
-    if cls is int or (cls is slice and index.step is None):
+    if (cls is int or cls is slice and index.step is None) and tensor._data.ndim:
         return _getitem_view(tensor, (index,))
     basic, advanced = split(tensor, index)
     out = _getitem_view(tensor, basic) if basic else tensor
@@ -56,7 +56,7 @@ def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
 
     In PyTorch integers select before arrays index, so the two steps differ from NumPy's single one.
     """
-    items = index if index.__class__ is tuple else (index,)
+    items = index if index.__class__ is tuple else _as_tuple(index)
     if all(i.__class__ in _BASIC for i in items):
         for i in items:
             if i.__class__ is slice and (i.step is not None or i.start.__class__ is Tensor or i.stop.__class__ is Tensor):
@@ -85,8 +85,17 @@ def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
     return () if trivial else tuple(basic), tuple(_raw_index(tensor, a) for a in advanced)
 
 
+def _as_tuple(index):
+    """A short list that holds sequences, slices or tensors stands for a tuple, as in old NumPy."""
+    if index.__class__ is list and len(index) < 32 and any(isinstance(i, (list, tuple, slice, Tensor)) or i is None or i is Ellipsis for i in index):
+        return tuple(index)
+    return (index,)
+
+
 def _checked_count(tensor, items):
     used = sum(i is not None and i is not Ellipsis for i in items)
+    if used and not tensor._data.ndim:
+        raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
     if used > tensor._data.ndim:
         raise IndexError(f"too many indices for tensor of dimension {tensor._data.ndim}")
     return items
@@ -103,7 +112,7 @@ def _normal(item):
     if isinstance(item, slice):
         start, stop, step = (None if p is None else p.__index__() for p in (item.start, item.stop, item.step))
         if step is not None and step <= 0:
-            raise ValueError("step must be greater than zero")
+            raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
         return slice(start, stop, step)
     if isinstance(item, Tensor):
         if item.dtype.category >= 2:
@@ -123,7 +132,7 @@ def _normal(item):
         return int(item) if item.ndim == 0 and item.dtype.kind != "b" else item
     if hasattr(item, "__index__"):
         return item.__index__()
-    raise TypeError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {type(item).__name__})")
+    raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {type(item).__name__})")
 
 
 def _expand_ellipsis(tensor, items):
