@@ -13,9 +13,11 @@ import math
 
 import numpy as np
 
+from .blocks import run
 from .mt19937 import Engine
 
 BLOCK = 16
+BATCH = 1 << 20  # values whose words are drawn at once
 CHUNK = 1 << 14  # values computed at once, so that the temporaries stay in cache
 SCALE24 = 2.0**-24
 SCALE53 = 2.0**-53
@@ -159,13 +161,22 @@ def ahead(engine: Engine, count: int) -> np.ndarray:
         return engine.ahead[offset : offset + count]
 
 
+def _fill(part: np.ndarray, engine: Engine, scale) -> None:
+    words = engine.words(part.size)
+
+    def body(first: int, last: int) -> None:
+        span = slice(first * BLOCK, last * BLOCK)
+        scale(blocks(words[span]), part[span])
+
+    run(body, part.size // BLOCK, BLOCK, CHUNK)
+
+
 def block_normals(engine: Engine, out: np.ndarray, scale) -> None:
     """Fill `out`, flat and of 16 or more values, from the float32 stream; `scale(values, target)` writes each part's standard normals."""
     rest = out.size % BLOCK
     whole = out[: out.size - rest]
-    for start in range(0, whole.size, CHUNK):
-        part = whole[start : start + CHUNK]
-        scale(blocks(engine.words(part.size)), part)
+    for start in range(0, whole.size, BATCH):
+        _fill(whole[start : start + BATCH], engine, scale)
     if rest:
         if out.dtype == np.float32:  # PyTorch draws the rest too before it draws the last 16 again; not so in the narrower dtypes
             engine.words(rest)

@@ -7,6 +7,7 @@ larger arrays are NumPy's, which may differ from the C library's by one unit in 
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -51,27 +52,46 @@ def _scaled_into(out: np.ndarray, values: np.ndarray, factor: float, term: float
     out[...] = values
 
 
-def random_uniform(size, dtype, low, high, generator: Engine):
-    out = np.empty(size, dtype.np)
-    flat = out.reshape(-1)
-    if dtype.np is DOUBLE:
-        _uniform_double(flat, float(low), float(high), generator)
-        return out
-    simple = low == 0 and high == 1 and flat.dtype is SINGLE
+@functools.lru_cache(maxsize=256)
+def _affine(low: float, high: float, kind: np.dtype) -> tuple[float, float, np.generic | None]:
+    """Scale of a 24-bit draw and offset of uniforms in [low, high); and `high` in the dtype where rounding can reach it, else None."""
     low, high = np.float32(low), np.float32(high)
     span, start = float(high - low), float(low)
-    end = flat.dtype.type(high)
-    reaches_end = not simple and np.float32((1.0 - SCALE24) * span + start).astype(flat.dtype) >= end
-    for begin in range(0, flat.size, CHUNK):
-        part = flat[begin : begin + CHUNK]
-        bits = generator.words(part.size) & LOW24
-        if simple:
-            part[...] = bits.view(INT32)
-            part *= STEP
-            continue
-        _scaled_into(part, bits * SCALE24, span, start)
-        if reaches_end:  # by rounding; PyTorch then gives the other end
-            part[part >= end] = low
+    end = high.astype(kind)
+    return span * SCALE24, start, end if np.float32((1.0 - SCALE24) * span + start).astype(kind) >= end else None
+
+
+def random_uniform(size, dtype, low, high, generator: Engine):
+    kind = dtype.np
+    if kind is DOUBLE:
+        out = np.empty(size, kind)
+        _uniform_double(out.reshape(-1), float(low), float(high), generator)
+        return out
+    unit = low == 0 and high == 1 and kind is SINGLE
+    count = math.prod(size)
+    if count <= CHUNK:
+        return _uniform_single(generator.words(count), unit, low, high, kind).reshape(size)
+    out = np.empty(count, kind)
+    for begin in range(0, count, CHUNK):
+        part = out[begin : begin + CHUNK]
+        part[...] = _uniform_single(generator.words(part.size), unit, low, high, kind)
+    return out.reshape(size)
+
+
+def _uniform_single(words, unit: bool, low, high, kind: np.dtype) -> np.ndarray:
+    bits = words & LOW24
+    if unit:
+        out = bits.astype(SINGLE)
+        out *= STEP
+        return out
+    scale, start, end = _affine(low, high, kind)
+    values = bits * scale
+    values += start
+    out = values.astype(SINGLE)
+    if kind is not SINGLE:
+        out = out.astype(kind)
+    if end is not None:
+        out[out >= end] = low  # PyTorch gives the other end for what rounding brought to the excluded one
     return out
 
 
@@ -89,11 +109,12 @@ def _uniform_double(out: np.ndarray, low: float, high: float, generator: Engine)
 def random_normal(size, dtype, mean, std, serial, generator: Engine):
     """`serial` says that PyTorch would draw one by one whatever the size: the tensor to fill is not contiguous."""
     count = math.prod(size)
-    narrow = dtype.np.itemsize <= 4
-    small = narrow and not serial and count % 16 == 0 and 0 < count <= WORDS - generator.position
-    if small and mean == 0 and std == 1 and dtype.np is SINGLE:
+    kind = dtype.np
+    narrow = kind.itemsize <= 4
+    small = count % 16 == 0 and not serial and narrow and 0 < count <= WORDS - generator.position
+    if small and mean == 0 and std == 1 and kind is SINGLE:
         return ahead(generator, count).reshape(size).copy()
-    out = np.empty(size, dtype.np)
+    out = np.empty(size, kind)
     flat = out.reshape(-1)
     mean, std = float(mean), float(std)
     if small:
