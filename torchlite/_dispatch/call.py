@@ -102,7 +102,7 @@ def _overriding(values):
 def execute(op: Op, values: list):
     """Run an op on bound values: below interceptors and subclasses."""
     if op.is_implicit:
-        return op.composite(GLOBALS["F"], *values)
+        return op.composite(GLOBALS["F"], *check_kinds(op, values))
     values = check_tensors(op, values)
     if op.check is not None:
         op.check(*values)
@@ -156,6 +156,17 @@ def table_among(values):
                 if isinstance(item, Tensor):
                     return item._table
     return None
+
+
+def check_kinds(op: Op, values: list) -> list:
+    """Arguments that must be Tensors are (NumPy arrays are taken too): for composites, whose parts check the rest."""
+    for position, (param, value) in enumerate(zip(op.params, values, strict=True)):
+        if param.kind == "tensor" and not isinstance(value, Tensor) and not (value is None and param.default is None):
+            if not isinstance(value, np.ndarray):
+                raise type_error(op, param, position, value)
+            from .._creation import as_tensor
+            values = [*values[:position], as_tensor(value), *values[position + 1:]]
+    return values
 
 
 def check_tensors(op: Op, values: list) -> list:
