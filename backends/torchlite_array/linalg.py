@@ -467,6 +467,8 @@ _PADE_REACH = 4.25
 
 def matrix_exp(input):
     """Scaling and squaring with the [13/13] Pade approximant (Higham, 2005)."""
+    if input.dtype.kind in "biu" or input.shape[-1] != input.shape[-2]:
+        raise TypeError("matrix_exp takes batches of square matrices of floating point or complex numbers")
     if not input.size:
         return input.copy()
     a = _flat(input)

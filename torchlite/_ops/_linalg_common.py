@@ -5,11 +5,11 @@ from __future__ import annotations
 from .._dtype import int64
 
 
-class LinAlgError(RuntimeError):
+class _LinAlgError(RuntimeError):
     """Raised when a matrix is singular, not positive-definite, or an iteration does not converge."""
 
-    __module__ = "torch._C"
-    __qualname__ = "_LinAlgError"
+
+LinAlgError = _LinAlgError
 
 
 # --- checks (run on Tensors) -----------------------------------------------------------------------------------------------------------------------
@@ -25,7 +25,8 @@ def check_square(name, A, argument="A"):
     """Batches of square matrices."""
     check_matrix(name, A, argument)
     if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(f"{name}: {argument} must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices")
+        prefix = f"{name}: " if name else ""
+        raise RuntimeError(f"{prefix}{argument} must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices")
 
 
 def check_float(name, A, low_precision=False):
@@ -93,7 +94,7 @@ def converged(name, call, *args):
     try:
         return call(*args)
     except Exception as error:
-        if type(error).__name__ != "LinAlgError" or isinstance(error, LinAlgError):
+        if type(error).__name__ != "LinAlgError":
             raise
         raise LinAlgError(f"{name}: The algorithm failed to converge because the input matrix contained non-finite values.") from None
 

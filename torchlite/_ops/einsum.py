@@ -18,7 +18,7 @@ def _subscripts(text, where):
             if "..." in labels:
                 raise RuntimeError(f"einsum(): found '.' for {where} for which an ellipsis was already found")
             if text[i : i + 3] != "...":
-                raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis")
+                raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis{' (...)' if where == 'output' else ''}")
             labels.append("...")
             i += 3
         else:
@@ -62,7 +62,7 @@ def _parse(equation, operands):
     terms = [_subscripts(t, f"operand {i}") for i, t in enumerate(left.split(","))]
     if len(terms) != len(operands):
         raise RuntimeError(f"einsum(): {'fewer' if len(terms) > len(operands) else 'more'} operands were provided than specified in the equation")
-    return terms, _subscripts(right, "the output") if arrow else None, list(operands)
+    return terms, _subscripts(right, "output") if arrow else None, list(operands)
 
 
 def _spelled(terms, output, operands):
@@ -156,6 +156,8 @@ def _pair(a, one, b, two, kept):
             [size[label] for label in batch] + [1] * len(rows) + [size[label] for label in columns]
         )
         return left * right, result
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected scalar type {a.dtype.scalar_name} but found {b.dtype.scalar_name}")
     lengths = [[size[label] for label in labels] for labels in (batch, rows, inner, columns)]
     n, m, k, p = (_count(length) for length in lengths)
     left = a.permute([one.index(label) for label in batch + rows + inner])

@@ -123,6 +123,8 @@ def _dims_and_sizes(x, s, dim):
     """The dimensions (counted from the front) and the sizes of an n-dimensional transform."""
     if hasattr(dim, "__index__"):
         dim = (dim,)
+    if dim and not x.ndim:
+        raise IndexError(f"Dimension specified as {dim[0]} but tensor has no dimensions")
     if hasattr(s, "__index__"):
         s = (s,)
     if dim is not None:
@@ -237,8 +239,8 @@ def _c2c_nd(F, x, s, dim, norm, forward):
 
 
 def _r2c_nd(F, name, x, s, dim, norm):
-    x = _as_real(F, name, x)
     dims, sizes = _dims_and_sizes(x, s, dim)
+    x = _as_real(F, name, x)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
     return F.fft_r2c(_resized(F, x, dims, sizes), dims, _scale(norm, True, _product(sizes)), True)
@@ -271,8 +273,10 @@ def _hfft_nd(F, name, x, s, dim, norm):
 
 
 def _ihfft_nd(F, name, x, s, dim, norm):
-    x = _as_real(F, name, x)
     dims, sizes = _dims_and_sizes(x, s, dim)
+    if x.dtype.is_complex:
+        raise RuntimeError(f"Only supports floating-point dtypes, but found: {x.dtype.scalar_name}")
+    x = _as_float(F, x)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
     half = F.fft_r2c(_resized(F, x, dims, sizes), dims[-1:], _scale(norm, False, _product(sizes)), True).conj()
@@ -364,7 +368,7 @@ def _frequencies(first, count, n, d, out, dtype, device, requires_grad):
     result = call.create("_arange", 0, count, 1, dtype, device=device)
     if first is not None:
         result = result - (result >= first).to(dtype) * n
-    result = result * (1.0 / (n * d))
+    result = result * (1.0 / (n * d) if n else 0.0)
     if out is not None:
         return out.copy_(result)
     return result.requires_grad_() if requires_grad else result
@@ -391,7 +395,9 @@ def fft_rfftfreq(F, n, d, out, dtype, layout, device, requires_grad):
 
 
 def _shift_dims(x, dim):
-    return tuple(range(x.ndim)) if dim is None else (dim,) if hasattr(dim, "__index__") else tuple(dim)
+    if dim is None:
+        return tuple(range(x.ndim))
+    return tuple(wrap_dim(d, x.ndim) for d in ((dim,) if hasattr(dim, "__index__") else dim))
 
 
 @composite("fft_fftshift(Tensor input, dim=None)", where="fft")
@@ -419,8 +425,9 @@ def _called(name, input, n_fft, hop_length, win_length, window, **rest):
 
     shown = "None" if window is None else f"{kind(window)}{{{list(window.shape)}}}"
     more = ", ".join(f"{k}={'None' if v is None else int(v)}" for k, v in rest.items())
+    shown_type = kind(input) if name == "stft" else f"CPU{input.dtype.scalar_name}Type"
     arguments = f"{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, window={shown}, {more}"
-    return f"{name}({kind(input)}{arguments}) "
+    return f"{name}({shown_type}{arguments}) "
 
 
 def _warn_window(message):
@@ -566,7 +573,6 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
         )
     if not input.dtype.is_complex:
         raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
-    onesided = input.shape[-2] != n_fft if onesided is None and input.ndim >= 2 else onesided
     shown = _called(
         "istft",
         input,
@@ -580,6 +586,7 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
         length=length,
         return_complex=return_complex,
     )
+    onesided = input.shape[-2] != n_fft if onesided is None and input.ndim >= 2 else onesided
     _check_istft(shown, input, n_fft, hop_length, win_length, window, onesided)
     x = (input if input.ndim == 3 else input.unsqueeze(0)).transpose(1, 2)
     norm = "ortho" if normalized else "backward"
@@ -601,7 +608,7 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
     total, cover = total[:, start:stop], cover[:, start:stop]
     least = cover.detach().abs().min()
     if float(least) < 1e-11:
-        raise RuntimeError(f"{shown}window overlap add min: {float(least)}")
+        raise RuntimeError(f"{shown}window overlap add min: 1")
     result = total / cover
     if end > whole:
         warnings.warn(

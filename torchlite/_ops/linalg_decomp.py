@@ -15,7 +15,6 @@ from ._linalg_common import (
     check_float,
     check_kernel_float,
     check_matrix,
-    check_same_dtype,
     check_square,
     first_failure,
     hermitian_part,
@@ -75,7 +74,7 @@ def _check_definite(name, info):
 @composite("linalg_cholesky_ex(Tensor A, *, upper=False, check_errors=False)", where="linalg", outputs=("L", "info"))
 def linalg_cholesky_ex(F, A, upper, check_errors):
     """The Cholesky factor and info: 0, or the order of the first leading minor that is not positive-definite. See `linalg.cholesky`."""
-    lower, info = _cholesky(F, "linalg.cholesky_ex", A, upper)
+    lower, info = _cholesky(F, "linalg.cholesky", A, upper)
     if check_errors:
         _check_definite("linalg.cholesky_ex", info)
     return named("linalg_cholesky_ex", (lower.mH if upper else lower, info))
@@ -97,8 +96,8 @@ def linalg_cholesky(F, A, upper):
 @composite("cholesky(Tensor input, upper=False)")
 def cholesky(F, input, upper):
     """See `linalg.cholesky`."""
-    if not input.numel() and input.ndim >= 2:
-        check_square("cholesky", input)
+    check_square("cholesky", input)
+    check_kernel_float("cholesky_cpu", input)
     lower, info = _cholesky(F, "cholesky", input, upper)
     _check_definite("cholesky", info)
     return lower.mH if upper else lower
@@ -115,13 +114,16 @@ def cholesky_solve(F, input, L, upper):
     for name, x in (("b", input), ("u", L)):
         if x.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
-    check_square("cholesky_solve", L)
+    check_square("", L)
     if input.shape[-2] != L.shape[-2]:
         raise RuntimeError(
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b matrix is "
             f"{input.shape[-2]} by {input.shape[-1]}"
         )
-    check_same_dtype("cholesky_solve", input, L, ("b", "A"))
+    if input.dtype is not L.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {input.dtype.scalar_name} and A of type {L.dtype.scalar_name} instead."
+        )
     lower = L.mH.tril() if upper else L.tril()
     return F.triangular_core(lower.mH, F.triangular_core(lower, input, False, False), True, False)
 
@@ -130,6 +132,7 @@ def cholesky_solve(F, input, L, upper):
 def cholesky_inverse(F, input, upper):
     """The inverse of A, given its Cholesky factor (lower, or upper with `upper`)."""
     check_square("cholesky_inverse", input)
+    check_kernel_float("cholesky_inverse_out_cpu", input)
     lower = input.mH.tril() if upper else input.tril()
     half = F.triangular_core(lower, F.expand(identity(F, input, input.shape[-1]), input.shape), False, False)
     return half.mH @ half
@@ -197,11 +200,18 @@ def qr(F, input, some):
     return named("qr", F.linalg_qr(input, "reduced" if some else "complete"))
 
 
+def _geqrf_rule(input):
+    if len(input.shape) < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    check_kernel_float("geqrf_cpu", input)
+    return [(input.shape, input.dtype), ((*_batch(input), _least(input)), input.dtype)]
+
+
 op(
     "geqrf(Tensor input)",
     outputs=("a", "tau"),
     tags=NONDIFF,
-    meta=lambda input: [(input.shape, input.dtype), ((*_batch(input), _least(input)), input.dtype)],
+    meta=_geqrf_rule,
     doc="""R, the Householder vectors below it, and their scales `tau`: the packed form that `linalg.householder_product` and `ormqr` take.
 
     >>> torch.geqrf(torch.tensor([[3., 0.], [4., 1.]])).a[0].abs()
@@ -322,7 +332,7 @@ def _checked_lu(F, name, A, pivot):
 @composite("linalg_lu_factor_ex(Tensor A, *, pivot=True, check_errors=False)", where="linalg", outputs=("LU", "pivots", "info"))
 def linalg_lu_factor_ex(F, A, pivot, check_errors):
     """Packed LU, LAPACK's pivots (int32, counted from 1), and info: 0, or the place of the first zero on U's diagonal. See `linalg.lu_factor`."""
-    packed, pivots, info = _checked_lu(F, "torch.lu_factor_ex", A, pivot)
+    packed, pivots, info = _checked_lu(F, "torch.lu_factor", A, pivot)
     if check_errors:
         _check_lu("torch.linalg.lu_factor_ex", info)
     return named("linalg_lu_factor_ex", (packed, pivots, info))
@@ -383,11 +393,10 @@ def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
 
 @composite("lu(Tensor A, pivot=True, get_infos=False)")
 def lu(F, A, pivot, get_infos):
-    """(LU, pivots) or, with `get_infos`, (LU, pivots, info). Kept for old programs: see `linalg.lu_factor`."""
+    """(LU, pivots) or, with `get_infos`, (LU, pivots, info), singular or not. Kept for old programs: see `linalg.lu_factor`."""
     packed, pivots, info = _checked_lu(F, "torch.lu_factor", A, pivot)
     if get_infos:
         return named("linalg_lu_factor_ex", (packed, pivots, info))
-    _check_lu("torch.linalg.lu_factor", info)
     return packed, pivots
 
 

@@ -67,7 +67,7 @@ def _check_norm(name, x, dtype):
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_name}")
     if dtype is not None:
         if dtype.category < 2:
-            raise RuntimeError(f"{name}: dtype should be floating point or complex. Got {dtype.scalar_name}")
+            raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {dtype.scalar_name}")
         if x.dtype.is_complex != dtype.is_complex:
             kinds = ("complex", "real") if x.dtype.is_complex else ("real", "complex")
             raise RuntimeError(f"{name}: dtype should be {kinds[0]} for {kinds[0]} inputs, but got {dtype.scalar_name}")
@@ -90,7 +90,7 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
         for d in dims:
             if x.shape[d] == 0:
                 raise RuntimeError(
-                    f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d} because this dimension is empty and "
+                    f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this dimension is empty and "
                     f"the operation "
                     "does not have an identity"
                 )
@@ -198,7 +198,7 @@ def norm(F, input, p, dim, keepdim, out, dtype):
         pair = (0, 1) if dim is None else tuple(dim)
         result = _matrix_norm(F, "linalg.matrix_norm", input, "nuc", pair, keepdim, dtype)
     elif isinstance(p, str):
-        raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     else:
         result = _vector_norm(F, "linalg.vector_norm", input, p, dim, keepdim, dtype)
     return result if out is None else out.copy_(result)
@@ -210,7 +210,7 @@ def renorm(F, input, p, dim, maxnorm):
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     if p <= 0:
-        raise RuntimeError("renorm: non-positive norm not supported")
+        raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     dim = wrap_dims(dim, input.ndim)[0]
@@ -232,8 +232,8 @@ def linalg_cond(F, A, p):
     if A.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is None or p in (2, -2):
-        if not A.numel():
-            raise RuntimeError("linalg.cond: empty matrices have no condition number") if 0 in A.shape[-2:] else None
+        if 0 in A.shape[-2:]:
+            return A.new_zeros(tuple(A.shape[:-2]), dtype=_REAL.get(A.dtype, A.dtype))
         values = F.linalg_svdvals(A)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
     check_square("linalg.cond", A)
@@ -312,17 +312,17 @@ def cdist(F, x1, x2, p, compute_mode):
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     for name, x in (("X1", x1), ("X2", x2)):
-        if x.dtype.category != 2:
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {x.dtype.scalar_name}")
         if x.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.dtype.category != 2:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {x.dtype.scalar_name}")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     if x1.dtype is not x2.dtype:
-        kind = x1.dtype if x1.dtype.np.itemsize > x2.dtype.np.itemsize else x2.dtype
-        x1, x2 = x1.to(kind), x2.to(kind)
+        raise RuntimeError(f"expected scalar type {x1.dtype.scalar_name} but found {x2.dtype.scalar_name}")
     return F.cdist_core(x1, x2, float(p))
 
 
@@ -430,8 +430,9 @@ def linalg_vander(F, x, N):
     tensor([[1, 2, 4],
             [1, 3, 9]])
     """
-    if x.dtype.name == "bool":
-        x = x.to(int64)
+    if x.dtype.name == "bool" or (x.dtype.category == 2 and x.dtype.np.itemsize < 4):
+        raise RuntimeError(f"linalg.vander supports floating point, complex, and integer tensors, but got {x.dtype.scalar_name}")
+    N = x.shape[-1] if N is None and x.ndim and not x.shape[-1] else N
     if N is not None and N <= 1:
         raise RuntimeError("N must be greater than 1.")
     if not x.ndim:

@@ -45,7 +45,7 @@ def _triangular_vjp(F, g, A, out, upper, unitriangular, needs):
 
 
 def _product_rule(A, B):
-    return (*broadcast(A.shape[:-2], B.shape[:-2]), *B.shape[-2:]), B.dtype
+    return (*broadcast(B.shape[:-2], A.shape[:-2]), *B.shape[-2:]), B.dtype
 
 
 op(
@@ -67,9 +67,9 @@ def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
             [2.]])
     """
     name = "linalg.solve_triangular"
-    check_same_dtype(name, A, B)
-    check_matrix(name, B, "B")
     check_square(name, A)
+    check_matrix(name, B, "B")
+    check_same_dtype(name, A, B)
     check_fit(name, A, B, left)
     check_float(name, A)
     if left:
@@ -80,10 +80,14 @@ def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
 @composite("triangular_solve(Tensor b, Tensor A, upper=True, transpose=False, unitriangular=False)", outputs=("solution", "cloned_coefficient"))
 def triangular_solve(F, b, A, upper, transpose, unitriangular):
     """(X, a copy of A) with A X = b. Kept for old programs: see `linalg.solve_triangular`."""
-    for x, what in ((A, "A"), (b, "b")):
+    for x, what in ((b, "b"), (A, "A")):
         if x.ndim < 2:
             raise RuntimeError(f"torch.triangular_solve: Expected {what} to have at least 2 dimensions, but it has {x.ndim} dimensions instead")
-    check_square("triangular_solve", A)
+    check_square("", A)
+    if b.dtype is not A.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {b.dtype.scalar_name} and A of type {A.dtype.scalar_name} instead."
+        )
     matrix = A.mT if transpose else A
     solution = F.triangular_core(matrix, b, upper != transpose, unitriangular)
     return named("triangular_solve", (solution, F.clone(A.expand((*solution.shape[:-2], *A.shape[-2:])))))
@@ -116,7 +120,7 @@ def _inverse(F, name, A):
 @composite("linalg_inv_ex(Tensor A, *, check_errors=False)", where="linalg", outputs=("inverse", "info"))
 def linalg_inv_ex(F, A, check_errors):
     """The inverse and info: 0, or the place of the first zero pivot. See `linalg.inv`."""
-    inverse, info = _inverse(F, "linalg.inv_ex", A)
+    inverse, info = _inverse(F, "linalg.inv", A)
     if check_errors:
         check_singular("linalg.inv_ex", info)
     return named("linalg_inv_ex", (inverse, info))
@@ -160,14 +164,14 @@ def _solve(F, name, A, B, left):
     check_float(name, A)
     check_same_dtype(name, A, B)
     vectors = _is_vectors(A, B)
+    right = B.unsqueeze(-1) if vectors else B
+    check_fit("linalg.solve", A, right, left)
     if vectors and not left:
         raise RuntimeError(
             "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
             "equivalent to "
             "B / A.squeeze(-1)"
         )
-    right = B.unsqueeze(-1) if vectors else B
-    check_fit("linalg.solve", A, right, left)
     if left:
         result, info = F.solve_core(A, right)
     else:
@@ -201,7 +205,7 @@ def linalg_solve(F, A, B, left):
 def linalg_tensorinv(F, A, ind):
     """The inverse of `tensordot(A, X, dims=A.ndim - ind)`: A's first `ind` dimensions taken together are as many as its others."""
     if ind <= 0:
-        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     m, n = _count(rows), _count(columns)
     if m != n:
@@ -227,7 +231,7 @@ def linalg_tensorsolve(F, A, B, dims):
     if _count(shape) != B.numel():
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
-            f"{_count(shape)} != {_count(tuple(A.shape[: B.ndim]))}"
+            f"{_count(shape)} != {B.numel()}"
         )
     return F.linalg_solve(A.reshape(B.numel(), _count(shape)), B.flatten()).reshape(shape)
 

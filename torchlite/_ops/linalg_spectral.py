@@ -120,22 +120,24 @@ op("eig_core(Tensor input)", where="", outputs=("eigenvalues", "eigenvectors"), 
 op("eigvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _eig_rule(input)[0])
 
 
-def _check_eig(A):
-    check_square("linalg.eig", A)
+def _check_eig(name, A):
+    check_square(name, A)
+    if A.dtype.category < 2:
+        raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.scalar_name}")
     check_kernel_float("linalg_eig_out_cpu", A)
 
 
 @composite("linalg_eig(Tensor A)", where="linalg", outputs=("eigenvalues", "eigenvectors"))
 def linalg_eig(F, A):
     """Complex eigenvalues, in no order, and eigenvectors of length 1 (columns) of square (..., n, n) matrices."""
-    _check_eig(A)
+    _check_eig("linalg.eig", A)
     return named("linalg_eig", converged("linalg.eig", F.eig_core, A))
 
 
 @composite("linalg_eigvals(Tensor A)", where="linalg")
 def linalg_eigvals(F, A):
     """The eigenvalues that `linalg.eig` gives."""
-    _check_eig(A)
+    _check_eig("linalg.eigvals", A)
     if A._node is not None:
         return converged("linalg.eig", F.eig_core, A)[0]
     return converged("linalg.eig", F.eigvals_core, A)
@@ -247,6 +249,8 @@ def linalg_svdvals(F, A, driver):
 @composite("svd(Tensor input, some=True, compute_uv=True)", outputs=("U", "S", "V"))
 def svd(F, input, some, compute_uv):
     """U, S, V with input = U diag(S) V^H. Kept for old programs: `linalg.svd` gives V^H."""
+    if input.ndim < 2:
+        raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead")
     if not compute_uv:
         m, n = input.shape[-2:]
         u, v = (input.new_zeros((*input.shape[:-2], size, size)) for size in (m, n))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._dispatch import INPLACE, composite, op
-from .._dispatch.shapes import broadcast
+from .._dispatch.shapes import broadcast, wrap_dim
 from ._linalg_common import adjoint, column, row
 
 # --- matmul ----------------------------------------------------------------------------------------------------------------------------------------
@@ -23,35 +23,98 @@ _C_NAMES = {
 }
 
 
-def _same_dtype(input, other):
+def _mm_dtypes(input, other):
     if input.dtype is not other.dtype:
         one, two = (_C_NAMES.get(x.dtype.name, x.dtype.name) for x in (input, other))
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {one} != {two}")
+
+
+def _bmm_dtypes(input, other):
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {other.dtype.scalar_name}")
+
+
+def _mv_dtypes(input, mat, vec):
+    if not input.dtype is mat.dtype is vec.dtype:
+        one, two, three = (x.dtype.scalar_name for x in (input, mat, vec))
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {one}, {two}, and {three}")
 
 
 def _matmul_shape(input, other):
     a, b = tuple(input.shape), tuple(other.shape)
     if not a or not b:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D")
-    _same_dtype(input, other)
+    if len(a) == 1 and len(b) == 1:
+        return _dot_rule("dot", input, other)
+    if len(b) == 1 and len(a) == 2:
+        return _mv_rule(input, other)
     left, right = (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
     if left[-1] != right[-2]:
-        if len(a) == 1 and len(b) == 1:
-            raise RuntimeError(
-                f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements, but got "
-                f"{a[0]} and "
-                f"{b[0]} elements respectively"
-            )
-        if len(b) == 1 and len(a) == 2:
-            raise RuntimeError(f"size mismatch, got input ({left[-2]}), mat ({left[-2]}x{left[-1]}), vec ({b[0]})")
         if len(a) > 2 and len(b) > 2:
-            raise RuntimeError(
-                "Expected size for first two dimensions of batch2 tensor to be: "
-                f"[{_count(broadcast(a[:-2], b[:-2]))}, {a[-1]}] but got: [{_count(broadcast(a[:-2], b[:-2]))}, {b[-2]}]."
-            )
+            batches = _count(broadcast(a[:-2], b[:-2]))
+            raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batches}, {a[-1]}] but got: [{batches}, {b[-2]}].")
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_count(left[:-1])}x{left[-1]} and {right[-2]}x{_count(right[-1:])})")
+    (_bmm_dtypes if len(a) > 2 and len(b) > 2 else _mm_dtypes)(input, other)
     shape = (*broadcast(left[:-2], right[:-2]), *(left[-2:-1] if len(a) > 1 else ()), *(right[-1:] if len(b) > 1 else ()))
     return shape, input.dtype
+
+
+def _mm_rule(input, mat2):
+    for name, x in (("self", input), ("mat2", mat2)):
+        if len(x.shape) != 2:
+            raise RuntimeError(f"{name} must be a matrix")
+    (n, m), (k, p) = input.shape, mat2.shape
+    if m != k:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {k}x{p})")
+    _mm_dtypes(input, mat2)
+    return (n, p), input.dtype
+
+
+def _bmm_rule(input, mat2):
+    for name, x in (("batch1", input), ("batch2", mat2)):
+        if len(x.shape) != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    (b, n, m), (c, k, p) = input.shape, mat2.shape
+    if b != c or m != k:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {m}] but got: [{c}, {k}].")
+    _bmm_dtypes(input, mat2)
+    return (b, n, p), input.dtype
+
+
+def _addmv_rule(input, mat, vec):
+    ranks = len(input.shape), len(mat.shape), len(vec.shape)
+    if ranks[1:] != (2, 1) or ranks[0] > 1:
+        raise RuntimeError("vector + matrix @ vector expected, got " + ", ".join(map(str, ranks)))
+    (n, m), size = mat.shape, input.shape[0] if input.shape else 1
+    if m != vec.shape[0] or size not in (1, n):
+        raise RuntimeError(f"size mismatch, got input ({size}), mat ({n}x{m}), vec ({vec.shape[0]})")
+    _mv_dtypes(input, mat, vec)
+    return (n,), input.dtype
+
+
+def _mv_rule(input, vec):
+    if len(input.shape) == 2 and len(vec.shape) == 1 and input.shape[1] == vec.shape[0]:
+        _mv_dtypes(vec, input, vec)
+        return tuple(input.shape[:1]), input.dtype
+    if len(input.shape) != 2 or len(vec.shape) != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(input.shape)}, {len(vec.shape)}")
+    n, m = input.shape
+    raise RuntimeError(f"size mismatch, got input ({n}), mat ({n}x{m}), vec ({vec.shape[0]})")
+
+
+def _dot_rule(name, a, b):
+    if len(a.shape) != 1 or len(b.shape) != 1:
+        raise RuntimeError(f"1D tensors expected, but got {len(a.shape)}D and {len(b.shape)}D tensors")
+    if a.dtype is not b.dtype:
+        one, two = a.dtype.scalar_name, b.dtype.scalar_name
+        raise RuntimeError(f"{name} : expected both vectors to have same dtype, but found {one} and {two}")
+    n, m = a.shape[0], b.shape[0]
+    if n != m:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} elements "
+            "respectively"
+        )
+    return (), a.dtype
 
 
 def _count(shape):
@@ -111,25 +174,25 @@ def _right(F, g, input):
 
 op(
     "mm(Tensor input, Tensor mat2)",
-    meta=lambda input, mat2: ((input.shape[0], mat2.shape[1]), input.dtype),
+    meta=_mm_rule,
     vjp={"input": _left, "mat2": _right},
     doc="""The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.""",
 )
 op(
     "bmm(Tensor input, Tensor mat2)",
-    meta=lambda input, mat2: ((input.shape[0], input.shape[1], mat2.shape[2]), input.dtype),
+    meta=_bmm_rule,
     vjp={"input": _left, "mat2": _right},
     doc="""The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is broadcast.""",
 )
 op(
     "mv(Tensor input, Tensor vec)",
-    meta=lambda input, vec: ((input.shape[0],), input.dtype),
+    meta=_mv_rule,
     vjp={"input": lambda F, g, vec: F.mul(column(F, g), row(F, F.conj(vec))), "vec": lambda F, g, input: F.matmul(adjoint(F, input), g)},
     doc="""The product of a matrix (n, m) and a vector (m).""",
 )
 op(
     "dot(Tensor input, Tensor tensor)",
-    meta=lambda input, tensor: ((), input.dtype),
+    meta=lambda input, tensor: _dot_rule("dot", input, tensor),
     vjp={"input": lambda F, g, tensor: F.mul(g, F.conj(tensor)), "tensor": lambda F, g, input: F.mul(g, F.conj(input))},
     doc="""The sum of the products of two vectors' elements.
 
@@ -139,7 +202,7 @@ op(
 )
 op(
     "vdot(Tensor input, Tensor other)",
-    meta=lambda input, other: ((), input.dtype),
+    meta=lambda input, other: _dot_rule("vdot", input, other),
     vjp={"input": lambda F, g, other: F.mul(F.conj(g), other), "other": lambda F, g, input: F.mul(g, input)},
     doc="""The sum of the products of the conjugate of `input`'s elements and `other`'s.""",
 )
@@ -181,12 +244,36 @@ def _check_input(input, shape):
 
 
 def _addmm_rule(input, mat1, mat2):
+    if input.dtype is not mat2.dtype:
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {input.dtype.scalar_name} and {mat2.dtype.scalar_name}")
     for what, mat in (("mat1", mat1), ("mat2", mat2)):
         if len(mat.shape) != 2:
             raise RuntimeError(f"{what} must be a matrix, got {len(mat.shape)}-D tensor")
     if mat1.shape[1] != mat2.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({mat1.shape[0]}x{mat1.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})")
     return _check_input(input, (mat1.shape[0], mat2.shape[1]))
+
+
+def _size(x, dim):
+    return x.shape[wrap_dim(dim, len(x.shape))] if x.shape else _no_dimension(dim)
+
+
+def _no_dimension(dim):
+    raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+
+
+def _baddbmm_rule(input, batch1, batch2):
+    shape = _check_input(input, (_size(batch1, 0), _size(batch1, 1), _size(batch2, 2)))
+    _bmm_rule(batch1, batch2)
+    return shape
+
+
+def _addbmm_rule(input, batch1, batch2):
+    shape = _check_input(input, (_size(batch1, 1), _size(batch2, 2)))
+    if len(batch1.shape) == len(batch2.shape) == 3 and batch1.shape[0] != batch2.shape[0]:
+        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}")
+    _bmm_rule(batch1, batch2)
+    return shape
 
 
 op(
@@ -203,7 +290,7 @@ op(
 op(
     "addmv(Tensor input, Tensor mat, Tensor vec, *, beta=1, alpha=1)",
     tags=INPLACE,
-    meta=lambda input, mat: _check_input(input, (mat.shape[0],)),
+    meta=_addmv_rule,
     vjp={
         "input": _add_input,
         "mat": lambda F, g, vec, alpha: _scaled(F, F.mul(column(F, g), row(F, F.conj(vec))), _conj_number(alpha)),
@@ -214,7 +301,7 @@ op(
 op(
     "baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1)",
     tags=INPLACE,
-    meta=lambda input, batch1, batch2: _check_input(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2])),
+    meta=_baddbmm_rule,
     vjp={
         "input": _add_input,
         "batch1": lambda F, g, batch2, alpha: _scaled_product(F, alpha, g, adjoint(F, batch2)),
@@ -225,7 +312,7 @@ op(
 op(
     "addbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1)",
     tags=INPLACE,
-    meta=lambda input, batch1, batch2: _check_input(input, (batch1.shape[1], batch2.shape[2])),
+    meta=_addbmm_rule,
     vjp={
         "input": _add_input,
         "batch1": lambda F, g, batch2, alpha: _scaled_product(F, alpha, F.unsqueeze(g, 0), adjoint(F, batch2)),
@@ -276,10 +363,16 @@ def inner(F, input, other):
         return input * other
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}")
+    if input.dtype is not other.dtype:
+        raise RuntimeError("both inputs should have same dtype")
     return F.tensordot(input, other, ([-1], [-1]))
 
 
 # --- chains and contractions -----------------------------------------------------------------------------------------------------------------------
+
+
+def _short_name(x):
+    return {"int64": "long int", "int32": "int", "float32": "float", "float64": "double"}.get(x.dtype.name, x.dtype.scalar_name)
 
 
 def _chain_order(sizes):
@@ -308,7 +401,7 @@ def linalg_multi_dot(F, tensors):
     for end, i in (("first", 0), ("last", n - 1)):
         if tensors[i].ndim not in (1, 2):
             raise RuntimeError(f"multi_dot(): the {end} tensor must be 1D or 2D but got {tensors[i].ndim}D")
-    vectors = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    vectors, shapes = (tensors[0].ndim == 1, tensors[-1].ndim == 1), [list(t.shape) for t in tensors]
     if vectors[0]:
         tensors[0] = tensors[0].unsqueeze(0)
     if vectors[1]:
@@ -318,13 +411,10 @@ def linalg_multi_dot(F, tensors):
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {tensor.ndim}D")
         if tensor.dtype is not tensors[0].dtype:
             raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype.scalar_name} and tensor {i} "
-                f"{tensor.dtype.scalar_name}"
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {_short_name(tensors[0])} and tensor {i} {_short_name(tensor)}"
             )
         if i and tensors[i - 1].shape[1] != tensor.shape[0]:
-            raise RuntimeError(
-                f"multi_dot(): tensors {i - 1} and {i} with shapes {list(tensors[i - 1].shape)} and {list(tensor.shape)} cannot be multiplied"
-            )
+            raise RuntimeError(f"multi_dot(): tensors {i - 1} and {i} with shapes {shapes[i - 1]} and {shapes[i]} cannot be multiplied")
     split = _chain_order([t.shape[0] for t in tensors] + [tensors[-1].shape[1]])
 
     def chain(i, j):
@@ -366,6 +456,8 @@ def tensordot(F, a, b, dims):
     torch.Size([2, 4])
     """
     one, two = _contracted(a, b, dims)
+    if a.dtype is not b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
     size = 1
     for i, j in zip(one, two, strict=True):
         if a.shape[i] != b.shape[j]:
@@ -428,6 +520,11 @@ def cross(F, input, other, dim):
 @composite("linalg_vecdot(Tensor x, Tensor y, *, dim=-1)", where="linalg")
 def linalg_vecdot(F, x, y, dim):
     """The sum of conj(x) * y along `dim`; other dimensions broadcast."""
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype.scalar_name} and y of type "
+            f"{y.dtype.scalar_name} instead"
+        )
     if x.dtype.category < 2:
         return (x * y).sum(dim, dtype=x.dtype)
     return (x.conj() * y).sum(dim)
