@@ -1,66 +1,104 @@
 """Convolution on the CPU: windows gathered block by block into a reused buffer, then one BLAS call a block.
 
-Two layouts of a block are used. Per image, the columns are (channel, kernel place, image, output place): the result is written straight into the output. Where
-the images are small, their rows are too short to copy fast, so the whole batch becomes the innermost dimension: (channel, kernel place, output place, image).
+Work is shared among our own threads in one of two ways. Usually a thread takes a block of images (or of one image's rows) and does all that belongs to it.
+Where weights outweigh images (the last layers of a network), the columns of the whole batch are gathered once and a thread takes some of the filters.
+
+Two layouts of columns are used: (channel, kernel place, image, output place), and, where the images are so small that their rows are too short to copy fast,
+(channel, kernel place, output place, image).
 """
 
 from __future__ import annotations
 
 import math
 from itertools import product
+from threading import get_ident
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .blas import can_limit, single_threaded
 from .blocks import buffer, run
 
-# Elements of a block of columns: 4 MiB of float32, which the second-level caches of two cores hold.
-BLOCK = 1 << 20
-# Elements that one thread gathers at a time.
-_PIECE = 1 << 17
+# Elements of a block of columns: 2 MiB of float32, about what a core's second-level cache holds.
+BLOCK = 1 << 19
+# Elements that one thread copies at a time.
+_PIECE = 1 << 16
 # Output rows shorter than this are gathered with the batch innermost.
 _SHORT_ROW = 12
+# Blocks that a convolution is cut into at least, where it is large enough, so that threads get even shares.
+_SHARES = 4
+# Elements of columns below which one block is not cut any further.
+_LITTLE = 1 << 17
 
 
 class _Plan:
     """Sizes of one convolution from `channels` to `filters`, and how it is cut into blocks. `size` is the input's spatial size, `out` the output's."""
 
-    def __init__(self, batch, channels, size, kernel, stride, padding, dilation, groups):
-        self.batch, self.channels, self.size, self.kernel = batch, channels, size, kernel
+    def __init__(self, batch, channels, filters, size, kernel, stride, padding, dilation, groups):
+        self.batch, self.channels, self.filters, self.size, self.kernel = batch, channels, filters, size, kernel
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
         self.out = tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True))
         if min(self.out, default=1) <= 0 or groups < 1 or channels % groups:
             raise RuntimeError("the kernel does not fit the input")
-        self.places = math.prod(self.out)
-        self.taps = math.prod(kernel)
+        self.places, self.taps = math.prod(self.out), math.prod(kernel)
         self.padded = tuple(n + 2 * p for n, p in zip(size, padding, strict=True))
         self.pointwise = self.taps == 1 and max(stride) == 1 and max(padding) == 0
-        per_image = max(1, channels * self.taps * self.places)
-        self.images = min(batch, max(1, BLOCK // per_image))
         self.batch_inner = self.out[-1] < _SHORT_ROW and batch >= 4 and not self.pointwise
-        # Rows of output a block holds, where one image alone is too much.
-        self.rows = self.out[0] if self.images > 1 else max(1, min(self.out[0], BLOCK // max(1, per_image // self.out[0])))
+        columns = channels * self.taps * self.places
+        self.by_filters = groups == 1 and filters >= 32 and channels >= 32 and batch * self.places <= 4 * filters and batch * columns <= 16 * BLOCK
+        self._cut(max(1, columns))
+
+    def _cut(self, columns):
+        """How many images and how many output rows a block has."""
+        if self.by_filters:
+            self.images, self.rows = self.batch, self.out[0]
+            return
+        shares = max(1, min(_SHARES, self.batch * columns // _LITTLE))
+        limit = max(1, min(BLOCK, self.batch * columns // shares))
+        self.images = max(1, min(self.batch, limit // columns))
+        self.rows = self.out[0]
+        if columns > limit:
+            self.rows = max(1, min(self.out[0], limit * self.out[0] // columns))
 
     def blocks(self):
         """(first image, one past the last, first output row, one past the last)."""
-        for i in range(0, self.batch, self.images):
-            for row in range(0, self.out[0], self.rows):
-                yield i, min(i + self.images, self.batch), row, min(row + self.rows, self.out[0])
+        return [(i, min(i + self.images, self.batch), row, min(row + self.rows, self.out[0]))
+                for i in range(0, self.batch, self.images) for row in range(0, self.out[0], self.rows)]
+
+
+def _share(body, items, size):
+    """body(item) for each item, on several threads; `size` is about how many elements an item has."""
+    if len(items) < 2 or not can_limit():
+        for item in items:
+            body(item)
+        return
+
+    def some(start, stop):
+        for item in items[start:stop]:
+            body(item)
+
+    run(some, len(items), max(1, size), 1)
+
+
+def _parts(count):
+    """Slices that cut `count` rows into even shares."""
+    step = -(-count // _SHARES)
+    return [slice(i, min(i + step, count)) for i in range(0, count, step)]
 
 
 def _padded(x, plan):
     """The input with its zeros around it, as a view (batch, channel, *size) of memory in the plan's layout."""
+    inside = tuple(slice(p, p + n) for p, n in zip(plan.padding, plan.size, strict=True))
     spatial = len(plan.size)
+    make = np.zeros if max(plan.padding) else np.empty
     if plan.batch_inner:
-        order = (1, *range(2, 2 + spatial), 0)
-        out = np.zeros if max(plan.padding) else np.empty
-        memory = out((plan.channels, *plan.padded, plan.batch), x.dtype)
-        memory[(slice(None), *(slice(p, p + n) for p, n in zip(plan.padding, plan.size, strict=True)))] = x.transpose(order)
-        return np.moveaxis(memory, -1, 0)
+        memory = make((plan.channels, *plan.padded, plan.batch), x.dtype)
+        memory[(slice(None), *inside)] = x.transpose(1, *range(2, 2 + spatial), 0)
+        return memory.transpose(spatial + 1, *range(spatial + 1))
     if not max(plan.padding):
         return x
-    memory = np.zeros((plan.batch, plan.channels, *plan.padded), x.dtype)
-    memory[(slice(None), slice(None), *(slice(p, p + n) for p, n in zip(plan.padding, plan.size, strict=True)))] = x
+    memory = make((plan.batch, plan.channels, *plan.padded), x.dtype)
+    run(lambda a, b: np.copyto(memory[(slice(a, b), slice(None), *inside)], x[a:b]), plan.batch, x.size // plan.batch, _PIECE)
     return memory
 
 
@@ -78,38 +116,36 @@ def _gather(windows, plan, block):
     spatial = len(plan.size)
     piece = windows[(slice(first, last), *(slice(None),) * (spatial + 1), slice(top, bottom))]
     if plan.batch_inner:
-        source = np.moveaxis(piece, 0, -1)
+        source = piece.transpose(*range(1, 2 * spatial + 2), 0)
     else:
         source = piece.transpose(*range(1, spatial + 2), 0, *range(spatial + 2, 2 * spatial + 2))
     columns = buffer(0, source.shape, source.dtype)
-    run(lambda a, b: np.copyto(columns[a:b], source[a:b]), plan.channels, columns.size // max(plan.channels, 1), _PIECE)
+    run(lambda a, b: np.copyto(columns[a:b], source[a:b]), plan.channels, columns.size // plan.channels, _PIECE)
     return columns.reshape(plan.groups, plan.channels // plan.groups * plan.taps, -1)
 
 
-def _to_rows(g, plan, block):
-    """A block of an output-shaped array as (groups, filters of a group, images * places) in the order of the columns."""
+def _to_rows(g, plan, block, slot=1):
+    """A block of an output-shaped array as (groups, channels of a group, images * places) in the order of the columns."""
     first, last, top, bottom = block
-    filters = g.shape[1]
     piece = g[first:last, :, top:bottom]
     if last - first == 1:
-        return piece.reshape(plan.groups, filters // plan.groups, -1)
+        return piece.reshape(plan.groups, g.shape[1] // plan.groups, -1)
     spatial = len(plan.size)
-    order = (1, *range(2, 2 + spatial), 0) if plan.batch_inner else (1, 0, *range(2, 2 + spatial))
-    source = piece.transpose(order)
-    rows = buffer(1, source.shape, g.dtype)
-    np.copyto(rows, source)
-    return rows.reshape(plan.groups, filters // plan.groups, -1)
+    source = piece.transpose((1, *range(2, 2 + spatial), 0) if plan.batch_inner else (1, 0, *range(2, 2 + spatial)))
+    rows = buffer(slot, source.shape, g.dtype)
+    run(lambda a, b: np.copyto(rows[a:b], source[a:b]), g.shape[1], rows.size // g.shape[1], _PIECE)
+    return rows.reshape(plan.groups, g.shape[1] // plan.groups, -1)
 
 
 def _from_rows(rows, out, plan, block):
-    """Write (filters, images * places) into a block of an output-shaped array."""
+    """Write (channels, images * places) into a block of an output-shaped array."""
     first, last, top, bottom = block
-    filters = out.shape[1]
     inner = (bottom - top, *plan.out[1:])
     if plan.batch_inner:
-        out[first:last, :, top:bottom] = np.moveaxis(rows.reshape(filters, *inner, last - first), -1, 0)
+        source = np.moveaxis(rows.reshape(out.shape[1], *inner, last - first), -1, 0)
     else:
-        out[first:last, :, top:bottom] = np.moveaxis(rows.reshape(filters, last - first, *inner), 1, 0)
+        source = np.moveaxis(rows.reshape(out.shape[1], last - first, *inner), 1, 0)
+    out[first:last, :, top:bottom] = source
 
 
 def _product(a, b, slot):
@@ -118,41 +154,69 @@ def _product(a, b, slot):
     return np.matmul(a, b, out=out)
 
 
+def _add_bias(out, bias):
+    if bias is not None:
+        out += bias.reshape(-1, *(1,) * (out.ndim - 2))
+    return out
+
+
+def _columns_of(x, plan):
+    """A function from a block to its columns."""
+    if plan.pointwise:
+        return lambda block: _to_rows(x, plan, block, 0)
+    windows = _windows(_padded(x, plan), plan)
+    return lambda block: _gather(windows, plan, block)
+
+
 def _correlate(x, weight, bias, plan):
     """The forward pass: weight (filters, channels of a group, *kernel)."""
-    filters = weight.shape[0]
-    groups, spatial = plan.groups, len(plan.size)
+    groups, filters = plan.groups, plan.filters
     out = np.empty((plan.batch, filters, *plan.out), x.dtype)
     if not out.size:
         return out
     if not plan.channels:
         out[...] = 0
         return _add_bias(out, bias)
-    if plan.channels == groups:
+    if plan.channels == groups > 1:
         return _depthwise(x, weight, bias, plan, out)
     matrix = weight.reshape(groups, filters // groups, -1)
-    if plan.pointwise and (plan.places >= 64 or plan.batch == 1):
-        source = x.reshape(plan.batch, groups, plan.channels // groups, plan.places)
-        np.matmul(matrix, source, out=out.reshape(plan.batch, groups, filters // groups, plan.places))
-        if bias is not None:
-            out += bias.reshape(-1, *(1,) * spatial)
-        return out
-    windows = _windows(_padded(x, plan), plan)
+    columns_of = _columns_of(x, plan)
+    if plan.by_filters:
+        return _by_filters(matrix[0], columns_of, bias, plan, out)
     column_bias = None if bias is None else bias.reshape(groups, -1, 1)
-    for block in plan.blocks():
-        columns = _gather(windows, plan, block)
+    flat = out.reshape(plan.batch, groups, filters // groups, plan.places)
+    width = plan.places // plan.out[0]
+
+    def one(block):
         first, last, top, bottom = block
+        columns = columns_of(block)
         if last - first == 1:
-            target = out[first].reshape(groups, filters // groups, -1, plan.places // plan.out[0])[:, :, top:bottom]
-            if bottom - top == plan.out[0]:
-                target = target.reshape(groups, filters // groups, -1)
-                np.matmul(matrix, columns, out=target)
-                if bias is not None:
-                    target += column_bias
-                continue
-        rows = _product(matrix, columns, 1)
+            rows = np.matmul(matrix, columns, out=flat[first, :, :, top * width:bottom * width])
+        else:
+            rows = _product(matrix, columns, 1)
         if bias is not None:
             rows += column_bias
+        if last - first > 1:
+            _from_rows(rows, out, plan, block)
+
+    blocks = plan.blocks()
+    _share(one, blocks, plan.channels * plan.taps * plan.places * plan.batch // len(blocks))
+    return out
+
+
+def _by_filters(matrix, columns_of, bias, plan, out):
+    """The forward pass with the filters shared among the threads."""
+    block = (0, plan.batch, 0, plan.out[0])
+    columns = columns_of(block)[0]
+    rows = out.reshape(plan.filters, plan.places) if plan.batch == 1 else buffer(1, (plan.filters, columns.shape[1]), out.dtype)
+
+    def some(part):
+        piece = np.matmul(matrix[part], columns, out=rows[part])
+        if bias is not None:
+            piece += bias[part, None]
+
+    _share(some, _parts(plan.filters), columns.size)
+    if plan.batch > 1:
         _from_rows(rows, out, plan, block)
     return out
 
@@ -185,105 +249,121 @@ def _depthwise(x, weight, bias, plan, out):
 
 def _spread(g, weight, bias, plan):
     """The transpose of `_correlate`: from output-shaped `g` to an input-shaped array (the gradient of the input, and the transposed convolution)."""
-    filters, groups = weight.shape[0], plan.groups
+    filters, groups = plan.filters, plan.groups
     out = np.empty((plan.batch, plan.channels, *plan.size), g.dtype)
     if not out.size:
         return out
     if not g.size:
         out[...] = 0
         return _add_bias(out, bias)
-    matrix = weight.reshape(groups, filters // groups, -1).swapaxes(1, 2)
-    if plan.pointwise and (plan.places >= 64 or plan.batch == 1):
-        source = g.reshape(plan.batch, groups, filters // groups, plan.places)
-        np.matmul(matrix, source, out=out.reshape(plan.batch, groups, plan.channels // groups, plan.places))
-        return _add_bias(out, bias)
     reach = tuple(d * (k - 1) - p for d, k, p in zip(plan.dilation, plan.kernel, plan.padding, strict=True))
-    if max(plan.stride) == 1 and min(reach) >= 0 and filters <= 4 * plan.channels:
+    if plan.pointwise or max(plan.stride) == 1 and min(reach) >= 0 and filters <= 2 * plan.channels and not plan.by_filters:
         # With stride 1 this is a correlation with the turned-over kernel: gathering is faster than adding up.
         turned = weight[(slice(None), slice(None), *(slice(None, None, -1),) * len(plan.size))]
         turned = turned.reshape(groups, filters // groups, plan.channels // groups, *plan.kernel).swapaxes(1, 2)
         turned = turned.reshape(plan.channels, filters // groups, *plan.kernel)
-        back = _Plan(plan.batch, filters, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups)
+        back = _Plan(plan.batch, filters, plan.channels, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups)
         if back.out == plan.size:
             return _correlate(g, turned, bias, back)
-    _add_up(g, matrix, out, plan)
+    matrix = weight.reshape(groups, filters // groups, -1).swapaxes(1, 2)
+    if plan.by_filters:
+        _add_up_by_channels(g, matrix[0], out, plan)
+    else:
+        first_images = list(range(0, plan.batch, plan.images))
+        _share(lambda first: _add_up(g, matrix, out, plan, first), first_images, plan.channels * plan.taps * plan.places * plan.images)
     return _add_bias(out, bias)
 
 
-def _add_bias(out, bias):
-    if bias is not None:
-        out += bias.reshape(-1, *(1,) * (out.ndim - 2))
-    return out
+def _add_taps(image, columns, plan, top, bottom):
+    """Add columns (channels, taps, images, *rows of output) at their places in the padded image (channels, images, *size)."""
+    for number, place in enumerate(product(*(range(k) for k in plan.kernel))):
+        where = [slice(j * d, j * d + (n - 1) * s + 1, s) for j, d, n, s in zip(place, plan.dilation, plan.out, plan.stride, strict=True)]
+        begin = place[0] * plan.dilation[0] + top * plan.stride[0]
+        where[0] = slice(begin, begin + (bottom - top - 1) * plan.stride[0] + 1, plan.stride[0])
+        image[(slice(None), slice(None), *where)] += columns[:, number]
 
 
-def _add_up(g, matrix, out, plan):
-    """Columns of the gradient, added tap by tap into a padded image, whose middle is the result."""
-    spatial = len(plan.size)
-    inside = tuple(slice(p, p + n) for p, n in zip(plan.padding, plan.size, strict=True))
-    places = list(product(*(range(k) for k in plan.kernel)))
-    for first in range(0, plan.batch, plan.images):
-        last = min(first + plan.images, plan.batch)
-        count = last - first
-        if plan.batch_inner:
-            padded = buffer(2, (plan.channels, *plan.padded, count), g.dtype)
-            image = np.moveaxis(padded, -1, 1)
-        else:
-            padded = image = buffer(2, (plan.channels, count, *plan.padded), g.dtype)
-        padded[...] = 0
-        for top in range(0, plan.out[0], plan.rows):
-            bottom = min(top + plan.rows, plan.out[0])
-            rows = (bottom - top, *plan.out[1:])
-            columns = _product(matrix, _to_rows(g, plan, (first, last, top, bottom)), 0)
-            if plan.batch_inner:
-                columns = np.moveaxis(columns.reshape(plan.channels, plan.taps, *rows, count), -1, 2)
-            else:
-                columns = columns.reshape(plan.channels, plan.taps, count, *rows)
+def _image_buffer(channels, count, plan, dtype):
+    """A zeroed padded image (channels, images, *size) in the plan's layout."""
+    if plan.batch_inner:
+        memory = buffer(2, (channels, *plan.padded, count), dtype)
+        image = memory.transpose(0, memory.ndim - 1, *range(1, memory.ndim - 1))
+    else:
+        memory = image = buffer(2, (channels, count, *plan.padded), dtype)
+    memory[...] = 0
+    return image
 
-            def add(start, stop, image=image, columns=columns, top=top, bottom=bottom):
-                for number, place in enumerate(places):
-                    where = [slice(j * d, j * d + (n - 1) * s + 1, s)
-                             for j, d, n, s in zip(place, plan.dilation, plan.out, plan.stride, strict=True)]
-                    begin = place[0] * plan.dilation[0] + top * plan.stride[0]
-                    where[0] = slice(begin, begin + (bottom - top - 1) * plan.stride[0] + 1, plan.stride[0])
-                    image[(slice(start, stop), slice(None), *where)] += columns[start:stop, number]
 
-            run(add, plan.channels, columns.size // plan.channels, _PIECE)
-        out[first:last] = np.moveaxis(image[(slice(None), slice(None), *inside)], 1, 0) if spatial else image
+def _split_columns(columns, channels, count, rows, plan):
+    """Columns as (channels, taps, images, *rows)."""
+    if plan.batch_inner:
+        return np.moveaxis(columns.reshape(channels, plan.taps, *rows, count), -1, 2)
+    return columns.reshape(channels, plan.taps, count, *rows)
+
+
+def _inside(image, plan):
+    """The padded image (channels, images, *size) without its padding, images first."""
+    return np.moveaxis(image[(slice(None), slice(None), *(slice(p, p + n) for p, n in zip(plan.padding, plan.size, strict=True)))], 1, 0)
+
+
+def _add_up(g, matrix, out, plan, first):
+    """The images of one block: columns of the gradient added tap by tap into a padded image, whose middle is the result."""
+    last = min(first + plan.images, plan.batch)
+    image = _image_buffer(plan.channels, last - first, plan, g.dtype)
+    for top in range(0, plan.out[0], plan.rows):
+        bottom = min(top + plan.rows, plan.out[0])
+        columns = _product(matrix, _to_rows(g, plan, (first, last, top, bottom)), 0)
+        _add_taps(image, _split_columns(columns, plan.channels, last - first, (bottom - top, *plan.out[1:]), plan), plan, top, bottom)
+    out[first:last] = _inside(image, plan)
+
+
+def _add_up_by_channels(g, matrix, out, plan):
+    """The same for the whole batch, with the channels shared among the threads."""
+    rows = _to_rows(g, plan, (0, plan.batch, 0, plan.out[0]))[0]
+
+    def some(part):
+        count = part.stop - part.start
+        columns = _product(matrix[part.start * plan.taps:part.stop * plan.taps], rows, 0)
+        image = _image_buffer(count, plan.batch, plan, g.dtype)
+        _add_taps(image, _split_columns(columns, count, plan.batch, plan.out, plan), plan, 0, plan.out[0])
+        out[:, part] = _inside(image, plan)
+
+    _share(some, _parts(plan.channels), rows.size * plan.taps)
 
 
 def _weight_gradient(g, x, shape, plan):
     """The gradient of the weight: the sum over blocks of g @ columns^T."""
-    filters, groups = shape[0], plan.groups
+    groups, filters = plan.groups, plan.filters
     if not g.size or not math.prod(shape):
         return np.zeros(shape, x.dtype)
     gradient = np.empty(shape, x.dtype)
-    if plan.channels == groups:
+    if plan.channels == groups > 1:
         return _depthwise_weight_gradient(g, x, gradient, plan)
     result = gradient.reshape(groups, filters // groups, -1)
-    windows = None if plan.pointwise else _windows(_padded(x, plan), plan)
-    started = False
-    for block in plan.blocks():
-        if plan.pointwise:
-            columns = _pointwise_columns(x, plan, block)
+    columns_of = _columns_of(x, plan)
+    if plan.by_filters:
+        block = (0, plan.batch, 0, plan.out[0])
+        columns, rows = columns_of(block)[0], _to_rows(g, plan, block)[0]
+        _share(lambda part: np.matmul(rows[part], columns.T, out=result[0, part]), _parts(filters), columns.size)
+        return gradient
+    # Each thread adds up a sum of its own.
+    sums: dict[int, np.ndarray] = {}
+
+    def one(block):
+        columns, rows = columns_of(block), _to_rows(g, plan, block)
+        mine = sums.get(get_ident())
+        if mine is None:
+            sums[get_ident()] = np.matmul(rows, columns.swapaxes(1, 2))
         else:
-            columns = _gather(windows, plan, block)
-        rows = _to_rows(g, plan, block)
-        if started:
-            result += _product(rows, columns.swapaxes(1, 2), 2)
-        else:
-            np.matmul(rows, columns.swapaxes(1, 2), out=result)
-            started = True
+            mine += _product(rows, columns.swapaxes(1, 2), 2)
+
+    blocks = plan.blocks()
+    _share(one, blocks, plan.channels * plan.taps * plan.places * plan.batch // len(blocks))
+    total, *others = sums.values()
+    for other in others:
+        total += other
+    result[...] = total
     return gradient
-
-
-def _pointwise_columns(x, plan, block):
-    first, last, top, bottom = block
-    source = np.moveaxis(x[first:last, :, top:bottom], 1, 0)
-    if last - first > 1:
-        columns = buffer(0, source.shape, x.dtype)
-        np.copyto(columns, source)
-        source = columns
-    return source.reshape(plan.groups, plan.channels // plan.groups, -1)
 
 
 def _depthwise_weight_gradient(g, x, gradient, plan):
@@ -338,13 +418,15 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
         if input.shape[1] != weight.shape[0] or min(extra) < 0:
             raise RuntimeError("convolution: channels do not fit")
         size = _transposed_size(input.shape[2:], kernel, stride, padding, dilation, extra)
-        plan = _Plan(x.shape[0], weight.shape[1] * groups, size, kernel, stride, padding, dilation, groups)
-        out = _spread(_covering(x, plan), w, b, plan)
+        plan = _Plan(x.shape[0], weight.shape[1] * groups, weight.shape[0], size, kernel, stride, padding, dilation, groups)
+        with single_threaded:
+            out = _spread(_covering(x, plan), w, b, plan)
     else:
         if input.shape[1] != weight.shape[1] * groups or weight.shape[0] < groups or weight.shape[0] % groups:
             raise RuntimeError("convolution: channels do not fit")
-        plan = _Plan(x.shape[0], x.shape[1], x.shape[2:], kernel, stride, padding, dilation, groups)
-        out = _correlate(x, w, b, plan)
+        plan = _Plan(x.shape[0], x.shape[1], weight.shape[0], x.shape[2:], kernel, stride, padding, dilation, groups)
+        with single_threaded:
+            out = _correlate(x, w, b, plan)
     return out if out.dtype == dtype else out.astype(dtype)
 
 
@@ -369,6 +451,11 @@ def _conjugated(array):
 
 
 def _convolution_backward(grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
+    with single_threaded:
+        return _gradients(grad_output, input, weight, stride, padding, dilation, transposed, groups, needs)
+
+
+def _gradients(grad_output, input, weight, stride, padding, dilation, transposed, groups, needs):
     stride, padding, dilation = _checked(input, weight, stride, padding, dilation)
     kernel = weight.shape[2:]
     dtype = input.dtype
@@ -377,7 +464,7 @@ def _convolution_backward(grad_output, input, weight, stride, padding, dilation,
     w = _conjugated(_working(weight)) if needs[0] else None
     grad_input = grad_weight = grad_bias = None
     if transposed:
-        plan = _Plan(g.shape[0], g.shape[1], g.shape[2:], kernel, stride, padding, dilation, groups)
+        plan = _Plan(g.shape[0], g.shape[1], weight.shape[0], g.shape[2:], kernel, stride, padding, dilation, groups)
         if needs[0]:
             grad_input = _correlate(g, w, None, plan)
             if grad_input.shape != input.shape:
@@ -385,7 +472,7 @@ def _convolution_backward(grad_output, input, weight, stride, padding, dilation,
         if needs[1]:
             grad_weight = _weight_gradient(_covering(x, plan), g, weight.shape, plan)
     else:
-        plan = _Plan(g.shape[0], input.shape[1], input.shape[2:], kernel, stride, padding, dilation, groups)
+        plan = _Plan(g.shape[0], input.shape[1], weight.shape[0], input.shape[2:], kernel, stride, padding, dilation, groups)
         if needs[0]:
             grad_input = _spread(g, w, None, plan)
         if needs[1]:

@@ -1,0 +1,68 @@
+"""Matrix products on threads of our own.
+
+OpenBLAS splits each product over its threads, which wait for each other by spinning: on a busy machine that costs ten times the product. A kernel that has
+several products to make, or that has other work between them, runs whole blocks on its own threads instead, with BLAS told to use one thread meanwhile.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import pathlib
+import threading
+
+import numpy as np
+
+_PREFIXES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
+
+
+@functools.cache
+def _controls():
+    """The (set, get) functions of the OpenBLAS that NumPy's wheel brings, or None."""
+    here = pathlib.Path(np.__file__).parent
+    for folder in (here.parent / "numpy.libs", here / ".dylibs"):
+        for path in folder.glob("*openblas*") if folder.is_dir() else ():
+            try:
+                library = ctypes.CDLL(str(path))
+            except OSError:
+                continue
+            for name in _PREFIXES:
+                if hasattr(library, name.format("set")):
+                    return getattr(library, name.format("set")), getattr(library, name.format("get"))
+    return None
+
+
+def can_limit() -> bool:
+    """Whether BLAS can be told how many threads to use."""
+    return _controls() is not None
+
+
+class _SingleThreaded:
+    """`with single_threaded:` BLAS calls made meanwhile use one thread each. May be entered by several threads at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entered = 0
+        self._before = 1
+
+    def __enter__(self) -> None:
+        controls = _controls()
+        if controls is None:
+            return
+        with self._lock:
+            self._entered += 1
+            if self._entered == 1:
+                self._before = controls[1]()
+                controls[0](1)
+
+    def __exit__(self, *error) -> None:
+        controls = _controls()
+        if controls is None:
+            return
+        with self._lock:
+            self._entered -= 1
+            if self._entered == 0:
+                controls[0](self._before)
+
+
+single_threaded = _SingleThreaded()
