@@ -1,6 +1,8 @@
 """How tensors are rebuilt from a checkpoint, under the names that PyTorch's files use."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from . import _device, _dtype
@@ -27,14 +29,24 @@ def _view(storage, d, offset, size, stride) -> Tensor:
     if 0 in size:
         return call.wrap(base._table, base._table.from_numpy(np.empty(size, d.np)), d)
     need = (offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1) * d.itemsize
-    if need > storage.nbytes():
+    have = storage.nbytes() if isinstance(base._data, np.ndarray) else base.numel() * base.itemsize
+    if need > have:
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {d.itemsize} requiring a storage size of {need} "
-                           f"are out of bounds for storage of size {storage.nbytes()}")
+                           f"are out of bounds for storage of size {have}")
     if not isinstance(base._data, np.ndarray):
-        return (base if base.dtype is d else base.view(d)).as_strided(size, stride, offset)
+        return _device_view(base if base.dtype is d else base.view(d), offset, size, stride)
     memory = storage.numpy()
     array = np.ndarray(size, d.np, memory, offset * d.itemsize, tuple(s * d.itemsize for s in stride))
     return call.wrap(base._table, base._table.from_numpy(array), d)
+
+
+def _device_view(base: Tensor, offset: int, size, stride) -> Tensor:
+    """The same on a device; what is contiguous needs no as_strided there."""
+    from ._dispatch.shapes import contiguous_strides
+    if tuple(stride) == tuple(contiguous_strides(size)):
+        count = math.prod(size)
+        return base.detach()[offset:offset + count].view(size)
+    return base.detach().as_strided(size, stride, offset)
 
 
 def _checked_storage(storage):
