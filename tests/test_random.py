@@ -100,6 +100,7 @@ CALLS = {
         torch.nn.init.trunc_normal_(torch.empty(9, 7)),
         torch.nn.init.sparse_(torch.empty(9, 7), 0.3),
     ],
+    "rrelu": lambda torch: [torch.nn.functional.rrelu(torch.arange(-9.0, 9), training=True), torch.rand(1)],
     "layers": _init,
     "mixed": lambda torch: list(_mixed(torch)),
     "negative_seed": lambda torch: torch.rand(5, generator=torch.Generator().manual_seed(-3)),
@@ -256,6 +257,19 @@ def test_composite_permutation_and_cauchy():
     assert order.tolist() != list(range(100))
     drawn = REGISTRY["random_cauchy"].composite(table, (40000,), torch.float32, 1.0, 2.0, engine)
     np.testing.assert_allclose(np.quantile(drawn, [0.25, 0.5, 0.75]), [-1, 1, 3], atol=0.15)
+
+
+def test_composites_that_draw_by_entries():
+    table = table_of(torch.device("cpu"))
+    engine = torch.Generator().manual_seed(0)._engine
+    p = np.full((20000, 2), [0.2, 0.7], np.float32)
+    np.testing.assert_allclose(REGISTRY["random_bernoulli_each"].composite(table, p, torch.float32, engine).mean(0), [0.2, 0.7], atol=0.02)
+    picks = REGISTRY["random_multinomial"].composite(table, np.array([[1.0, 0.0, 3.0], [0.0, 2.0, 0.0]], np.float32), 20000, engine)
+    assert picks.dtype == np.int64
+    np.testing.assert_allclose([np.bincount(row, minlength=3) / 20000 for row in picks], [[0.25, 0, 0.75], [0, 1, 0]], atol=0.02)
+    slopes = REGISTRY["random_slopes"].composite(table, np.array([-1.0, 2.0], np.float32), 0.1, 0.3, engine)
+    assert 0.1 <= slopes[0] < 0.3
+    assert slopes[1] == 1
 
 
 ERRORS = [

@@ -187,8 +187,8 @@ def _blocks_double(uniform: np.ndarray) -> np.ndarray:
     pairs = uniform.reshape(-1, 2, BLOCK // 2)
     if uniform.size <= SCALAR_LIMIT:
         radius = np.array([math.sqrt(-2 * math.log(1 - u)) for u in pairs[:, 0].ravel().tolist()])
-        angle = (2 * math.pi * pairs[:, 1]).ravel().tolist()
-        cosine, sine = np.array([math.cos(a) for a in angle]), np.array([math.sin(a) for a in angle])
+        angles = (2 * math.pi * pairs[:, 1]).ravel().tolist()
+        cosine, sine = np.array([math.cos(a) for a in angles]), np.array([math.sin(a) for a in angles])
     else:
         radius = np.sqrt(-2 * np.log(1 - pairs[:, 0])).ravel()
         angle = (2 * np.pi * pairs[:, 1]).ravel()

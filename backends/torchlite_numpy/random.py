@@ -297,3 +297,11 @@ def random_multinomial(weights, num_samples, generator: Engine):
     uniform = doubles(generator, len(rows) * num_samples).reshape(len(rows), num_samples)
     out = [np.searchsorted(row, draws, side="left") for row, draws in zip(cumulative.astype(np.float64), uniform, strict=True)]
     return np.array(out, np.int64).reshape(*weights.shape[:-1], num_samples)
+
+
+def random_slopes(input, lower, upper, generator: Engine):
+    """Drawn only for the elements that are not positive, in row-major order."""
+    drawn = input <= 0
+    out = np.ones(input.shape, input.dtype)
+    out[drawn] = doubles(generator, int(np.count_nonzero(drawn))) * (upper - lower) + lower
+    return out

@@ -207,9 +207,9 @@ def rrelu(F, input, lower, upper, training, generator=None):
     """Leaky relu whose slope is drawn from ``[lower, upper)`` for each negative element in training, and is the middle of the range otherwise."""
     if not training:
         return F.leaky_relu(input, (lower + upper) / 2)
-    slope = F.zeros_like(input)
-    slope.uniform_(lower, upper, generator=generator)
-    return input * F.where(input <= 0, slope, F.ones_like(slope))
+    from .._random import engine_of
+
+    return input * F.random_slopes(input.detach(), lower, upper, engine_of(input._table, generator))
 
 
 # --- elu and its kin -------------------------------------------------------------------------------------------------------------------------------

@@ -7,13 +7,14 @@ needs `random_uniform`, `random_normal` and `random_integers`; the others have c
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from .._dispatch import GLOBALS, NONDIFF, RANDOM, REGISTRY, call, composite, op
 from .._dtype import bool_, float32, float64, get_default_dtype, int64
 from .._random import draw, engine_of, fill
 from .creation import _size
 
-_SHAPE = {"where": "", "tags": RANDOM | NONDIFF, "meta": lambda size, dtype: (size, dtype)}
+_SHAPE: dict[str, Any] = {"where": "", "tags": RANDOM | NONDIFF, "meta": lambda size, dtype: (size, dtype)}
 
 
 def _real(F, dtype):
@@ -37,7 +38,11 @@ op(
     **_SHAPE,
     doc="Normal. `serial`: drawn for a tensor that is not contiguous (PyTorch's CPU then draws otherwise).",
 )
-op("random_integers(size, dtype, low, span, generator)", **_SHAPE, doc="low + draw % span; a span of None stands for all 64 bits.")
+op(
+    "random_integers(size, dtype, low, span, generator)",
+    **_SHAPE,
+    doc="low + draw % span, of 32-bit draws for a span below 2**28, else of 64-bit ones.",
+)
 op(
     "random_words(size, dtype, span, generator)",
     **_SHAPE,
@@ -81,18 +86,40 @@ op(
     composite=lambda F, size, dtype, mean, std, generator: F.to(F.exp(F.random_normal(size, _real(F, dtype), mean, std, True, generator)), dtype),
     doc="exp of a normal.",
 )
+
+
+def _bisected(F, weights, num_samples, generator):
+    """For each draw the number of running sums below it."""
+    sums = F.to(F.cumsum(weights, -1), float32)
+    total = F.unsqueeze(F.slice(sums, -1, weights.shape[-1] - 1, None, 1), -1)
+    uniform = F.random_uniform((*weights.shape[:-1], num_samples, 1), float32, 0.0, 1.0, generator)
+    return F.sum(F.to(F.le(F.unsqueeze(sums, -2), F.mul(uniform, total)), int64), -1)
+
+
 op(
     "random_multinomial(Tensor weights, num_samples, generator)",
     where="",
     tags=RANDOM | NONDIFF,
     meta=lambda weights, num_samples: ((*weights.shape[:-1], num_samples), int64),
+    composite=_bisected,
     doc="Indices drawn with replacement by the weights of each row.",
 )
-_ZERO = {"where": "", "tags": RANDOM}
+op(
+    "random_slopes(Tensor input, lower, upper, generator)",
+    where="",
+    tags=RANDOM | NONDIFF,
+    meta=lambda input: (input.shape, input.dtype),
+    composite=lambda F, input, lower, upper, generator: F.where(
+        F.gt(input, 0), F.ones_like(input), F.random_uniform(input.shape, F.dtype_of(input), lower, upper, generator)
+    ),
+    doc="For rrelu: 1 where the input is positive, else uniform in [lower, upper).",
+)
+_ZERO: dict[str, Any] = {"where": "", "tags": RANDOM}
 op(
     "random_bernoulli_each(Tensor p, dtype, generator)",
     **_ZERO,
     meta=lambda p, dtype: (p.shape, dtype),
+    composite=lambda F, p, dtype, generator: F.to(F.lt(F.random_uniform(p.shape, F.dtype_of(p), 0.0, 1.0, generator), p), dtype),
     vjp={"p": lambda F, g: F.zeros_like(g)},
     doc="1 with the probability of each entry, else 0.",
 )

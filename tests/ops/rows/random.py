@@ -50,3 +50,10 @@ row("native_dropout", S((3, 4), 0.5, True), S((3, 4), 0.5, False), **DROPOUT)
 row("native_dropout_backward", S((3, 4), A((3, 4), dtype="bool"), 2.0),
     oracle=lambda torch, g, mask, scale: torch.native_dropout_backward(g, mask, scale) if hasattr(torch, "native_dropout_backward") else
     torch.ops.aten.native_dropout_backward(g, mask, scale))  # fmt: skip
+row(
+    "random_slopes",
+    S((3, 4), 0.1, 0.3),
+    random=True,
+    noncontiguous=False,
+    oracle=lambda torch, x, lower, upper: torch.nn.functional.rrelu(x, lower, upper, True),
+)
