@@ -207,23 +207,28 @@ def _no_complex(dtype, name=None):
         raise _not_implemented(name, dtype) if name else NotImplementedError("clamp is not supported for complex types")
 
 
+def _bound(input, number):
+    """A Python number as bfloat16 or float8 where `input` is: NumPy would compute in float32."""
+    return input.dtype.type(number) if input.dtype.kind == "V" and not hasattr(number, "dtype") else number
+
+
 def clamp(input, min=None, max=None):
     _no_complex(input.dtype)
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if min is not None:
-        input = xp.maximum(input, min)
-    return input if max is None else xp.minimum(input, max)
+        input = xp.maximum(input, _bound(input, min))
+    return input if max is None else xp.minimum(input, _bound(input, max))
 
 
 def clamp_min(input, min):
     _no_complex(input.dtype, "maximum_cpu")
-    return xp.maximum(input, min)
+    return xp.maximum(input, _bound(input, min))
 
 
 def clamp_max(input, max):
     _no_complex(input.dtype, "minimum_cpu")
-    return xp.minimum(input, max)
+    return xp.minimum(input, _bound(input, max))
 
 
 def frexp(input):
