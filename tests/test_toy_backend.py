@@ -29,7 +29,7 @@ CALCULATIONS = {
     "arithmetic": lambda x, y: (x + y) * x - y / x ** 2,
     "broadcasting": lambda x, y: x[:, :1] * y[0] + 1.5,
     "comparison": lambda x, y: torch.where(x > y, x, -y),
-    "reductions": lambda x, y: x.sum(0) + y.mean(1, keepdim=True) + x.amax() + y.prod(1, keepdim=True),
+    "reductions": lambda x, y: x.sum(0) + y.mean(1, keepdim=True) + x.amax() + y.amin(1, keepdim=True),
     "views": lambda x, y: x.t().reshape(-1)[2:].view(2, -1) + y.permute(1, 0).unsqueeze(0).squeeze(0)[:2, :1].expand(2, 5),
     "indexing": lambda x, y: x[1:, ::2] + y[[0, 2]][:, [1, 3]] + x[x > 0].sum(),
     "products": lambda x, y: x @ y.T + torch.bmm(x[None], y.T[None])[0],
