@@ -8,7 +8,7 @@ import numpy as np
 from .._device import device, get_default_device
 from .._dtype import ALL, bool_, can_cast, dtype, get_default_dtype
 from . import promotion
-from .graph import OutputOf, alias_meta, bump, edge, make_node, meta_of, version, view_meta
+from .graph import OutputOf, alias_meta, base_of, bump, edge, make_node, meta_of, positions, renew_history, root_of, version, view_meta
 from .interceptors import intercepted, stack
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, Op
 from .registry import table_of
@@ -121,6 +121,18 @@ def raw_value(value):
     if value.__class__ in (list, tuple) and value and any(isinstance(v, Tensor) for v in value):
         return [raw_value(v) for v in value]
     return value
+
+
+def raw_of_alike(items):
+    """The raw arrays of plain tensors of one dtype on one device; None for any others."""
+    first = items[0]
+    if first.__class__ is not Tensor and first.__class__ is not Parameter:
+        return None
+    table, d = first._table, first.dtype
+    for item in items:
+        if (item.__class__ is not Tensor and item.__class__ is not Parameter) or item._table is not table or item.dtype is not d:
+            return None
+    return [item._data for item in items]
 
 
 def call_kernel(op: Op, table, raw, values):
@@ -279,12 +291,9 @@ def _finish_view(op, table, values, data, wants):
     source = values[0]
     several = data.__class__ in (tuple, list)
     outs = tuple(wrap(table, d) for d in (data if several else (data,)))
-    for i, out in enumerate(outs):
+    for out in outs:
         if op.tags & VIEW or table.is_view(out._data, source._data):
-            if several:
-                out._meta = view_meta(source, GLOBALS["PICK"], (op, tuple(values[1:]), i))
-            else:
-                out._meta = view_meta(source, op, tuple(values[1:]))
+            out._meta = view_meta(source)
     if wants:
         record(op, table, values, outs)
     return outs if several else outs[0]
@@ -440,12 +449,11 @@ def _alias(tensor):
     """The tensor as it is now: same data, version and history, another object."""
     out = new(Tensor)
     out._data, out._table, out.dtype, out._node = tensor._data, tensor._table, tensor.dtype, tensor._node
-    found = meta_of(tensor)
     if tensor._node is not None:
         out._node = edge(tensor)
         if out._node is tensor:
             out._node = LEAF
-    out._meta = alias_meta(found)
+    out._meta = alias_meta(tensor)
     return out
 
 
@@ -453,8 +461,8 @@ def check_writable(target) -> None:
     """PyTorch's errors for in-place ops on leaves."""
     if target._node is LEAF:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    found = target._meta
-    if found is not None and found.base is not None and found.base._node is LEAF:
+    base = base_of(target)
+    if base is not None and base._node is LEAF:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
 
 
@@ -477,46 +485,19 @@ def assign(op: Op, target, result, before):
 
 def rebase(target, result):
     """Give `target`, whose memory now holds `result`, the history of `result`; through a view, the base too."""
-    node = result._node
-    found = target._meta
-    if found is not None and found.base is not None and (node is not None or found.base._node is not None):
-        base = found.base
-        index = view_index(target)
-        holder = _alias(base)
+    node, base = result._node, base_of(target)
+    bump(target)
+    GLOBALS["REBASED"] += 1
+    root_of(target).rebased = GLOBALS["REBASED"]
+    if base is not None and (node is not None or base._node is not None):
+        index = positions(target)
         part = new(Tensor)
         part._data, part._table, part.dtype, part._node, part._meta = target._data, target._table, target.dtype, node, None
-        record(GLOBALS["COPY_SLICES"], target._table, [holder, part, index], (base,))
-        root = found.root
-        root.rebased += 1
-        found.stamp = root.rebased
-        refresh_view_of(target, root)
+        record(GLOBALS["COPY_SLICES"], target._table, [_alias(base), part, index], (base,))
+        renew_history(target)
     else:
         target._node = node
-        if found is not None and found.root is None:
-            found.rebased += 1
-    bump(target)
     return target
-
-
-def refresh_view_of(target, root) -> None:
-    """After its base was rebased a view's history runs through the base."""
-    from .graph import refresh_view
-    refresh_view(target)
-
-
-def view_index(target):
-    """For each element of a view its position in the flattened base (a raw int64 array)."""
-    chain, step = [], target._meta.replay
-    while step is not None:
-        chain.append(step)
-        step = step[2]
-    base, table = target._meta.base, target._table
-    numel = int(np.prod(base._data.shape))
-    index = table.from_numpy(np.arange(numel).reshape(base._data.shape))
-    for op, args, _ in reversed(chain):
-        raw = [raw_value(a) for a in args]
-        index = getattr(table, op.name)(index, *raw) if op is not GLOBALS["PICK"] else getattr(table, args[0].name)(index, *args[1])[args[2]]
-    return index
 
 
 def write_out(op: Op, result, out):

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import call
 from .derivative import compile_source
-from .graph import Meta, Node, edge, make_node, version, view_meta
+from .graph import Meta, Node, edge, make_node, version
 from .record import ALWAYS_BOOL, DEFAULT, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NAMESPACES, NONDIFF, REGISTRY, VIEW, Op
 from .runtime import GLOBALS
 
@@ -133,7 +133,9 @@ def _implicit_body(op: Op, constants: dict) -> list[str]:
 def _fast_body(op: Op) -> list[str]:
     """The hot path, for ops whose tensor arguments are single tensors."""
     tensors = op.tensor_params
-    if not tensors or any(p.kind == "list" for p in tensors) or op.outputs is not None or op.several:
+    if len(tensors) == 1 and tensors[0].kind == "list" and op.params[0] is tensors[0] and op.promote in (None, DEFAULT):
+        return _list_body(op)
+    if not tensors or any(p.kind == "list" for p in tensors):
         return []
     first = tensors[0]
     if first.kind == "optional" or op.params[0] is not first:
@@ -167,6 +169,17 @@ def _fast_body(op: Op) -> list[str]:
     return lines
 
 
+def _list_body(op: Op) -> list[str]:
+    """The hot path, for ops of one list of tensors which all have the same dtype."""
+    items = op.params[0].name
+    arguments = ", ".join((f"{p.name}=" if p.kwonly else "") + ("raw_" if p.name == items else p.name) for p in op.params)
+    every = ", ".join(p.name for p in op.params)
+    return [f"    if not ACTIVE{' and out is None' if op.has_out else ''} and ({items}.__class__ is list or {items}.__class__ is tuple) and {items}:",
+            f"        raw_ = raw_of_alike({items})", "        if raw_ is not None:", f"            t_, {items} = {items}[0]._table, tuple({items})",
+            "            try:", f"                data_ = t_.{op.name}({arguments})", "            except Exception as e_:",
+            f"                raise explained(OP, e_, [{every}]) from e_.__cause__", f"            return finish(OP, t_, [{every}], data_)"]
+
+
 def _kernel_and_node(op: Op, tensors) -> list[str]:
     tensor_names = {p.name for p in tensors}
     optional = {p.name for p in tensors[1:] if p.kind == "optional" or p.default is None}
@@ -182,18 +195,20 @@ def _kernel_and_node(op: Op, tensors) -> list[str]:
     lines += ["try:", f"    {'outs_' if op.hidden else 'data_'} = t_.{op.name}({arguments})", "except Exception as e_:",
               f"    raise explained(OP, e_, [{every}]) from e_.__cause__", *(["data_ = outs_[0]"] if op.hidden else []),
               "if data_.__class__ is not t_.array: data_ = t_.as_array(data_)", "r_ = new(Tensor)", "r_._data = data_", "r_._table = t_"]
+    if op.outputs is not None or op.several:
+        return [*lines[:-4], f"return finish(OP, t_, [{every}], data_)"]
     source = tensors[0].name
     dtype_text = {DEFAULT: "d_", INT_TO_FLOAT: "d_", ALWAYS_BOOL: "bool_"}.get(op.promote)
     if dtype_text and op.tags & 1 or op.promote == ALWAYS_BOOL:
         lines.append(f"r_.dtype = {dtype_text}")
     else:
         lines.append(f"r_.dtype = d_ if data_.dtype is {source}._data.dtype else t_.dtype_of(data_)")
-    if op.tags & VIEW:
-        rest = ", ".join(p.name for p in op.params[1:])
-        lines.append(f"r_._meta = view_meta({source}, OP, ({rest}{',' if rest else ''}))")
-    elif op.tags & MAYBE_VIEW:
-        rest = ", ".join(p.name for p in op.params[1:])
-        lines.append(f"r_._meta = view_meta({source}, OP, ({rest}{',' if rest else ''})) if t_.is_view(data_, {source}._data) else None")
+    if op.tags & (VIEW | MAYBE_VIEW):
+        make = (f"r_._meta = ({source} if (m_ := {source}._meta) is None else m_[0] if m_.__class__ is tuple else {source} if m_.base is None else m_.base, "
+                "REBASED)")
+        if op.tags & MAYBE_VIEW:
+            make += f" if (b_ := data_.base) is not None and (b_ is (o_ := {source}._data) or b_ is o_.base) or data_ is {source}._data else None"
+        lines.append(make)
     else:
         lines.append("r_._meta = None")
     if op.tags & NONDIFF:
@@ -206,12 +221,12 @@ def _node_lines(op: Op, tensors, optional) -> list[str]:
     for i, p in enumerate(tensors):
         lines.append(f"n{i} = None if {p.name} is None else {p.name}._node" if p.name in optional else f"n{i} = {p.name}._node")
         wanted.append(f"n{i} is not None")
-    guard = f"({' or '.join(wanted)}) and MODE.grad"
+    guard = f"({' or '.join(wanted)}) and (not NO_GRAD or MODE.grad)"
     if op.promote is None and not op.tags & VIEW:
         guard += " and r_.dtype.category >= 2"
     lines.append(f"if {guard}:")
     inner = ["r_._node = node_ = new(Node)", f"node_.op = {op.name}__op"]
-    edges = [f"None if n{i} is None else n{i} if {p.name}._meta is None else edge({p.name})" for i, p in enumerate(tensors)]
+    edges = [f"None if n{i} is None else {p.name} if n{i} is LEAF else n{i} if {p.name}._meta is None else edge({p.name})" for i, p in enumerate(tensors)]
     inner.append(f"node_.edges = ({', '.join(edges)},)")
     saved, versions = [], []
     everyone = {p.name for p in tensors}
@@ -238,11 +253,11 @@ def _node_lines(op: Op, tensors, optional) -> list[str]:
         kept = [("data_" if i == 0 else f"outs_[{i}]") if i in op.plan.keeps else "None" for i in range(max(op.plan.keeps) + 1)]
         inner.append(f"node_.out = ({', '.join(kept)},)")
         if 0 in op.plan.keeps:
-            inner += ["if r_._meta is None: r_._meta = Meta()", f"node_.counter = ((r_._meta, 0), {'None, ' * (len(kept) - 1)})"]
+            inner += ["r_._meta = new(Meta)", f"node_.counter = ((r_._meta, 0), {'None, ' * (len(kept) - 1)})"]
         else:
             inner.append(f"node_.counter = ({'None, ' * len(kept)})")
     elif op.plan.keeps:
-        inner += ["node_.out = (data_,)", "if r_._meta is None: r_._meta = new(Meta)", "node_.counter = ((r_._meta, 0),)"]
+        inner += ["node_.out = (data_,)", "r_._meta = new(Meta)", "node_.counter = ((r_._meta, 0),)"]
     else:
         inner.append("node_.out = node_.counter = None")
     inner += ["node_.shape = data_.shape", "node_.table = t_", "node_.hooks = node_.trace = None", "node_.seq = next(SEQUENCE)",
@@ -333,7 +348,7 @@ def freed(node):
 
 
 F = Differentiable()
-GLOBALS.update(general=call.general, explained=call.explained, view_meta=view_meta, edge=edge, version=version, Node=Node, Meta=Meta, make_node=make_node,
+GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, Node=Node, Meta=Meta, make_node=make_node,
                F=F, NODE_MADE=None, OPERANDS=_OPERANDS, is_operand=_is_operand, freed=freed)
 
 
