@@ -36,7 +36,7 @@ def _norm_slope(F, size, norm, ord):
     if ord in (INFINITY, -INFINITY):
         chosen = F.to(F.eq(size, norm), F.dtype_of(size))
         return chosen
-    return F.mul(_power_of_size(F, size, ord - 1), F.expand(_power_of_size(F, norm, 1 - ord), tuple(size.shape)))
+    return _power_of_size(F, _safe_divide(F, size, F.expand(norm, tuple(size.shape))), ord - 1)
 
 
 def _vector_norm_vjp(F, g, input, out, ord, dim, keepdim, input_dtype):

@@ -465,7 +465,7 @@ def tensordot(F, a, b, dims):
                 raise RuntimeError(
                     f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}"
                 )
-            a, b = (a.sum(i, keepdim=True), b) if b.shape[j] == 1 else (a, b.sum(j, keepdim=True))
+            a, b = (a.sum(i, keepdim=True, dtype=a.dtype), b) if b.shape[j] == 1 else (a, b.sum(j, keepdim=True, dtype=b.dtype))
         size *= a.shape[i]
     one, two = [d % a.ndim for d in one], [d % b.ndim for d in two]
     free_a = [d for d in range(a.ndim) if d not in one]
