@@ -303,5 +303,7 @@ def random_slopes(input, lower, upper, generator: Engine):
     """Drawn only for the elements that are not positive, in row-major order."""
     drawn = input <= 0
     out = np.ones(input.shape, input.dtype)
-    out[drawn] = doubles(generator, int(np.count_nonzero(drawn))) * (upper - lower) + lower
+    if input.dtype is not DOUBLE:
+        lower, upper = float(np.float32(lower)), float(np.float32(upper))
+    out[drawn] = _fused(doubles(generator, int(np.count_nonzero(drawn))), upper - lower, lower)
     return out
