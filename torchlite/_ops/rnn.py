@@ -93,7 +93,7 @@ def _lstm_layer(F, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     outputs, cells, gates = [None] * steps, [None] * steps, [None] * steps
     for t in range(steps - 1, -1, -1) if reverse else range(steps):
         h, c, activated = _lstm_update(F, F.add(_step(F, sums, t), F.matmul(h, recurrent)), c)
-        outputs[t], cells[t], gates[t] = h, c, F.cat(list(activated), 1)
+        outputs[t], cells[t], gates[t] = h, F.transpose(c, 0, 1), F.transpose(F.cat(list(activated), 1), 0, 1)
     return F.stack(outputs, 0), h, c, F.stack(gates, 0), F.stack(cells, 0)
 
 
@@ -107,9 +107,9 @@ def _lstm_layer_backward(F, grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_
     sums = [None] * steps
     for place in range(steps - 1, -1, -1):
         t = order[place]
-        c_before = c0 if place == 0 else _step(F, cells, order[place - 1])
-        i, f, g, o = (_chunk(F, _step(F, gates, t), 4, k) for k in range(4))
-        squashed = F.tanh(_step(F, cells, t))
+        c_before = c0 if place == 0 else F.transpose(_step(F, cells, order[place - 1]), 0, 1)
+        i, f, g, o = (_chunk(F, F.transpose(_step(F, gates, t), 0, 1), 4, k) for k in range(4))
+        squashed = F.tanh(F.transpose(_step(F, cells, t), 0, 1))
         if grad_output is not None:
             dh = F.add(dh, _step(F, grad_output, t))
         dc = F.add(dc, F.mul(F.mul(dh, o), _one_minus(F, F.mul(squashed, squashed))))
@@ -147,7 +147,7 @@ op(
     "_lstm_layer(Tensor input, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, reverse)",
     where="", outputs=("output", "h", "c", "gates", "cells"), nondiff=(3, 4), composite=_lstm_layer,
     vjp={("input", "h0", "c0", "w_ih", "w_hh", "b_ih", "b_hh"): _lstm_layer_vjp},
-    doc="One LSTM layer in one direction: input (T, N, I) -> output (T, N, H), last h and c, and what the backward pass needs.",
+    doc="One LSTM layer in one direction: input (T, N, I) -> output (T, N, H), last h and c (N, H), and for the backward pass gates (T, 4H, N) and cells (T, H, N).",
 )
 op(
     "_lstm_layer_backward(Tensor? grad_output, Tensor? grad_h, Tensor? grad_c, Tensor input, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, "
