@@ -76,8 +76,8 @@ def _inputs(name, i, device, **how):
 def test_derivatives(name, i, device):
     """First and second order against central differences (in a random direction)."""
     args, kwargs, inputs = _inputs(name, i, device)
-    if not inputs:
-        return
+    if not inputs or any(t.dtype not in (torch.float64, torch.complex128) for t in inputs):
+        return  # central differences need double precision
     function = ROWS[name].function()
     slots = {id(t): k for k, t in enumerate(inputs)}
 

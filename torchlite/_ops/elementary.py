@@ -69,7 +69,13 @@ def sgn_vjp(F, g, input, out):
 
 op("sgn(Tensor input)", tags=UNARY, vjp={"input": sgn_vjp}, doc="The sign of a real number; of a complex one, ``input / |input|`` (0 at 0).")
 op("signbit(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc="Whether the sign bit is set (also for -0.0).")
-op("positive(Tensor input)", tags=MAYBE_VIEW, vjp={"input": lambda F, g: g}, doc="``input`` itself. RuntimeError for a bool tensor.")
+op(
+    "positive(Tensor input)",
+    tags=MAYBE_VIEW,
+    vjp={"input": lambda F, g: g},
+    meta=lambda input: (input.shape, input.dtype),
+    doc="``input`` itself. RuntimeError for a bool tensor.",
+)
 op("isposinf(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc="Whether each element is positive infinity.")
 op("isneginf(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc="Whether each element is negative infinity.")
 op("isreal(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc="Whether each element's imaginary part is zero.")
