@@ -1,6 +1,8 @@
 """Indexing kernels."""
 from __future__ import annotations
 
+import math
+
 from typing import Any
 
 xp: Any = None
@@ -51,8 +53,24 @@ def _explained(input, index, error):
 
 def _index_backward(input, shape, index):
     out = xp.zeros(shape, dtype=input.dtype)
-    xp.add.at(out, index, input)
+    accumulate(out, index, input)
     return out
+
+
+def accumulate(out, index, values):
+    """out[index] += values, repeated places adding up. Flat places take the fast path of `add.at`."""
+    if len(index) == 1 and hasattr(index[0], "dtype") and index[0].dtype.kind == "b":
+        out[index] += values
+    elif out.flags.c_contiguous and all(hasattr(i, "dtype") and i.dtype.kind != "b" for i in index):
+        rows = 0
+        for axis, item in enumerate(index):
+            rows = rows * out.shape[axis] + xp.where(item < 0, item + out.shape[axis], item)
+        inner = math.prod(out.shape[len(index):])
+        places = rows[..., None] * inner + xp.arange(inner)
+        values = xp.broadcast_to(values, rows.shape + out.shape[len(index):])
+        xp.add.at(out.reshape(-1), places.reshape(-1), values.reshape(-1))
+    else:
+        xp.add.at(out, index, values)
 
 
 def _setitem(input, index, value):

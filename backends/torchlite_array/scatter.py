@@ -5,6 +5,7 @@ import math
 from array_api_compat import numpy as xp
 
 from .axes import check_bounds, prod, wrap_dim
+from .index import _index, _setitem_, accumulate
 
 _NAMES = {"f2": "Half", "f4": "Float", "f8": "Double", "i1": "Char", "i2": "Short", "i4": "Int", "i8": "Long", "u1": "Byte", "b1": "Bool", "c8": "ComplexFloat",
           "c16": "ComplexDouble"}
@@ -16,6 +17,10 @@ def _name(x):
 
 def _flat_places(shape, dim, index):
     """Positions in a flat array of `shape` of the elements that gather and scatter reach by `index` along `dim`."""
+    if len(shape) == 2:
+        if dim == 0:
+            return index * shape[1] + xp.arange(index.shape[1])
+        return index + xp.arange(0, index.shape[0] * shape[1], shape[1])[:, None]
     places, step = None, 1
     for axis in range(len(shape) - 1, -1, -1):
         if axis == dim:
@@ -54,7 +59,8 @@ def _scatter_operands(name, input, dim, index, src):
         index, src = index.reshape(-1), src.reshape(-1)
     shape = input.shape or (1,)
     check_bounds(index, shape[dim], dim)
-    src = src[tuple(slice(n) for n in index.shape)]
+    if src.shape != index.shape:
+        src = src[tuple(slice(n) for n in index.shape)]
     return out, _flat_places(shape, dim, index.astype(xp.int64)).reshape(-1), src.reshape(-1)
 
 
@@ -77,6 +83,8 @@ def gather(input, dim, index, *, sparse_grad=False):
         return input[index]
     if input.ndim == 1:
         return input[index]
+    if input.flags.c_contiguous:
+        return input.reshape(-1)[_flat_places(input.shape, dim, index)]
     part = input[tuple(slice(None) if a == dim else slice(n) for a, n in enumerate(index.shape))]
     return xp.take_along_axis(part, index, axis=dim)
 
@@ -98,12 +106,13 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     return out
 
 
-def _index_put(input, index, values, accumulate):
-    out = input.copy()
-    if accumulate:
-        xp.add.at(out, index, values)
+def _index_put(input, index, values, accumulate_):
+    out = input.copy(order="C")
+    if accumulate_:
+        _index(input, index)  # for its checks: flat places know no bounds
+        accumulate(out, index, values)
     else:
-        out[index] = values
+        _setitem_(out, index, values)
     return out
 
 
@@ -231,7 +240,7 @@ def masked_select(input, mask):
     return input[mask]
 
 
-def masked_fill(input, mask, value):
+def _masked_fill(input, mask, value):
     if mask.dtype.kind != "b":
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {'float' if _name(mask) == 'Float' else mask.dtype}")
     if getattr(value, "ndim", 0):
@@ -239,6 +248,9 @@ def masked_fill(input, mask, value):
     if isinstance(value, complex) and input.dtype.kind != "c":
         raise RuntimeError(f"value cannot be converted to type {_name(input).lower()} without overflow")
     return xp.where(mask, xp.asarray(value).astype(input.dtype), input)
+
+
+_masked_fill_tensor = _masked_fill
 
 
 def masked_scatter(input, mask, source):

@@ -10,15 +10,37 @@ def comparable(x):
     return x.astype(xp.float32) if x.dtype.kind == "V" else x
 
 
+def pick_last(x, index):
+    """The elements of `x` at `index` along its last dimension, which is the only one whose length may differ."""
+    if x.ndim == 1:
+        return x[index]
+    if not x.size:
+        return xp.empty(index.shape, dtype=x.dtype)
+    rows = xp.arange(0, x.size, x.shape[-1]).reshape(*x.shape[:-1], 1)
+    return x.reshape(-1)[index + rows]
+
+
+def pick_along(x, dim, index):
+    """As `pick_last`, along any dimension."""
+    if dim == x.ndim - 1:
+        return pick_last(x, index)
+    return pick_last(x.swapaxes(dim, -1), index.swapaxes(dim, -1)).swapaxes(dim, -1)
+
+
+def _back(x, dim):
+    """The last dimension put back to `dim`, in row-major order."""
+    return xp.ascontiguousarray(x if dim == x.ndim - 1 else x.swapaxes(dim, -1))
+
+
 def _argsort(x, stable):
     """Ascending order along the last axis, ties in their old order. The quick sort is several times faster where there are no ties."""
     if not stable and x.dtype.kind == "f" and x.dtype.itemsize >= 4 and x.shape[-1] > 64:
-        order = xp.argsort(x, axis=-1)
-        ranked = xp.take_along_axis(x, order, axis=-1)
+        order = x.argsort(-1)
+        ranked = pick_last(x, order)
         if not (ranked[..., 1:] == ranked[..., :-1]).any():
             return order, ranked
-    order = xp.argsort(comparable(x), axis=-1, kind="stable")
-    return order, xp.take_along_axis(x, order, axis=-1)
+    order = comparable(x).argsort(-1, kind="stable")
+    return order, pick_last(x, order)
 
 
 def sort(input, dim=-1, descending=False, stable=False):
@@ -27,13 +49,13 @@ def sort(input, dim=-1, descending=False, stable=False):
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
         return input.copy(), xp.zeros((), dtype=xp.int64)
-    x = xp.moveaxis(input, dim, -1)
+    x = input.swapaxes(dim, -1)
     if not descending:
         order, ranked = _argsort(x, stable)
     else:
         order, ranked = _argsort(x[..., ::-1], stable)
         order, ranked = (x.shape[-1] - 1) - order[..., ::-1], ranked[..., ::-1]
-    return xp.ascontiguousarray(xp.moveaxis(ranked, -1, dim)), xp.ascontiguousarray(xp.moveaxis(order, -1, dim))
+    return _back(ranked, dim), _back(order, dim)
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True):
@@ -45,18 +67,16 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         raise NotImplementedError(f"\"topk_cpu\" not implemented for '{'Bool' if input.dtype.kind == 'b' else 'ComplexFloat'}'")
     if not input.ndim:
         return (input.copy(), xp.zeros((), dtype=xp.int64)) if k else (input[None][:0], xp.zeros((0,), dtype=xp.int64))
-    x = xp.moveaxis(input, dim, -1)
-    if 0 < k < size:
-        chosen = xp.argpartition(comparable(x), size - k if largest else k - 1, axis=-1)
-        chosen = chosen[..., size - k:] if largest else chosen[..., :k]
+    x = comparable(input.swapaxes(dim, -1))
+    if size <= 128 or k == size:
+        order = x.argsort(-1)
+        chosen = order[..., :size - k - 1 if k < size else None:-1] if largest else order[..., :k]
     else:
-        chosen = xp.broadcast_to(xp.arange(size), x.shape)[..., :k]
-    values = xp.take_along_axis(x, chosen, axis=-1)
-    order = xp.argsort(comparable(values), axis=-1, kind="stable")
-    if largest:
-        order = order[..., ::-1]
-    values, chosen = xp.take_along_axis(values, order, axis=-1), xp.take_along_axis(chosen, order, axis=-1)
-    return xp.ascontiguousarray(xp.moveaxis(values, -1, dim)), xp.ascontiguousarray(xp.moveaxis(chosen, -1, dim))
+        chosen = x.argpartition(size - k if largest else k - 1, -1)
+        chosen = chosen[..., size - k:] if largest else chosen[..., :k]
+        order = pick_last(x, chosen).argsort(-1)
+        chosen = pick_last(chosen, order[..., ::-1] if largest else order)
+    return _back(pick_last(input.swapaxes(dim, -1), chosen), dim), _back(chosen, dim)
 
 
 def kthvalue(input, k, dim=-1, keepdim=False):
@@ -66,8 +86,8 @@ def kthvalue(input, k, dim=-1, keepdim=False):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     if not input.ndim:
         return input.copy(), xp.zeros((), dtype=xp.int64)
-    index = xp.take(xp.argpartition(comparable(input), k - 1, axis=dim), xp.asarray([k - 1]), axis=dim)
-    values = xp.take_along_axis(input, index, axis=dim)
+    index = xp.take(comparable(input).argpartition(k - 1, dim), xp.asarray([k - 1]), axis=dim)
+    values = pick_along(input, dim, index)
     return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
 
 

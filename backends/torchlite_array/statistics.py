@@ -5,7 +5,7 @@ import math
 from array_api_compat import numpy as xp
 
 from .axes import check_not_empty, wrap_dim, wrap_dims
-from .sort import comparable
+from .sort import comparable, pick_along, pick_last
 
 
 def _widened(x):
@@ -15,7 +15,7 @@ def _widened(x):
 
 def _pick(x, dim, index, keepdim):
     """The elements of `x` at `index` (whose dim has length 1) and the index itself, with or without that dimension."""
-    values = xp.take_along_axis(x, index, axis=dim)
+    values = pick_along(x, dim, index)
     return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
 
 
@@ -70,7 +70,7 @@ def count_nonzero(input, dim=None):
 # One element along a dimension
 
 
-def _extreme(name, choose, input, dim, keepdim):
+def _extreme(name, best, choose, input, dim, keepdim):
     if input.dtype.kind == "c":
         raise NotImplementedError(f"\"{name}\" not implemented for 'ComplexFloat'")
     if not input.ndim:
@@ -78,16 +78,15 @@ def _extreme(name, choose, input, dim, keepdim):
         return input.copy(), xp.zeros((), dtype=xp.int64)
     dim = wrap_dim(dim, input.ndim)
     check_not_empty(name, input, dim)
-    index = choose(input, axis=dim, keepdims=True)
-    return _pick(input, dim, index, keepdim)
+    return best(input, axis=dim, keepdims=keepdim), choose(input, axis=dim, keepdims=keepdim)
 
 
 def max_dim(input, dim, keepdim=False):
-    return _extreme("max", xp.argmax, input, dim, keepdim)
+    return _extreme("max", xp.max, xp.argmax, input, dim, keepdim)
 
 
 def min_dim(input, dim, keepdim=False):
-    return _extreme("min", xp.argmin, input, dim, keepdim)
+    return _extreme("min", xp.min, xp.argmin, input, dim, keepdim)
 
 
 def _is_nan(x):
@@ -114,7 +113,7 @@ def nanmedian_dim(input, dim, keepdim=False):
     check_not_empty("nanmedian", input, dim)
     order = xp.argsort(comparable(input), axis=dim)
     counted = xp.sum(~_is_nan(input), axis=dim, keepdims=True)
-    return _pick(input, dim, xp.take_along_axis(order, xp.maximum((counted - 1) // 2, 0), axis=dim), keepdim)
+    return _pick(input, dim, pick_along(order, dim, xp.maximum((counted - 1) // 2, 0)), keepdim)
 
 
 def median_all(input):
@@ -136,13 +135,13 @@ def mode(input, dim=-1, keepdim=False):
     check_not_empty("mode", input, dim)
     x = xp.moveaxis(comparable(input), dim, -1)
     order = xp.argsort(x, axis=-1, kind="stable")
-    ranked = xp.take_along_axis(x, order, axis=-1)
+    ranked = pick_last(x, order)
     place = xp.broadcast_to(xp.arange(x.shape[-1]), x.shape)
     starts = xp.ones(x.shape, dtype=bool)
     starts[..., 1:] = ranked[..., 1:] != ranked[..., :-1]
     run = place - xp.maximum.accumulate(xp.where(starts, place, 0), axis=-1)
     last = xp.argmax(run, axis=-1, keepdims=True)
-    index = xp.moveaxis(xp.take_along_axis(order, last, axis=-1), -1, dim)
+    index = xp.moveaxis(pick_last(order, last), -1, dim)
     return _pick(input, dim, index, keepdim)
 
 

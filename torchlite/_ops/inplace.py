@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .._dispatch import INPLACE, MODE, call, composite, op
-from .._dispatch.graph import bump, meta_of
+from .._dispatch.graph import bump
 from .._dispatch.record import REGISTRY
 from .._dispatch.shapes import broadcast
 
@@ -21,11 +21,26 @@ _fill_diagonal = op("_fill_diagonal(Tensor input, value, wrap)", where="", tags=
     "input": lambda F, g, wrap: F._fill_diagonal(g, 0, wrap)})
 
 
+def _filled(input, value):
+    if (MODE.grad and input._node is not None) or not isinstance(value, (int, float)):
+        return call.in_place(_fill, (input, value), {})
+    input._table._fill_(input._data, value)
+    bump(input)
+    return input
+
+
 @composite("copy_(Tensor input, src, non_blocking=False)", where="Tensor")
 def copy_(F, input, src, non_blocking):
     """Write `src` (a tensor or a number), broadcast and cast, into the tensor; returns the tensor. RuntimeError when the shapes do not fit."""
     if not hasattr(src, "_data"):
         return call.in_place(_fill, (input, src), {})
+    if src._table is input._table and (not MODE.grad or input._node is src._node is None):
+        try:
+            input._table._copy_(input._data, src._data)
+        except Exception:  # the general path below says what is wrong
+            return call.in_place(_copy, (input, src), {})
+        bump(input)
+        return input
     return call.in_place(_copy, (input, src if src._table is input._table else src.to(input.device)), {})
 
 
@@ -40,13 +55,13 @@ def fill_(F, input, value):
             raise TypeError(f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but expected one of:\n * (Tensor value)\n"
                             " * (Number value)")
         value = value.item()
-    return call.in_place(_fill, (input, value), {})
+    return _filled(input, value)
 
 
 @composite("zero_(Tensor input)", where="torch Tensor")
 def zero_(F, input):
     """Set every element to zero; returns the tensor."""
-    return call.in_place(_fill, (input, 0), {})
+    return _filled(input, 0)
 
 
 @composite("fill_diagonal_(Tensor input, fill_value, wrap=False)", where="Tensor")
@@ -122,9 +137,6 @@ def _view_in_place(name, schema, doc):
             call.check_writable(input)
         out = getattr(F, name)(call._alias(input), *args)
         input._data, input._node = out._data, out._node
-        found = meta_of(input)
-        if found.base is not None:
-            found.replay = (REGISTRY[name], args, found.replay)
         bump(input)
         return input
     turned.__doc__ = doc

@@ -41,13 +41,19 @@ def _fill_rule(input, mask, value):
     return broadcast(mask.shape, input.shape), input.dtype
 
 
-op("masked_fill(Tensor input, Tensor mask, Tensor|Number value)", tags=INPLACE, meta=_fill_rule,
-   vjp={"input": lambda F, g, mask: F.masked_fill(g, mask, 0), "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F.zeros_like(g))), value_dtype)},
-   doc="""`input` with `value` (a number or a 0-d tensor) where `mask` (bool, broadcast with `input`) is true.
+op("_masked_fill(Tensor input, Tensor mask, value)", where="", meta=_fill_rule, vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0)})
+op("_masked_fill_tensor(Tensor input, Tensor mask, Tensor value)", where="", meta=_fill_rule, vjp={
+    "input": lambda F, g, mask: F._masked_fill(g, mask, 0), "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F.zeros_like(g))), value_dtype)})
+
+
+@composite("masked_fill(Tensor input, Tensor mask, Tensor|Number value)", tags=INPLACE)
+def masked_fill(F, input, mask, value):
+    """`input` with `value` (a number or a 0-d tensor) where `mask` (bool, broadcast with `input`) is true.
 
     >>> torch.masked_fill(torch.tensor([1., 2.]), torch.tensor([False, True]), 0)
     tensor([1., 0.])
-    """)
+    """
+    return F._masked_fill_tensor(input, mask, value) if hasattr(value, "_data") else F._masked_fill(input, mask, value)
 
 
 def _masked_source_vjp(F, g, mask, source_shape):
@@ -59,7 +65,7 @@ def _masked_source_vjp(F, g, mask, source_shape):
 
 
 op("masked_scatter(Tensor input, Tensor mask, Tensor source)", tags=INPLACE, meta=lambda input, mask, source: (broadcast(input.shape, mask.shape), input.dtype),
-   vjp={"input": lambda F, g, mask: F.masked_fill(g, mask, 0), "source": _masked_source_vjp},
+   vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0), "source": _masked_source_vjp},
    doc="""`input` with the elements of `source`, in order, where `mask` is true. RuntimeError when `source` has too few.
 
     >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([1., 2.]))

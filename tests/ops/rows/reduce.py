@@ -49,3 +49,5 @@ row("cumprod", *RUN, S(I, 1), S(A((2, 3), dtype="complex128"), 1), covers=("line
 row("cummax", S(D, 1), S(D, 0), S(I, 1), S((), 0))
 row("cummin", S(D, 1), S(D, 0), S(I, 1), S((), 0))
 row("logcumsumexp", S((3, 4), 0), S((3, 4), -1), S((), 0), S(A((3,), low=-300, high=300), 0), S(A((2, 3), dtype="complex128"), 1))
+row("segment_reduce", *(S((4, 2), how, lengths=A((2,), low=2, high=3, dtype="int64")) for how in ("sum", "mean", "max", "min", "prod")), meta=False,
+    gradgrad=False)

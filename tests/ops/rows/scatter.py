@@ -23,7 +23,7 @@ def _assigned(torch, x, at, value):
 
 row("_setitem", S((4, 5), (slice(1, 3),), (2, 5)), S((4, 5), (1, 2), 3.0), S((4, 5), (A((2,), low=0, high=2, dtype="int64"),), 2.0), oracle=_assigned, meta=False)
 row("masked_select", S((3, 4), mask(3, 4)), S((3, 4), mask(4)), S((), mask(2)), meta=False)
-row("masked_fill", S((3, 4), mask(3, 4), 2.5), S((3, 4), mask(3, 1), ()), S(index(3), mask(3), 7), S((3,), mask(2, 3), -7.0))
+row("masked_fill", S((3, 4), mask(3, 4), 2.5), S((3, 4), mask(3, 1), ()), S(index(3), mask(3), 7), S((3,), mask(2, 3), -7.0), covers=("_masked_fill", "_masked_fill_tensor"))
 row("masked_scatter", S((3, 4), mask(3, 4), (12,)), S((3, 4), mask(4), (3, 4)))
 row("take", S((3, 4), index(2, 2, low=-12, high=12)), S((3,), index(5)))
 row("put", S((3, 4), index(1, low=-12, high=12), (1,)), S((3, 4), index(6, high=12), (6,), True),
@@ -65,3 +65,6 @@ row("resize_", S((3, 4), 2, 3), oracle=lambda torch, x, *size: x.detach().clone(
 row("resize_as_", S((3, 4), (2, 3)), oracle=lambda torch, x, like: x.detach().clone().resize_as_(like), grad=False, meta=False)
 row("set_", S((3, 4), A((2, 3))), oracle=lambda torch, x, other: x.detach().clone().set_(other.detach()), grad=False, meta=False)
 row("equal", S((3, 4), (3, 4)), S(index(1, high=1), index(1, high=1)), oracle=lambda torch, a, b: torch.tensor(torch.equal(a, b)), grad=False, meta=False)
+for _name, _args in {"transpose_": (0, 1), "swapaxes_": (0, 1), "swapdims_": (1, 0), "unsqueeze_": (1,), "t_": (), "squeeze_": ()}.items():
+    row(_name, S((3, 4), *_args), oracle=_in_place(_name), meta=False)
+row("as_strided_", S((3, 4), (2, 2), (4, 1), 1), oracle=_in_place("as_strided_"), covers=("_restride_",), meta=False, noncontiguous=False)
