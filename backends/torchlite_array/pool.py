@@ -187,8 +187,8 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
     count = len(kernel)
     size = input.shape[2:]
     samples = random_samples.astype(input.dtype) if random_samples.dtype.itemsize > 2 else random_samples.astype(xp.float32)
-    # The samples come last dimension first.
-    starts = [_fractional_starts(samples[:, :, count - 1 - i], size[i], kernel[i], output_size[i]) for i in range(count)]
+    # PyTorch's samples come width first in two dimensions, depth first in three.
+    starts = [_fractional_starts(samples[:, :, i if count == 3 else count - 1 - i], size[i], kernel[i], output_size[i]) for i in range(count)]
     planes = input.reshape(*input.shape[:2], math.prod(size))
     best = index = None
     for taps in product(*(range(k) for k in kernel)):
