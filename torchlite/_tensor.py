@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,11 +11,15 @@ from ._device import Size, contiguous_format, device, preserve_format, strided
 from ._device import memory_format as memory_format_type
 from ._dispatch import NAMESPACES, REGISTRY, call, function_for
 from ._dispatch.codegen import in_place_method, operator_for
-from ._dispatch.graph import OutputOf, alias_meta, edge, meta_of, node_hooks, refresh_view, version
+from ._dispatch.graph import OutputOf, alias_meta, base_of, edge, is_stale, meta_of, node_hooks, renew_history, version
 from ._dispatch.record import INPLACE
 from ._dispatch.runtime import GLOBALS, LEAF
 from ._dtype import dtype as dtype_type
 
+if TYPE_CHECKING:
+    from ._tensor_methods import TensorMethods  # a stub, made by tools/make_stubs.py
+else:
+    TensorMethods = object
 _new = object.__new__
 
 
@@ -50,7 +54,7 @@ class _TensorType(type):
         return type.__instancecheck__(cls, instance)
 
 
-class Tensor(metaclass=_TensorType):
+class Tensor(TensorMethods, metaclass=_TensorType):
     """A multi-dimensional array of one dtype on one device, with an optional history for gradients.
 
     Make one with `torch.tensor`, `torch.zeros`, `torch.from_numpy` …; `torch.Tensor(2, 3)` is an uninitialised float tensor and `torch.Tensor([1, 2])` a float copy, as in PyTorch.
@@ -321,9 +325,8 @@ class Tensor(metaclass=_TensorType):
     def grad_fn(self):
         if self._node is None or self._node is LEAF:
             return None
-        found = self._meta
-        if found is not None and found.base is not None and found.stamp != found.root.rebased:
-            refresh_view(self)
+        if is_stale(self):
+            renew_history(self)
         return self._node.node if self._node.__class__ is OutputOf else self._node
 
     @property
@@ -332,7 +335,7 @@ class Tensor(metaclass=_TensorType):
 
     @property
     def grad(self):
-        return None if self._meta is None else self._meta.grad
+        return getattr(self._meta, "grad", None)
 
     @grad.setter
     def grad(self, value):
@@ -359,14 +362,14 @@ class Tensor(metaclass=_TensorType):
 
     @property
     def _base(self):
-        return None if self._meta is None else self._meta.base
+        return base_of(self)
 
     def _is_view(self) -> bool:
-        return self._meta is not None and self._meta.base is not None
+        return base_of(self) is not None
 
     @property
     def retains_grad(self) -> bool:
-        return self._meta is not None and self._meta.retains
+        return getattr(self._meta, "retains", False)
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Add to the `.grad` of the leaves the gradient of this tensor. See `torch.autograd.backward`."""
@@ -377,8 +380,7 @@ class Tensor(metaclass=_TensorType):
         """A tensor on the same memory without history. In-place changes of either are seen, and counted, by both."""
         out = _new(Tensor)
         out._data, out._table, out.dtype, out._node = self._data, self._table, self.dtype, None
-        found = meta_of(self)
-        out._meta = alias_meta(found)
+        out._meta = alias_meta(self)
         return out
 
     def detach_(self):
@@ -442,7 +444,7 @@ class Tensor(metaclass=_TensorType):
 
     @property
     def name(self):
-        return None if self._meta is None else self._meta.name
+        return getattr(self._meta, "name", None)
 
     # -- Python and NumPy ----------------------------------------------------------
 

@@ -45,6 +45,9 @@ class NumpyBackend:
         found = FROM_NUMPY.get(raw.dtype)
         return from_np(raw.dtype) if found is None else found
 
+    def offset_between(self, raw: np.ndarray, base: np.ndarray) -> int:
+        return raw.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+
     def is_view(self, raw: Any, of: Any) -> bool:
         base = raw.base
         return raw is of or (base is not None and (base is of or base is of.base))

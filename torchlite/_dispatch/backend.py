@@ -35,6 +35,10 @@ class Backend(Protocol):
 
     def dtype_of(self, raw: Any) -> dtype: ...
 
+    def offset_between(self, raw: Any, base: Any) -> int:
+        """Bytes from the first element of `base` to that of `raw`, a view of it."""
+        ...
+
     def is_view(self, raw: Any, of: Any) -> bool:
         """Whether `raw`, made by an op from `of`, shares its memory."""
         ...
@@ -67,7 +71,7 @@ class Table:
         self.device = where
         self.array = backend.array
         self._move: Any = None  # set by the registry: between tables, so no backend's business
-        for name in ("as_array", "to_numpy", "dtype_of", "is_view", "copy_into", "owns"):
+        for name in ("as_array", "to_numpy", "dtype_of", "offset_between", "is_view", "copy_into", "owns"):
             setattr(self, name, getattr(backend, name))
 
     def __repr__(self) -> str:

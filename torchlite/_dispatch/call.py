@@ -12,7 +12,7 @@ from .graph import OutputOf, alias_meta, base_of, bump, edge, make_node, meta_of
 from .interceptors import intercepted, stack
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, Op
 from .registry import table_of
-from .runtime import GLOBALS, LEAF, MODE
+from .runtime import GLOBALS, LEAF, MODE, set_grad
 from .shapes import broadcast
 
 new = object.__new__
@@ -410,10 +410,10 @@ class _grad:
 
     def __enter__(self):
         self.saved = MODE.grad
-        MODE.grad = self.mode
+        set_grad(self.mode)
 
     def __exit__(self, *exc):
-        MODE.grad = self.saved
+        set_grad(self.saved)
 
 
 def _direct(op, values, target, table, kernel, wants):

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import call
 from .derivative import compile_source
-from .graph import Meta, Node, edge, make_node, version
+from .graph import Meta, Node, edge, make_node, meta_of, version
 from .record import ALWAYS_BOOL, DEFAULT, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NAMESPACES, NONDIFF, REGISTRY, VIEW, Op
 from .runtime import GLOBALS
 
@@ -257,7 +257,7 @@ def _node_lines(op: Op, tensors, optional) -> list[str]:
         else:
             inner.append(f"node_.counter = ({'None, ' * len(kept)})")
     elif op.plan.keeps:
-        inner += ["node_.out = (data_,)", "r_._meta = new(Meta)", "node_.counter = ((r_._meta, 0),)"]
+        inner += ["node_.out = (data_,)", "r_._meta = new(Meta)" if not op.tags & (VIEW | MAYBE_VIEW) else "meta_of(r_)", "node_.counter = ((r_._meta, 0),)"]
     else:
         inner.append("node_.out = node_.counter = None")
     inner += ["node_.shape = data_.shape", "node_.table = t_", "node_.hooks = node_.trace = None", "node_.seq = next(SEQUENCE)",
@@ -348,7 +348,7 @@ def freed(node):
 
 
 F = Differentiable()
-GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, Node=Node, Meta=Meta, make_node=make_node,
+GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, meta_of=meta_of, Node=Node, Meta=Meta, make_node=make_node,
                F=F, NODE_MADE=None, OPERANDS=_OPERANDS, is_operand=_is_operand, freed=freed)
 
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .runtime import GLOBALS, LEAF, SEQUENCE
 
 new = object.__new__
@@ -11,14 +13,14 @@ new = object.__new__
 class Meta:
     """What only some tensors have: gradient, version counter, base of a view, hooks.
 
-    `n` is the version (of a view: its root's counts). `replay` is the chain of view ops from the base: (op, args after the input, earlier chain).
-    Defaults live on the class, so that making one for a view sets only what differs.
+    `n` counts in-place changes of the memory; a tensor that shares another's memory counts on that one's Meta, its `root`. `rebased` is the value of the
+    program-wide counter REBASED when the root's history was last replaced through a view; a view whose `stamp` is older has to renew its own.
+    A view's Meta begins as the pair (base, stamp) and is made when somebody asks for it. Defaults live on the class: making one sets only what differs.
     """
 
     n = 0
     root: Any = None  # a Meta
     base: Any = None
-    replay: Any = None
     stamp = rebased = 0
     grad: Any = None
     hooks: dict | None = None
@@ -27,25 +29,49 @@ class Meta:
     retains = False
 
 
-def alias_meta(source: Meta) -> Meta:
-    """The Meta of another tensor on the same memory, without its history."""
-    made = new(Meta)
-    made.root = source if source.root is None else source.root
-    made.stamp = made.root.rebased
-    return made
-
-
 def meta_of(tensor) -> Meta:
     """The tensor's Meta, made when absent."""
     found = tensor._meta
-    if found is None:
-        found = tensor._meta = Meta()
-    return found
+    if found.__class__ is Meta:
+        return found
+    made = tensor._meta = new(Meta)
+    if found is not None:
+        made.base, made.stamp = found
+        made.root = root_of(made.base)
+    return made
+
+
+def root_of(tensor) -> Meta:
+    """The Meta that counts for the tensor's memory."""
+    found = meta_of(tensor)
+    return found if found.root is None else found.root
+
+
+def alias_meta(source) -> Meta:
+    """The Meta of another tensor on the memory of `source`, without its history."""
+    made = new(Meta)
+    made.root = root_of(source)
+    made.stamp = GLOBALS["REBASED"]
+    return made
+
+
+def base_of(tensor) -> Any:
+    """The tensor that a view is a view of; None for one that is no view."""
+    found = tensor._meta
+    return None if found is None else found[0] if found.__class__ is tuple else found.base
+
+
+def view_meta(source) -> tuple:
+    """What a view made from `source` keeps until its Meta is asked for."""
+    base = base_of(source)
+    return (source if base is None else base, GLOBALS["REBASED"])
 
 
 def version(tensor) -> int:
     """How often the tensor's memory was changed in place through it or a view of it."""
     found = tensor._meta
+    if found.__class__ is tuple:
+        found = found[0]._meta
     if found is None:
         return 0
     return found.n if found.root is None else found.root.n
@@ -53,28 +79,7 @@ def version(tensor) -> int:
 
 def bump(tensor) -> None:
     """Count an in-place change."""
-    found = meta_of(tensor)
-    root = found if found.root is None else found.root
-    root.n += 1
-
-
-def view_meta(source, op, args) -> Meta:
-    """The Meta of a view that `op(source, *args)` made."""
-    found = source._meta
-    made = new(Meta)
-    if found is None:
-        made.root = source._meta = new(Meta)
-        made.base = source
-        made.replay = (op, args, None)
-        return made
-    if found.base is not None:
-        root, made.base, made.replay = found.root, found.base, (op, args, found.replay)
-    else:
-        root, made.base, made.replay = found if found.root is None else found.root, source, (op, args, None)
-    made.root = root
-    if root.rebased:
-        made.stamp = root.rebased
-    return made
+    root_of(tensor).n += 1
 
 
 class Node:
@@ -179,29 +184,49 @@ class AccumulateGrad:
 
 def edge(tensor) -> Any:
     """Where a gradient for this tensor goes: None, its node, or the tensor itself when it is a leaf."""
+    if is_stale(tensor):
+        renew_history(tensor)
     node = tensor._node
-    found = tensor._meta
-    if found is not None and found.base is not None and found.stamp != found.root.rebased:
-        refresh_view(tensor)
-        node = tensor._node
     return tensor if node is LEAF else node
 
 
-def refresh_view(tensor) -> None:
-    """Redo a view's history after its base was changed in place through another view."""
-    found = tensor._meta
-    found.stamp = found.root.rebased
-    if tensor._node is LEAF or found.replay is None:
+def is_stale(view) -> bool:
+    """Whether the history of a view's base was replaced since the view got its own."""
+    found = view._meta
+    if found is None:
+        return False
+    if found.__class__ is tuple:
+        base, stamp = found
+        found = base._meta
+        if found is None:
+            return False
+        return (found.rebased if found.root is None else found.root.rebased) > stamp
+    return found.base is not None and found.root.rebased > found.stamp
+
+
+def renew_history(view) -> None:
+    """Let a view's history run through its base's new one: it takes its elements from there."""
+    found = meta_of(view)
+    found.stamp = GLOBALS["REBASED"]
+    if view._node is LEAF:
         return
-    chain, step = [], found.replay
-    while step is not None:
-        chain.append(step)
-        step = step[2]
-    replayed = found.base
-    call = GLOBALS["F"]
-    for op, args, _ in reversed(chain):
-        replayed = getattr(call, op.name)(replayed, *args)
-    tensor._node = replayed._node
+    F, base = GLOBALS["F"], found.base
+    view._node = F._index(F.reshape(base, (-1,)), (positions(view),))._node
+
+
+def positions(view) -> Any:
+    """For each element of a view its position in the flattened base, as a raw int64 array of the view's shape."""
+    data, base, table = view._data, meta_of(view).base._data, view._table
+    size = view.dtype.itemsize
+    if base.strides and table.dtype_of(base).itemsize != size:
+        raise RuntimeError("in-place changes, with gradients, of a view that reads its base's elements as another dtype are not supported; write out of place")
+    reach = 1 + sum((n - 1) * s // size for n, s in zip(base.shape, base.strides, strict=True) if n)
+    memory = np.zeros(reach, np.int64)
+    inside = np.lib.stride_tricks.as_strided(memory, base.shape, [s // size * 8 for s in base.strides])
+    inside[...] = np.arange(inside.size).reshape(base.shape)
+    start = table.offset_between(data, base) // size
+    found = np.lib.stride_tricks.as_strided(memory[start:], data.shape, [s // size * 8 for s in data.strides])
+    return table.from_numpy(found.copy())
 
 
 def make_node(op, edges, saved, versions, table) -> Node:

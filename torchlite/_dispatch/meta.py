@@ -148,6 +148,9 @@ class MetaBackend:
     def dtype_of(self, raw) -> dtype:
         return raw.dtype
 
+    def offset_between(self, raw, base) -> int:
+        return (raw.offset - base.offset) * raw.dtype.itemsize
+
     def is_view(self, raw, of) -> bool:
         return False
 

@@ -24,7 +24,19 @@ class Leaf:
 
 
 MODE = Mode()
+# One entry for each thread that has recording off at the moment: while empty, nobody needs to ask for the thread's mode (append and pop are atomic).
+NO_GRAD: list[None] = []
 LEAF = Leaf()
 SEQUENCE = itertools.count(1)
 # The globals of every generated function. ACTIVE counts entered interceptors and saved-tensor hooks in all threads.
-GLOBALS: dict[str, Any] = {"__name__": "torchlite._generated", "ACTIVE": 0, "MODE": MODE, "LEAF": LEAF, "SEQUENCE": SEQUENCE, "new": object.__new__}
+GLOBALS: dict[str, Any] = {"__name__": "torchlite._generated", "ACTIVE": 0, "REBASED": 0, "MODE": MODE, "NO_GRAD": NO_GRAD, "LEAF": LEAF, "SEQUENCE": SEQUENCE, "new": object.__new__}
+
+
+def set_grad(on: bool) -> None:
+    """Turn recording on or off in this thread."""
+    if MODE.grad is not on:
+        if on:
+            NO_GRAD.pop()
+        else:
+            NO_GRAD.append(None)
+        MODE.grad = on

@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 
 from .._dispatch import GLOBALS, MODE, NONDIFF, VIEW, call, composite, op, table_of
-from .._dispatch.record import REGISTRY
 
 
 def _hole(F, g, index):
@@ -17,12 +16,6 @@ def _hole(F, g, index):
 GLOBALS["COPY_SLICES"] = op("_copy_slices(Tensor base, Tensor view, index)", where="", vjp={
     "base": _hole, "view": lambda F, g, index: F._index(F.reshape(F.contiguous(g), (-1,)), (index,))})
 _moved = op("_moved(Tensor input, where, source)", where="", vjp={"input": lambda F, g, source: F._move(g, source)})
-
-
-@composite("_pick(Tensor input, op, args, index)", where="", tags=VIEW)
-def pick(F, input, op, args, index):
-    """One of the several views that an op makes."""
-    return getattr(F, op.name)(input, *args)[index]
 
 
 @composite("_move(Tensor input, where)", where="")
@@ -48,7 +41,6 @@ def alias(F, input):
     return F._slice_index(input, (...,))
 
 
-GLOBALS["PICK"] = REGISTRY["_pick"]
 GLOBALS["move"] = move_tensor
 
 # Creation kernels (no tensor argument; `call.create` finds their device) and creation beside an existing array, which formulas use.

@@ -31,8 +31,7 @@ def get_raw(value, expected, node, index):
     """A saved value as a raw array, checked to be unchanged."""
     cls = value.__class__
     if cls is Tensor or cls is Parameter or isinstance(value, Tensor):
-        found = value._meta
-        if found is not None and (found.n if found.root is None else found.root.n) != expected:
+        if value._meta is not None and version(value) != expected:
             changed(value._data.shape, value.dtype.scalar_name, node, version(value), expected)
         return value._data
     if cls is tuple:
@@ -436,7 +435,7 @@ def _collect(run, inputs, accumulate):
             g = run.captured.get((where.node, where.index) if where.__class__ is OutputOf else (where, 0))
         else:
             g = run.captured.get(item)
-            if g is not None and item._meta is not None and item._meta.hooks:
+            if g is not None and getattr(item._meta, "hooks", None):
                 value = run.mode.tensor(item._table, g)
                 for hook in list(item._meta.hooks.values()):
                     answer = hook(value)

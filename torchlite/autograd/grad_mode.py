@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import inspect
 
-from .._dispatch.runtime import MODE
+from .._dispatch.runtime import MODE, set_grad
 
 
 class _ModeSetter:
@@ -43,11 +43,13 @@ class _ModeSetter:
         return type(self)()
 
     def __exit__(self, *exc):
-        MODE.grad, MODE.inference = self.before.pop()
+        grad, MODE.inference = self.before.pop()
+        set_grad(grad)
 
     def _set(self, grad: bool, inference: bool):
         self.before.append((MODE.grad, MODE.inference))
-        MODE.grad, MODE.inference = grad, inference
+        MODE.inference = inference
+        set_grad(grad)
 
 
 class no_grad(_ModeSetter):
@@ -96,7 +98,7 @@ class inference_mode(_ModeSetter):
         self.mode = True if callable(mode) else mode
 
     def __enter__(self):
-        self._set(not self.mode and MODE.grad or (not self.mode and MODE.inference), self.mode)
+        self._set(not self.mode and (MODE.grad or MODE.inference), self.mode)
 
     def clone(self):
         return type(self)(self.mode)
@@ -114,7 +116,7 @@ class set_grad_enabled(_ModeSetter):
         pass
 
     def __call__(self, function):
-        MODE.grad, MODE.inference = self.before.pop()
+        self.__exit__()
         return super().__call__(function)
 
     def clone(self):
