@@ -40,7 +40,7 @@ _MODULES = {"autograd", "cuda", "fft", "linalg", "masked", "nn", "opencl", "opti
 # Functions and classes that are written by hand and loaded when first used: name -> module.
 _LAZY = {
     "save": "serialization", "load": "serialization",
-    **dict.fromkeys(("Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator"), "_random"),
+    **dict.fromkeys(("Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator", "thread_safe_generator"), "_random"),
     **dict.fromkeys(("set_printoptions",), "_printing"),
     **dict.fromkeys(("is_tensor", "is_storage", "is_floating_point", "is_complex", "is_nonzero", "numel", "set_num_threads", "get_num_threads", "result_type",
                      "use_deterministic_algorithms", "are_deterministic_algorithms_enabled", "is_conj", "is_neg", "is_inference", "is_same_size",

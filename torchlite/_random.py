@@ -237,6 +237,15 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
             generator._engine.set_state(state)
 
 
+def thread_safe_generator():
+    """The generator of the DataLoader worker that the calling thread is, None elsewhere (random functions then use the default one)."""
+    from .utils.data import get_worker_info
+
+    info = get_worker_info()
+    rng = getattr(info, "rng", None) if getattr(info, "worker_method", None) == "thread" else None
+    return None if rng is None else rng.torch_generator
+
+
 def __getattr__(name: str):
     if name == "default_generator":
         return default_of(table_of(device_type("cpu")))
