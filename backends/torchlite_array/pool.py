@@ -27,10 +27,15 @@ def _out_size(n, kernel, stride, padding, dilation, ceil_mode):
 
 
 def _sizes(x, kernel, stride, padding, dilation, ceil_mode):
-    size = x.shape[x.ndim - len(kernel):]
+    size = x.shape[x.ndim - len(kernel) :]
     out = tuple(_out_size(*numbers, ceil_mode) for numbers in zip(size, kernel, stride, padding, dilation, strict=True))
-    if min(out) <= 0 or min(stride) <= 0 or min(dilation) <= 0 or min(padding) < 0 or any(2 * p > d * (k - 1) + 1 for p, d, k in zip(padding, dilation, kernel,
-                                                                                                                                 strict=True)):
+    if (
+        min(out) <= 0
+        or min(stride) <= 0
+        or min(dilation) <= 0
+        or min(padding) < 0
+        or any(2 * p > d * (k - 1) + 1 for p, d, k in zip(padding, dilation, kernel, strict=True))
+    ):
         raise RuntimeError("the window does not fit the input")
     return size, out
 
@@ -45,7 +50,7 @@ def _widened(x, axis, before, after, value):
         return x
     after = max(after, 0)
     n = x.shape[axis]
-    out = xp.empty((*x.shape[:axis], before + n + after, *x.shape[axis + 1:]), x.dtype)
+    out = xp.empty((*x.shape[:axis], before + n + after, *x.shape[axis + 1 :]), x.dtype)
     out[_along(x.ndim, axis, slice(0, before))] = value
     out[_along(x.ndim, axis, slice(before + n, None))] = value
     out[_along(x.ndim, axis, slice(before, before + n))] = x
@@ -111,7 +116,7 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
 
 def _from_places(g, indices, shape, count):
     """Zeros of `shape` with `g` added at flat spatial `indices`."""
-    lead, places = shape[: len(shape) - count], math.prod(shape[len(shape) - count:])
+    lead, places = shape[: len(shape) - count], math.prod(shape[len(shape) - count :])
     rows = math.prod(lead)
     flat = (xp.arange(rows)[:, None] * places + indices.reshape(rows, -1)).reshape(-1) if indices.size else indices.reshape(-1)
     source = _single(g).reshape(-1)
@@ -125,8 +130,8 @@ def _from_places(g, indices, shape, count):
 def _max_at(x, places):
     """Largest element and its flat spatial index. `places` has for each spatial axis the positions (out, taps) that a window looks at."""
     count = len(places)
-    first, size = x.ndim - count, x.shape[x.ndim - count:]
-    steps = [math.prod(size[i + 1:]) for i in range(count)]
+    first, size = x.ndim - count, x.shape[x.ndim - count :]
+    steps = [math.prod(size[i + 1 :]) for i in range(count)]
     best = index = None
     for taps in product(*(range(p.shape[1]) for p in places)):
         value, place = x, 0
@@ -167,7 +172,7 @@ def _adaptive_max_pool(input, output_size):
         shape = (*input.shape[: input.ndim - count], *output_size)
         return xp.empty(shape, input.dtype), xp.empty(shape, xp.int64)
     places = []
-    for n, out in zip(input.shape[input.ndim - count:], output_size, strict=True):
+    for n, out in zip(input.shape[input.ndim - count :], output_size, strict=True):
         start, end = _adaptive_bounds(n, out)
         places.append(xp.minimum(start[:, None] + xp.arange(int((end - start).max())), end[:, None] - 1))
     return _max_at(input, places)
@@ -256,7 +261,7 @@ def _spread(g, axis, kernel, stride, padding, n):
     """The transpose of a window sum along one axis: every place of `g` is added to the `kernel` places of its window."""
     out = g.shape[axis]
     reach = max((out - 1) * stride + kernel, padding + n)
-    wide = xp.zeros((*g.shape[:axis], reach, *g.shape[axis + 1:]), g.dtype)
+    wide = xp.zeros((*g.shape[:axis], reach, *g.shape[axis + 1 :]), g.dtype)
     for j in range(kernel):
         piece = wide[_along(g.ndim, axis, slice(j, j + (out - 1) * stride + 1, stride))]
         if stride >= kernel:
@@ -278,7 +283,7 @@ def _multiplied(x, axis, matrix):
     """x @ matrix^T along an axis."""
     if axis == x.ndim - 1:
         return xp.matmul(x, matrix.T)
-    lead, n, rest = x.shape[:axis], x.shape[axis], x.shape[axis + 1:]
+    lead, n, rest = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     if not x.size or not matrix.size:
         return xp.zeros((*lead, matrix.shape[0], *rest), x.dtype)
     return xp.matmul(matrix, x.reshape(*lead, n, -1)).reshape(*lead, matrix.shape[0], *rest)

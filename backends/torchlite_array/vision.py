@@ -33,7 +33,9 @@ def _col2im(input, output_size, kernel_size, dilation, padding, stride):
     columns = input.reshape(input.shape[0], channels, taps, *out)
     image = xp.zeros((input.shape[0], channels, *(n + 2 * p for n, p in zip(output_size, padding, strict=True))), input.dtype)
     for number, place in enumerate(product(*(range(k) for k in kernel_size))):
-        image[(..., *(slice(j * d, j * d + (o - 1) * s + 1, s) for j, d, o, s in zip(place, dilation, out, stride, strict=True)))] += columns[:, :, number]
+        image[(..., *(slice(j * d, j * d + (o - 1) * s + 1, s) for j, d, o, s in zip(place, dilation, out, stride, strict=True)))] += columns[
+            :, :, number
+        ]
     if max(padding):
         image = xp.ascontiguousarray(image[(..., *(slice(p, p + n) for n, p in zip(output_size, padding, strict=True)))])
     return image
@@ -179,6 +181,6 @@ def _resize_backward(grad_output, size, mode, align_corners, factors, antialias)
         if axis == g.ndim - 1:
             g = xp.matmul(g, matrix.T)
         else:
-            lead, rest = g.shape[:axis], g.shape[axis + 1:]
+            lead, rest = g.shape[:axis], g.shape[axis + 1 :]
             g = xp.matmul(matrix, g.reshape(*lead, out, math.prod(rest))).reshape(*lead, n, *rest)
     return g.copy() if g is grad_output else g.astype(grad_output.dtype)

@@ -62,8 +62,11 @@ class _Plan:
 
     def blocks(self):
         """(first image, one past the last, first output row, one past the last)."""
-        return [(i, min(i + self.images, self.batch), row, min(row + self.rows, self.out[0]))
-                for i in range(0, self.batch, self.images) for row in range(0, self.out[0], self.rows)]
+        return [
+            (i, min(i + self.images, self.batch), row, min(row + self.rows, self.out[0]))
+            for i in range(0, self.batch, self.images)
+            for row in range(0, self.out[0], self.rows)
+        ]
 
 
 def _share(body, items, size):
@@ -191,7 +194,7 @@ def _correlate(x, weight, bias, plan):
         first, last, top, bottom = block
         columns = columns_of(block)
         if last - first == 1:
-            rows = np.matmul(matrix, columns, out=flat[first, :, :, top * width:bottom * width])
+            rows = np.matmul(matrix, columns, out=flat[first, :, :, top * width : bottom * width])
         else:
             rows = _product(matrix, columns, 1)
         if bias is not None:
@@ -323,7 +326,7 @@ def _add_up_by_channels(g, matrix, out, plan):
 
     def some(part):
         count = part.stop - part.start
-        columns = _product(matrix[part.start * plan.taps:part.stop * plan.taps], rows, 0)
+        columns = _product(matrix[part.start * plan.taps : part.stop * plan.taps], rows, 0)
         image = _image_buffer(count, plan.batch, plan, g.dtype)
         _add_taps(image, _split_columns(columns, count, plan.batch, plan.out, plan), plan, 0, plan.out[0])
         out[:, part] = _inside(image, plan)
@@ -409,7 +412,9 @@ def _working(array):
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     stride, padding, dilation = _checked(input, weight, stride, padding, dilation)
     kernel = weight.shape[2:]
-    if bias is not None and (bias.ndim != 1 or bias.dtype != input.dtype or bias.shape[0] != (weight.shape[1] * groups if transposed else weight.shape[0])):
+    if bias is not None and (
+        bias.ndim != 1 or bias.dtype != input.dtype or bias.shape[0] != (weight.shape[1] * groups if transposed else weight.shape[0])
+    ):
         raise RuntimeError("convolution: the bias does not fit")
     dtype = input.dtype
     x, w, b = _working(input), _working(weight), _working(bias)

@@ -41,8 +41,10 @@ def _check_parameters(weight, stride, padding, dilation, output_padding, groups)
     count = len(weight.shape) - 2
     for name, value in (("stride", stride), ("padding", padding), ("dilation", dilation), ("output_padding", output_padding)):
         if len(value) != count:
-            raise RuntimeError(f"expected {name} to be a single integer value or a list of {count} values to match the convolution dimensions, but got "
-                               f"{name}={_list(value)}")
+            raise RuntimeError(
+                f"expected {name} to be a single integer value or a list of {count} values to match the convolution dimensions, but got "
+                f"{name}={_list(value)}"
+            )
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
     if min(stride) <= 0:
@@ -68,17 +70,23 @@ def _check_channels(input, weight, bias, groups, transposed):
     if rows < groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {shape} instead")
     if rows % groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{shape}] instead")
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{shape}] instead"
+        )
     channels = rows if transposed else weight.shape[1] * groups
     filters = weight.shape[1] * groups if transposed else rows
     if input.shape[1] != channels:
         given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
-        raise RuntimeError(f"Given {given}, weight of size {shape}, expected input{_list(input.shape)} to have {channels} channels, but got "
-                           f"{input.shape[1]} channels instead")
+        raise RuntimeError(
+            f"Given {given}, weight of size {shape}, expected input{_list(input.shape)} to have {channels} channels, but got "
+            f"{input.shape[1]} channels instead"
+        )
     if bias is not None and tuple(bias.shape) != (filters,):
         given = "transposed=1, " if transposed else ""
-        raise RuntimeError(f"Given {given}weight of size {shape}, expected bias to be 1-dimensional with {filters} elements, but got bias of size "
-                           f"{_list(bias.shape)} instead")
+        raise RuntimeError(
+            f"Given {given}weight of size {shape}, expected bias to be 1-dimensional with {filters} elements, but got bias of size "
+            f"{_list(bias.shape)} instead"
+        )
     return filters
 
 
@@ -87,8 +95,10 @@ def _convolution_meta(input, weight, bias, stride, padding, dilation, transposed
     stride, padding, dilation, extra = (tuple_of(v, count) for v in (stride, padding, dilation, output_padding))
     _check_parameters(weight, stride, padding, dilation, extra, groups)
     if len(input.shape) != len(weight.shape):
-        raise RuntimeError(f"Expected {len(weight.shape)}-dimensional input for {len(weight.shape)}-dimensional weight {_list(weight.shape)}, but got "
-                           f"{len(input.shape)}-dimensional input of size {_list(input.shape)} instead")
+        raise RuntimeError(
+            f"Expected {len(weight.shape)}-dimensional input for {len(weight.shape)}-dimensional weight {_list(weight.shape)}, but got "
+            f"{len(input.shape)}-dimensional input of size {_list(input.shape)} instead"
+        )
     filters = _check_channels(input, weight, bias, groups, transposed)
     _check_types(input, weight, bias)
     size, kernel = input.shape[2:], weight.shape[2:]
@@ -97,12 +107,16 @@ def _convolution_meta(input, weight, bias, stride, padding, dilation, transposed
         if min(out) <= 0:
             around = [n + 2 * p for n, p in zip(size, padding, strict=True)]
             reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
-            raise RuntimeError(f"Calculated padded input size per channel: ({_times(around)}). Kernel size: ({_times(reach)}). Kernel size can't be greater "
-                               "than actual input size")
+            raise RuntimeError(
+                f"Calculated padded input size per channel: ({_times(around)}). Kernel size: ({_times(reach)}). Kernel size can't be greater "
+                "than actual input size"
+            )
         return (input.shape[0], filters, *out), input.dtype
     out = tuple((n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, k, s, p, d, e in zip(size, kernel, stride, padding, dilation, extra, strict=True))
     if min(out) <= 0:
-        raise RuntimeError(f"Given input size per channel: ({_times(size)}). Calculated output size per channel: ({_times(out)}). Output size is too small")
+        raise RuntimeError(
+            f"Given input size per channel: ({_times(size)}). Calculated output size per channel: ({_times(out)}). Output size is too small"
+        )
     return (input.shape[0], filters, *out), input.dtype
 
 
@@ -135,7 +149,7 @@ def _zeros_around(F, x, before, after):
         if b < 0 or a < 0:
             start = max(0, -b)
             x = F.narrow(x, dim, start, x.shape[dim] - start - max(0, -a))
-        parts = [F.new_zeros(x, (*x.shape[:dim], n, *x.shape[dim + 1:])) for n in (max(0, b), max(0, a))]
+        parts = [F.new_zeros(x, (*x.shape[:dim], n, *x.shape[dim + 1 :])) for n in (max(0, b), max(0, a))]
         pieces = ([parts[0]] if b > 0 else []) + [x] + ([parts[1]] if a > 0 else [])
         x = F.cat(pieces, dim) if len(pieces) > 1 else x
     return x
@@ -149,8 +163,8 @@ def _zeros_between(F, x, stride):
         dim = 2 + i
         n = x.shape[dim]
         wide = F.unsqueeze(x, dim + 1)
-        zeros = F.new_zeros(x, (*wide.shape[:dim + 1], step - 1, *wide.shape[dim + 2:]))
-        wide = F.reshape(F.cat([wide, zeros], dim + 1), (*x.shape[:dim], n * step, *x.shape[dim + 1:]))
+        zeros = F.new_zeros(x, (*wide.shape[: dim + 1], step - 1, *wide.shape[dim + 2 :]))
+        wide = F.reshape(F.cat([wide, zeros], dim + 1), (*x.shape[:dim], n * step, *x.shape[dim + 1 :]))
         x = F.narrow(wide, dim, 0, (n - 1) * step + 1)
     return x
 
@@ -203,8 +217,10 @@ def _input_gradient(F, g, shape, weight, stride, padding, dilation, transposed, 
             if out.shape[2 + i] != n:
                 out = F.narrow(out, 2 + i, 0, n)
         return out
-    extra = tuple(n - ((o - 1) * s - 2 * p + d * (k - 1) + 1) for n, o, k, s, p, d in
-                  zip(shape[2:], g.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True))
+    extra = tuple(
+        n - ((o - 1) * s - 2 * p + d * (k - 1) + 1)
+        for n, o, k, s, p, d in zip(shape[2:], g.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)
+    )
     return F.convolution(g, weight, None, stride, padding, dilation, True, extra, groups)
 
 
@@ -248,9 +264,13 @@ def _gradients(F, g, input, weight, stride, padding, dilation, transposed, outpu
     return F._convolution_backward(g, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs)
 
 
-op("convolution(Tensor input, Tensor weight, Tensor? bias, stride, padding, dilation, transposed, output_padding, groups)", where="torch",
-   composite=_convolution, meta=_convolution_meta, vjp={("input", "weight", "bias"): _gradients},
-   doc="""The convolution behind `conv1d` ... `conv_transpose3d`.
+op(
+    "convolution(Tensor input, Tensor weight, Tensor? bias, stride, padding, dilation, transposed, output_padding, groups)",
+    where="torch",
+    composite=_convolution,
+    meta=_convolution_meta,
+    vjp={("input", "weight", "bias"): _gradients},
+    doc="""The convolution behind `conv1d` ... `conv_transpose3d`.
 
    `input` is (N, C, *size) with one to three spatial dimensions. `weight` is (O, C / groups, *kernel), or (C, O / groups, *kernel) when `transposed`. `stride`,
    `padding`, `dilation` and `output_padding` have one number for each spatial dimension. All tensors have one dtype. The result is (N, O, *out).
@@ -260,10 +280,16 @@ op("convolution(Tensor input, Tensor weight, Tensor? bias, stride, padding, dila
    >>> x, w = torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)
    >>> torch.convolution(x, w, None, (1, 1), (0, 0), (1, 1), False, (0, 0), 1)
    tensor([[[[4., 4.],
-             [4., 4.]]]])""")
+             [4., 4.]]]])""",
+)
 
-op("_convolution_backward(Tensor grad_output, Tensor input, Tensor weight, stride, padding, dilation, transposed, output_padding, groups, needs)", where="",
-   composite=_backward, meta=_backward_meta, doc="The gradients of `convolution` for input, weight and bias, None where `needs` has False.")
+op(
+    "_convolution_backward(Tensor grad_output, Tensor input, Tensor weight, stride, padding, dilation, transposed, output_padding, groups, needs)",
+    where="",
+    composite=_backward,
+    meta=_backward_meta,
+    doc="The gradients of `convolution` for input, weight and bias, None where `needs` has False.",
+)
 
 
 # -- public functions -------------------------------------------------------------------------------------------------------------------------------------
@@ -275,7 +301,9 @@ def _batched(F, input, spatial, name):
         return input, False
     if input.ndim == spatial + 1:
         return F.unsqueeze(input, 0), True
-    raise RuntimeError(f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to {name}, but got input of size: {_list(input.shape)}")
+    raise RuntimeError(
+        f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to {name}, but got input of size: {_list(input.shape)}"
+    )
 
 
 def _same_padding(F, input, weight, stride, dilation):
@@ -338,8 +366,15 @@ torch.Size([1, 1{expected}])"""
 
 def _document(text, n, grows):
     letters = {1: "L", 2: "H, W", 3: "D, H, W"}[n]
-    return text.format(n=n, size=letters, kernel=", ".join("k" + c for c in letters.split(", ")), out=", ".join(c + "_out" for c in letters.split(", ")),
-                       ones=", 4" * n, twos=", 2" * n, expected=(", 5" if grows else ", 3") * n)
+    return text.format(
+        n=n,
+        size=letters,
+        kernel=", ".join("k" + c for c in letters.split(", ")),
+        out=", ".join(c + "_out" for c in letters.split(", ")),
+        ones=", 4" * n,
+        twos=", 2" * n,
+        expected=(", 5" if grows else ", 3") * n,
+    )
 
 
 def _declare(n):
@@ -349,10 +384,16 @@ def _declare(n):
     def conv_transpose(F, input, weight, bias, stride, padding, output_padding, groups, dilation):
         return _conv_transpose(F, n, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
-    composite(f"conv{n}d(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, dilation=1, groups=1)", where="torch nn.functional",
-              doc=_document(_CONV_DOC, n, False))(conv)
-    composite(f"conv_transpose{n}d(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1)",
-              where="torch nn.functional", doc=_document(_TRANSPOSE_DOC, n, True))(conv_transpose)
+    composite(
+        f"conv{n}d(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, dilation=1, groups=1)",
+        where="torch nn.functional",
+        doc=_document(_CONV_DOC, n, False),
+    )(conv)
+    composite(
+        f"conv_transpose{n}d(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1)",
+        where="torch nn.functional",
+        doc=_document(_TRANSPOSE_DOC, n, True),
+    )(conv_transpose)
 
 
 for _n in (1, 2, 3):

@@ -10,16 +10,20 @@ def _padded_shape(shape, pad):
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pad) > 2 * len(shape):
-        raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension but got padding length {len(pad)} and input of "
-                           f"dimension {len(shape)}")
+        raise RuntimeError(
+            f"Padding length should be less than or equal to two times the input dimension but got padding length {len(pad)} and input of "
+            f"dimension {len(shape)}"
+        )
     for i in range(len(pad) // 2):
         n = shape[-1 - i]
         shape[-1 - i] = n + pad[2 * i] + pad[2 * i + 1]
         if shape[-1 - i] < 0:
             if min(pad[2 * i], pad[2 * i + 1]) < -n or max(pad[2 * i], pad[2 * i + 1]) < 0:
                 raise RuntimeError("narrow(): length must be non-negative.")
-            raise RuntimeError(f"The input size {n}, plus negative padding {pad[2 * i]} and {pad[2 * i + 1]} resulted in a negative output size, which is "
-                               f"invalid. Check dimension {len(shape) - 1 - i} of your input.")
+            raise RuntimeError(
+                f"The input size {n}, plus negative padding {pad[2 * i]} and {pad[2 * i + 1]} resulted in a negative output size, which is "
+                f"invalid. Check dimension {len(shape) - 1 - i} of your input."
+            )
     return tuple(shape)
 
 
@@ -33,19 +37,24 @@ def _constant(F, input, pad, value):
         if before < 0 or after < 0:
             start = max(0, -before)
             x = F.narrow(x, dim, start, x.shape[dim] - start - max(0, -after))
-        pieces = [F.new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1:]), value) for n in (max(before, 0), max(after, 0))]
+        pieces = [F.new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1 :]), value) for n in (max(before, 0), max(after, 0))]
         pieces = [pieces[0]] * (before > 0) + [x] + [pieces[1]] * (after > 0)
         x = F.cat(pieces, dim) if len(pieces) > 1 else x
     assert tuple(x.shape) == shape
     return x if x is not input else F.clone(x)
 
 
-op("constant_pad_nd(Tensor input, pad, value=0)", where="torch", composite=_constant, meta=lambda input, pad: (_padded_shape(input.shape, pad), input.dtype),
-   vjp={"input": lambda F, g, pad: F.constant_pad_nd(g, tuple(-n for n in pad), 0)},
-   doc="""`input` with `value` around it. `pad` has two numbers a dimension, the last dimension first: how many places before and after; a negative number cuts.
+op(
+    "constant_pad_nd(Tensor input, pad, value=0)",
+    where="torch",
+    composite=_constant,
+    meta=lambda input, pad: (_padded_shape(input.shape, pad), input.dtype),
+    vjp={"input": lambda F, g, pad: F.constant_pad_nd(g, tuple(-n for n in pad), 0)},
+    doc="""`input` with `value` around it. `pad` has two numbers a dimension, the last dimension first: how many places before and after; a negative number cuts.
 
    >>> torch.constant_pad_nd(torch.ones(2), (1, 2))
-   tensor([0., 1., 1., 0., 0.])""")
+   tensor([0., 1., 1., 0., 0.])""",
+)
 
 
 # -- the modes that repeat the input ----------------------------------------------------------------------------------------------------------------------
@@ -66,7 +75,7 @@ def _reflected(F, x, dim, before, after):
 
 def _repeated(F, x, dim, before, after):
     def edge(start, count):
-        return F.expand(F.narrow(x, dim, start, 1), (*x.shape[:dim], count, *x.shape[dim + 1:]))
+        return F.expand(F.narrow(x, dim, start, 1), (*x.shape[:dim], count, *x.shape[dim + 1 :]))
 
     pieces = [edge(0, before)] if before > 0 else []
     pieces.append(_cut(F, x, dim, before, after))
@@ -91,13 +100,16 @@ def _check(input, pad, mode):
             "Supported combinations for non-constant padding:\n"
             "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
             "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
-            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
+        )
     for i in range(count):
         dim = input.ndim - 1 - i
         before, after, n = pad[2 * i], pad[2 * i + 1], input.shape[dim]
         if mode == "reflect" and (before >= n or after >= n):
-            raise RuntimeError(f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) "
-                               f"at dimension {dim} of input {list(input.shape)}")
+            raise RuntimeError(
+                f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) "
+                f"at dimension {dim} of input {list(input.shape)}"
+            )
         if mode == "circular":
             if before > n or after > n:
                 raise RuntimeError("Padding value causes wrapping around more than once.")
@@ -105,7 +117,9 @@ def _check(input, pad, mode):
                 raise RuntimeError("Negative padding value is resulting in an empty dimension")
         if mode != "circular" and n + before + after < 1:
             words = " ".join(f"{c}: {input.shape[input.ndim - count + j]}" for j, c in enumerate("DHW"[-count:]))
-            made = " ".join(f"{c}: {input.shape[input.ndim - count + j] + sum(pad[2 * (count - 1 - j):2 * (count - j)])}" for j, c in enumerate("DHW"[-count:]))
+            made = " ".join(
+                f"{c}: {input.shape[input.ndim - count + j] + sum(pad[2 * (count - 1 - j) : 2 * (count - j)])}" for j, c in enumerate("DHW"[-count:])
+            )
             raise RuntimeError(f"input ({words}) is too small. Calculated output {made}")
 
 

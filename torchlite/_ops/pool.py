@@ -18,7 +18,7 @@ def pooled(n, kernel, stride, padding, dilation, ceil_mode):
 
 
 def _spatial(shape, count):
-    return tuple(shape[len(shape) - count:])
+    return tuple(shape[len(shape) - count :])
 
 
 def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
@@ -43,7 +43,7 @@ def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
 
 def _surrounded(F, x, dim, before, after, value):
     """`x` with places of `value` before and after it along a dimension; a negative `after` is none."""
-    pieces = [F.new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1:]), value) for n in (before, max(after, 0))]
+    pieces = [F.new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1 :]), value) for n in (before, max(after, 0))]
     pieces = [pieces[0]] * (before > 0) + [x] + [pieces[1]] * (after > 0)
     return F.cat(pieces, dim) if len(pieces) > 1 else x
 
@@ -54,6 +54,7 @@ def _lowest(dtype):
 
 def _iinfo(dtype):
     from torchlite._dtype import iinfo
+
     return iinfo(dtype)
 
 
@@ -80,6 +81,7 @@ def _inside(F, places, n, dilation):
 
 def _index_dtype():
     from torchlite._dtype import ALL
+
     return ALL["int64"]
 
 
@@ -100,7 +102,7 @@ def _largest(F, input, places):
         for i, tap in enumerate(taps):
             position = places[i][tap]
             value = F.index_select(value, first + i, position)
-            along = F.reshape(F.mul(position, math.prod(size[i + 1:])), (-1, *(1,) * (count - 1 - i)))
+            along = F.reshape(F.mul(position, math.prod(size[i + 1 :])), (-1, *(1,) * (count - 1 - i)))
             place = along if place is None else F.add(place, along)
         place = F.expand(place, value.shape)
         if best is None:
@@ -141,7 +143,7 @@ def _scattered(F, g, indices, size):
     """Zeros over `size` spatial places with `g` added at flat `indices`."""
     count = len(size)
     lead = tuple(g.shape[: g.ndim - count])
-    flat = (*lead, math.prod(g.shape[g.ndim - count:]))
+    flat = (*lead, math.prod(g.shape[g.ndim - count :]))
     wide = F.new_zeros(g, (*lead, math.prod(size)))
     return F.reshape(F.scatter_add(wide, len(lead), F.reshape(indices, flat), F.reshape(g, flat)), (*lead, *size))
 
@@ -155,7 +157,7 @@ def along(F, x, dim, matrix):
     """x with `matrix` (new, old) applied along a dimension."""
     if dim == x.ndim - 1:
         return F.matmul(x, F.transpose(matrix, 0, 1))
-    lead, rest = tuple(x.shape[:dim]), tuple(x.shape[dim + 1:])
+    lead, rest = tuple(x.shape[:dim]), tuple(x.shape[dim + 1 :])
     x = F.reshape(x, (*lead, x.shape[dim], math.prod(rest)))
     return F.reshape(F.matmul(matrix, x), (*lead, matrix.shape[0], *rest))
 
@@ -239,39 +241,94 @@ def _both(shape, dtype):
 _WINDOW = "kernel, stride, padding, dilation, ceil_mode"
 _AVERAGE = "kernel, stride, padding, ceil_mode, count_include_pad, divisor_override"
 
-op(f"_max_pool(Tensor input, {_WINDOW})", where="", composite=_max_pool, meta=_max_meta,
-   vjp={"input": lambda F, g, input, out, kernel, stride, padding, dilation, ceil_mode:
-        F._max_pool_backward(g, input, out, kernel, stride, padding, dilation, ceil_mode)},
-   doc="The maximum over windows of the last len(kernel) dimensions.")
-op(f"_max_pool_backward(Tensor grad_output, Tensor input, Tensor output, {_WINDOW})", where="", composite=_max_pool_backward,
-   meta=lambda grad_output, input: (input.shape, grad_output.dtype), doc="The gradient of `_max_pool`: each gradient goes to its window's first largest element.")
-op(f"_max_pool_with_indices(Tensor input, {_WINDOW})", where="", outputs=("values", "indices"), nondiff=(1,), composite=_max_pool_with_indices,
-   meta=lambda input, kernel, stride, padding, dilation, ceil_mode: _both(*_max_meta(input, kernel, stride, padding, dilation, ceil_mode)),
-   vjp={"input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))},
-   doc="`_max_pool` and the flat spatial index (int64) of each maximum.")
-op("_adaptive_max_pool(Tensor input, output_size)", where="", outputs=("values", "indices"), nondiff=(1,), composite=_adaptive_max_pool,
-   meta=lambda input, output_size: _both((*input.shape[: len(input.shape) - len(output_size)], *output_size), input.dtype),
-   vjp={"input": lambda F, g, input_shape, output_size, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(output_size)))},
-   doc="The maximum over `output_size` windows that share the last dimensions among them, and its flat spatial index.")
-op("_fractional_max_pool(Tensor input, Tensor random_samples, kernel, output_size)", where="", outputs=("values", "indices"), nondiff=(1,),
-   meta=lambda input, output_size: _both((*input.shape[:2], *output_size), input.dtype),
-   vjp={"input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))},
-   doc="The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071), and its flat spatial index.")
-op(f"_avg_pool(Tensor input, {_AVERAGE})", where="", composite=_avg_pool,
-   meta=lambda input, kernel, stride, padding, ceil_mode: (_pooled_shape(input.shape, kernel, stride, padding, (1,) * len(kernel), ceil_mode), input.dtype),
-   vjp={"input": lambda F, g, input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
-        F._avg_pool_backward(g, _spatial(input_shape, len(kernel)), kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)},
-   doc="The average over windows of the last len(kernel) dimensions.")
-op(f"_avg_pool_backward(Tensor grad_output, size, {_AVERAGE})", where="", composite=_avg_pool_backward,
-   meta=lambda grad_output, size: ((*grad_output.shape[: len(grad_output.shape) - len(size)], *size), grad_output.dtype),
-   vjp={"grad_output": lambda F, g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
-        F._avg_pool(g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)},
-   doc="The transpose of `_avg_pool`.")
-op("_adaptive_avg_pool(Tensor input, output_size)", where="", composite=_adaptive_avg_pool,
-   meta=lambda input, output_size: ((*input.shape[: len(input.shape) - len(output_size)], *output_size), input.dtype),
-   vjp={"input": lambda F, g, input_shape, output_size: F._adaptive_avg_pool_backward(g, _spatial(input_shape, len(output_size)))},
-   doc="The average over `output_size` windows that share the last dimensions among them.")
-op("_adaptive_avg_pool_backward(Tensor grad_output, size)", where="", composite=_adaptive_avg_pool_backward,
-   meta=lambda grad_output, size: ((*grad_output.shape[: len(grad_output.shape) - len(size)], *size), grad_output.dtype),
-   vjp={"grad_output": lambda F, g, grad_output_shape, size: F._adaptive_avg_pool(g, _spatial(grad_output_shape, len(size)))},
-   doc="The transpose of `_adaptive_avg_pool`.")
+op(
+    f"_max_pool(Tensor input, {_WINDOW})",
+    where="",
+    composite=_max_pool,
+    meta=_max_meta,
+    vjp={
+        "input": lambda F, g, input, out, kernel, stride, padding, dilation, ceil_mode: F._max_pool_backward(
+            g, input, out, kernel, stride, padding, dilation, ceil_mode
+        )
+    },
+    doc="The maximum over windows of the last len(kernel) dimensions.",
+)
+op(
+    f"_max_pool_backward(Tensor grad_output, Tensor input, Tensor output, {_WINDOW})",
+    where="",
+    composite=_max_pool_backward,
+    meta=lambda grad_output, input: (input.shape, grad_output.dtype),
+    doc="The gradient of `_max_pool`: each gradient goes to its window's first largest element.",
+)
+op(
+    f"_max_pool_with_indices(Tensor input, {_WINDOW})",
+    where="",
+    outputs=("values", "indices"),
+    nondiff=(1,),
+    composite=_max_pool_with_indices,
+    meta=lambda input, kernel, stride, padding, dilation, ceil_mode: _both(*_max_meta(input, kernel, stride, padding, dilation, ceil_mode)),
+    vjp={"input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))},
+    doc="`_max_pool` and the flat spatial index (int64) of each maximum.",
+)
+op(
+    "_adaptive_max_pool(Tensor input, output_size)",
+    where="",
+    outputs=("values", "indices"),
+    nondiff=(1,),
+    composite=_adaptive_max_pool,
+    meta=lambda input, output_size: _both((*input.shape[: len(input.shape) - len(output_size)], *output_size), input.dtype),
+    vjp={"input": lambda F, g, input_shape, output_size, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(output_size)))},
+    doc="The maximum over `output_size` windows that share the last dimensions among them, and its flat spatial index.",
+)
+op(
+    "_fractional_max_pool(Tensor input, Tensor random_samples, kernel, output_size)",
+    where="",
+    outputs=("values", "indices"),
+    nondiff=(1,),
+    meta=lambda input, output_size: _both((*input.shape[:2], *output_size), input.dtype),
+    vjp={"input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))},
+    doc="The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071), and its flat spatial index.",
+)
+op(
+    f"_avg_pool(Tensor input, {_AVERAGE})",
+    where="",
+    composite=_avg_pool,
+    meta=lambda input, kernel, stride, padding, ceil_mode: (
+        _pooled_shape(input.shape, kernel, stride, padding, (1,) * len(kernel), ceil_mode),
+        input.dtype,
+    ),
+    vjp={
+        "input": lambda F, g, input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override: F._avg_pool_backward(
+            g, _spatial(input_shape, len(kernel)), kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+    },
+    doc="The average over windows of the last len(kernel) dimensions.",
+)
+op(
+    f"_avg_pool_backward(Tensor grad_output, size, {_AVERAGE})",
+    where="",
+    composite=_avg_pool_backward,
+    meta=lambda grad_output, size: ((*grad_output.shape[: len(grad_output.shape) - len(size)], *size), grad_output.dtype),
+    vjp={
+        "grad_output": lambda F, g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override: F._avg_pool(
+            g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
+    },
+    doc="The transpose of `_avg_pool`.",
+)
+op(
+    "_adaptive_avg_pool(Tensor input, output_size)",
+    where="",
+    composite=_adaptive_avg_pool,
+    meta=lambda input, output_size: ((*input.shape[: len(input.shape) - len(output_size)], *output_size), input.dtype),
+    vjp={"input": lambda F, g, input_shape, output_size: F._adaptive_avg_pool_backward(g, _spatial(input_shape, len(output_size)))},
+    doc="The average over `output_size` windows that share the last dimensions among them.",
+)
+op(
+    "_adaptive_avg_pool_backward(Tensor grad_output, size)",
+    where="",
+    composite=_adaptive_avg_pool_backward,
+    meta=lambda grad_output, size: ((*grad_output.shape[: len(grad_output.shape) - len(size)], *size), grad_output.dtype),
+    vjp={"grad_output": lambda F, g, grad_output_shape, size: F._adaptive_avg_pool(g, _spatial(grad_output_shape, len(size)))},
+    doc="The transpose of `_adaptive_avg_pool`.",
+)

@@ -28,10 +28,14 @@ def _window(kernel_size, stride, padding, dilation, count, function):
     if min(stride) == 0:
         raise RuntimeError("stride should not be zero")
     if min(kernel) <= 0:
-        raise RuntimeError("kernel size should be greater than zero, but got " + " ".join(f"k{c}: {k}" for c, k in zip("TDHW"[-count:], kernel, strict=True)))
+        raise RuntimeError(
+            "kernel size should be greater than zero, but got " + " ".join(f"k{c}: {k}" for c, k in zip("TDHW"[-count:], kernel, strict=True))
+        )
     if min(dilation) <= 0:
         letters = "THW"[-count:] if count > 1 else "W"
-        raise RuntimeError("dilation should be greater than zero, but got " + " ".join(f"dilation{c}: {d}" for c, d in zip(letters, dilation, strict=True)))
+        raise RuntimeError(
+            "dilation should be greater than zero, but got " + " ".join(f"dilation{c}: {d}" for c, d in zip(letters, dilation, strict=True))
+        )
     return kernel, stride, padding, dilation
 
 
@@ -45,17 +49,20 @@ def _refuse(input, function, integers=True):
 def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode):
     shape = list(input.shape)
     if count == 1:
-        if input.ndim not in (2, 3) or 0 in shape[input.ndim - 2:]:
+        if input.ndim not in (2, 3) or 0 in shape[input.ndim - 2 :]:
             raise RuntimeError(f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
         if 2 * padding[0] > kernel[0]:
-            raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={padding[0]} and kernel_size={kernel[0]}")
+            raise RuntimeError(
+                f"max_pool1d() padding should be at most half of kernel size, but got padding={padding[0]} and kernel_size={kernel[0]}"
+            )
         from .pool import pooled
+
         out = pooled(shape[-1], kernel[0], stride[0], padding[0], dilation[0], ceil_mode)
         if out <= 0:
             raise RuntimeError(f"max_pool1d() Invalid computed output size: {out}")
     elif input.ndim not in (count + 1, count + 2):
         raise RuntimeError(f"non-empty {_BATCHED[count]} (batch mode) tensor expected for input")
-    elif 0 in shape[input.ndim - count - 1:]:
+    elif 0 in shape[input.ndim - count - 1 :]:
         raise RuntimeError(f"Expected {_BATCHED[count]} (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
     _refuse(input, f"max_pool{count}d", integers=count > 1)
 
@@ -72,9 +79,13 @@ def _avg_pool(F, count, input, kernel_size, stride, padding, ceil_mode, count_in
     kernel, stride, padding, _ = _window(kernel_size, stride, padding, 1, count, f"avg_pool{count}d")
     if input.ndim not in (count + 1, count + 2):
         if count == 1:
-            raise RuntimeError(f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for avg_pool1d)")
+            raise RuntimeError(
+                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for avg_pool1d)"
+            )
         if input.ndim < count + 1:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], but got {-count - 1})")
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], but got {-count - 1})"
+            )
         raise RuntimeError(f"non-empty {_BATCHED[count]} (batch mode) tensor expected for input")
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
@@ -91,13 +102,17 @@ def _adaptive_size(input, output_size, count, function):
     if input.ndim not in (count + 1, count + 2):
         colon = ":" if "max" in function else ""
         raise RuntimeError(f"{function}(): Expected {_BATCHED[count]} tensor, but got{colon} {list(input.shape)}")
-    size = tuple(n if o is None else int(o) for o, n in zip(output_size, input.shape[input.ndim - count:], strict=True))
+    size = tuple(n if o is None else int(o) for o, n in zip(output_size, input.shape[input.ndim - count :], strict=True))
     if min(size) < 0:
-        raise RuntimeError(f"{function}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(str(n) for n in size)}}}")
+        raise RuntimeError(
+            f"{function}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(str(n) for n in size)}}}"
+        )
     for dim in range(input.ndim - count, input.ndim):
         if input.shape[dim] == 0:
-            raise RuntimeError(f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(input.shape)} with "
-                               f"dimension {dim} being empty")
+            raise RuntimeError(
+                f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(input.shape)} with "
+                f"dimension {dim} being empty"
+            )
     _refuse(input, function, integers=False)
     return size
 
@@ -135,21 +150,29 @@ def _declare_max(n, where):
 
     arguments = "Tensor input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False"
     composite(f"max_pool{n}d({arguments})", where=where, doc=_document(_MAX_DOC, n))(max_pool)
-    composite(f"max_pool{n}d_with_indices({arguments})", where="torch nn.functional" if n == 1 else "nn.functional",
-              doc=f"`max_pool{n}d` with the indices of the maxima.")(with_indices)
+    composite(
+        f"max_pool{n}d_with_indices({arguments})",
+        where="torch nn.functional" if n == 1 else "nn.functional",
+        doc=f"`max_pool{n}d` with the indices of the maxima.",
+    )(with_indices)
 
 
 def _declare_average(n):
     if n == 1:
+
         def avg_pool(F, input, kernel_size, stride, padding, ceil_mode, count_include_pad):
             return _avg_pool(F, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
     else:
+
         def avg_pool(F, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
             return _avg_pool(F, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     last = "" if n == 1 else ", divisor_override=None"
-    composite(f"avg_pool{n}d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True{last})",
-              where="torch nn.functional" if n == 1 else "nn.functional", doc=_document(_AVG_DOC, n))(avg_pool)
+    composite(
+        f"avg_pool{n}d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True{last})",
+        where="torch nn.functional" if n == 1 else "nn.functional",
+        doc=_document(_AVG_DOC, n),
+    )(avg_pool)
 
 
 def _declare_adaptive(n):
@@ -165,11 +188,19 @@ def _declare_adaptive(n):
     def with_indices(F, input, output_size, return_indices):
         return tuple(F._adaptive_max_pool(input, _adaptive_size(input, output_size, n, f"adaptive_max_pool{n}d")))
 
-    composite(f"adaptive_avg_pool{n}d(Tensor input, output_size)", where=where, doc=_document(_ADAPTIVE_DOC, n, kind="average", name="avg"))(adaptive_avg)
-    composite(f"adaptive_max_pool{n}d(Tensor input, output_size, return_indices=False)", where=where,
-              doc=_document(_ADAPTIVE_DOC, n, kind="maximum", name="max"))(adaptive_max)
-    composite(f"adaptive_max_pool{n}d_with_indices(Tensor input, output_size, return_indices=False)", where="nn.functional",
-              doc=f"`adaptive_max_pool{n}d` with the indices of the maxima.")(with_indices)
+    composite(f"adaptive_avg_pool{n}d(Tensor input, output_size)", where=where, doc=_document(_ADAPTIVE_DOC, n, kind="average", name="avg"))(
+        adaptive_avg
+    )
+    composite(
+        f"adaptive_max_pool{n}d(Tensor input, output_size, return_indices=False)",
+        where=where,
+        doc=_document(_ADAPTIVE_DOC, n, kind="maximum", name="max"),
+    )(adaptive_max)
+    composite(
+        f"adaptive_max_pool{n}d_with_indices(Tensor input, output_size, return_indices=False)",
+        where="nn.functional",
+        doc=f"`adaptive_max_pool{n}d` with the indices of the maxima.",
+    )(with_indices)
 
 
 for _n in (1, 2, 3):
@@ -191,8 +222,11 @@ def _declare_power(n):
     def lp_pool(F, input, norm_type, kernel_size, stride, ceil_mode):
         return _power_mean(F, n, input, norm_type, kernel_size, stride, ceil_mode)
 
-    composite(f"lp_pool{n}d(Tensor input, norm_type, kernel_size, stride=None, ceil_mode=False)", where="nn.functional",
-              doc=f"The power mean (sum of x^p)^(1/p) over windows of {n} spatial dimension(s), p being `norm_type`.")(lp_pool)
+    composite(
+        f"lp_pool{n}d(Tensor input, norm_type, kernel_size, stride=None, ceil_mode=False)",
+        where="nn.functional",
+        doc=f"The power mean (sum of x^p)^(1/p) over windows of {n} spatial dimension(s), p being `norm_type`.",
+    )(lp_pool)
 
 
 for _n in (1, 2, 3):
@@ -203,7 +237,7 @@ for _n in (1, 2, 3):
 
 
 def _unpooled_size(input, kernel, stride, padding, output_size, count):
-    size = input.shape[input.ndim - count:]
+    size = input.shape[input.ndim - count :]
     default = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(size, stride, kernel, padding, strict=True))
     if output_size is None:
         return default
@@ -225,12 +259,16 @@ def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_s
     if str(indices.dtype).rpartition(".")[2] != "int64":
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype.scalar_name}")
     if tuple(indices.shape) != tuple(input.shape):
-        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with shape: "
-                           f"{list(indices.shape)}")
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with shape: "
+            f"{list(indices.shape)}"
+        )
     if input.ndim not in (count + 1, count + 2):
-        raise RuntimeError(f"Input to max_unpooling{count}d should be a {_BATCHED[count].replace('D', 'd')} Tensor, but got a tensor with {input.ndim} dimensions.")
+        raise RuntimeError(
+            f"Input to max_unpooling{count}d should be a {_BATCHED[count].replace('D', 'd')} Tensor, but got a tensor with {input.ndim} dimensions."
+        )
     lead, places = tuple(input.shape[: input.ndim - count]), math.prod(size)
-    flat = (*lead, math.prod(input.shape[input.ndim - count:]))
+    flat = (*lead, math.prod(input.shape[input.ndim - count :]))
     if input.device.type != "meta" and 0 not in flat:
         low, high = int(F.amin(indices)), int(F.amax(indices))
         if low < 0 or high >= places:
@@ -244,8 +282,11 @@ def _declare_unpool(n):
     def max_unpool(F, input, indices, kernel_size, stride, padding, output_size):
         return _max_unpool(F, n, input, indices, kernel_size, stride, padding, output_size)
 
-    composite(f"max_unpool{n}d(Tensor input, Tensor indices, kernel_size, stride=None, padding=0, output_size=None)", where="nn.functional",
-              doc=f"The partial inverse of `max_pool{n}d`: zeros with the elements of `input` at the flat spatial places that `indices` (int64) names.")(max_unpool)
+    composite(
+        f"max_unpool{n}d(Tensor input, Tensor indices, kernel_size, stride=None, padding=0, output_size=None)",
+        where="nn.functional",
+        doc=f"The partial inverse of `max_pool{n}d`: zeros with the elements of `input` at the flat spatial places that `indices` (int64) names.",
+    )(max_unpool)
 
 
 for _n in (1, 2, 3):
@@ -264,7 +305,7 @@ def _fractional_size(input, output_size, output_ratio, count, name):
         output_ratio = (output_ratio,) * count
     if len(output_ratio) > count:
         raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
-    return tuple(int(n * ratio) for n, ratio in zip(input.shape[input.ndim - count:], output_ratio, strict=True))
+    return tuple(int(n * ratio) for n, ratio in zip(input.shape[input.ndim - count :], output_ratio, strict=True))
 
 
 def _fractional_pool(F, count, input, kernel_size, output_size, output_ratio, samples):
@@ -280,6 +321,7 @@ def _fractional_pool(F, count, input, kernel_size, output_size, output_ratio, sa
             raise RuntimeError(f"{name}(): pool {label} {k} too large relative to input {label} {n}")
     if samples is None:
         import torchlite as torch
+
         samples = torch.rand((x.shape[0], x.shape[1], count), dtype=x.dtype, device=x.device)
     values, indices = F._fractional_max_pool(x, samples, kernel, size)
     return (F.squeeze(values, 0), F.squeeze(indices, 0)) if single else (values, indices)

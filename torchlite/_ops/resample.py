@@ -10,16 +10,28 @@ from torchlite._dispatch import composite, op
 
 # -- interpolation ----------------------------------------------------------------------------------------------------------------------------------------
 
-op("_resize(Tensor input, size, mode, align_corners, factors, antialias)", where="",
-   meta=lambda input, size: ((*input.shape[: len(input.shape) - len(size)], *size), input.dtype),
-   vjp={"input": lambda F, g, input_shape, size, mode, align_corners, factors, antialias:
-        F._resize_backward(g, tuple(input_shape[len(input_shape) - len(size):]), mode, align_corners, factors, antialias)},
-   doc="The input resampled to `size` along its last dimensions, each on its own. `factors` has for each None or the scale factor that the caller gave.")
-op("_resize_backward(Tensor grad_output, size, mode, align_corners, factors, antialias)", where="",
-   meta=lambda grad_output, size: ((*grad_output.shape[: len(grad_output.shape) - len(size)], *size), grad_output.dtype),
-   vjp={"grad_output": lambda F, g, grad_output_shape, size, mode, align_corners, factors, antialias:
-        F._resize(g, tuple(grad_output_shape[len(grad_output_shape) - len(size):]), mode, align_corners, factors, antialias)},
-   doc="The transpose of `_resize`.")
+op(
+    "_resize(Tensor input, size, mode, align_corners, factors, antialias)",
+    where="",
+    meta=lambda input, size: ((*input.shape[: len(input.shape) - len(size)], *size), input.dtype),
+    vjp={
+        "input": lambda F, g, input_shape, size, mode, align_corners, factors, antialias: F._resize_backward(
+            g, tuple(input_shape[len(input_shape) - len(size) :]), mode, align_corners, factors, antialias
+        )
+    },
+    doc="The input resampled to `size` along its last dimensions, each on its own. `factors` has for each None or the scale factor that the caller gave.",
+)
+op(
+    "_resize_backward(Tensor grad_output, size, mode, align_corners, factors, antialias)",
+    where="",
+    meta=lambda grad_output, size: ((*grad_output.shape[: len(grad_output.shape) - len(size)], *size), grad_output.dtype),
+    vjp={
+        "grad_output": lambda F, g, grad_output_shape, size, mode, align_corners, factors, antialias: F._resize(
+            g, tuple(grad_output_shape[len(grad_output_shape) - len(size) :]), mode, align_corners, factors, antialias
+        )
+    },
+    doc="The transpose of `_resize`.",
+)
 
 _DIMS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5, "lanczos": 4}
 _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
@@ -39,15 +51,19 @@ def _output_size(input, size, scale_factor):
     if size is not None:
         if _sequence(size):
             if len(size) != len(spatial):
-                raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {list(spatial)} and "
-                                 f"output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")
+                raise ValueError(
+                    f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {list(spatial)} and "
+                    f"output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
+                )
             return tuple(int(n) for n in size), (None,) * len(spatial)
         return (int(size),) * len(spatial), (None,) * len(spatial)
     if _sequence(scale_factor):
         if len(scale_factor) != len(spatial):
-            raise ValueError(f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {list(spatial)} and "
-                             f"scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
-                             "(s1, s2, ...,sK) format.")
+            raise ValueError(
+                f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {list(spatial)} and "
+                f"scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
+                "(s1, s2, ...,sK) format."
+            )
         factors = tuple(float(f) for f in scale_factor)
     else:
         factors = (float(scale_factor),) * len(spatial)
@@ -68,8 +84,10 @@ def _check_mode(input, mode, align_corners, antialias):
         raise ValueError("lanczos mode requires antialias=True")
 
 
-@composite("interpolate(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, antialias=False)",
-           where="nn.functional")
+@composite(
+    "interpolate(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, antialias=False)",
+    where="nn.functional",
+)
 def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
     """`input` (N, C, ...) resampled to `size`, or to its size times `scale_factor`.
 
@@ -87,7 +105,7 @@ def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_sca
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
         factors = (None,) * len(out)
     if min(out) <= 0 or min(input.shape[2:]) <= 0:
-        shown = [", ".join(f"{c}: {n}" for c, n in zip("DHW"[-len(out):], sizes, strict=True)) for sizes in (input.shape[2:], out)]
+        shown = [", ".join(f"{c}: {n}" for c, n in zip("DHW"[-len(out) :], sizes, strict=True)) for sizes in (input.shape[2:], out)]
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({shown[0]}) output ({shown[1]})")
     if mode == "area":
         return F._adaptive_avg_pool(input, out)
@@ -198,6 +216,7 @@ def _axis_taps(F, at, slope, n, mode, padding_mode, align_corners):
 
 def _int64():
     from torchlite._dtype import ALL
+
     return ALL["int64"]
 
 
@@ -257,7 +276,7 @@ def _sampled_backward(F, grad_output, input, grid, mode, padding_mode, align_cor
         if needs[1] and slopes:
             along = F.sum(F.mul(F.index_select(rows, 0, place), g), (1,), True)
             for i, slope in enumerate(slopes):
-                piece = F.mul(along, _product_of(F, [*weights[:i], slope, *weights[i + 1:]], inside, g))
+                piece = F.mul(along, _product_of(F, [*weights[:i], slope, *weights[i + 1 :]], inside, g))
                 grad_axes[i] = piece if grad_axes[i] is None else F.add(grad_axes[i], piece)
     grad_grid = None
     if needs[1]:
@@ -267,19 +286,33 @@ def _sampled_backward(F, grad_output, input, grid, mode, padding_mode, align_cor
     return _from_rows(F, grad_rows, tuple(input.shape)) if needs[0] else None, grad_grid
 
 
-op("_grid_sample(Tensor input, Tensor grid, mode, padding_mode, align_corners)", where="", composite=_sampled,
-   meta=lambda input, grid: ((*input.shape[:2], *grid.shape[1:-1]), input.dtype),
-   vjp={("input", "grid"): lambda F, g, input, grid, mode, padding_mode, align_corners, needs:
-        F._grid_sample_backward(g, input, grid, mode, padding_mode, align_corners, needs)},
-   doc="`nn.functional.grid_sample` without its checks: sums over taps, each axis with its own places and weights.")
-op("_grid_sample_backward(Tensor grad_output, Tensor input, Tensor grid, mode, padding_mode, align_corners, needs)", where="", composite=_sampled_backward,
-   meta=lambda input, grid: [(input.shape, input.dtype), (grid.shape, grid.dtype)], doc="The gradients of `_grid_sample`, None where `needs` has False.")
+op(
+    "_grid_sample(Tensor input, Tensor grid, mode, padding_mode, align_corners)",
+    where="",
+    composite=_sampled,
+    meta=lambda input, grid: ((*input.shape[:2], *grid.shape[1:-1]), input.dtype),
+    vjp={
+        ("input", "grid"): lambda F, g, input, grid, mode, padding_mode, align_corners, needs: F._grid_sample_backward(
+            g, input, grid, mode, padding_mode, align_corners, needs
+        )
+    },
+    doc="`nn.functional.grid_sample` without its checks: sums over taps, each axis with its own places and weights.",
+)
+op(
+    "_grid_sample_backward(Tensor grad_output, Tensor input, Tensor grid, mode, padding_mode, align_corners, needs)",
+    where="",
+    composite=_sampled_backward,
+    meta=lambda input, grid: [(input.shape, input.dtype), (grid.shape, grid.dtype)],
+    doc="The gradients of `_grid_sample`, None where `needs` has False.",
+)
 
 
 def _check_grid(input, grid, mode):
     n = input.ndim
     if input.dtype is not grid.dtype:
-        raise RuntimeError(f"grid_sampler(): expected input and grid to have same dtype, but input has {str(input.dtype)[6:]} and grid has {str(grid.dtype)[6:]}")
+        raise RuntimeError(
+            f"grid_sampler(): expected input and grid to have same dtype, but input has {str(input.dtype)[6:]} and grid has {str(grid.dtype)[6:]}"
+        )
     shapes = f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {shapes}")
@@ -287,8 +320,10 @@ def _check_grid(input, grid, mode):
         raise RuntimeError(f"grid_sampler(): expected grid to have size {n - 2} in last dimension, but got grid with sizes {list(grid.shape)}")
     for dim in range(2, n):
         if input.shape[dim] <= 0:
-            raise RuntimeError(f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)} with dimension {dim} "
-                               "being empty")
+            raise RuntimeError(
+                f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)} with dimension {dim} "
+                "being empty"
+            )
     if n not in (4, 5) or grid.ndim != n:
         raise RuntimeError(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got {shapes}")
     if n == 5 and mode == "bicubic":
@@ -317,12 +352,17 @@ def grid_sample(F, input, grid, mode, padding_mode, align_corners):
     if padding_mode not in _OUTSIDE:
         raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old "
-                      "behavior is desired. See the documentation of grid_sample for details.", stacklevel=4)
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old "
+            "behavior is desired. See the documentation of grid_sample for details.",
+            stacklevel=4,
+        )
     return _grid_sample(F, input, grid, mode, padding_mode, bool(align_corners))
 
 
-@composite("grid_sampler(Tensor input, Tensor grid, interpolation_mode, padding_mode, align_corners)", where="torch", alias="grid_sampler_2d grid_sampler_3d")
+@composite(
+    "grid_sampler(Tensor input, Tensor grid, interpolation_mode, padding_mode, align_corners)", where="torch", alias="grid_sampler_2d grid_sampler_3d"
+)
 def grid_sampler(F, input, grid, interpolation_mode, padding_mode, align_corners):
     """`grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
     return _grid_sample(F, input, grid, _SAMPLING[interpolation_mode], _OUTSIDE[padding_mode], bool(align_corners))
@@ -362,14 +402,18 @@ def affine_grid(F, theta, size, align_corners):
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     size = tuple(int(n) for n in size)
     if len(size) not in (4, 5):
-        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
-                                  f"{size}.")
+        raise NotImplementedError(f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}.")
     count = len(size) - 2
     if theta.ndim != 3 or tuple(theta.shape[1:]) != (count, count + 1):
-        raise ValueError(f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size {size}. Got torch.Size({list(theta.shape)}).")
+        raise ValueError(
+            f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size {size}. Got torch.Size({list(theta.shape)})."
+        )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old "
-                      "behavior is desired. See the documentation of grid_sample for details.", stacklevel=4)
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old "
+            "behavior is desired. See the documentation of grid_sample for details.",
+            stacklevel=4,
+        )
     return F.affine_grid_generator(theta, size, bool(align_corners))

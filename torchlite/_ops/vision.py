@@ -40,7 +40,7 @@ def _sum_blocks_composite(F, input, output_size, kernel_size, dilation, padding,
     for i, (k, d, s, o) in enumerate(zip(kernel_size, dilation, stride, out, strict=True)):
         taps = F.reshape(F.mul(_arange(F, input, k), d), (*(k if j == i else 1 for j in range(len(out))), *(1,) * len(out)))
         moves = F.reshape(F.mul(_arange(F, input, o), s), (*(1,) * len(out), *(o if j == i else 1 for j in range(len(out)))))
-        along = F.mul(F.add(taps, moves), math.prod(wide[i + 1:]))
+        along = F.mul(F.add(taps, moves), math.prod(wide[i + 1 :]))
         places = along if places is None else F.add(places, along)
     channels = input.shape[1] // math.prod(kernel_size)
     flat = (input.shape[0], channels, math.prod(kernel_size) * math.prod(out))
@@ -52,6 +52,7 @@ def _sum_blocks_composite(F, input, output_size, kernel_size, dilation, padding,
 
 def _arange(F, like, n):
     from torchlite._dtype import ALL
+
     return F.new_arange(like, 0, n, 1, ALL["int64"])
 
 
@@ -60,19 +61,33 @@ def _blocks_meta(input, kernel_size, dilation, padding, stride):
     out = window_count(size, kernel_size, stride, padding, dilation)
     if min(out) < 1:
         shown = [tuple(v) for v in (size, kernel_size, dilation, padding, out)]
-        raise RuntimeError("Given input with spatial size ({}), kernel_size=({}), dilation=({}), padding=({}), calculated shape of the array of sliding blocks as "
-                           "({}), but its components must be at least one.".format(*(", ".join(str(n) for n in v) for v in shown)))
+        raise RuntimeError(
+            "Given input with spatial size ({}), kernel_size=({}), dilation=({}), padding=({}), calculated shape of the array of sliding blocks as "
+            "({}), but its components must be at least one.".format(*(", ".join(str(n) for n in v) for v in shown))
+        )
     return (input.shape[0], input.shape[1] * math.prod(kernel_size), math.prod(out)), input.dtype
 
 
-op("_im2col(Tensor input, kernel_size, dilation, padding, stride)", where="", composite=_blocks_composite, meta=_blocks_meta,
-   vjp={"input": lambda F, g, input_shape, kernel_size, dilation, padding, stride:
-        F._col2im(g, tuple(input_shape[2:]), kernel_size, dilation, padding, stride)},
-   doc="The sliding blocks of a batched input as columns.")
-op("_col2im(Tensor input, output_size, kernel_size, dilation, padding, stride)", where="", composite=_sum_blocks_composite,
-   meta=lambda input, output_size, kernel_size: ((input.shape[0], input.shape[1] // math.prod(kernel_size), *output_size), input.dtype),
-   vjp={"input": lambda F, g, kernel_size, dilation, padding, stride: F._im2col(g, kernel_size, dilation, padding, stride)},
-   doc="Columns of sliding blocks added up at their places: the transpose of `_im2col`.")
+op(
+    "_im2col(Tensor input, kernel_size, dilation, padding, stride)",
+    where="",
+    composite=_blocks_composite,
+    meta=_blocks_meta,
+    vjp={
+        "input": lambda F, g, input_shape, kernel_size, dilation, padding, stride: F._col2im(
+            g, tuple(input_shape[2:]), kernel_size, dilation, padding, stride
+        )
+    },
+    doc="The sliding blocks of a batched input as columns.",
+)
+op(
+    "_col2im(Tensor input, output_size, kernel_size, dilation, padding, stride)",
+    where="",
+    composite=_sum_blocks_composite,
+    meta=lambda input, output_size, kernel_size: ((input.shape[0], input.shape[1] // math.prod(kernel_size), *output_size), input.dtype),
+    vjp={"input": lambda F, g, kernel_size, dilation, padding, stride: F._im2col(g, kernel_size, dilation, padding, stride)},
+    doc="Columns of sliding blocks added up at their places: the transpose of `_im2col`.",
+)
 
 
 def _pairs(kernel_size, dilation, padding, stride):
@@ -97,9 +112,13 @@ def im2col(F, input, kernel_size, dilation, padding, stride):
     """
     kernel, dilation, padding, stride = _pairs(kernel_size, dilation, padding, stride)
     if input.ndim < 3:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], but got {input.ndim})")
-    if input.ndim > 4 or 0 in tuple(input.shape[input.ndim - 3:]):
-        raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {list(input.shape)}")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], but got {input.ndim})"
+        )
+    if input.ndim > 4 or 0 in tuple(input.shape[input.ndim - 3 :]):
+        raise RuntimeError(
+            f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {list(input.shape)}"
+        )
     if input.ndim == 3:
         return F.squeeze(F._im2col(F.unsqueeze(input, 0), kernel, dilation, padding, stride), 0)
     return F._im2col(input, kernel, dilation, padding, stride)
@@ -122,18 +141,24 @@ def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
     """
     kernel, dilation, padding, stride = _pairs(kernel_size, dilation, padding, stride)
     size = tuple_of(output_size, 2)
-    if input.ndim not in (2, 3) or 0 in tuple(input.shape[input.ndim - 2:]):
-        raise RuntimeError(f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: {list(input.shape)}")
+    if input.ndim not in (2, 3) or 0 in tuple(input.shape[input.ndim - 2 :]):
+        raise RuntimeError(
+            f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: {list(input.shape)}"
+        )
     if input.shape[-2] % math.prod(kernel):
-        raise RuntimeError(f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={input.shape[-2]} and "
-                           f"kernel_size={_show(kernel)}.")
+        raise RuntimeError(
+            f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={input.shape[-2]} and "
+            f"kernel_size={_show(kernel)}."
+        )
     out = window_count(size, kernel, stride, padding, dilation)
-    given = (f"Given output_size={_show(size)}, kernel_size={_show(kernel)}, dilation={_show(dilation)}, padding={_show(padding)}, stride={_show(stride)}, ")
+    given = f"Given output_size={_show(size)}, kernel_size={_show(kernel)}, dilation={_show(dilation)}, padding={_show(padding)}, stride={_show(stride)}, "
     if min(out) < 1:
         raise RuntimeError(given + f"calculated shape of the array of sliding blocks as {_show(out)}, which is too small (non-positive)")
     if math.prod(out) != input.shape[-1]:
-        raise RuntimeError(given + f"expected size of input's dimension 2 to match the calculated number of sliding blocks {out[0]} * {out[1]} = {math.prod(out)}, "
-                           f"but got input.size(2)={input.shape[-1]}.")
+        raise RuntimeError(
+            given + f"expected size of input's dimension 2 to match the calculated number of sliding blocks {out[0]} * {out[1]} = {math.prod(out)}, "
+            f"but got input.size(2)={input.shape[-1]}."
+        )
     if input.ndim == 2:
         return F.squeeze(F._col2im(F.unsqueeze(input, 0), size, kernel, dilation, padding, stride), 0)
     return F._col2im(input, size, kernel, dilation, padding, stride)
@@ -156,8 +181,10 @@ def pixel_shuffle(F, input, upscale_factor):
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *lead, channels, height, width = input.shape
     if channels % (r * r):
-        raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={channels} "
-                           f"is not divisible by {r * r}")
+        raise RuntimeError(
+            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={channels} "
+            f"is not divisible by {r * r}"
+        )
     x = F.reshape(input, (*lead, channels // (r * r), r, r, height, width))
     first = n - 3
     x = F.permute(x, (*range(first), first, first + 3, first + 1, first + 4, first + 2))
@@ -179,7 +206,9 @@ def pixel_unshuffle(F, input, downscale_factor):
     *lead, channels, height, width = input.shape
     for name, dim, length in (("height", -2, height), ("width", -1, width)):
         if length % r:
-            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={length} is not divisible by {r}")
+            raise RuntimeError(
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={length} is not divisible by {r}"
+            )
     x = F.reshape(input, (*lead, channels, height // r, r, width // r, r))
     first = n - 3
     x = F.permute(x, (*range(first), first, first + 2, first + 4, first + 1, first + 3))
