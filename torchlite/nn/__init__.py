@@ -3,7 +3,7 @@
 from torchlite.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 from . import functional, init, modules, parameter, utils
-from .modules import *  # noqa: F403
+from .modules import *
 from .modules import __all__ as _layers
 
 

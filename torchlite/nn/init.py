@@ -205,7 +205,7 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, cols = tensor.shape
-    zeros = int(math.ceil(sparsity * rows))
+    zeros = math.ceil(sparsity * rows)
     with torch.no_grad():
         tensor.normal_(0, std, generator=generator)
         for column in range(cols):

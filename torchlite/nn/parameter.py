@@ -45,7 +45,7 @@ class UninitializedTensorMixin:
     """A tensor whose shape is not known yet; `materialize(shape)` gives it one and makes it an ordinary parameter or buffer."""
 
     __slots__ = ()
-    cls_to_become = None
+    cls_to_become: type = torch.Tensor
 
     def materialize(self, shape, device=None, dtype=None):
         """Allocate (uninitialised) memory for `shape`, and become `cls_to_become`."""

@@ -5,7 +5,17 @@ import math
 import torchlite as torch
 
 from .optimizer import (
-    Optimizer, _check_betas, _check_flavour, _check_lr, _check_nonnegative, _fused_gradients, _number, _real, _scalar, _stepped, _zeros_like,
+    Optimizer,
+    _check_betas,
+    _check_flavour,
+    _check_lr,
+    _check_nonnegative,
+    _fused_gradients,
+    _number,
+    _real,
+    _scalar,
+    _stepped,
+    _zeros_like,
 )
 
 __all__ = ["Adam"]

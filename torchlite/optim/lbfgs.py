@@ -124,7 +124,7 @@ class LBFGS(Optimizer):
     def step(self, closure):
         """Minimise for up to `max_iter` iterations. Returns the loss at the beginning."""
         if len(self.param_groups) != 1:
-            raise AssertionError("Expected exactly one param_group, but got {}".format(len(self.param_groups)))
+            raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")
         with torch.no_grad():
             return self._minimise(closure)
 

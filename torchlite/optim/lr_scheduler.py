@@ -293,7 +293,7 @@ class ExponentialLR(LRScheduler):
 class CosineAnnealingLR(LRScheduler):
     """eta_min + (base_lr - eta_min) (1 + cos(pi epoch / T_max)) / 2 (Loshchilov and Hutter 2017), in its recursive form."""
 
-    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):  # noqa: N803
+    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
@@ -626,7 +626,7 @@ class CyclicLR(_MomentumCycle, LRScheduler):
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Cosine annealing that starts again after T_0 epochs, then after T_0 T_mult, and so on (Loshchilov and Hutter 2017); `step` takes fractions of epochs."""
 
-    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):  # noqa: N803
+    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):

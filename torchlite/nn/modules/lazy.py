@@ -11,7 +11,7 @@ class LazyModuleMixin:
     Run one batch (a dry run) before making an optimizer; loading a state_dict also gives the parameters their shapes.
     """
 
-    cls_to_become = None
+    cls_to_become: type | None = None
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)

@@ -7,7 +7,7 @@ import torchlite as torch
 from torchlite.nn.parameter import Buffer, Parameter
 
 from . import _module_hooks as _hooks
-from ._module_hooks import (  # noqa: F401
+from ._module_hooks import (
     HooksMixin,
     _GlobalHooks,
     register_module_backward_hook,

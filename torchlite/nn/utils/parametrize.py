@@ -2,7 +2,7 @@
 
 import collections
 import copy
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import torchlite as torch
 from torchlite.nn.modules.container import Module, ModuleDict, ModuleList
@@ -55,10 +55,8 @@ class ParametrizationList(ModuleList):
             new = original
             for module in reversed(self):
                 if hasattr(module, "right_inverse"):
-                    try:
+                    with suppress(NotImplementedError):
                         new = module.right_inverse(new)
-                    except NotImplementedError:
-                        pass
         if not isinstance(new, torch.Tensor) and not isinstance(new, collections.abc.Sequence):
             raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
                              f"Got {type(new).__name__}")

@@ -1,13 +1,14 @@
 """Sequences of different lengths: packed, padded, and from one to the other."""
 
 from collections import namedtuple
+from itertools import pairwise
 
 import torchlite as torch
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpack_sequence",
            "unpad_sequence"]
 
-_Packed = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
+_Packed = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])  # type: ignore[name-match]
 
 
 class PackedSequence(_Packed):
@@ -141,9 +142,9 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
         raise RuntimeError("Cannot pack empty tensors.")
     if len(steps) != input.size(1):
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(steps)} (batch_size={input.size(1)})")
-    if steps[-1] <= 0 and (enforce_sorted is False or all(a >= b for a, b in zip(steps, steps[1:], strict=False))):
+    if steps[-1] <= 0 and (enforce_sorted is False or all(a >= b for a, b in pairwise(steps))):
         raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
-    if any(a < b for a, b in zip(steps, steps[1:], strict=False)):
+    if any(a < b for a, b in pairwise(steps)):
         raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to "
                            "pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability.")
     if steps[0] > input.size(0):
