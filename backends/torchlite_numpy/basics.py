@@ -4,7 +4,9 @@ from __future__ import annotations
 import numpy as np
 from torchlite_array.matmul import matmul as _shared_matmul
 
-_add_reduce = np.add.reduce
+_add_reduce, _dot = np.add.reduce, np.dot
+_SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
+reshape = np.ndarray.reshape
 
 
 def _full(size, value, dtype):
@@ -36,13 +38,14 @@ def expand(input, size):
 
 
 def sum(input, dim=None, keepdim=False, *, dtype=None):
+    kind = input.dtype
+    if dtype is None and (kind is _SINGLE or kind is _DOUBLE):
+        if dim.__class__ is int and input.ndim:
+            return _add_reduce(input, dim, None, None, keepdim)
+        return _add_reduce(input, _axes(input, dim), None, None, keepdim)
     if dtype is not None:
         input = input.astype(dtype.np, copy=False)
-    if input.dtype.kind in "iub":
-        return _add_reduce(input, _axes(input, dim), np.int64, None, keepdim)
-    if dim.__class__ is int and input.ndim:
-        return _add_reduce(input, dim, None, None, keepdim)
-    return _add_reduce(input, _axes(input, dim), None, None, keepdim)
+    return _add_reduce(input, _axes(input, dim), np.int64 if input.dtype.kind in "iub" else None, None, keepdim)
 
 
 def _axes(input, dim):
@@ -54,6 +57,7 @@ def _axes(input, dim):
 
 def matmul(input, other):
     # np.dot starts BLAS in half the time of np.matmul.
-    if input.ndim == 2 and other.ndim == 2 and input.dtype is other.dtype and input.itemsize >= 4:
-        return np.dot(input, other)
+    kind = input.dtype
+    if input.ndim == 2 and other.ndim == 2 and kind is other.dtype and (kind is _SINGLE or kind is _DOUBLE):
+        return _dot(input, other)
     return _shared_matmul(input, other)

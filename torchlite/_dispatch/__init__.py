@@ -6,6 +6,7 @@ from .record import (
     DEFAULT,
     INPLACE,
     INT_TO_FLOAT,
+    KEEPS_DTYPE,
     MAYBE_VIEW,
     NAMESPACES,
     NONDIFF,
@@ -20,6 +21,6 @@ from .record import (
 from .registry import backend_of, has_kernel, register_backend, table_of
 from .runtime import GLOBALS, LEAF, MODE
 
-__all__ = ["ALWAYS_BOOL", "DEFAULT", "F", "GLOBALS", "INPLACE", "INT_TO_FLOAT", "Interceptor", "LEAF", "MAYBE_VIEW", "MODE", "NAMESPACES", "NONDIFF", "Op",
+__all__ = ["ALWAYS_BOOL", "DEFAULT", "F", "GLOBALS", "INPLACE", "INT_TO_FLOAT", "Interceptor", "KEEPS_DTYPE", "LEAF", "MAYBE_VIEW", "MODE", "NAMESPACES", "NONDIFF", "Op",
            "POINTWISE", "RANDOM", "REGISTRY", "VIEW", "backend_of", "composite", "function_for", "has_kernel", "namespace_function", "op", "register_backend",
            "table_of"]

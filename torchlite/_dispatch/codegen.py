@@ -9,7 +9,7 @@ from typing import Any
 from . import call
 from .derivative import compile_source
 from .graph import Meta, Node, edge, make_node, meta_of, version
-from .record import ALWAYS_BOOL, DEFAULT, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NAMESPACES, NONDIFF, REGISTRY, VIEW, Op
+from .record import ALWAYS_BOOL, DEFAULT, EMPTY, INT_TO_FLOAT, KEEPS_DTYPE, MAYBE_VIEW, NAMESPACES, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .runtime import GLOBALS
 
 _INLINE = (type(None), bool, int, float, str)
@@ -199,7 +199,9 @@ def _kernel_and_node(op: Op, tensors) -> list[str]:
         return [*lines[:-4], f"return finish(OP, t_, [{every}], data_)"]
     source = tensors[0].name
     dtype_text = {DEFAULT: "d_", INT_TO_FLOAT: "d_", ALWAYS_BOOL: "bool_"}.get(op.promote)
-    if dtype_text and op.tags & 1 or op.promote == ALWAYS_BOOL:
+    if op.tags & KEEPS_DTYPE:
+        dtype_text = "d_"
+    if dtype_text and op.tags & (POINTWISE | KEEPS_DTYPE) or op.promote == ALWAYS_BOOL:
         lines.append(f"r_.dtype = {dtype_text}")
     else:
         lines.append(f"r_.dtype = d_ if data_.dtype is {source}._data.dtype else t_.dtype_of(data_)")

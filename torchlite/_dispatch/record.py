@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW = 1, 2, 4, 8, 16, 32
+POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW, KEEPS_DTYPE = 1, 2, 4, 8, 16, 32, 64
 DEFAULT, INT_TO_FLOAT, ALWAYS_BOOL = "default", "int_to_float", "always_bool"
 EMPTY: Any = inspect.Parameter.empty
 # The namespaces whose functions take out=.

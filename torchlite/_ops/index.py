@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._dispatch import GLOBALS, LEAF, MODE, VIEW, call, function_for, op
+from .._dispatch import GLOBALS, KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, op
 from .._dispatch.record import INPLACE
 from .._tensor import Tensor
 
-slice_index = op("_slice_index(Tensor input, index)", where="", tags=VIEW, vjp={
+slice_index = op("_slice_index(Tensor input, index)", where="", tags=VIEW | KEEPS_DTYPE, vjp={
     "input": lambda F, g, input_shape, index: F._slice_index_backward(g, input_shape, index)})
 op("_slice_index_backward(Tensor input, shape, index)", where="", meta=lambda input, shape: (shape, input.dtype), vjp={
     "input": lambda F, g, index: F._slice_index(g, index)})

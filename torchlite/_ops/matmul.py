@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._dispatch import INPLACE, composite, op
+from .._dispatch import INPLACE, KEEPS_DTYPE, composite, op
 from .._dispatch.shapes import broadcast, wrap_dim
 from ._linalg_common import adjoint, column, row
 
@@ -149,6 +149,7 @@ def _matmul_other(F, g, input, other_shape):
 op(
     "matmul(Tensor input, Tensor other)",
     alias="linalg.matmul",
+    tags=KEEPS_DTYPE,
     meta=_matmul_shape,
     vjp={"input": _matmul_input, "other": _matmul_other},
     doc="""The matrix product of the last two dimensions, batch dimensions broadcast; a 1-d operand is a row (first) or column (second) whose

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import MAYBE_VIEW, VIEW, composite, op
+from .._dispatch import KEEPS_DTYPE, MAYBE_VIEW, VIEW, composite, op
 from .._dispatch.shapes import contiguous_strides, infer_size, wrap_dim, wrap_dims
 
 
@@ -66,7 +66,7 @@ def _same(input, dims):
     return (wrap_dims(dims, len(input.shape)), (input.shape, input.dtype))[1]
 
 
-op("reshape(Tensor input, *shape)", tags=MAYBE_VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)},
+op("reshape(Tensor input, *shape)", tags=MAYBE_VIEW | KEEPS_DTYPE, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)},
    meta=lambda input, shape: (infer_size(shape, math.prod(input.shape)), input.dtype),
    doc="""The elements in another shape, in which one length may be -1: a view where memory allows, else a copy. RuntimeError when the counts differ.
 
@@ -74,25 +74,25 @@ op("reshape(Tensor input, *shape)", tags=MAYBE_VIEW, vjp={"input": lambda F, g, 
     tensor([[1, 2],
             [3, 4]])
     """)
-op("_view(Tensor input, shape)", where="", tags=VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)})
-op("permute(Tensor input, *dims)", tags=VIEW, vjp={"input": lambda F, g, dims: F.permute(g, _inverse(dims, len(dims)))}, meta=_reordered,
+op("_view(Tensor input, shape)", where="", tags=VIEW | KEEPS_DTYPE, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)})
+op("permute(Tensor input, *dims)", tags=VIEW | KEEPS_DTYPE, vjp={"input": lambda F, g, dims: F.permute(g, _inverse(dims, len(dims)))}, meta=_reordered,
    doc="""A view with the dimensions in the given order.
 
     >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """)
-op("transpose(Tensor input, dim0, dim1)", tags=VIEW, alias="swapaxes swapdims", vjp={"input": lambda F, g, dim0, dim1: F.transpose(g, dim0, dim1)}, meta=_swapped,
+op("transpose(Tensor input, dim0, dim1)", tags=VIEW | KEEPS_DTYPE, alias="swapaxes swapdims", vjp={"input": lambda F, g, dim0, dim1: F.transpose(g, dim0, dim1)}, meta=_swapped,
    doc="""A view with two dimensions swapped.""")
-op("expand(Tensor input, *size)", where="Tensor", tags=VIEW, vjp={"input": lambda F, g: g}, meta=_expanded,
+op("expand(Tensor input, *size)", where="Tensor", tags=VIEW | KEEPS_DTYPE, vjp={"input": lambda F, g: g}, meta=_expanded,
    doc="""A view in which dimensions of length one are repeated without a copy, and new ones come first; -1 keeps a length.
 
     >>> torch.tensor([[1], [2]]).expand(2, 3)
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """)
-op("squeeze(Tensor input, dim=None)", tags=VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)}, meta=_squeezed,
+op("squeeze(Tensor input, dim=None)", tags=VIEW | KEEPS_DTYPE, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)}, meta=_squeezed,
    doc="""A view without the dimensions of length one, of all or of `dim` (an int or several).""")
-op("unsqueeze(Tensor input, dim)", tags=VIEW, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)}, meta=_unsqueezed,
+op("unsqueeze(Tensor input, dim)", tags=VIEW | KEEPS_DTYPE, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)}, meta=_unsqueezed,
    doc="""A view with a new dimension of length one before `dim`.""")
 
 
@@ -127,7 +127,7 @@ op("flip(Tensor input, *dims)", vjp={"input": lambda F, g, dims: F.flip(g, dims)
    doc="""A copy with the order of elements reversed along the given dimensions.""")
 op("clone(Tensor input, *, memory_format=None)", vjp={"input": lambda F, g: g}, meta=lambda input: (input.shape, input.dtype),
    doc="""A copy of the tensor, in its memory order unless `memory_format` says otherwise; gradients flow through it.""")
-op("contiguous(Tensor input, memory_format=None)", where="Tensor", tags=MAYBE_VIEW, vjp={"input": lambda F, g: g},
+op("contiguous(Tensor input, memory_format=None)", where="Tensor", tags=MAYBE_VIEW | KEEPS_DTYPE, vjp={"input": lambda F, g: g},
    doc="""The tensor itself when its elements lie in row-major order (or in `memory_format`), else a copy that does.""")
 op("cat(Tensor[] tensors, dim=0)", alias="torch.concat torch.concatenate", where="torch", promote="default",
    meta=lambda tensors, dim: (_cat_shape([t.shape for t in tensors], dim), tensors[0].dtype),
@@ -173,7 +173,7 @@ def _narrow_back(F, g, shape, dim, start, stop, step):
     return F._slice_backward(g, shape, dim, start, stop, step)
 
 
-op("slice(Tensor input, dim=0, start=None, stop=None, step=1)", where="", tags=VIEW, vjp={
+op("slice(Tensor input, dim=0, start=None, stop=None, step=1)", where="", tags=VIEW | KEEPS_DTYPE, vjp={
     "input": lambda F, g, input_shape, dim, start, stop, step: _narrow_back(F, g, input_shape, dim, start, stop, step)})
 op("_slice_backward(Tensor input, shape, dim, start, stop, step)", where="", meta=lambda input, shape: (shape, input.dtype), vjp={
     "input": lambda F, g, dim, start, stop, step: F.slice(g, dim, start, stop, step)})
