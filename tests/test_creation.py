@@ -1,0 +1,173 @@
+"""Creation functions: dtypes, memory layouts, out=, and the errors of wrong arguments (values are compared in the op table)."""
+
+import pytest
+
+import torchlite as torch
+
+
+@pytest.mark.parametrize(
+    ("make", "dtype"),
+    [
+        (lambda: torch.arange(3), torch.int64),
+        (lambda: torch.arange(3.0), torch.float32),
+        (lambda: torch.arange(0, 1, 0.5), torch.float32),
+        (lambda: torch.arange(torch.tensor(3)), torch.int64),
+        (lambda: torch.full((2,), 1), torch.int64),
+        (lambda: torch.full((2,), True), torch.bool),
+        (lambda: torch.full((2,), 1.0), torch.float32),
+        (lambda: torch.full((2,), 1j), torch.complex64),
+        (lambda: torch.zeros(2), torch.float32),
+        (lambda: torch.zeros(2, dtype=int), torch.int64),
+        (lambda: torch.ones(2, dtype=float), torch.float64),
+        (lambda: torch.linspace(0, 1, 3), torch.float32),
+        (lambda: torch.linspace(0, 1j, 3), torch.complex64),
+        (lambda: torch.eye(2), torch.float32),
+        (lambda: torch.tril_indices(2, 2), torch.int64),
+        (lambda: torch.scalar_tensor(3), torch.float32),
+        (lambda: torch.ones(2, dtype=torch.int64).new_full((2,), 1.5), torch.int64),
+    ],
+)
+def test_inferred_dtype(make, dtype):
+    assert make().dtype is dtype
+
+
+def test_default_dtype_is_followed():
+    torch.set_default_dtype(torch.float64)
+    try:
+        for made in (torch.zeros(2), torch.arange(2.0), torch.linspace(0, 1, 2), torch.full((1,), 0.5), torch.rand(2), torch.hann_window(3)):
+            assert made.dtype is torch.float64
+        assert torch.full((1,), 1j).dtype is torch.complex128
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_ranges_in_integers_are_pytorchs():
+    assert torch.arange(1.5, 4.7, 1.6, dtype=torch.int64).tolist() == [1, 2, 3]
+    assert torch.arange(1.5, 4.7, 1.6, dtype=torch.int32).tolist() == [1, 2]
+    assert torch.arange(1.5, 4.7, 0.5, dtype=torch.int32).tolist() == [1] * 7
+    assert torch.arange(250, 256, dtype=torch.uint8).tolist() == list(range(250, 256))
+    assert torch.linspace(-2, 5, 4, dtype=torch.int64).tolist() == [-2, 0, 2, 5]
+
+
+def test_sizes_in_every_form():
+    for made in (
+        torch.zeros(2, 3),
+        torch.zeros((2, 3)),
+        torch.zeros([2, 3]),
+        torch.zeros(size=(2, 3)),
+        torch.zeros(torch.Size([2, 3])),
+        torch.ones(4).new_zeros(2, 3),
+    ):
+        assert made.shape == (2, 3)
+    assert torch.zeros(()).shape == ()
+    assert torch.ones(torch.tensor(2)).shape == (2,)
+
+
+def test_order_in_memory():
+    assert torch.empty(2, 3, 4, 5, memory_format=torch.channels_last).stride() == (60, 1, 15, 3)
+    assert torch.empty_strided((2, 3), (1, 2)).stride() == (1, 2)
+    assert torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride() == (12, 1, 3)
+    turned = torch.ones(2, 3).t()
+    assert torch.zeros_like(turned).stride() == (1, 3)
+    assert torch.zeros_like(turned, memory_format=torch.contiguous_format).stride() == (2, 1)
+    assert torch.empty_like(torch.empty(2, 3, 4)[:, :, ::2].permute(2, 0, 1)).stride() == (1, 6, 2)
+    assert torch.empty_like(torch.ones(3, 1).expand(3, 4)).stride() == (4, 1)
+    assert not torch.zeros_like(turned)._is_view()
+
+
+def test_out_and_requires_grad():
+    out = torch.empty(3, dtype=torch.int64)
+    assert torch.full((3,), 7, out=out) is out
+    assert out.tolist() == [7, 7, 7]
+    assert torch.arange(3, out=torch.empty(3)).dtype is torch.float32
+    with pytest.raises(RuntimeError, match="dtype Long does not match dtype of out parameter"):
+        torch.zeros(2, out=torch.empty(2), dtype=torch.int64)
+    made = torch.rand(2, requires_grad=True)
+    assert made.requires_grad
+    assert made.is_leaf
+    assert torch.zeros_like(made).requires_grad is False
+
+
+def test_on_meta():
+    made = torch.zeros(2, 3, device="meta")
+    assert made.is_meta
+    assert torch.empty_like(made.t()).stride() == (1, 3)
+    assert torch.rand_like(made).shape == (2, 3)
+    with torch.device("meta"):
+        assert torch.arange(4).is_meta
+
+
+def test_grids_share_the_vectors_memory_and_history():
+    x = torch.arange(3.0, requires_grad=True)
+    a, b = torch.meshgrid(x, torch.arange(2.0), indexing="xy")
+    assert a.shape == b.shape == (2, 3)
+    (a * b).sum().backward()
+    assert x.grad.tolist() == [1, 1, 1]
+
+
+ERRORS = [
+    (lambda: torch.arange(5, 0), RuntimeError, "upper bound and lower bound inconsistent with step sign"),
+    (lambda: torch.arange(1, 5, 0), RuntimeError, "step must be nonzero"),
+    (lambda: torch.arange(float("nan")), RuntimeError, "unsupported range: 0 -> nan"),
+    (lambda: torch.arange(2, dtype=torch.bool), NotImplementedError, "\"arange_cpu\" not implemented for 'Bool'"),
+    (lambda: torch.linspace(0, 1, -1), RuntimeError, "number of steps must be non-negative"),
+    (
+        lambda: torch.linspace(torch.ones(2), 1, 5),
+        RuntimeError,
+        "linspace only supports 0-dimensional start and end tensors, but got start with 1 dimension(s).",
+    ),
+    (lambda: torch.eye(-1), RuntimeError, "n must be greater or equal to 0, got -1"),
+    (lambda: torch.full(2, 1), TypeError, "full(): argument 'size' (position 1) must be tuple of ints, not int"),
+    (lambda: torch.full((2,), float("nan"), dtype=torch.int64), RuntimeError, "value cannot be converted to type int64_t without overflow"),
+    (lambda: torch.full((2,), 300, dtype=torch.uint8), RuntimeError, "value cannot be converted to type uint8_t without overflow"),
+    (lambda: torch.zeros(-1), RuntimeError, "zeros: Dimension size must be non-negative."),
+    (lambda: torch.zeros(2.5), TypeError, "zeros(): argument 'size' (position 1) must be tuple of ints, not float"),
+    (lambda: torch.zeros((2, 2.5)), TypeError, "zeros(): argument 'size' failed to unpack the object at pos 2"),
+    (lambda: torch.zeros(2, dtype="float32"), TypeError, "zeros(): argument 'dtype' must be torch.dtype, not str"),
+    (
+        lambda: torch.zeros(2, dtype=torch.int64, requires_grad=True),
+        RuntimeError,
+        "Only Tensors of floating point and complex dtype can require gradients",
+    ),
+    (lambda: torch.empty_strided((2, 3), (1,)), RuntimeError, "dimensionality of sizes (2) must match dimensionality of strides (1)"),
+    (lambda: torch.empty_permuted((2, 3), (0, 0)), RuntimeError, "Duplicate dim not allowed"),
+    (lambda: torch.tril_indices(3, -3), RuntimeError, "col must be non-negative, got-3"),
+    (lambda: torch.meshgrid(torch.arange(2), torch.arange(3.0), indexing="ij"), RuntimeError, "meshgrid expects all tensors to have the same dtype"),
+    (lambda: torch.cartesian_prod(torch.ones(2, 2)), RuntimeError, "Expect a 1D vector, but got shape [2, 2]"),
+    (lambda: torch.combinations(torch.arange(3), r=-1), RuntimeError, "Expect a non-negative number, but got -1"),
+    (lambda: torch.hann_window(-1), RuntimeError, "hann_window requires non-negative window_length, got window_length=-1"),
+    (lambda: torch.signal.windows.hann(-5), ValueError, "general_cosine requires non-negative window length, got M=-5"),
+    (lambda: torch.signal.windows.gaussian(5, std=-1), ValueError, "Standard deviation must be positive, got: -1 instead."),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "words"), ERRORS, ids=[words for _, _, words in ERRORS])
+def test_errors(call, kind, words):
+    with pytest.raises(kind) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+WINDOWS = {  # of 5 points, from PyTorch 2.13
+    "bartlett": ([0.0, 0.5, 1.0, 0.5, 0.0], {}),
+    "blackman": ([0.0, 0.34, 1.0, 0.34, 0.0], {}),
+    "cosine": ([0.309017, 0.809017, 1.0, 0.809017, 0.309017], {}),
+    "exponential": ([0.135335, 0.367879, 1.0, 0.367879, 0.135335], {}),
+    "gaussian": ([0.135335, 0.606531, 1.0, 0.606531, 0.135335], {}),
+    "general_cosine": ([0.1, 0.4, 0.9, 0.4, 0.1], {"a": [0.45, 0.4, 0.05]}),
+    "general_hamming": ([0.2, 0.6, 1.0, 0.6, 0.2], {"alpha": 0.6}),
+    "hamming": ([0.08, 0.54, 1.0, 0.54, 0.08], {}),
+    "hann": ([0.0, 0.5, 1.0, 0.5, 0.0], {}),
+    "kaiser": ([5.277344e-05, 0.215672, 1.0, 0.215672, 5.277344e-05], {}),
+    "nuttall": ([0.000363, 0.226982, 1.0, 0.226982, 0.000363], {}),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows(name):
+    want, options = WINDOWS[name]
+    window = getattr(torch.signal.windows, name)
+    assert window(5, **options, dtype=torch.float64).tolist() == pytest.approx(want, abs=1e-6)
+    assert window(0, **options).shape == (0,)
+    assert window(1, **options).shape == (1,)
+    assert torch.allclose(window(6, **options, sym=False), window(7, **options)[:6], atol=1e-6)
