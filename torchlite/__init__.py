@@ -23,7 +23,8 @@ from ._device import (
     sparse_csr,
     strided,
 )
-from ._dispatch import NAMESPACES, namespace_function
+from ._dispatch import INPLACE, NAMESPACES, namespace_function
+from ._dispatch.codegen import in_place_method
 from ._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
 from ._ops import load as _load
 from ._tensor import Parameter, Tensor
@@ -58,11 +59,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
     elif name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
-    elif name.endswith("_") and name[:-1] in NAMESPACES["torch"] and not name.startswith("_"):
-        try:
-            found = getattr(Tensor, name)
-        except AttributeError:
-            raise AttributeError(f"module 'torchlite' has no attribute '{name}'") from None
+    elif name.endswith("_") and not name.startswith("_") and name[:-1] in NAMESPACES["torch"] and NAMESPACES["torch"][name[:-1]].tags & INPLACE:
+        found = in_place_method(NAMESPACES["torch"][name[:-1]])
     else:
         raise AttributeError(f"module 'torchlite' has no attribute '{name}'")
     globals()[name] = found

@@ -161,7 +161,7 @@ def picture(results: list[Result], path: str) -> None:
     from matplotlib.figure import Figure
     figure = Figure(figsize=(11, 8), layout=None)
     FigureCanvasAgg(figure)
-    top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1.1])
+    top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1.1])  # type: ignore[misc]
     _curves(top.subplots(1, 2, gridspec_kw={"left": 0.07, "right": 0.97, "bottom": 0.15, "top": 0.9}), results)
     _grid(bottom, results[0])
     figure.savefig(path, dpi=110)

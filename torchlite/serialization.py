@@ -84,10 +84,12 @@ def get_unsafe_globals_in_checkpoint(f) -> list[str]:
 
 
 def _names_in(data: bytes) -> set[tuple[str, str]]:
-    out, strings, memo = set(), [], {}
+    out: set[tuple[str, str]] = set()
+    strings: list[Any] = []
+    memo: dict[Any, Any] = {}
     for opcode, argument, _ in pickletools.genops(data):
         if opcode.name == "GLOBAL":
-            module, _, name = argument.partition(" ")
+            module, _, name = str(argument).partition(" ")
             out.add((module, name))
         elif opcode.name == "STACK_GLOBAL":
             out.add((strings[-2], strings[-1]))
@@ -153,7 +155,8 @@ def location_tag(storage) -> str:
 
 def _tensor_args(tensor: Tensor, storages: _Storages):
     """Rebuild function and arguments of a tensor as plain Tensor."""
-    size, requires_grad, hooks = tuple(tensor.shape), tensor.requires_grad, OrderedDict()
+    size, requires_grad = tuple(tensor.shape), tensor.requires_grad
+    hooks: OrderedDict = OrderedDict()
     if tensor.device.type == "meta":
         return _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, size, tuple(tensor.stride()), requires_grad)
     reference, offset, stride = storages.reference(tensor)

@@ -55,9 +55,9 @@ def _scaled_into(out: np.ndarray, values: np.ndarray, factor: float, term: float
 @functools.lru_cache(maxsize=256)
 def _affine(low: float, high: float, kind: np.dtype) -> tuple[float, float, np.generic | None]:
     """Scale of a 24-bit draw and offset of uniforms in [low, high); and `high` in the dtype where rounding can reach it, else None."""
-    low, high = np.float32(low), np.float32(high)
-    span, start = float(high - low), float(low)
-    end = high.astype(kind)
+    bottom, top = np.float32(low), np.float32(high)
+    span, start = float(top - bottom), float(bottom)
+    end = top.astype(kind)
     return span * SCALE24, start, end if np.float32((1.0 - SCALE24) * span + start).astype(kind) >= end else None
 
 

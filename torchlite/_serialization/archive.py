@@ -177,10 +177,10 @@ class Reader:
             return np.frombuffer(self._map, np.uint8, info.file_size, start) if info.file_size else np.empty(0, np.uint8)
         out = np.empty(info.file_size, np.uint8)
         self._stream.seek(start)
-        if _read_into(self._stream, memoryview(out)) != info.file_size:
+        if _read_into(self._stream, out.data) != info.file_size:
             raise corrupt(f"file {name}", "the archive ends too early")
         # A checksum of zero is what PyTorch writes after set_crc32_options(False).
-        if info.CRC and zlib.crc32(out) != info.CRC:
+        if info.CRC and zlib.crc32(out.data) != info.CRC:
             raise corrupt(f"file {name}", "its checksum is wrong")
         return out
 

@@ -69,7 +69,9 @@ def _serve(connection, settings: Settings, worker: int, others) -> None:
     for other in others:  # ends of pipes that a forked process inherits: they would keep pipes open that should close
         other.close()
     where = f"in DataLoader worker process {worker}"
-    error = fetcher = None
+    answer: Any = None
+    error: ExceptionWrapper | None = None
+    fetcher: Any = None
     try:
         torch.set_num_threads(1)
         seed = _seed_everything(settings.base_seed, worker)
@@ -98,7 +100,7 @@ def _serve(connection, settings: Settings, worker: int, others) -> None:
                 except Exception as raised:
                     answer = ExceptionWrapper(raised, where)
             _answer(connection, number, answer, settings, where)
-            del answer
+            answer = None
     except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
         return
 
