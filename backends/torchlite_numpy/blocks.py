@@ -16,24 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._threads import get_threads
+
 # Elements that one step of a kernel touches. A ufunc call costs about as much as 4000 elements, and four float32 buffers of this size fit in 1 MiB
 # of cache.
 BLOCK = 1 << 16
 # Below this many elements a kernel runs inline, in one piece: waking a thread costs as much as the work.
 SMALL = 1 << 16
+LONG_ROW = 1024
 
-_threads = os.cpu_count() or 1
 _local = threading.local()
-
-
-def set_num_threads(count: int) -> None:
-    """How many threads a kernel may use (torch.set_num_threads)."""
-    global _threads
-    _threads = max(1, int(count))
-
-
-def get_num_threads() -> int:
-    return _threads
 
 
 class _Workers:
@@ -73,7 +65,8 @@ class _Task:
     __slots__ = ("done", "error", "left", "lock")
 
     def __init__(self, count: int):
-        self.left, self.error = count, None
+        self.left = count
+        self.error: BaseException | None = None
         self.lock = threading.Lock()
         self.done = threading.Lock()
         self.done.acquire()
@@ -131,18 +124,24 @@ def run(body: Callable[[int, int], None], rows: int, row_size: int, block: int =
         return
     step = max(1, block // max(row_size, 1))
     count = -(-rows // step)
-    if _threads == 1 or count < 3 or getattr(_local, "is_worker", False):
-        for start in range(0, rows, step):
-            body(start, min(start + step, rows))
-        return
+    # Operands that broadcast along rows are copied into NumPy's buffers when a row is shorter than these; for long rows that costs half the pass.
+    long = LONG_ROW <= row_size
+    threads = 1 if count < 3 or getattr(_local, "is_worker", False) else get_threads()
     blocks = iter(range(0, rows, step))
 
     def work() -> None:
-        # next() on a range's iterator is atomic under the GIL: threads take blocks as they get ready.
-        for start in blocks:
-            body(start, min(start + step, rows))
+        usual = np.setbufsize(16) if long else 0
+        try:
+            # next() on a range's iterator is atomic under the GIL: threads take blocks as they get ready.
+            for start in blocks:
+                body(start, min(start + step, rows))
+        finally:
+            if long:
+                np.setbufsize(usual)
 
-    task = _workers.submit(work, min(_threads, count) - 1)
+    if threads == 1:
+        return work()
+    task = _workers.submit(work, min(threads, count) - 1)
     try:
         work()
     finally:

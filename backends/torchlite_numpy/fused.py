@@ -5,6 +5,8 @@ Each is a kernel of the record of its name. Half precision is computed in float3
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from torchlite_array.special import erf
@@ -105,7 +107,7 @@ def _relu_backward(grad, out):
 
 # The normal distribution function is (1 + tanh(x P(x^2))) / 2. P was fitted here by weighted least squares (Lawson's iteration towards the smallest
 # largest error) on [0, 5.6]: the error of gelu is below 7e-8 + rounding; at 5.8 the tanh is exactly 1 in float32.
-GELU_LIMIT = np.float32(5.8)
+GELU_LIMIT = np.float32(5.8**2)
 GELU_FIT = [
     np.float32(c)
     for c in (
@@ -125,15 +127,15 @@ INV_SQRT_2PI = 0.3989422804014327
 
 def _bounded_fit(x, bounded):
     """tanh(x P(x^2)) into a scratch block."""
-    clipped, square = buffer(1, x.shape, F32), buffer(2, x.shape, F32)
-    np.clip(x, -GELU_LIMIT, GELU_LIMIT, out=clipped)
-    np.multiply(clipped, clipped, out=square)
+    square = buffer(1, x.shape, F32)
+    np.multiply(x, x, out=square)
+    np.minimum(square, GELU_LIMIT, out=square)
     np.multiply(square, GELU_FIT[0], out=bounded)
     for coefficient in GELU_FIT[1:-1]:
         np.add(bounded, coefficient, out=bounded)
         np.multiply(bounded, square, out=bounded)
     np.add(bounded, GELU_FIT[-1], out=bounded)
-    np.multiply(bounded, clipped, out=bounded)
+    np.multiply(bounded, x, out=bounded)
     np.tanh(bounded, out=bounded)
 
 
@@ -335,16 +337,42 @@ def _rowwise(body, kernel, dim, *arrays):
     return _from_rows(out, x.shape, dim)
 
 
-def _row_sums(x):
-    return np.add.reduce(x, -1, keepdims=True)
+@functools.lru_cache(64)
+def ones(count, dtype):
+    found = np.ones(count, dtype)
+    found.flags.writeable = False
+    return found
+
+
+def row_sums(x):
+    """Sums over the last dimension, kept at size 1: a dot product with ones is three times as fast as add.reduce."""
+    if x.size < 4096:
+        return np.add.reduce(x, -1, keepdims=True)
+    return np.vecdot(x, ones(x.shape[-1], x.dtype))[..., None]
+
+
+# Rows of moderate numbers need no shift by their largest element before exp: neither the sum overflows, nor does what counts in it underflow.
+MODERATE, SUM_AT_LEAST = 60.0, 1e-8
+
+
+def exp_and_sums(x, out):
+    """exp(x - s) into `out`, its row sums, and the shift s of each row (0 when the numbers are moderate)."""
+    if np.maximum.reduce(x, None) < MODERATE:
+        np.exp(x, out=out)
+        total = row_sums(out)
+        if np.minimum.reduce(total, None) > SUM_AT_LEAST:
+            return total, ZERO
+    largest = np.maximum.reduce(x, -1, keepdims=True)
+    np.subtract(x, largest, out=out)
+    np.exp(out, out=out)
+    return row_sums(out), largest
 
 
 def _softmax_block(out, x):
-    np.subtract(x, np.maximum.reduce(x, -1, keepdims=True), out=out)
-    np.exp(out, out=out)
-    total = _row_sums(out)
+    weights = buffer(0, x.shape, x.dtype)
+    total, _ = exp_and_sums(x, weights)
     np.divide(1, total, out=total)
-    np.multiply(out, total, out=out)
+    np.multiply(weights, total, out=out)
 
 
 def _softmax(input, dim):
@@ -357,7 +385,7 @@ def _softmax(input, dim):
 
 def _softmax_backward_block(result, grad, out):
     np.multiply(grad, out, out=result)
-    total = _row_sums(result)
+    total = row_sums(result)
     scratch = buffer(0, out.shape, out.dtype)
     np.multiply(out, total, out=scratch)
     np.subtract(result, scratch, out=result)
@@ -372,10 +400,13 @@ def _softmax_backward(grad, out, dim):
 
 
 def _log_softmax_block(out, x):
-    np.subtract(x, np.maximum.reduce(x, -1, keepdims=True), out=out)
-    scratch = buffer(0, x.shape, x.dtype)
-    np.exp(out, out=scratch)
-    np.subtract(out, np.log(_row_sums(scratch)), out=out)
+    total, shift = exp_and_sums(x, buffer(0, x.shape, x.dtype))
+    np.log(total, out=total)
+    if shift is ZERO:
+        np.subtract(x, total, out=out)
+    else:
+        np.subtract(x, shift, out=out)
+        np.subtract(out, total, out=out)
 
 
 def _log_softmax(input, dim):
@@ -389,7 +420,7 @@ def _log_softmax(input, dim):
 def _log_softmax_backward_block(result, grad, out):
     scratch = buffer(0, out.shape, out.dtype)
     np.exp(out, out=scratch)
-    np.multiply(scratch, _row_sums(grad), out=scratch)
+    np.multiply(scratch, row_sums(grad), out=scratch)
     np.subtract(grad, scratch, out=result)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import blocks
 from .blocks import buffer
-from .fused import F32, F64, SMALL, _contiguous, _is_half, refuse, widened
+from .fused import F32, F64, SMALL, _contiguous, _is_half, exp_and_sums, ones, refuse, row_sums, widened
 
 U64, I64 = np.dtype("u8"), np.dtype("i8")
 maximum_of, sum_of = np.maximum.reduce, np.add.reduce
@@ -62,18 +62,11 @@ def _linear_weight_grad(grad, input):
     return grad.T.dot(input)
 
 
-@functools.lru_cache(16)
-def _ones(count, dtype):
-    ones = np.ones(count, dtype)
-    ones.flags.writeable = False
-    return ones
-
-
 def _linear_bias_grad(grad):
     if grad.ndim != 2:
         grad = grad.reshape(-1, grad.shape[-1])
     if grad.dtype is F32 or grad.dtype is F64:
-        return _ones(grad.shape[0], grad.dtype).dot(grad)
+        return ones(grad.shape[0], grad.dtype).dot(grad)
     return np.add.reduce(grad.astype(F32), 0).astype(grad.dtype) if _is_half(grad.dtype) else np.add.reduce(grad, 0)
 
 
@@ -152,14 +145,9 @@ def _log_sums(x):
 
     def block(start, stop):
         rows = x[start:stop]
-        largest = np.maximum.reduce(rows, 1, keepdims=True)
-        scratch = buffer(0, rows.shape, x.dtype)
-        np.subtract(rows, largest, out=scratch)
-        np.exp(scratch, out=scratch)
-        part = lse[start:stop]
-        np.add.reduce(scratch, 1, out=part)
-        np.log(part, out=part)
-        np.add(part, largest[:, 0], out=part)
+        total, shift = exp_and_sums(rows, buffer(0, rows.shape, x.dtype))
+        np.log(total, out=total)
+        np.add(total, shift, out=lse[start:stop, None])
 
     blocks.run(block, *x.shape)
     return lse
@@ -356,7 +344,7 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
             largest[largest == -np.inf] = 0
         np.subtract(weights, largest, out=weights)
         np.exp(weights, out=weights)
-        total = np.add.reduce(weights, -1, keepdims=True)
+        total = row_sums(weights)
         if a.mask is not None:
             total[total == 0] = 1
         result = out[h0:h1, r0:r1]

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import blocks
 from .blocks import buffer
-from .fused import F32, F64, _is_half, refuse
+from .fused import F32, F64, _is_half, refuse, row_sums
 
 # From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all channels.
 LONG = 256
@@ -68,8 +68,7 @@ def _layer_norm(input, weight, bias, n_dims, eps):
 
     def block(start, stop):
         rows, result, centre, inverse = x[start:stop], out[start:stop], mean[start:stop], rstd[start:stop]
-        np.add.reduce(rows, 1, keepdims=True, out=centre)
-        np.divide(centre, columns, out=centre)
+        np.divide(row_sums(rows), columns, out=centre)
         centred = buffer(0, rows.shape, rows.dtype)
         np.subtract(rows, centre, out=centred)
         inverse[:, 0] = np.vecdot(centred, centred)
@@ -112,7 +111,7 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
         if out is None:
             return
         scaled = g if weight is None else np.multiply(g, weight, out=scratch)
-        average = np.add.reduce(scaled, 1, keepdims=True)
+        average = row_sums(scaled)
         average /= columns
         projection = np.vecdot(scaled, normalized)[:, None]
         projection /= columns
@@ -224,7 +223,7 @@ class _Channels:
 
     def add(self, sums, start, stop, block):
         if self.long:
-            np.add.reduce(block, 1, out=sums[start:stop])
+            sums[start:stop] = row_sums(block)[:, 0]
         else:
             sums.add(start, block)
 
@@ -276,8 +275,9 @@ def _affine_rows(x, scale, shift, layout):
 
     def block(start, stop):
         result = out[start:stop]
-        np.multiply(x[start:stop], layout.part(scale, start, stop), out=result)
-        np.add(result, layout.part(shift, start, stop), out=result)
+        scratch = buffer(0, result.shape, result.dtype)
+        np.multiply(x[start:stop], layout.part(scale, start, stop), out=scratch)
+        np.add(scratch, layout.part(shift, start, stop), out=result)
 
     blocks.run(block, *x.shape)
     return out

@@ -168,18 +168,18 @@ def test_half_precision_is_computed_in_single():
 
 def test_threads_give_what_one_thread_gives(rng):
     x = data(rng, (2000, 300))
-    before = blocks.get_num_threads()
+    before = torch.get_num_threads()
     try:
         results = []
         for threads in (1, 2, 4):
-            blocks.set_num_threads(threads)
+            torch.set_num_threads(threads)
             _, mean, rstd = CPU._layer_norm(x, None, None, 1, 1e-5)
             results.append(CPU._layer_norm_backward(x, x, x[0], mean, rstd, 1, 1e-5, (True, True, True)))
         for other in results[1:]:
             for a, b in zip(results[0], other, strict=True):
                 np.testing.assert_array_equal(a, b)
     finally:
-        blocks.set_num_threads(before)
+        torch.set_num_threads(before)
 
 
 def test_an_error_in_a_worker_reaches_the_caller():
