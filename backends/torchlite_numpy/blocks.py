@@ -87,11 +87,8 @@ class _Task:
 _workers = _Workers()
 if hasattr(os, "register_at_fork"):
 
-    def _forget() -> None:
-        global _workers
-        _workers = _Workers()
-
-    os.register_at_fork(after_in_child=_forget)
+    # The same object anew: functions bound for a namespace have globals of their own, which a new object would not reach.
+    os.register_at_fork(after_in_child=_workers.__init__)
 
 
 def _aligned(size: int) -> np.ndarray:
