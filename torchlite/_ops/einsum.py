@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from .._dispatch import composite
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -24,7 +26,7 @@ def _subscripts(text, where):
         else:
             labels.append(letter)
             i += 1
-    return labels
+    return tuple(labels)
 
 
 def _check_letters(equation):
@@ -45,74 +47,91 @@ def _from_lists(arguments):
             if n is not Ellipsis and not 0 <= n < 52:
                 raise RuntimeError(f"einsum(): subscript in subscript list is not within the valid range [0, 52), got {n}")
             found.append("..." if n is Ellipsis else _LETTERS[n])
-        return found
+        return tuple(found)
 
-    return [labels(t) for t in terms], None if output is None else labels(output), operands
+    return tuple(labels(t) for t in terms), None if output is None else labels(output), operands
 
 
 def _parse(equation, operands):
+    """(labels of the operands, labels of the output or None, operands)."""
     if not isinstance(equation, str):
         return _from_lists((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
     if not operands:
         raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
-    _check_letters(equation)
-    left, arrow, right = equation.partition("->")
-    terms = [_subscripts(t, f"operand {i}") for i, t in enumerate(left.split(","))]
+    terms, output = _parse_text(equation)
     if len(terms) != len(operands):
         raise RuntimeError(f"einsum(): {'fewer' if len(terms) > len(operands) else 'more'} operands were provided than specified in the equation")
-    return terms, _subscripts(right, "output") if arrow else None, list(operands)
+    return terms, output, list(operands)
 
 
-def _spelled(terms, output, operands):
-    """The terms with each ellipsis replaced by labels of its own, counted from the right; and the output's labels."""
+@functools.lru_cache(maxsize=512)
+def _parse_text(equation):
+    """The labels of the operands, and of the output (None when it is not given)."""
+    _check_letters(equation)
+    left, arrow, right = equation.partition("->")
+    terms = tuple(_subscripts(t, f"operand {i}") for i, t in enumerate(left.split(",")))
+    return terms, _subscripts(right, "output") if arrow else None
+
+
+@functools.lru_cache(maxsize=512)
+def _prepared(terms, output, shapes):
+    """The terms with each ellipsis replaced by labels of its own, counted from the right; the output's labels; and the size of every label."""
     width = 0
-    for i, (term, x) in enumerate(zip(terms, operands, strict=True)):
+    for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         named = sum(label != "..." for label in term)
-        if named > x.ndim or ("..." not in term and named != x.ndim):
+        if named > len(shape) or ("..." not in term and named != len(shape)):
             relation, rest = ("is more than", "") if "..." in term else ("does not match", " and no ellipsis was given")
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({named}) {relation} the number of dimensions ({x.ndim}) for operand {i}{rest}"
+                f"einsum(): the number of subscripts in the equation ({named}) {relation} the number of dimensions ({len(shape)}) for operand {i}{rest}"
             )
         if "..." in term:
-            width = max(width, x.ndim - named)
+            width = max(width, len(shape) - named)
     dots = [f".{k}" for k in range(width)]
     spelled = []
-    for term, x in zip(terms, operands, strict=True):
-        count = x.ndim - (len(term) - 1)
-        spelled.append([label for part in term for label in (dots[width - count :] if part == "..." else [part])])
-    every = [label for term in spelled for label in term]
+    for term, shape in zip(terms, shapes, strict=True):
+        count = len(shape) - (len(term) - 1)
+        spelled.append(tuple(label for part in term for label in (dots[width - count :] if part == "..." else [part])))
+    return tuple(spelled), _output(spelled, output, dots), _check_sizes(spelled, shapes)
+
+
+def _output(terms, output, dots):
+    every = [label for term in terms for label in term]
     if output is None:
-        output = dots + sorted(label for label in set(every) if every.count(label) == 1 and label[0] != ".")
-    else:
-        output = [label for part in output for label in (dots if part == "..." else [part])]
-        for label in output:
-            if label not in every:
-                raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand")
-            if output.count(label) > 1:
-                raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
-    return spelled, output
+        return tuple(dots + sorted(label for label in set(every) if every.count(label) == 1 and label[0] != "."))
+    output = [label for part in output for label in (dots if part == "..." else [part])]
+    for label in output:
+        if label not in every:
+            raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand")
+        if output.count(label) > 1:
+            raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
+    return tuple(output)
 
 
-def _check_sizes(terms, operands):
+def _check_sizes(terms, shapes):
     sizes: dict = {}
-    for i, (term, x) in enumerate(zip(terms, operands, strict=True)):
+    for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         own: dict = {}
-        for label, n in zip(term, x.shape, strict=True):
-            if label in own and own[label] != n:
+        for label, n in zip(term, shape, strict=True):
+            if own.get(label, n) != n:
                 raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {n} != {own[label]}")
             own[label] = n
             if n != 1 and sizes.get(label, 1) not in (1, n):
                 raise RuntimeError(
                     f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with previously seen size {sizes[label]}"
                 )
-            sizes[label] = max(n, sizes.get(label, n)) if n and sizes.get(label, 1) else 0
+            sizes[label] = n if sizes.get(label, 1) == 1 else sizes[label]
     return sizes
+
+
+# --- one operand ---------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _without_repeats(x, term):
     """The diagonal of every label that comes twice in a term."""
+    if len(set(term)) == len(term):
+        return x, term
     term = list(term)
     for label in list(term):
         while term.count(label) > 1:
@@ -121,7 +140,7 @@ def _without_repeats(x, term):
             x = x.diagonal(0, first, second)
             del term[second], term[first]
             term.append(label)
-    return x, term
+    return x, tuple(term)
 
 
 def _summed(x, term, kept):
@@ -129,7 +148,7 @@ def _summed(x, term, kept):
     gone = [d for d, label in enumerate(term) if label not in kept]
     if not gone:
         return x, term
-    return x.sum(gone, dtype=x.dtype), [label for label in term if label in kept]
+    return x.sum(gone, dtype=x.dtype), tuple(label for label in term if label in kept)
 
 
 def _without_ones(x, term, sizes):
@@ -137,36 +156,54 @@ def _without_ones(x, term, sizes):
     gone = [d for d, label in enumerate(term) if x.shape[d] == 1 and sizes[label] != 1]
     if not gone:
         return x, term
-    return x.squeeze(tuple(gone)), [label for d, label in enumerate(term) if d not in gone]
+    return x.squeeze(tuple(gone)), tuple(label for d, label in enumerate(term) if d not in gone)
+
+
+# --- two operands --------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _permuted(x, order):
+    return x if order is None else x.permute(order)
+
+
+def _reshaped(x, shape):
+    return x if x.shape == shape else x.reshape(shape)
+
+
+def _order(term, wanted):
+    """The permutation that brings a term's labels into the wanted order; None when they are."""
+    return None if term == wanted else tuple(term.index(label) for label in wanted)
+
+
+@functools.lru_cache(maxsize=512)
+def _pair_plan(one, shape_a, two, shape_b, kept):
+    """How to contract two operands: orders and shapes to bring them to, whether by a product of matrices, the result's shape and labels."""
+    size = {**dict(zip(one, shape_a, strict=True)), **dict(zip(two, shape_b, strict=True))}
+    batch = tuple(label for label in one if label in two and label in kept)
+    inner = tuple(label for label in one if label in two and label not in kept)
+    rows, columns = tuple(label for label in one if label not in two), tuple(label for label in two if label not in one)
+    lengths = [tuple(size[label] for label in labels) for labels in (batch, rows, inner, columns)]
+    result = batch + rows + columns
+    whole = lengths[0] + lengths[1] + lengths[3]
+    if not inner:
+        left, right = lengths[0] + lengths[1] + (1,) * len(columns), lengths[0] + (1,) * len(rows) + lengths[3]
+        return _order(one, batch + rows), left, _order(two, batch + columns), right, False, whole, result
+    n, m, k, p = (_count(length) for length in lengths)
+    left, right = ((n, m, k), (n, k, p)) if batch else ((m, k), (k, p))
+    return _order(one, batch + rows + inner), left, _order(two, batch + inner + columns), right, True, whole, result
 
 
 def _pair(a, one, b, two, kept):
     """The contraction of two operands, with the labels of the result: those in `kept`."""
-    shared = [label for label in one if label in two]
-    batch = [label for label in shared if label in kept]
-    inner = [label for label in shared if label not in kept]
     a, one = _summed(a, one, {*two, *kept})
     b, two = _summed(b, two, {*one, *kept})
-    rows, columns = [label for label in one if label not in shared], [label for label in two if label not in shared]
-    size = {**dict(zip(one, a.shape, strict=True)), **dict(zip(two, b.shape, strict=True))}
-    result = batch + rows + columns
-    if not inner:
-        left = a.permute([one.index(label) for label in batch + rows]).reshape([size[label] for label in batch + rows] + [1] * len(columns))
-        right = b.permute([two.index(label) for label in batch + columns]).reshape(
-            [size[label] for label in batch] + [1] * len(rows) + [size[label] for label in columns]
-        )
+    order_a, shape_a, order_b, shape_b, is_product, whole, result = _pair_plan(one, tuple(a.shape), two, tuple(b.shape), kept)
+    left, right = _reshaped(_permuted(a, order_a), shape_a), _reshaped(_permuted(b, order_b), shape_b)
+    if not is_product:
         return left * right, result
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected scalar type {a.dtype.scalar_name} but found {b.dtype.scalar_name}")
-    lengths = [[size[label] for label in labels] for labels in (batch, rows, inner, columns)]
-    n, m, k, p = (_count(length) for length in lengths)
-    left = a.permute([one.index(label) for label in batch + rows + inner])
-    right = b.permute([two.index(label) for label in batch + inner + columns])
-    if batch:
-        product = left.reshape(n, m, k) @ right.reshape(n, k, p)
-    else:
-        product = left.reshape(m, k) @ right.reshape(k, p)
-    return product.reshape(lengths[0] + lengths[1] + lengths[3]), result
+    return _reshaped(left @ right, whole), result
 
 
 def _count(shape):
@@ -200,19 +237,17 @@ def einsum(F, equation, operands):
     tensor([3., 7.])
     """
     terms, output, operands = _parse(equation, operands)
-    terms, output = _spelled(terms, output, operands)
-    sizes = _check_sizes(terms, operands)
-    pairs = []
-    for x, term in zip(operands, terms, strict=True):
-        pairs.append(_without_ones(*_without_repeats(x, term), sizes))
+    terms, output, sizes = _prepared(terms, output, tuple(tuple(x.shape) for x in operands))
+    pairs = [_without_ones(*_without_repeats(x, term), sizes) for x, term in zip(operands, terms, strict=True)]
     while len(pairs) > 1:
         i, j = _cheapest([term for _, term in pairs], sizes, output) if len(pairs) > 2 else (0, 1)
         (b, two), (a, one) = pairs.pop(j), pairs.pop(i)
-        kept = {*output, *(label for _, term in pairs for label in term)}
+        kept = frozenset(output).union(*(term for _, term in pairs))
         pairs.insert(i, _pair(a, one, b, two, kept))
-    x, term = _summed(*pairs[0], set(output))
-    missing = [label for label in output if label not in term]
-    for label in missing:
-        x, term = x.unsqueeze(-1), [*term, label]
-    x = x.permute([term.index(label) for label in output])
+    x, term = _summed(*pairs[0], output)
+    missing = tuple(label for label in output if label not in term)
+    for _ in missing:
+        x = x.unsqueeze(-1)
+    order = _order(term + missing, output)
+    x = x.permute(tuple(range(x.ndim))) if order is None and len(operands) == 1 else _permuted(x, order)
     return x.expand([sizes[label] for label in output]) if missing else x
