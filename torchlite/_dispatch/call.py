@@ -206,9 +206,7 @@ def check_tensors(op: Op, values: list) -> list:
             from .._creation import as_tensor
             values[position] = as_tensor(value)
             found.append(values[position])
-        elif value is None and (param.kind == "optional" or param.default is None):
-            pass
-        elif param.kind == "number" and isinstance(value, NUMBERS):
+        elif value is None and (param.kind == "optional" or param.default is None) or param.kind == "number" and isinstance(value, NUMBERS):
             pass
         elif param.kind == "number" and hasattr(value, "__float__") and hasattr(value, "dtype"):
             values[position] = value.item()

@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import linecache
 from typing import Any
 
 from . import call
 from .derivative import compile_source
-from .graph import Meta, Node, edge, make_node, meta_of, version
+from .graph import Meta, Node, edge, make_node, meta_of, shape_of, version
 from .record import ALWAYS_BOOL, DEFAULT, EMPTY, INT_TO_FLOAT, KEEPS_DTYPE, MAYBE_VIEW, NAMESPACES, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .runtime import GLOBALS
 
@@ -224,11 +223,13 @@ def _node_lines(op: Op, tensors, optional) -> list[str]:
         lines.append(f"n{i} = None if {p.name} is None else {p.name}._node" if p.name in optional else f"n{i} = {p.name}._node")
         wanted.append(f"n{i} is not None")
     guard = f"({' or '.join(wanted)}) and (not NO_GRAD or MODE.grad)"
-    if op.promote is None and not op.tags & VIEW:
+    if op.promote is None and not op.tags & (VIEW | KEEPS_DTYPE):
         guard += " and r_.dtype.category >= 2"
     lines.append(f"if {guard}:")
     inner = ["r_._node = node_ = new(Node)", f"node_.op = {op.name}__op"]
-    edges = [f"None if n{i} is None else {p.name} if n{i} is LEAF else n{i} if {p.name}._meta is None else edge({p.name})" for i, p in enumerate(tensors)]
+    edges = [f"{p.name} if n{i} is LEAF else n{i} if {p.name}._meta is None else edge({p.name})" for i, p in enumerate(tensors)]
+    if len(tensors) > 1:
+        edges = [f"None if n{i} is None else {text}" for i, text in enumerate(edges)]
     inner.append(f"node_.edges = ({', '.join(edges)},)")
     saved, versions = [], []
     everyone = {p.name for p in tensors}
@@ -350,7 +351,7 @@ def freed(node):
 
 
 F = Differentiable()
-GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, meta_of=meta_of, Node=Node, Meta=Meta, make_node=make_node,
+GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, meta_of=meta_of, shape_of=shape_of, Node=Node, Meta=Meta, make_node=make_node,
                F=F, NODE_MADE=None, OPERANDS=_OPERANDS, is_operand=_is_operand, freed=freed)
 
 

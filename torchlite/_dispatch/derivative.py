@@ -5,7 +5,7 @@ import linecache
 from collections.abc import Callable
 from typing import Any
 
-from .record import Formula, Op
+from .record import Op
 from .runtime import GLOBALS
 
 
@@ -28,7 +28,10 @@ class Plan:
                     users.setdefault(key, set()).update(formula.targets)
                 elif need != "needs":
                     raise RuntimeError(f"op {op.name}: a formula needs '{need}', which is no argument or output")
-        self.saves: list[tuple[str, str, frozenset]] = [(name, kind, frozenset(who)) for (name, kind), who in users.items()]
+        # An input's shape that only its own formula needs is known at its edge.
+        self.shapes = [name for (name, kind), who in users.items() if kind == "shape" and who == {name} and names[name].kind != "list"]
+        self.saves: list[tuple[str, str, frozenset]] = [(name, kind, frozenset(who)) for (name, kind), who in users.items()
+                                                        if kind != "shape" or name not in self.shapes]
         self.position = {(name, kind): i for i, (name, kind, _) in enumerate(self.saves)}
         first = op.params[0].name if op.params else ""
         self.touches_target = bool(self.keeps) or (first, "value") in self.position or not op.formulas
@@ -66,6 +69,8 @@ def backward_function(op: Op) -> Callable:
              "    if saved is None: freed(node)"]
     for i, (name, kind, _) in enumerate(plan.saves):
         lines.append(f"    v{i} = get(saved[{i}], versions[{i}], node, {i})" if kind == "value" else f"    v{i} = saved[{i}]")
+    for name in plan.shapes:
+        lines.append(f"    shape_{name} = shape_of(edges[{order.index(name)}])")
     for i in sorted(plan.keeps):
         lines.append(f"    o{i} = get_out(node, {i})")
     results = dict.fromkeys(order, "None")
@@ -79,6 +84,8 @@ def backward_function(op: Op) -> Callable:
                 args.append(f"({mask},)")
             elif need[:3] == "out" and (need == "out" or need[3:].isdigit()):
                 args.append(f"o{int(need[3:] or 0)}")
+            elif need.endswith("_shape") and need[:-6] in plan.shapes:
+                args.append(f"shape_{need[:-6]}")
             else:
                 args.append(f"v{plan.position[_saved_key(need, names)]}")
         wanted = " or ".join(f"edges[{order.index(t)}] is not None" for t in formula.targets)

@@ -229,6 +229,15 @@ def positions(view) -> Any:
     return table.from_numpy(found.copy())
 
 
+def shape_of(where) -> Any:
+    """The shape of the tensor at an edge."""
+    if where is None:
+        return None
+    if where.__class__ is OutputOf:
+        return where.node.shape[where.index]
+    return where.shape if isinstance(where, Node) else where._data.shape
+
+
 def make_node(op, edges, saved, versions, table) -> Node:
     node = new(Node)
     node.op, node.edges, node.saved, node.versions, node.table = op, edges, saved, versions, table
