@@ -1,6 +1,7 @@
 """Diagonals, triangles, windows, repetition and reinterpretation of bits."""
 
 from array_api_compat import numpy as xp
+
 from torchlite._dtype import FROM_NUMPY
 
 from .axes import prod, wrap_dim

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from .._dispatch import INPLACE, MODE, call, composite, op
 from .._dispatch.graph import bump
-from .._dispatch.record import REGISTRY
 from .._dispatch.shapes import broadcast
 
 
@@ -131,7 +130,7 @@ def equal(F, input, other):
     return tuple(input.shape) == tuple(other.shape) and bool(F.all(input.detach() == other.detach()))
 
 
-def _view_in_place(name, schema, doc):
+def _view_in_place(name, schema, doc, where="Tensor"):
     def turned(F, input, *args):
         if MODE.grad and input._node is not None:
             call.check_writable(input)
@@ -140,7 +139,7 @@ def _view_in_place(name, schema, doc):
         bump(input)
         return input
     turned.__doc__ = doc
-    composite(f"{schema[:schema.index('(')]}_(Tensor input{schema[schema.index('(') + 1:]}", where="Tensor")(turned)
+    composite(f"{schema[:schema.index('(')]}_(Tensor input{schema[schema.index('(') + 1:]}", where=where)(turned)
 
 
 for _schema in ("transpose(, dim0, dim1)", "swapaxes(, dim0, dim1)", "swapdims(, dim0, dim1)", "squeeze(, dim=None)", "unsqueeze(, dim)"):
@@ -161,4 +160,4 @@ def as_strided_(F, input, size, stride, storage_offset):
     return F._restride_(input, tuple(size), tuple(stride), offset, input.stride())
 
 
-_view_in_place("as_strided", "_restride(, size, stride, offset, input_stride)", "")
+_view_in_place("as_strided", "_restride(, size, stride, offset, input_stride)", "", where="")

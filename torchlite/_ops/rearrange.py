@@ -127,20 +127,6 @@ def dsplit(F, input, indices_or_sections):
 # --- joining ------------------------------------------------------------------------
 
 
-def _stack_vjp(F, g, dim, tensors_shape, needs=None):
-    return [F.select(g, dim, i) for i in range(g.shape[dim])]
-
-
-op("stack(Tensor[] tensors, dim=0)", where="torch", promote="default",
-   meta=lambda tensors, dim: _stack_rule(tensors, dim), vjp={"tensors": _stack_vjp},
-   doc="""Tensors of one shape put side by side along a new dimension `dim`. RuntimeError for different shapes.
-
-    >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], 1)
-    tensor([[1, 3],
-            [2, 4]])
-    """)
-
-
 def _stack_rule(tensors, dim):
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
@@ -150,6 +136,17 @@ def _stack_rule(tensors, dim):
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
     at = wrap_dim(dim, len(first) + 1)
     return (*first[:at], len(tensors), *first[at:]), tensors[0].dtype
+
+
+op("stack(Tensor[] tensors, dim=0)", where="torch", promote="default",
+   meta=_stack_rule,
+   vjp={"tensors": lambda F, g, dim: [F.select(g, dim, i) for i in range(g.shape[dim])]},
+   doc="""Tensors of one shape put side by side along a new dimension `dim`. RuntimeError for different shapes.
+
+    >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """)
 
 
 def _one_dim(t):

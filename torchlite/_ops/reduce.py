@@ -32,12 +32,26 @@ def _extreme_vjp(F, g, input, dim, keepdim, out):
 
 
 op("sum(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=lambda input, dim, keepdim, dtype: (reduced(input.shape, dim, keepdim), _sum_dtype(input, dtype)),
-   vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim, dtype: spread(F, g if dtype is None else F.to(g, input_dtype), input_shape, dim, keepdim)})
+   vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim, dtype: spread(F, g if dtype is None else F.to(g, input_dtype), input_shape, dim, keepdim)},
+   doc="""The sum of all elements, or over `dim` (an int or several); integers and bools are summed as int64, or as `dtype`.
+
+    >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
+    tensor([4, 6])
+    """)
 op("mean(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=lambda input, dim, keepdim, dtype: (reduced(input.shape, dim, keepdim), dtype or input.dtype),
-   vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim: F.to(spread(F, F.div(g, max(_count(input_shape, dim), 1)), input_shape, dim, keepdim), input_dtype)})
+   vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim: F.to(spread(F, F.div(g, max(_count(input_shape, dim), 1)), input_shape, dim, keepdim), input_dtype)},
+   doc="""The mean of all elements, or over `dim` (an int or several). RuntimeError for integers unless `dtype` is a float one.
+
+    >>> torch.mean(torch.tensor([1., 2.]))
+    tensor(1.5000)
+    """)
 for _name in ("amax", "amin"):
-    op(f"{_name}(Tensor input, dim=(), keepdim=False)", meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype), vjp={"input": _extreme_vjp})
+    op(f"{_name}(Tensor input, dim=(), keepdim=False)", meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype), vjp={"input": _extreme_vjp},
+       doc=f"""The {'greatest' if _name == 'amax' else 'least'} element, of all or over `dim` (an int or several); its gradient is shared by equal ones. NaN wins.""")
 for _name in ("any", "all"):
-    op(f"{_name}(Tensor input, dim=None, keepdim=False)", tags=NONDIFF, meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype if input.dtype is uint8 else bool_))
+    op(f"{_name}(Tensor input, dim=None, keepdim=False)", tags=NONDIFF,
+       meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype if input.dtype is uint8 else bool_),
+       doc=f"""Whether {_name} elements are true (not zero), of all or over `dim`: bool (uint8 for uint8).""")
 for _name in ("argmax", "argmin"):
-    op(f"{_name}(Tensor input, dim=None, keepdim=False)", tags=NONDIFF, meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), int64))
+    op(f"{_name}(Tensor input, dim=None, keepdim=False)", tags=NONDIFF, meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), int64),
+       doc=f"""The index (int64) of the {'greatest' if _name == 'argmax' else 'least'} element: of the flattened tensor, or along `dim`; the first of equal ones.""")

@@ -281,7 +281,8 @@ op("index_add(Tensor input, dim, Tensor index, Tensor source, *, alpha=1)", tags
     tensor([0., 5.])
     """)
 op("index_copy(Tensor input, dim, Tensor index, Tensor source)", tags=INPLACE, meta=lambda input: (input.shape, input.dtype),
-   vjp={"input": lambda F, g, dim, index: F.index_fill(g, dim, index, 0), "source": lambda F, g, dim, index, source_shape: _index_add_source_vjp(F, g, dim, index, source_shape, 1)},
+   vjp={"input": lambda F, g, dim, index: F.index_fill(g, dim, index, 0),
+        "source": lambda F, g, dim, index, source_shape: _index_add_source_vjp(F, g, dim, index, source_shape, 1)},
    doc="""`input` with the slices of `source` written at `index` along `dim`.
 
     >>> torch.index_copy(torch.zeros(2), 0, torch.tensor([1]), torch.tensor([2.]))

@@ -129,14 +129,6 @@ op("clone(Tensor input, *, memory_format=None)", vjp={"input": lambda F, g: g}, 
    doc="""A copy of the tensor, in its memory order unless `memory_format` says otherwise; gradients flow through it.""")
 op("contiguous(Tensor input, memory_format=None)", where="Tensor", tags=MAYBE_VIEW | KEEPS_DTYPE, vjp={"input": lambda F, g: g},
    doc="""The tensor itself when its elements lie in row-major order (or in `memory_format`), else a copy that does.""")
-op("cat(Tensor[] tensors, dim=0)", alias="torch.concat torch.concatenate", where="torch", promote="default",
-   meta=lambda tensors, dim: (_cat_shape([t.shape for t in tensors], dim), tensors[0].dtype),
-   vjp={"tensors": lambda F, g, tensors_shape, dim: _cat_vjp(F, g, tensors_shape, dim)},
-   doc="""Tensors joined along the existing dimension `dim`; the other lengths must agree, and dtypes are promoted.
-
-    >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
-    tensor([1, 2, 3])
-    """)
 
 
 def _cat_shape(shapes, dim):
@@ -157,10 +149,10 @@ def _cat_shape(shapes, dim):
     return (*first[:d], sum(s[d] for s in shapes), *first[d + 1:])
 
 
-def _cat_vjp(F, g, shapes, dim):
+def _cat_vjp(F, g, tensors_shape, dim):
     start, out = 0, []
     d = wrap_dim(dim, g.ndim)
-    for shape in shapes:
+    for shape in tensors_shape:
         if tuple(shape) == (0,) and g.ndim != 1:
             out.append(F.new_zeros(g, (0,)))
             continue
@@ -169,12 +161,22 @@ def _cat_vjp(F, g, shapes, dim):
     return out
 
 
+op("cat(Tensor[] tensors, dim=0)", alias="torch.concat torch.concatenate", where="torch", promote="default",
+   meta=lambda tensors, dim: (_cat_shape([t.shape for t in tensors], dim), tensors[0].dtype),
+   vjp={"tensors": _cat_vjp},
+   doc="""Tensors joined along the existing dimension `dim`; the other lengths must agree, and dtypes are promoted.
+
+    >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
+    tensor([1, 2, 3])
+    """)
+
+
 def _narrow_back(F, g, shape, dim, start, stop, step):
     return F._slice_backward(g, shape, dim, start, stop, step)
 
 
 op("slice(Tensor input, dim=0, start=None, stop=None, step=1)", where="", tags=VIEW | KEEPS_DTYPE, vjp={
-    "input": lambda F, g, input_shape, dim, start, stop, step: _narrow_back(F, g, input_shape, dim, start, stop, step)})
+    "input": lambda F, g, input_shape, dim, start, stop, step: F._slice_backward(g, input_shape, dim, start, stop, step)})
 op("_slice_backward(Tensor input, shape, dim, start, stop, step)", where="", meta=lambda input, shape: (shape, input.dtype), vjp={
     "input": lambda F, g, dim, start, stop, step: F.slice(g, dim, start, stop, step)})
 op("_narrow(Tensor input, dim, start, length)", where="", tags=VIEW, vjp={

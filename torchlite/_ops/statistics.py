@@ -129,7 +129,7 @@ def _pick_vjp(F, g, out1, input_shape, dim, keepdim):
 for _name in ("max", "min", "median", "nanmedian"):
     op(f"{_name}_dim(Tensor input, dim, keepdim=False)", where="", outputs=_PAIR, nondiff=(1,), meta=_pick_rule(_name), vjp={"input": _pick_vjp})
 for _name in ("median", "nanmedian"):
-    op(f"{_name}_all(Tensor input)", where="", meta=lambda input: ((), input.dtype), vjp={"input": lambda F, g, input, out: shared_evenly(F, g, input, out)})
+    op(f"{_name}_all(Tensor input)", where="", meta=lambda input: ((), input.dtype), vjp={"input": shared_evenly})
 
 op("mode(Tensor input, dim=-1, keepdim=False)", outputs=_PAIR, nondiff=(1,), meta=_pick_rule("mode"), vjp={"input": _pick_vjp},
    doc="""The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.

@@ -71,7 +71,7 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The product over `dim` of the elements that count."""
     x = _filled(_cast(input, dtype, int64), mask, 1)
-    for d in reversed(sorted(_dims(x, dim))):
+    for d in sorted(_dims(x, dim), reverse=True):
         x = F.prod(x, d, bool(keepdim))
     return x
 
