@@ -155,7 +155,7 @@ def methods_stub() -> str:
                 if (prefix, operator) != ("i", "matmul")]
     out += [f"    def __{name}__(self, other: Any) -> Tensor: ...{'  # type: ignore[override]' if name in ('eq', 'ne') else ''}\n" for name in _COMPARISONS]
     out += [f"    def __{name}__(self) -> Tensor: ...\n" for name in ("neg", "abs", "invert", "pos")]
-    casts = [name for d in _dtype.ALL.values() for name in (*_dtype.ALIASES.get(d.name, ()), *(("bool",) if d.name == "bool" else ()), *(("bfloat16",) if d.name == "bfloat16" else ()))]
+    casts = [name for d in _dtype.ALL.values() for name in (*_dtype.ALIASES.get(d.name, ()), *((d.name,) if d.name in ("bool", "bfloat16") else ()))]
     out += [f"    def {name}(self, memory_format: _MemoryFormat = ...) -> Tensor: ...\n" for name in casts if name not in taken]
     for name, record in sorted(records.items()):
         if name in taken or keyword.iskeyword(name) or name in casts:

@@ -378,8 +378,9 @@ def _unpickler_class(module, persistent_load):
     return Unpickler
 
 
-_NOT_WEIGHTS = ("In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`. Re-running `torch.load` with `weights_only` set to "
-                "`False` will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file from a trusted source.")
+_NOT_WEIGHTS = ("In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`. Re-running `torch.load` with "
+                "`weights_only` set to `False` will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file from a "
+                "trusted source.")
 
 
 def _weights_only_message(reason: str) -> str:

@@ -90,7 +90,8 @@ def _compare(actual, expected, options, where) -> None:
         options = {**options, "check_dtype": False}
     else:
         a, e = as_tensor(actual), as_tensor(expected)
-    for name, have, want, on in (("shape", a.shape, e.shape, True), ("'device'", a.device, e.device, options["check_device"]), ("'dtype'", a.dtype, e.dtype, options["check_dtype"]),
+    for name, have, want, on in (("shape", a.shape, e.shape, True),
+                                 ("'device'", a.device, e.device, options["check_device"]), ("'dtype'", a.dtype, e.dtype, options["check_dtype"]),
                                  ("'stride()'", a.stride(), e.stride(), options["check_stride"])):
         if on and have != want:
             _fail(f"The values for attribute {name if name != 'shape' else chr(39) + 'shape' + chr(39)} do not match: {have} != {want}.", options["msg"], where)

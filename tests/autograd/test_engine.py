@@ -6,6 +6,7 @@ import threading
 import weakref
 
 import pytest
+
 import torchlite as torch
 
 
@@ -150,7 +151,7 @@ def test_grad_modes_nest_and_are_per_thread(device):
 
 def test_the_mode_is_restored_after_an_error():
     with pytest.raises(ZeroDivisionError), torch.no_grad():
-        1 / 0  # noqa: B018
+        1 / 0
     assert torch.is_grad_enabled()
 
 

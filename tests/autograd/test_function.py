@@ -4,6 +4,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
+
 import torchlite as torch
 from torchlite.autograd import Function
 from torchlite.autograd.function import once_differentiable

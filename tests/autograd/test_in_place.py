@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pytest
+
 import torchlite as torch
 
 

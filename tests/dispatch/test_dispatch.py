@@ -10,6 +10,7 @@ import traceback
 
 import numpy as np
 import pytest
+
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, Interceptor, function_for, register_backend
 from torchlite._dispatch.record import parse

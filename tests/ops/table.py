@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
 import torchlite as torch
 from torchlite._dispatch import NAMESPACES, REGISTRY, function_for
 

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+
 import torchlite as torch
 from torchlite._dispatch import NONDIFF, POINTWISE, REGISTRY
 from torchlite.autograd import grad, gradcheck, gradgradcheck

@@ -130,7 +130,7 @@ class MetaBackend:
         def kernel(*args, **kwargs):
             values = list(args)
             for p in op.params[len(args):]:
-                values.append(kwargs[p.name] if p.name in kwargs else p.default)
+                values.append(kwargs.get(p.name, p.default))
             return _Rules.run(op, values)
         return kernel
 
