@@ -15,7 +15,7 @@ import numpy as np
 
 from ._device import device as device_type
 from ._device import get_default_device
-from ._dispatch import call, table_of
+from ._dispatch import GLOBALS, call, table_of
 from ._dtype import uint8
 
 DEFAULT_SEED = 67280421310721
@@ -150,7 +150,12 @@ def engine_of(table, generator: Generator | None):
 def draw(kernel: str, size, dtype, *parameters, device=None, generator=None, requires_grad=False):
     """A new tensor from a random kernel `kernel(size, dtype, *parameters, engine)`."""
     where = get_default_device() if device is None else call._device(device)
-    return call.create(kernel, size, dtype, *parameters, engine_of(table_of(where), generator), device=where, requires_grad=requires_grad)
+    table = table_of(where)
+    engine = engine_of(table, generator)
+    if GLOBALS["ACTIVE"]:
+        return call.create(kernel, size, dtype, *parameters, engine, device=where, requires_grad=requires_grad)
+    out = call.wrap(table, getattr(table, kernel)(size, dtype, *parameters, engine), dtype)
+    return out.requires_grad_() if requires_grad else out
 
 
 def memory_order(tensor) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ distributions make of the words is in `random.py`. Everything here is exact: aft
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 
 import numpy as np
@@ -58,7 +58,7 @@ class Engine:
 
     def seed(self) -> int:
         """Start an unforeseeable stream; returns its seed (53 bits)."""
-        seed = secrets.randbits(53)
+        seed = int.from_bytes(os.urandom(8), "little") >> 11
         self.manual_seed(seed)
         return seed
 

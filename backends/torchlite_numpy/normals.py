@@ -21,6 +21,7 @@ BATCH = 1 << 20  # values whose words are drawn at once
 CHUNK = 1 << 14  # values computed at once, so that the temporaries stay in cache
 SCALE24 = 2.0**-24
 SCALE53 = 2.0**-53
+LOW21 = np.uint32(0x1FFFFF)
 SCALAR_LIMIT = 1024  # up to so many float64 results are computed with the C library's functions, which PyTorch calls; NumPy's own may round otherwise
 
 
@@ -237,15 +238,9 @@ def serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
     return out
 
 
-def bits53(engine: Engine, count: int) -> np.ndarray:
-    """`count` integers of 53 bits as uint64: two words each, the first above the second."""
-    words = engine.words(2 * count)
-    both = (words[0::2] & np.uint32(0x1FFFFF)).astype(np.uint64)
-    both <<= np.uint64(32)
-    both |= words[1::2]
-    return both
-
-
 def doubles(engine: Engine, count: int) -> np.ndarray:
-    """`count` uniforms in [0, 1) of 53 bits."""
-    return bits53(engine, count) * SCALE53
+    """`count` uniforms in [0, 1) of 53 bits: two words each, the low 21 bits of the first above the second."""
+    words = engine.words(2 * count)
+    out = (words[0::2] & LOW21) * 2.0**-21
+    out += words[1::2] * SCALE53
+    return out

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from .mt19937 import WORDS, Engine
-from .normals import SCALAR_LIMIT, SCALE24, ahead, bits53, block_normals, block_normals_double, doubles, serial_normals
+from .normals import LOW21, SCALAR_LIMIT, SCALE24, ahead, block_normals, block_normals_double, doubles, serial_normals
 
 CHUNK = 1 << 15  # values made at once, so that the temporaries stay in cache
 SINGLE, DOUBLE, INT32 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32)
@@ -68,14 +68,7 @@ def random_uniform(size, dtype, low, high, generator: Engine):
         _uniform_double(out.reshape(-1), float(low), float(high), generator)
         return out
     unit = low == 0 and high == 1 and kind is SINGLE
-    count = math.prod(size)
-    if count <= CHUNK:
-        return _uniform_single(generator.words(count), unit, low, high, kind).reshape(size)
-    out = np.empty(count, kind)
-    for begin in range(0, count, CHUNK):
-        part = out[begin : begin + CHUNK]
-        part[...] = _uniform_single(generator.words(part.size), unit, low, high, kind)
-    return out.reshape(size)
+    return _by_chunks(size, kind, lambda count: _uniform_single(generator.words(count), unit, low, high, kind))
 
 
 def _uniform_single(words, unit: bool, low, high, kind: np.dtype) -> np.ndarray:
@@ -208,28 +201,53 @@ def _swap_batch(order: np.ndarray, start: int, target: np.ndarray) -> None:
     order[here], order[target] = order[target], order[here]
 
 
+@functools.lru_cache(maxsize=256)
+def _limit(p: float) -> tuple[np.uint32, np.uint32]:
+    """The smallest integer not below p * 2**53, in two words."""
+    high, low = divmod(math.ceil(p * 2.0**53), 1 << 32)
+    return np.uint32(high), np.uint32(low)
+
+
+def _below(generator: Engine, count: int, p: float) -> np.ndarray:
+    """Where 53-bit uniforms lie below p. Nearly always the upper word tells."""
+    words = generator.words(2 * count)
+    high, low = _limit(p)
+    upper = words[0::2] & LOW21
+    below = upper < high
+    if low:
+        tied = upper == high
+        if tied.any():
+            below |= tied & (words[1::2] < low)
+    return below
+
+
+@functools.lru_cache(maxsize=256)
+def _kept(p: float, dtype: np.dtype) -> np.generic:
+    kind = np.float64 if dtype is DOUBLE else np.float32
+    return (kind(1) / kind(1.0 - p)).astype(dtype)
+
+
 def random_bernoulli(size, dtype, p, generator: Engine):
     """1 where a 53-bit uniform lies below `p`, else 0."""
-    out = np.empty(size, dtype.np)
-    flat = out.reshape(-1)
-    threshold = np.uint64(math.ceil(float(p) * 2.0**53))
-    for begin in range(0, flat.size, CHUNK):
-        part = flat[begin : begin + CHUNK]
-        part[...] = bits53(generator, part.size) < threshold
-    return out
+    return _by_chunks(size, dtype.np, lambda count: _below(generator, count, p))
 
 
 def random_keep(size, dtype, p, generator: Engine):
     """Dropout's factors: 1 / (1 - p) with probability 1 - p, else 0."""
-    kind = np.float64 if dtype.np is DOUBLE else np.float32
-    scale = (kind(1) / kind(1.0 - p)).astype(dtype.np)
-    out = np.empty(size, dtype.np)
-    flat = out.reshape(-1)
-    threshold = np.uint64(math.ceil((1.0 - p) * 2.0**53))
-    for begin in range(0, flat.size, CHUNK):
-        part = flat[begin : begin + CHUNK]
-        np.multiply(bits53(generator, part.size) < threshold, scale, out=part, casting="unsafe")
-    return out
+    scale = _kept(p, dtype.np)
+    return _by_chunks(size, dtype.np, lambda count: _below(generator, count, 1.0 - p) * scale)
+
+
+def _by_chunks(size, dtype: np.dtype, draw) -> np.ndarray:
+    """An array of what `draw(count)` gives for parts that stay in cache."""
+    count = math.prod(size)
+    if count <= CHUNK:
+        return draw(count).astype(dtype, copy=False).reshape(size)
+    out = np.empty(count, dtype)
+    for begin in range(0, count, CHUNK):
+        part = out[begin : begin + CHUNK]
+        part[...] = draw(part.size)
+    return out.reshape(size)
 
 
 def random_bernoulli_each(p, dtype, generator: Engine):
