@@ -179,15 +179,29 @@ def lerp(input, end, weight):
         raise _not_implemented("lerp_kernel_tensor" if hasattr(weight, "dtype") else "lerp_kernel_scalar", input.dtype)
     step = end - input
     if not hasattr(weight, "dtype"):
-        return input + step * weight if abs(weight) < 0.5 else end - step * (1 - weight)
+        if step.ndim == 0:
+            return input + step * weight if abs(weight) < 0.5 else end - step * (1 - weight)
+        if abs(weight) < 0.5:
+            step *= weight
+            return xp.add(input, step, out=step)
+        step *= 1 - weight
+        return xp.subtract(end, step, out=step)
     return xp.where(xp.abs(weight) < 0.5, input + step * weight, end - step * (1 - weight))
+
+
+def _added(input, term, value):
+    """input + value * term, in the memory of `term`, which is the caller's own."""
+    if term.ndim == 0:
+        return input + term * value
+    if value != 1:
+        term *= value
+    return xp.add(input, term, out=term) if term.ndim >= input.ndim and term.shape == xp.broadcast(input, term).shape else input + term
 
 
 def addcmul(input, tensor1, tensor2, *, value=1):
     if input.dtype.kind in "iu":
         value = int(value)
-    product = tensor1 * tensor2
-    return input + (product if value == 1 else product * value)
+    return _added(input, tensor1 * tensor2, value)
 
 
 def addcdiv(input, tensor1, tensor2, *, value=1):
@@ -198,8 +212,7 @@ def addcdiv(input, tensor1, tensor2, *, value=1):
             "integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
             "implementation: (input + value * tensor1 / tensor2), for all dtypes."
         )
-    quotient = (tensor1 if value == 1 else tensor1 * value) / tensor2
-    return input + quotient
+    return _added(input, (tensor1 if value == 1 else tensor1 * value) / tensor2, 1)
 
 
 def _no_complex(dtype, name=None):

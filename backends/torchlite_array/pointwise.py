@@ -50,7 +50,8 @@ def pow(input, exponent):
         if exponent == 2:
             return input * input
         if exponent == 3:
-            return input * input * input
+            cube = input * input
+            return cube * input if cube.ndim == 0 else xp.multiply(cube, input, out=cube)
         if exponent == 0.5:
             return xp.sqrt(input)
         if exponent == -1:
@@ -150,11 +151,17 @@ def sign(input):
         raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
     if kind in "bu":
         return (input != 0).astype(input.dtype)
-    return xp.sign(input) if kind == "i" else xp.where(xp.isnan(input), xp.zeros_like(input), xp.sign(input))
+    out = xp.sign(input)
+    if kind != "i":
+        unordered = xp.isnan(input)
+        if unordered.any():
+            return xp.where(unordered, xp.zeros_like(input), out)
+    return out
 
 
 def rsqrt(input):
-    return xp.reciprocal(xp.sqrt(input))
+    root = xp.sqrt(input)
+    return xp.reciprocal(root) if root.ndim == 0 else xp.reciprocal(root, out=root)
 
 
 def reciprocal(input):

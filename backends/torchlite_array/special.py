@@ -140,25 +140,27 @@ def _erfcx(x):
     return _split(x < 0, _erfcx_negative, _erfcx_positive, x)
 
 
+def erf_float32(x, out, scratch):
+    """x P(x*x)/Q(x*x) on [-4, 4], in single precision, into `out` by way of three arrays of its shape."""
+    above, below = (_ERF_P, _ERF_Q) if isinstance(x, np.ndarray) else (T.ERF_FLOAT32_P, T.ERF_FLOAT32_Q)
+    clipped, square, under = scratch
+    xp.clip(x, -4, 4, out=clipped)
+    xp.multiply(clipped, clipped, out=square)
+    _poly_into(above, square, out)
+    xp.multiply(out, clipped, out=out)
+    _poly_into(below, square, under)
+    xp.divide(out, under, out=out)
+    xp.clip(out, -1, 1, out=out)
+
+
 def _erf_float32(x):
-    """x P(x*x)/Q(x*x) on [-4, 4], in single precision and reused buffers."""
     size = x.shape[0]
     out = xp.empty(size, dtype=xp.float32)
-    on_host = isinstance(x, np.ndarray)
-    block = min(size, 4 * _BLOCK) if on_host else size
-    above, below = (_ERF_P, _ERF_Q) if on_host else (T.ERF_FLOAT32_P, T.ERF_FLOAT32_Q)
-    clipped, square, under = (xp.empty(block, dtype=xp.float32) for _ in range(3))
+    block = min(size, 4 * _BLOCK) if isinstance(x, np.ndarray) else size
+    scratch = [xp.empty(block, dtype=xp.float32) for _ in range(3)]
     for start in range(0, size, block or 1):
-        top = out[start : start + block]
-        count = top.shape[0]
-        t, u, q = clipped[:count], square[:count], under[:count]
-        xp.clip(x[start : start + block], -4, 4, out=t)
-        xp.multiply(t, t, out=u)
-        _poly_into(above, u, top)
-        xp.multiply(top, t, out=top)
-        _poly_into(below, u, q)
-        xp.divide(top, q, out=top)
-        xp.clip(top, -1, 1, out=top)
+        part = out[start : start + block]
+        erf_float32(x[start : start + block], part, [s[: part.shape[0]] for s in scratch])
     return out
 
 

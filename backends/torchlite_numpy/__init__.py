@@ -5,10 +5,12 @@ import sys
 import warnings
 from typing import Any
 
-
 import numpy as np
+
 import torchlite_array
 from torchlite._dtype import FROM_NUMPY, dtype, from_np
+
+from .memory import keep_freed_memory
 
 
 class NumpyBackend:
@@ -26,6 +28,7 @@ class NumpyBackend:
     def kernels(self, index: int) -> dict[str, Any]:
         # PyTorch does not warn of overflow, division by zero or NaN. Only what happens under our own frames is silenced.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="torchlite")
+        keep_freed_memory()
         table = torchlite_array.bind(np)
         table.update(torchlite_array.bind_package(sys.modules[__name__], np))
         for name, kernel in list(table.items()):
