@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-
 from typing import Any
 
 xp: Any = None
@@ -57,6 +56,43 @@ def _index_backward(input, shape, index):
     return out
 
 
+def add_rows(out, rows, values):
+    """out[rows[i]] += values[i] for every i in order, `out` contiguous. Short rows go through flat places, long ones are added one by one, others in rounds of
+    distinct rows."""
+    count, inner = values.shape
+    if not values.size:
+        return
+    if inner == 1:
+        xp.add.at(out.reshape(-1), rows, values.reshape(-1))
+    elif inner >= 512 and count <= 65536:
+        for row, value in zip(rows.tolist(), values, strict=True):
+            target = out[row]
+            target += value
+    elif inner < 128 or not _add_in_rounds(out, rows, values):
+        places = rows[:, None] * inner + xp.arange(inner)
+        xp.add.at(out.reshape(-1), places.reshape(-1), values.reshape(-1))
+
+
+def _add_in_rounds(out, rows, values):
+    """Round r adds the (r+1)th value of every row, so no round has a row twice. False, and nothing done, when that would take too many rounds."""
+    count = rows.size
+    order = rows.argsort(kind="stable")
+    ranked = rows[order]
+    first = xp.ones(count, dtype=bool)
+    first[1:] = ranked[1:] != ranked[:-1]
+    place = xp.arange(count)
+    turn = place - xp.maximum.accumulate(xp.where(first, place, 0))
+    rounds = xp.bincount(turn).tolist()
+    if len(rounds) * 16 > count:
+        return False
+    by_turn, start = turn.argsort(kind="stable"), 0
+    for size in rounds:
+        chosen = by_turn[start:start + size]
+        out[ranked[chosen]] += values[order[chosen]]
+        start += size
+    return True
+
+
 def accumulate(out, index, values):
     """out[index] += values, repeated places adding up. Flat places take the fast path of `add.at`."""
     if len(index) == 1 and hasattr(index[0], "dtype") and index[0].dtype.kind == "b":
@@ -66,9 +102,8 @@ def accumulate(out, index, values):
         for axis, item in enumerate(index):
             rows = rows * out.shape[axis] + xp.where(item < 0, item + out.shape[axis], item)
         inner = math.prod(out.shape[len(index):])
-        places = rows[..., None] * inner + xp.arange(inner)
         values = xp.broadcast_to(values, rows.shape + out.shape[len(index):])
-        xp.add.at(out.reshape(-1), places.reshape(-1), values.reshape(-1))
+        add_rows(out.reshape(math.prod(out.shape[:len(index)]), inner), rows.reshape(-1), values.reshape(rows.size, inner))
     else:
         xp.add.at(out, index, values)
 

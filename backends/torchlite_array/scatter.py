@@ -5,7 +5,7 @@ import math
 from array_api_compat import numpy as xp
 
 from .axes import check_bounds, prod, wrap_dim
-from .index import _index, _setitem_, accumulate
+from .index import _index, _setitem_, accumulate, add_rows
 
 _NAMES = {"f2": "Half", "f4": "Float", "f8": "Double", "i1": "Char", "i2": "Short", "i4": "Int", "i8": "Long", "u1": "Byte", "b1": "Bool", "c8": "ComplexFloat",
           "c16": "ComplexDouble"}
@@ -179,20 +179,16 @@ def index_add(input, dim, index, source, *, alpha=1):
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim)
     out = xp.array(input, order="C", copy=True)
     values = source if alpha == 1 else source * xp.asarray(alpha).astype(source.dtype)
-    if not input.ndim or input.ndim == 1 or not source.ndim:
-        xp.add.at(out.reshape(-1) if not out.ndim else _rows(out, dim).reshape(-1) if out.ndim == 1 else out, index.reshape(-1), values.reshape(-1))
-        return out
-    if dim == 0 and count > 64 and source.size >= 4 * count and hasattr(xp.add, "reduceat"):
-        # Rows brought into the order of their places and summed run by run: several times faster than adding element by element.
-        order = xp.argsort(index.reshape(-1), kind="stable")
-        places = index.reshape(-1)[order]
-        starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), places[1:] != places[:-1]]))
-        out[places[starts]] += xp.add.reduceat(values[order], starts, axis=0)
-        return out
-    shape = [1] * input.ndim
-    shape[dim] = index.size
-    along = xp.broadcast_to(index.reshape(shape), source.shape)
-    xp.add.at(out.reshape(-1), _flat_places(input.shape, dim, along.astype(xp.int64)).reshape(-1), values.reshape(-1))
+    if input.ndim < 2 or not source.ndim:
+        xp.add.at(out.reshape(-1), index.reshape(-1), values.reshape(-1))
+    elif dim == 0:
+        inner = prod(input.shape[1:])
+        add_rows(out.reshape(input.shape[0], inner), index.reshape(-1), values.reshape(index.size, inner))
+    else:
+        shape = [1] * input.ndim
+        shape[dim] = index.size
+        along = xp.broadcast_to(index.reshape(shape), source.shape)
+        xp.add.at(out.reshape(-1), _flat_places(input.shape, dim, along.astype(xp.int64)).reshape(-1), values.reshape(-1))
     return out
 
 

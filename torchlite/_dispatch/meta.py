@@ -14,6 +14,7 @@ class MetaArray:
     """A shape, element strides and a dtype."""
 
     __slots__ = ("shape", "element_strides", "dtype", "offset")
+    base = None
 
     def __init__(self, shape, d: dtype, strides=None, offset: int = 0):
         self.shape = tuple(int(n) for n in shape)
