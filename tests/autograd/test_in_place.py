@@ -125,7 +125,11 @@ def test_result_dtype_and_shape_rules(device):
         x.add_(1.5)
     with pytest.raises(RuntimeError, match=r"output with shape \[2\] doesn't match the broadcast shape \[3, 2\]"):
         x.add_(torch.ones(3, 2, dtype=torch.int64, device=device))
-    assert x.tolist() == [1, 1] and x._version == 0
+    column = torch.ones(2, 1, device=device)
+    for method in ("add_", "mul_", "div_"):
+        with pytest.raises(RuntimeError, match=r"output with shape \[2, 1\] doesn't match the broadcast shape \[2, 3\]"):
+            getattr(column, method)(torch.ones(2, 3, device=device))
+    assert x.tolist() == [1, 1] and x._version == 0 and column.tolist() == [[1], [1]]
 
 
 def test_augmented_assignment_is_in_place(device):

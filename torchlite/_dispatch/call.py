@@ -433,6 +433,8 @@ def _direct(op, values, target, table, kernel, wants):
     try:
         kernel(*positional, **keywords)
     except Exception as error:
+        if op.tags & POINTWISE:
+            check_fits(target, broadcast(*(v._data.shape for v in values if isinstance(v, Tensor))))
         raise explained(op, error, values) from error.__cause__
     if wants:
         result = _alias(target)
@@ -464,13 +466,18 @@ def check_writable(target) -> None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
 
 
+def check_fits(target, shape) -> None:
+    """RuntimeError unless a result of this shape can be written to the target."""
+    if shape != target._data.shape:
+        raise RuntimeError(f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}")
+
+
 def assign(op: Op, target, result, before):
     """Write a computed result into `target` with its history."""
     if not can_cast(result.dtype, target.dtype):
         raise RuntimeError(f"result type {result.dtype.scalar_name} can't be cast to the desired output type {target.dtype.scalar_name}")
     if result._data.shape != target._data.shape:
-        if broadcast(result._data.shape, target._data.shape) != target._data.shape:
-            raise RuntimeError(f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(result._data.shape)}")
+        check_fits(target, broadcast(result._data.shape, target._data.shape))
         result = result.expand(target._data.shape)
     if result.dtype is not target.dtype:
         result = GLOBALS["F"].to(result, target.dtype)
