@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import pathlib
 import threading
 
@@ -66,3 +67,5 @@ class _SingleThreaded:
 
 
 single_threaded = _SingleThreaded()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=single_threaded.__init__)

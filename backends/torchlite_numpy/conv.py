@@ -56,9 +56,9 @@ class _Plan:
         shares = max(1, min(_SHARES, self.batch * columns // _LITTLE))
         limit = max(1, min(BLOCK, self.batch * columns // shares))
         self.images = max(1, min(self.batch, limit // columns))
-        self.rows = self.out[0]
-        if columns > limit:
-            self.rows = max(1, min(self.out[0], limit * self.out[0] // columns))
+        # Even shares: as many blocks as the limit asks for, none of them much smaller than the others.
+        self.images = -(-self.batch // -(-self.batch // self.images))
+        self.rows = -(-self.out[0] // min(self.out[0], -(-columns // limit)))
 
     def blocks(self):
         """(first image, one past the last, first output row, one past the last)."""
