@@ -1,0 +1,190 @@
+"""What the op table does not show of linear algebra: large blocks, singular matrices, several devices' worth of layouts, identities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+
+
+def random(rng, *shape, device, dtype=torch.float64):
+    data = rng.standard_normal(shape)
+    if dtype.is_complex:
+        data = data + 1j * rng.standard_normal(shape)
+    return torch.from_numpy(data).to(dtype).to(device)
+
+
+def close(a, b, tol=1e-9):
+    np.testing.assert_allclose(a.detach().cpu().numpy(), b.detach().cpu().numpy(), rtol=tol, atol=tol)
+
+
+@pytest.mark.parametrize("shape", [(100, 100), (2, 90, 40), (3, 40, 90), (0, 3, 3), (2, 0, 3)])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_lu_over_several_blocks(shape, dtype, device, rng):
+    a = random(rng, *shape, device=device, dtype=dtype)
+    p, lower, upper = torch.linalg.lu(a)
+    close(p @ lower @ upper, a)
+    assert bool((lower.abs() <= 1.5).all())
+    packed, pivots = torch.linalg.lu_factor(a)
+    assert pivots.dtype is torch.int32 and packed.shape == a.shape
+    close(torch.lu_unpack(packed, pivots).U, upper)
+
+
+@pytest.mark.parametrize("n", [1, 31, 33, 100])
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangular_solve_over_several_blocks(n, upper, device, rng):
+    a = random(rng, 2, n, n, device=device) / n + 2 * torch.eye(n, dtype=torch.float64, device=device)
+    b = random(rng, n, 3, device=device)
+    x = torch.linalg.solve_triangular(a, b, upper=upper)
+    close((a.triu() if upper else a.tril()) @ x, b.expand(2, n, 3))
+
+
+def test_triangular_solve_of_a_singular_matrix_is_infinite(device):
+    x = torch.linalg.solve_triangular(torch.tensor([[0.0]], device=device), torch.tensor([[1.0]], device=device), upper=True)
+    assert x.item() == float("inf")
+
+
+def test_info_tells_which_matrix_is_singular(device):
+    a = torch.stack([torch.eye(3), torch.zeros(3, 3), torch.diag(torch.tensor([1.0, 0.0, 1.0]))]).to(device)
+    assert torch.linalg.inv_ex(a).info.tolist() == [0, 1, 2]
+    assert torch.linalg.lu_factor_ex(a).info.tolist() == [0, 1, 2]
+    assert torch.linalg.solve_ex(a, torch.ones(3, 2, device=device)).info.tolist() == [0, 1, 2]
+    assert torch.linalg.cholesky_ex(a).info.tolist() == [0, 1, 2]
+    close(torch.linalg.inv_ex(a).inverse[0], torch.eye(3))
+    with pytest.raises(torch.linalg.LinAlgError, match=r"\(Batch element 1\): The diagonal element 1 is zero"):
+        torch.linalg.inv(a)
+    assert issubclass(torch.linalg.LinAlgError, RuntimeError)
+
+
+def test_gradient_of_the_determinant_of_a_singular_matrix(device):
+    a = torch.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=torch.float64, device=device, requires_grad=True)
+    torch.linalg.det(a).backward()
+    close(a.grad, torch.tensor([[4.0, -2.0], [-2.0, 1.0]]))
+
+
+def test_norm_gradients_at_zero_are_zero(device):
+    for call in (torch.linalg.vector_norm, torch.linalg.norm, lambda x: torch.linalg.vector_norm(x, 3), lambda x: torch.cdist(x, x).sum()):
+        x = torch.zeros(2, 2, dtype=torch.float64, device=device, requires_grad=True)
+        call(x).backward()
+        close(x.grad, torch.zeros(2, 2))
+
+
+def test_factors_multiply_to_the_matrix(device, rng):
+    for dtype in (torch.float32, torch.float64, torch.complex64, torch.complex128):
+        a, tol = random(rng, 2, 5, 4, device=device, dtype=dtype), 1e-4 if dtype.to_real() is torch.float32 else 1e-9
+        u, s, vh = torch.linalg.svd(a, full_matrices=False)
+        assert u.dtype is dtype and s.dtype is dtype.to_real()
+        close((u * s.unsqueeze(-2)) @ vh, a, tol)
+        q, r = torch.linalg.qr(a)
+        close(q @ r, a, tol)
+        packed, tau = torch.geqrf(a)
+        close(torch.linalg.householder_product(packed, tau) @ packed[..., :4, :].triu(), a, tol)
+        close(
+            torch.ormqr(packed, tau, r.new_zeros((2, 5, 1)) + 1),
+            torch.linalg.qr(a, "complete").Q.new_zeros((2, 5, 1)) + _full_q(packed, tau).sum(-1, True),
+            tol,
+        )
+        h = a.mH @ a
+        values, vectors = torch.linalg.eigh(h)
+        close((vectors * values.unsqueeze(-2)) @ vectors.mH, h, 10 * tol)
+        values, vectors = torch.linalg.eig(h)
+        close((vectors * values.unsqueeze(-2)) @ torch.linalg.inv(vectors), h.to(values.dtype), 100 * tol)
+        low = torch.linalg.cholesky(h + torch.eye(4, device=device))
+        close(low @ low.mH, h + torch.eye(4, device=device), 10 * tol)
+        packed, pivots = torch.linalg.ldl_factor(h, hermitian=True)
+        b = random(rng, 2, 4, 3, device=device, dtype=dtype)
+        close(h @ torch.linalg.ldl_solve(packed, pivots, b, hermitian=True), b, 1000 * tol)
+
+
+def _full_q(packed, tau):
+    """The m x m product of the reflectors."""
+    m = packed.shape[-2]
+    result = torch.eye(m, dtype=packed.dtype, device=packed.device)
+    for i in range(tau.shape[-1] - 1, -1, -1):
+        v = packed[..., i : i + 1].tril(-i)
+        v = torch.cat([v[..., :i, :] * 0, v[..., :1, :] * 0 + 1, packed[..., i + 1 :, i : i + 1]], -2)
+        result = result - tau[..., i, None, None] * (v @ v.mH @ result)
+    return result
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0])
+def test_matrix_exp_of_a_rotation(scale, device):
+    angle = torch.tensor(scale, dtype=torch.float64, device=device)
+    zero = angle * 0
+    a = torch.stack([torch.stack([zero, -angle]), torch.stack([angle, zero])])
+    close(torch.matrix_exp(a), torch.stack([torch.stack([angle.cos(), -angle.sin()]), torch.stack([angle.sin(), angle.cos()])]), 1e-8)
+
+
+def test_products_of_half_precision_are_summed_in_single(device):
+    a = torch.full((1, 4096), 1.0, dtype=torch.float16, device=device)
+    assert torch.mm(a, a.mT).item() == 4096.0
+    assert (a @ a.mT).dtype is torch.float16
+    b = torch.full((1, 1024), 1.0, dtype=torch.bfloat16, device=device)
+    assert torch.addmm(b[:, :1], b, b.mT).item() in (1024.0, 1028.0)
+
+
+def test_addmm_does_not_read_its_input_when_beta_is_zero(device):
+    nan = torch.full((2, 2), float("nan"), device=device)
+    one = torch.eye(2, device=device)
+    close(torch.addmm(nan, one, one, beta=0), one)
+    close(torch.baddbmm(nan, one[None], one[None], beta=0)[0], one)
+    x = one.clone()
+    x.addmm_(one, one, beta=0.5)
+    close(x, 1.5 * one)
+
+
+def test_multi_dot_multiplies_in_the_cheapest_order(device, rng):
+    shapes = [(10, 100), (100, 5), (5, 50), (50, 1)]
+    mats = [random(rng, *shape, device=device) for shape in shapes]
+    close(torch.linalg.multi_dot(mats), mats[0] @ mats[1] @ mats[2] @ mats[3], 1e-8)
+
+
+def test_einsum_of_a_single_operand_is_a_view(device):
+    x = torch.zeros(2, 3, device=device)
+    torch.einsum("ij->ji", x)[0, 0] = 1.0
+    assert x[0, 0].item() == 1.0
+    assert torch.einsum("ij->ij", x) is not x
+
+
+def test_einsum_agrees_with_numpy(device, rng):
+    for equation, *shapes in [
+        ("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)),
+        ("abc,cd,de,a->eb", (2, 3, 4), (4, 5), (5, 2), (2,)),
+        ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 2)),
+        ("iij->ji", (3, 3, 2)),
+        ("a...,...->a...", (2, 3), (3,)),
+        ("ab,cd->", (2, 3), (4, 1)),
+        (" i j , j -> i ", (2, 3), (3,)),
+    ]:
+        arrays = [rng.standard_normal(shape) for shape in shapes]
+        result = torch.einsum(equation, *(torch.from_numpy(a).to(device) for a in arrays))
+        np.testing.assert_allclose(result.cpu().numpy(), np.einsum(equation.replace(" ", ""), *arrays), rtol=1e-9, atol=1e-9)
+    x, y = torch.ones(2, 3, device=device), torch.ones(3, 4, device=device)
+    assert torch.einsum(x, [0, 1], y, [1, 2], [2, 0]).shape == (4, 2)
+    assert torch.einsum("ij,jk", [x, y]).shape == (2, 4)
+
+
+def test_cdist_of_many_rows_agrees_with_few(device, rng):
+    x, y = random(rng, 60, 7, device=device), random(rng, 40, 7, device=device)
+    close(torch.cdist(x, y), (x[:, None] - y).pow(2).sum(-1).sqrt(), 1e-7)
+    close(torch.cdist(x, x).diagonal(), torch.zeros(60), 1e-6)
+    close(torch.pdist(x), torch.cdist(x, x)[tuple(torch.triu_indices(60, 60, 1))], 1e-6)
+
+
+def test_rank_and_condition_of_a_deficient_matrix(device):
+    a = torch.ones(3, 3, dtype=torch.float64, device=device)
+    assert torch.linalg.matrix_rank(a).item() == 1
+    assert torch.linalg.matrix_rank(a + torch.eye(3, device=device) * 1e-3, atol=1e-2).item() == 1
+    assert torch.linalg.cond(a, 1).item() == float("inf")
+    close(torch.linalg.pinv(a), a / 9)
+
+
+def test_out_arguments(device):
+    a, out = torch.eye(2, device=device) * 2, torch.empty(0, device=device)
+    assert torch.linalg.inv(a, out=out) is out and out.tolist() == [[0.5, 0.0], [0.0, 0.5]]
+    q, r = torch.empty(0, device=device), torch.empty(0, device=device)
+    torch.linalg.qr(a, out=(q, r))
+    close(q @ r, a)
+    torch.mm(a, a, out=out)
+    assert out.tolist() == [[4.0, 0.0], [0.0, 4.0]]
