@@ -72,7 +72,7 @@ def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step,
         np.multiply(g, one_minus_beta2, g)
         np.add(v, g, v)
         if largest is not None:
-            v = np.maximum(largest, v, largest)
+            v = np.maximum(largest, v, out=largest)
         # m / (sqrt(v) / correction + eps), with the correction taken out of the root's side.
         np.sqrt(v, g)
         np.add(g, floor, g)

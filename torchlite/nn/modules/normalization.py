@@ -32,7 +32,7 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """Local response normalisation of (N, C, H, W) across channels, without padding's zeros in the window."""
+    """Local response normalisation of (N, C, H, W) across channels, divided by `size` at the edges too. Its gradient is the true one (PyTorch's is not)."""
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
         super().__init__()

@@ -16,6 +16,12 @@ __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "R
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
+def _autocast():
+    """Whether autocast will bring the dtypes together."""
+    asked = getattr(torch, "is_autocast_enabled", None)
+    return asked is not None and asked()
+
+
 def apply_permutation(tensor, permutation, dim=1):
     """Deprecated: use index_select."""
     warnings.warn("apply_permutation is deprecated, please use tensor.index_select(dim, permutation) instead", FutureWarning, stacklevel=2)
@@ -117,7 +123,7 @@ class RNNBase(Module):
     def check_input(self, input, batch_sizes):
         """Raise where the input's dtype, dimension or size is wrong."""
         weight = self._flat_weights[0]
-        if input.dtype is not weight.dtype and not torch.is_autocast_enabled():
+        if input.dtype is not weight.dtype and not _autocast():
             raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: input.to({weight.dtype}), "
                              f"or convert model: model.to({input.dtype})")
         expected = 2 if batch_sizes is not None else 3

@@ -1,0 +1,118 @@
+"""nn.utils: clipping, vectors of parameters, parametrizations, norms, fusion, functional calls."""
+
+import copy
+
+import pytest
+import torchlite as torch
+from torchlite import nn
+from torchlite.nn.utils import parametrizations, parametrize
+
+from .cases import data
+
+
+def with_grads(*norms):
+    params = [nn.Parameter(torch.zeros(2)) for _ in norms]
+    for param, norm in zip(params, norms, strict=True):
+        param.grad = torch.tensor([norm, 0.0])
+    return params
+
+
+def test_clipping():
+    params = with_grads(3.0, 4.0)
+    assert nn.utils.get_total_norm([p.grad for p in params]).item() == 5
+    assert nn.utils.clip_grad_norm_(params, 1.0).item() == 5
+    torch.testing.assert_close(params[1].grad, torch.tensor([0.8, 0.0]), rtol=1e-5, atol=1e-6)
+    assert nn.utils.clip_grad_norm_(params, 10.0, norm_type=float("inf")).item() == pytest.approx(0.8)
+    nn.utils.clip_grad_value_(params, 0.5)
+    assert params[1].grad.max().item() == 0.5
+    assert nn.utils.clip_grad_norm_([], 1.0).item() == 0
+    with pytest.raises(RuntimeError, match="The total norm of order 2.0 for gradients from `parameters` is non-finite"):
+        nn.utils.clip_grad_norm_(with_grads(float("nan")), 1.0, error_if_nonfinite=True)
+
+
+def test_vectors_of_parameters():
+    layer = nn.Linear(2, 3)
+    vector = nn.utils.parameters_to_vector(layer.parameters())
+    assert vector.shape == (9,) and vector.grad_fn is not None
+    nn.utils.vector_to_parameters(torch.arange(9.0), layer.parameters())
+    assert layer.bias.tolist() == [6, 7, 8]
+
+
+class Symmetric(nn.Module):
+    def forward(self, x):
+        return x.triu() + x.triu(1).T
+
+    def right_inverse(self, a):
+        return a.triu()
+
+
+def test_parametrize():
+    layer = nn.Linear(3, 3)
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    assert torch.equal(layer.weight, layer.weight.T) and parametrize.is_parametrized(layer, "weight")
+    assert type(layer).__name__ == "ParametrizedLinear" and list(layer.state_dict()) == ["bias", "parametrizations.weight.original"]
+    layer(torch.ones(1, 3)).sum().backward()
+    assert layer.parametrizations.weight.original.grad is not None
+    layer.weight = torch.eye(3)
+    assert torch.equal(layer.weight.detach(), torch.eye(3))
+    with parametrize.cached():
+        assert layer.weight is layer.weight
+    twin = copy.deepcopy(layer)
+    assert torch.equal(twin.weight, layer.weight) and twin.parametrizations is not layer.parametrizations
+    parametrize.remove_parametrizations(layer, "weight")
+    assert type(layer) is nn.Linear and isinstance(layer.weight, nn.Parameter) and torch.equal(layer.weight, torch.eye(3))
+
+
+@pytest.mark.parametrize("how", ["matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("sizes", [(3, 3), (4, 2), (2, 4)])
+def test_orthogonal(how, sizes):
+    layer = parametrizations.orthogonal(nn.Linear(*sizes), orthogonal_map=how)
+    q = layer.weight if sizes[0] < sizes[1] else layer.weight.T
+    torch.testing.assert_close(q.T @ q, torch.eye(min(sizes)), rtol=1e-4, atol=1e-4)
+    layer(torch.ones(1, sizes[0])).sum().backward()
+    assert layer.parametrizations.weight.original.grad is not None
+
+
+def test_weight_and_spectral_norm():
+    layer = nn.Linear(3, 4)
+    before = layer.weight.detach().clone()
+    parametrizations.weight_norm(layer)
+    torch.testing.assert_close(layer.weight.detach(), before)
+    assert layer.parametrizations.weight.original0.shape == (4, 1)
+    old = nn.Linear(3, 4)
+    with pytest.warns(FutureWarning, match="deprecated in favor of"):
+        nn.utils.weight_norm(old)
+    assert {"weight_g", "weight_v", "bias"} == set(old.state_dict())
+    old(torch.ones(1, 3)).sum().backward()
+    nn.utils.remove_weight_norm(old)
+    assert isinstance(old.weight, nn.Parameter)
+    for make in (parametrizations.spectral_norm, nn.utils.spectral_norm):
+        layer = make(nn.Conv2d(2, 3, 2))
+        for _ in range(30):
+            layer(torch.ones(1, 2, 3, 3))
+        layer.eval()
+        layer(torch.ones(1, 2, 3, 3))
+        assert torch.linalg.svdvals(layer.weight.detach().flatten(1))[0].item() == pytest.approx(1, abs=1e-3)
+
+
+def test_fusion_and_skip_init():
+    conv, norm = nn.Conv2d(2, 3, 2), nn.BatchNorm2d(3)
+    norm(data(torch, 4, 3, 2, 2) * 2 + 1)
+    conv.eval()
+    norm.eval()
+    x = data(torch, 1, 2, 4, 4)
+    torch.testing.assert_close(nn.utils.fuse_conv_bn_eval(conv, norm)(x), norm(conv(x)), rtol=1e-4, atol=1e-5)
+    layer = nn.utils.skip_init(nn.Linear, 2, 3)
+    assert layer.weight.shape == (3, 2) and layer.weight.device.type == "cpu"
+
+
+def test_functional_call():
+    layer = nn.Linear(2, 2)
+    before = layer.weight
+    weight = torch.zeros(2, 2, requires_grad=True)
+    out = nn.utils.stateless._functional_call(layer, {"weight": weight}, (torch.ones(1, 2),))
+    assert torch.equal(out[0], layer.bias) and layer.weight is before
+    out.sum().backward()
+    assert weight.grad is not None and layer.weight.grad is None
+    with pytest.raises(RuntimeError, match="Missing key"):
+        nn.utils.stateless._functional_call(layer, {"weight": weight}, (torch.ones(1, 2),), strict=True)
