@@ -152,7 +152,7 @@ def sum_to(F, g, shape):
         return F.expand(g, shape)
     dims = tuple(range(lead)) + tuple(lead + d for d, n in enumerate(shape) if n == 1 and have[lead + d] != 1)
     if dims:
-        g = F.sum(g, dims, False)
+        g = F.sum(g, dims, True)  # not False: a sum to 0-d may come as a NumPy scalar
     return g if tuple(g.shape) == shape else F.reshape(g, shape)
 
 
