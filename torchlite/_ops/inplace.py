@@ -1,7 +1,7 @@
 """Writing into a tensor: copy_, fill_, zero_ and fill_diagonal_, and the methods that give a tensor other memory."""
 from __future__ import annotations
 
-from .._dispatch import INPLACE, MODE, call, composite, op
+from .._dispatch import INPLACE, MODE, VIEW, call, composite, op
 from .._dispatch.graph import bump
 from .._dispatch.shapes import broadcast
 
@@ -153,7 +153,7 @@ def t_(F, input):
     return F.transpose_(input, 0, 1) if input.ndim == 2 else input
 
 
-@composite("as_strided_(Tensor input, size, stride, storage_offset=None)", where="Tensor")
+@composite("as_strided_(Tensor input, size, stride, storage_offset=None)", where="torch Tensor")
 def as_strided_(F, input, size, stride, storage_offset):
     """Give the tensor another size, strides and storage offset over its memory; returns the tensor."""
     offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
@@ -161,3 +161,46 @@ def as_strided_(F, input, size, stride, storage_offset):
 
 
 _view_in_place("as_strided", "_restride(, size, stride, offset, input_stride)", "", where="")
+
+
+@composite("_detach(Tensor input)", where="", alias="torch.detach", tags=VIEW)
+def detach(F, input):
+    """A tensor on the same memory without history."""
+    return input.detach()
+
+
+@composite("_detach_(Tensor input)", where="", alias="torch.detach_", tags=VIEW)
+def detach_(F, input):
+    """Drop the tensor's history in place; returns the tensor."""
+    return input.detach_()
+
+
+@composite("detach_copy(Tensor input)", where="torch")
+def detach_copy(F, input):
+    """A copy of the tensor without history."""
+    return input.detach().clone()
+
+
+@composite("_is_nonzero(Tensor input)", where="", alias="Tensor.is_nonzero", tags=VIEW)
+def is_nonzero(F, input):
+    """Whether the one element of the tensor is not zero. RuntimeError for more elements."""
+    return bool(input)
+
+
+@composite("_is_same_size(Tensor input, Tensor other)", where="", alias="Tensor.is_same_size", tags=VIEW)
+def is_same_size(F, input, other):
+    """Whether two tensors have the same shape."""
+    return tuple(input.shape) == tuple(other.shape)
+
+
+@composite("_is_set_to(Tensor input, Tensor tensor)", where="", alias="Tensor.is_set_to", tags=VIEW)
+def is_set_to(F, input, tensor):
+    """Whether two tensors have the same memory, offset, shape and strides."""
+    return input.data_ptr() == tensor.data_ptr() and tuple(input.shape) == tuple(tensor.shape) and input.stride() == tensor.stride()
+
+
+@composite("_map(Tensor input, Tensor tensor, callable)", where="", alias="Tensor.map_", tags=VIEW)
+def map_(F, input, tensor, callable):
+    """Replace each element a by `callable(a, b)`, b being the element of `tensor` there, in place (slow; CPU only)."""
+    values = [callable(a, b) for a, b in zip(input.reshape(-1).tolist(), tensor.expand(input.shape).reshape(-1).tolist(), strict=True)]
+    return F.copy_(input, F.to(input.new_tensor(values).reshape(input.shape), input.dtype))

@@ -543,3 +543,8 @@ def split_with_sizes_copy(F, input, split_sizes, dim):
     """Copies of consecutive parts of the given sizes along `dim`."""
     return tuple(t.clone() for t in F.split_with_sizes(input, tuple(split_sizes), dim))
 
+
+@composite("split_copy(Tensor input, split_size, dim=0)", where="torch")
+def split_copy(F, input, split_size, dim):
+    """Copies of parts of `split_size`, or of the listed sizes, along `dim`."""
+    return tuple(t.clone() for t in F.split(input, split_size, dim))

@@ -68,3 +68,10 @@ row("equal", S((3, 4), (3, 4)), S(index(1, high=1), index(1, high=1)), oracle=la
 for _name, _args in {"transpose_": (0, 1), "swapaxes_": (0, 1), "swapdims_": (1, 0), "unsqueeze_": (1,), "t_": (), "squeeze_": ()}.items():
     row(_name, S((3, 4), *_args), oracle=_in_place(_name), meta=False)
 row("as_strided_", S((3, 4), (2, 2), (4, 1), 1), oracle=_in_place("as_strided_"), covers=("_restride_",), meta=False, noncontiguous=False)
+row("_detach", S((3, 4)), grad=False)
+row("_detach_", S((3, 4)), oracle=lambda torch, x: torch.detach_(x * 1), grad=False)
+row("detach_copy", S((3, 4)), grad=False)
+row("_is_nonzero", S(()), oracle=lambda torch, x: torch.tensor(x.is_nonzero()), grad=False, meta=False)
+row("_is_same_size", S((3, 4), A((4,))), oracle=lambda torch, a, b: torch.tensor(a.is_same_size(b)), grad=False, meta=False)
+row("_is_set_to", S((3, 4)), oracle=lambda torch, x: torch.tensor([x.is_set_to(x.view(3, 4)), x.is_set_to(x[:2])]), grad=False, meta=False, noncontiguous=False)
+row("_map", S((3, 4), A((4,))), oracle=lambda torch, x, y: x.detach().clone().map_(y.detach(), lambda a, b: a + 2 * b), grad=False, meta=False)

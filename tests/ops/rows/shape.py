@@ -80,6 +80,7 @@ row("narrow_copy", S((5, 2), 0, 1, 3))
 row("view_as_real_copy", S(A((2,), **C)), gradgrad=False)
 row("view_as_complex_copy", S((3, 2)), gradgrad=False, noncontiguous=False)
 row("unbind_copy", S((2, 3), 1))
+row("split_copy", S((5, 2), 2))
 row("split_with_sizes_copy", S((5, 2), [2, 3]))
 row("sum_to_size", S((2, 3, 4), (3, 1)), S((2, 3), (2, 3)), S((2, 3), ()))
 
