@@ -3,6 +3,7 @@
 import math
 
 import pytest
+
 import torchlite as torch
 from torchlite.nn import init
 

@@ -5,6 +5,7 @@ import pickle
 from collections import OrderedDict
 
 import pytest
+
 import torchlite as torch
 from torchlite import nn
 

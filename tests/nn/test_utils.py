@@ -3,6 +3,7 @@
 import copy
 
 import pytest
+
 import torchlite as torch
 from torchlite import nn
 from torchlite.nn.utils import parametrizations, parametrize

@@ -6,6 +6,7 @@ import pathlib
 
 import numpy as np
 import pytest
+
 import torchlite as torch
 from torchlite import nn, optim
 

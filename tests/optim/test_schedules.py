@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+
 import torchlite as torch
 from torchlite import nn
 from torchlite.optim import lr_scheduler, swa_utils
