@@ -5,6 +5,7 @@ import functools
 import inspect
 from typing import Any
 
+from .._dtype import float16, float32, float64, int64
 from . import call
 from .derivative import compile_source
 from .graph import Meta, Node, edge, make_node, meta_of, shape_of, version
@@ -165,7 +166,43 @@ def _fast_body(op: Op) -> list[str]:
         lines.append(f"{indent}if {' and '.join(fits)}:")
         indent += "    "
     lines += [indent + line for line in _kernel_and_node(op, tensors)]
+    if len(tensors) == 2 and _takes_number(op, tensors[1]) and len(taking_part) == 2:
+        lines += ["    " + line for line in _number_body(op, first, tensors[1], "elif")]
     return lines
+
+
+def _takes_number(op: Op, param) -> bool:
+    return param.kind == "number" and param.default is EMPTY and bool(op.tags & POINTWISE) and op.promote is not None and op.outputs is None
+
+
+def _number_body(op: Op, tensor, number, branch: str) -> list[str]:
+    """The hot path for a tensor and a Python number that does not change its dtype."""
+    n = number.name
+    integers = "" if op.promote == INT_TO_FLOAT else f" or {n}.__class__ is int and d_ is int64"
+    return [f"    {branch} d_ in REAL and ({n}.__class__ is float or {n}.__class__ is int){integers}:", f"        if d_ is not int64: {n} = float({n})",
+            *("        " + line for line in _kernel_and_node(op, [tensor], n))]
+
+
+def _reflected_operator(op: Op):
+    """`number op tensor`: the hot path, with the Python number first."""
+    function = function_for(op)
+    first, second = op.params[:2]
+
+    def operator(self, other):
+        if other.__class__ not in _OPERANDS and not _is_operand(other):
+            return NotImplemented
+        return function(other, self)
+
+    if op.is_implicit or not _takes_number(op, first) or second.kind != "number":
+        return operator
+    condition = f"not ACTIVE and {_is_plain(second.name)}" + (f" and {second.name}.dtype.category >= 2" if op.promote == INT_TO_FLOAT else "")
+    lines = [f"def operator({second.name}, {first.name}):", f"    if {condition}:", f"        t_ = {second.name}._table", f"        d_ = {second.name}.dtype",
+             *("    " + line for line in _number_body(op, second, first, "if")),
+             f"    if {first.name}.__class__ not in OPERANDS and not is_operand({first.name}): return NotImplemented",
+             f"    return {op.name}__function({first.name}, {second.name})"]
+    made = compile_source(op, "operator", ("\n".join(lines) + "\n").replace("OP,", f"{op.name}__op,"), {f"{op.name}__op": op})
+    made.op = op
+    return made
 
 
 def _list_body(op: Op) -> list[str]:
@@ -179,7 +216,8 @@ def _list_body(op: Op) -> list[str]:
             f"                raise explained(OP, e_, [{every}]) from e_.__cause__", f"            return finish(OP, t_, [{every}], data_)"]
 
 
-def _kernel_and_node(op: Op, tensors) -> list[str]:
+def _kernel_and_node(op: Op, tensors, number: str = "") -> list[str]:
+    """Call the kernel, wrap its result and record it. `number` names the tensor argument that is a Python number here."""
     tensor_names = {p.name for p in tensors}
     optional = {p.name for p in tensors[1:] if p.kind == "optional" or p.default is None}
     lines = []
@@ -214,10 +252,10 @@ def _kernel_and_node(op: Op, tensors) -> list[str]:
         lines.append("r_._meta = None")
     if op.tags & NONDIFF:
         return [*lines, "r_._node = None", "return r_"]
-    return lines + _node_lines(op, tensors, optional)
+    return lines + _node_lines(op, tensors, optional, number)
 
 
-def _node_lines(op: Op, tensors, optional) -> list[str]:
+def _node_lines(op: Op, tensors, optional, number: str = "") -> list[str]:
     lines, wanted = [], []
     for i, p in enumerate(tensors):
         lines.append(f"n{i} = None if {p.name} is None else {p.name}._node" if p.name in optional else f"n{i} = {p.name}._node")
@@ -230,6 +268,8 @@ def _node_lines(op: Op, tensors, optional) -> list[str]:
     edges = [f"{p.name} if n{i} is LEAF else n{i} if {p.name}._meta is None else edge({p.name})" for i, p in enumerate(tensors)]
     if len(tensors) > 1:
         edges = [f"None if n{i} is None else {text}" for i, text in enumerate(edges)]
+    if number:
+        edges.insert(next(i for i, p in enumerate(op.tensor_params) if p.name == number), "None")
     inner.append(f"node_.edges = ({', '.join(edges)},)")
     saved, versions = [], []
     everyone = {p.name for p in tensors}
@@ -244,6 +284,10 @@ def _node_lines(op: Op, tensors, optional) -> list[str]:
             text = name
         used = " or ".join(f"n{i} is not None" for i, p in enumerate(tensors) if p.name in users)
         partial = kind == "value" and users != everyone and used
+        if number and (not used or name == number):
+            saved.append("None" if not used or kind == "dtype" else "()" if kind == "shape" else name)
+            versions.append("0")
+            continue
         saved.append(f"{text} if {used} else None" if partial else text)
         if kind == "value":
             versions.append(f"0 if {name} is None or {name}._meta is None else version({name})" if name in optional else
@@ -286,11 +330,7 @@ def operator_for(op: Op, reflected: bool = False):
     """A binary operator: NotImplemented for operands that the op does not take."""
     function = function_for(op)
     if reflected:
-        def operator(self, other):
-            if other.__class__ not in _OPERANDS and not _is_operand(other):
-                return NotImplemented
-            return function(other, self)
-        return operator
+        return _reflected_operator(op)
     if len(op.params) != 2:
         raise RuntimeError(f"op {op.name} takes more than two arguments and is no operator")
     return _plain_operator(function) if op.is_implicit else _fast_operator(op)
@@ -352,7 +392,7 @@ def freed(node):
 
 F = Differentiable()
 GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, meta_of=meta_of, shape_of=shape_of, Node=Node, Meta=Meta, make_node=make_node,
-               F=F, NODE_MADE=None, OPERANDS=_OPERANDS, is_operand=_is_operand, freed=freed)
+               F=F, NODE_MADE=None, REAL=frozenset((float32, float64, float16)), int64=int64, OPERANDS=_OPERANDS, is_operand=_is_operand, freed=freed)
 
 
 @functools.cache
