@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import numpy as np
+
 from torchlite_array.matmul import matmul as _shared_matmul
 
 _add_reduce, _dot = np.add.reduce, np.dot
 _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
-reshape = np.ndarray.reshape
 
 
 def _full(size, value, dtype):
