@@ -40,11 +40,11 @@ def _name(input):
 
 
 def amax(input, dim=(), keepdim=False):
-    return xp.max(input, axis=_axes(input, dim), keepdims=keepdim)
+    return xp.maximum.reduce(input, _axes(input, dim), keepdims=keepdim)
 
 
 def amin(input, dim=(), keepdim=False):
-    return xp.min(input, axis=_axes(input, dim), keepdims=keepdim)
+    return xp.minimum.reduce(input, _axes(input, dim), keepdims=keepdim)
 
 
 def any(input, dim=None, keepdim=False):

@@ -31,9 +31,9 @@ def var_correction(input, dim=None, correction=1, keepdim=False):
     if not count:
         shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdim or a not in axes)
         return xp.full(shape, math.nan, dtype=input.real.dtype)
-    centred = x - xp.sum(x, axis=axes, keepdims=True) / xp.asarray(count, dtype=x.real.dtype)
+    centred = x - xp.add.reduce(x, axis=axes, keepdims=True) / xp.asarray(count, dtype=x.real.dtype)
     square = xp.square(centred.real) + xp.square(centred.imag) if x.dtype.kind == "c" else xp.square(centred)
-    total = xp.sum(square, axis=axes, keepdims=keepdim)
+    total = xp.add.reduce(square, axis=axes, keepdims=keepdim)
     total = total / xp.asarray(max(count - correction, 0), dtype=total.dtype)
     return total if x is input else total.astype(input.dtype)
 
@@ -46,11 +46,11 @@ def logsumexp(input, dim=None, keepdim=False):
     axes = wrap_dims(dim, input.ndim)
     x = _widened(input)
     if not math.prod(x.shape[a] for a in axes):
-        out = xp.log(xp.sum(xp.exp(x), axis=axes, keepdims=keepdim))
+        out = xp.log(xp.add.reduce(xp.exp(x), axis=axes, keepdims=keepdim))
         return out.astype(input.dtype)
-    top = xp.max(x.real, axis=axes, keepdims=True)
+    top = xp.maximum.reduce(x.real, axis=axes, keepdims=True)
     top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
-    out = xp.log(xp.sum(xp.exp(x - top), axis=axes, keepdims=True)) + top
+    out = xp.log(xp.add.reduce(xp.exp(x - top), axis=axes, keepdims=True)) + top
     out = out if x is input else out.astype(input.dtype)
     return out if keepdim else out.squeeze(axes)
 
@@ -78,15 +78,15 @@ def _extreme(name, best, choose, input, dim, keepdim):
         return input.copy(), xp.zeros((), dtype=xp.int64)
     dim = wrap_dim(dim, input.ndim)
     check_not_empty(name, input, dim)
-    return best(input, axis=dim, keepdims=keepdim), choose(input, axis=dim, keepdims=keepdim)
+    return best(input, dim, keepdims=keepdim), choose(input, axis=dim, keepdims=keepdim)
 
 
 def max_dim(input, dim, keepdim=False):
-    return _extreme("max", xp.max, xp.argmax, input, dim, keepdim)
+    return _extreme("max", xp.maximum.reduce, xp.argmax, input, dim, keepdim)
 
 
 def min_dim(input, dim, keepdim=False):
-    return _extreme("min", xp.min, xp.argmin, input, dim, keepdim)
+    return _extreme("min", xp.minimum.reduce, xp.argmin, input, dim, keepdim)
 
 
 def _is_nan(x):

@@ -94,8 +94,7 @@ def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def _arg(name, input, dim, keepdim, dtype, mask):
-    x = _cast(input, dtype)
-    found = getattr(F, name)(_filled(x, mask, _limits(x.dtype)[name == "argmin"]), dim, bool(keepdim))
+    found = getattr(F, name)(_filled(input, mask, _limits(input.dtype)[name == "argmin"]), dim, bool(keepdim))
     return found.to(dtype or input.dtype)
 
 
