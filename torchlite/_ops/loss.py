@@ -134,7 +134,7 @@ def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
-        elif input.shape[:-1] != var.shape[:-1] or var.shape[-1] != 1:
+        elif input.ndim != var.ndim or [v for v, n in zip(var.shape, input.shape, strict=True) if v != n] != [1]:
             raise ValueError("var is of incorrect size")
     reduction = reduction_of(None, None, reduction)
     # The limit is not differentiated: below eps the gradient is that of var itself.

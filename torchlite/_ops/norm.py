@@ -290,7 +290,7 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
     _check_channels(input, weight, bias, running_mean, running_var)
     if training:
         out, mean, var = F._batch_norm_train(input, weight, bias, eps)
-        if running_mean is not None or running_var is not None:
+        if (running_mean is not None or running_var is not None) and input.numel():
             momentum = momentum or 0.0
             _update_running(running_mean, mean, momentum)
             _update_running(running_var, _unbiased(var, input.numel() // max(input.shape[1], 1)), momentum)
