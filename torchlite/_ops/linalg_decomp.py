@@ -71,7 +71,7 @@ def _check_definite(name, info):
         )
 
 
-@composite("linalg_cholesky_ex(Tensor A, *, upper=False, check_errors=False)", where="linalg", outputs=("L", "info"))
+@composite("linalg_cholesky_ex(Tensor input, *, upper=False, check_errors=False)", where="linalg", outputs=("L", "info"))
 def linalg_cholesky_ex(F, A, upper, check_errors):
     """The Cholesky factor and info: 0, or the order of the first leading minor that is not positive-definite. See `linalg.cholesky`."""
     lower, info = _cholesky(F, "linalg.cholesky", A, upper)
@@ -80,7 +80,7 @@ def linalg_cholesky_ex(F, A, upper, check_errors):
     return named("linalg_cholesky_ex", (lower.mH if upper else lower, info))
 
 
-@composite("linalg_cholesky(Tensor A, *, upper=False)", where="linalg")
+@composite("linalg_cholesky(Tensor input, *, upper=False)", where="linalg")
 def linalg_cholesky(F, A, upper):
     """L with A = L L^H for Hermitian positive-definite (..., n, n) matrices; with `upper`, U with A = U^H U. LinAlgError for others.
 
@@ -226,7 +226,7 @@ def _reflector_vector(F, A, i):
     return (A[..., :, i] * (place > i).to(A.dtype) + (place == i).to(A.dtype)).unsqueeze(-1)
 
 
-@composite("linalg_householder_product(Tensor A, Tensor tau)", where="linalg", alias="torch.orgqr Tensor.orgqr")
+@composite("linalg_householder_product(Tensor input, Tensor tau)", where="linalg", alias="torch.orgqr Tensor.orgqr")
 def linalg_householder_product(F, A, tau):
     """The first n columns of the product of the Householder reflectors I - tau_i v_i v_i^H whose vectors stand below the diagonal of A (..., m, n),
     m >= n."""
@@ -458,7 +458,7 @@ op(
 )
 
 
-@composite("linalg_ldl_factor_ex(Tensor A, *, hermitian=False, check_errors=False)", where="linalg", outputs=("LD", "pivots", "info"))
+@composite("linalg_ldl_factor_ex(Tensor input, *, hermitian=False, check_errors=False)", where="linalg", outputs=("LD", "pivots", "info"))
 def linalg_ldl_factor_ex(F, A, hermitian, check_errors):
     """See `linalg.ldl_factor`; info is 0, or the place of the first zero on D's diagonal."""
     name = "torch.linalg.ldl_factor_ex"
@@ -481,7 +481,7 @@ def _check_ldl(name, info):
         )
 
 
-@composite("linalg_ldl_factor(Tensor A, *, hermitian=False)", where="linalg", outputs=("LD", "pivots"))
+@composite("linalg_ldl_factor(Tensor input, *, hermitian=False)", where="linalg", outputs=("LD", "pivots"))
 def linalg_ldl_factor(F, A, hermitian):
     """Bunch-Kaufman factors of symmetric (or Hermitian) matrices, of which the lower triangle is read, packed as LAPACK's sytrf does. Not
     differentiable."""

@@ -101,7 +101,7 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
     return F.vector_norm_core(x, ord, dims, bool(keepdim))
 
 
-@composite("linalg_vector_norm(Tensor x, ord=2, dim=None, keepdim=False, *, dtype=None)", where="linalg")
+@composite("linalg_vector_norm(Tensor input, ord=2, dim=None, keepdim=False, *, dtype=None)", where="linalg")
 def linalg_vector_norm(F, x, ord, dim, keepdim, dtype):
     """(sum |x|^ord)^(1/ord) over `dim` (all unless given). `ord` may be inf, -inf (greatest and least size) and 0 (how many are not zero).
 
@@ -159,7 +159,7 @@ def _extreme(F, x, ord, dim, keepdim):
     return F.amax(x, dim, keepdim) if x.shape[dim] else F.sum(x, dim, keepdim)
 
 
-@composite("linalg_matrix_norm(Tensor A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", where="linalg")
+@composite("linalg_matrix_norm(Tensor input, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", where="linalg")
 def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
     """The norm of the matrices in the two dimensions `dim`: "fro", "nuc" (sum of singular values), 2 and -2 (greatest, least singular value), 1 and
     -1 (column sums of sizes), inf and -inf (row sums).
@@ -170,7 +170,7 @@ def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
     return _matrix_norm(F, "linalg.matrix_norm", A, ord, tuple(dim), keepdim, dtype)
 
 
-@composite("linalg_norm(Tensor A, ord=None, dim=None, keepdim=False, *, dtype=None)", where="linalg")
+@composite("linalg_norm(Tensor input, ord=None, dim=None, keepdim=False, *, dtype=None)", where="linalg")
 def linalg_norm(F, A, ord, dim, keepdim, dtype):
     """A vector norm (`dim` one dimension, or nothing given: of all elements) or a matrix norm (`dim` two dimensions, or a 2-d tensor and `ord`
     given)."""
@@ -221,7 +221,7 @@ def renorm(F, input, p, dim, maxnorm):
 # --- condition, rank -------------------------------------------------------------------------------------------------------------------------------
 
 
-@composite("linalg_cond(Tensor A, p=None)", where="linalg")
+@composite("linalg_cond(Tensor input, p=None)", where="linalg")
 def linalg_cond(F, A, p):
     """The condition number: the norm of A times the norm of its inverse (p = "fro", "nuc", 1, -1, inf, -inf), or the ratio of the extreme singular
     values (2, -2).
@@ -244,7 +244,7 @@ def linalg_cond(F, A, p):
     return F.where(info != 0, F.full_like(result, INFINITY), result)
 
 
-@composite("linalg_matrix_rank(Tensor A, tol=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
+@composite("linalg_matrix_rank(Tensor input, tol=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
 def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
     """How many singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64. `tol` is an absolute
     tolerance."""

@@ -126,7 +126,7 @@ def linalg_inv_ex(F, A, check_errors):
     return named("linalg_inv_ex", (inverse, info))
 
 
-@composite("linalg_inv(Tensor A)", where="linalg", alias="torch.inverse Tensor.inverse")
+@composite("linalg_inv(Tensor A)", where="linalg")
 def linalg_inv(F, A):
     """The inverse of square (..., n, n) matrices. LinAlgError for a singular one.
 
@@ -137,6 +137,12 @@ def linalg_inv(F, A):
     inverse, info = _inverse(F, "linalg.inv", A)
     check_singular("linalg.inv", info)
     return inverse
+
+
+@composite("inverse(Tensor input)")
+def inverse(F, input):
+    """See `linalg.inv`."""
+    return F.linalg_inv(input)
 
 
 def _solve_vjp(F, g, A, out0, needs):
@@ -201,7 +207,7 @@ def linalg_solve(F, A, B, left):
     return result
 
 
-@composite("linalg_tensorinv(Tensor A, ind=2)", where="linalg")
+@composite("linalg_tensorinv(Tensor input, ind=2)", where="linalg")
 def linalg_tensorinv(F, A, ind):
     """The inverse of `tensordot(A, X, dims=A.ndim - ind)`: A's first `ind` dimensions taken together are as many as its others."""
     if ind <= 0:
@@ -222,7 +228,7 @@ def _count(shape):
     return n
 
 
-@composite("linalg_tensorsolve(Tensor A, Tensor B, dims=None)", where="linalg")
+@composite("linalg_tensorsolve(Tensor input, Tensor other, dims=None)", where="linalg")
 def linalg_tensorsolve(F, A, B, dims):
     """X with tensordot(A, X, X.ndim) = B. `dims` of A are moved to its end first."""
     if dims:
@@ -272,7 +278,7 @@ def _tolerances(A, atol, rtol):
     return (0.0 if atol is None else atol), rtol
 
 
-@composite("linalg_pinv(Tensor A, rcond=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
+@composite("linalg_pinv(Tensor input, rcond=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
 def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
     """The pseudoinverse (..., n, m) of (..., m, n) matrices. Singular values up to max(atol, rtol * the greatest) count as zero.
 
@@ -308,7 +314,7 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 @composite(
-    "linalg_lstsq(Tensor A, Tensor B, rcond=None, *, driver=None)", where="linalg", outputs=("solution", "residuals", "rank", "singular_values")
+    "linalg_lstsq(Tensor input, Tensor b, rcond=None, *, driver=None)", where="linalg", outputs=("solution", "residuals", "rank", "singular_values")
 )
 def linalg_lstsq(F, A, B, rcond, driver):
     """X of least norm that minimises |A X - B|: (solution, residuals, rank, singular_values) for A (..., m, n) and B (..., m, k) or (..., m).
@@ -367,7 +373,7 @@ op(
 )
 
 
-@composite("linalg_det(Tensor A)", where="linalg", alias="torch.det Tensor.det")
+@composite("linalg_det(Tensor A)", where="linalg")
 def linalg_det(F, A):
     """The determinant of square (..., n, n) matrices.
 
@@ -378,6 +384,12 @@ def linalg_det(F, A):
     check_float("linalg.det", A, low_precision=True)
     check_kernel_float("lu_cpu", A)
     return F.det_core(A)
+
+
+@composite("det(Tensor input)")
+def det(F, input):
+    """See `linalg.det`."""
+    return F.linalg_det(input)
 
 
 def _slogdet_vjp(F, g, input, out0, input_dtype):

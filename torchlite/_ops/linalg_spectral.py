@@ -73,7 +73,7 @@ def _check_eigh(A, UPLO):
     return str(UPLO).upper()
 
 
-@composite("linalg_eigh(Tensor A, UPLO='L')", where="linalg", outputs=("eigenvalues", "eigenvectors"))
+@composite("linalg_eigh(Tensor input, UPLO='L')", where="linalg", outputs=("eigenvalues", "eigenvectors"))
 def linalg_eigh(F, A, UPLO):
     """Real eigenvalues in ascending order and orthonormal eigenvectors (columns) of Hermitian (..., n, n) matrices, of which one triangle is read.
 
@@ -86,7 +86,7 @@ def linalg_eigh(F, A, UPLO):
     return named("linalg_eigh", converged("linalg.eigh", F.eigh_core, A, UPLO))
 
 
-@composite("linalg_eigvalsh(Tensor A, UPLO='L')", where="linalg")
+@composite("linalg_eigvalsh(Tensor input, UPLO='L')", where="linalg")
 def linalg_eigvalsh(F, A, UPLO):
     """The eigenvalues that `linalg.eigh` gives."""
     UPLO = _check_eigh(A, UPLO)
@@ -127,14 +127,14 @@ def _check_eig(name, A):
     check_kernel_float("linalg_eig_out_cpu", A)
 
 
-@composite("linalg_eig(Tensor A)", where="linalg", outputs=("eigenvalues", "eigenvectors"))
+@composite("linalg_eig(Tensor input)", where="linalg", outputs=("eigenvalues", "eigenvectors"))
 def linalg_eig(F, A):
     """Complex eigenvalues, in no order, and eigenvectors of length 1 (columns) of square (..., n, n) matrices."""
     _check_eig("linalg.eig", A)
     return named("linalg_eig", converged("linalg.eig", F.eig_core, A))
 
 
-@composite("linalg_eigvals(Tensor A)", where="linalg")
+@composite("linalg_eigvals(Tensor input)", where="linalg")
 def linalg_eigvals(F, A):
     """The eigenvalues that `linalg.eig` gives."""
     _check_eig("linalg.eigvals", A)

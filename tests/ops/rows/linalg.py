@@ -234,6 +234,8 @@ row(
 row("linalg_det", S((3, 3)), S((2, 2, 2)), S(C(3, 3)), S((0, 0)), covers=("det_core", "conj_cofactors"))
 row("linalg_slogdet", S((3, 3)), S(C(2, 3, 3)), covers=("slogdet_core",))
 row("slogdet", S((3, 3)))
+row("det", S((2, 3, 3)))
+row("inverse", S(U(2, 3, 3)))
 row("logdet", S(A((3, 3), kind="spd")), S(C(3, 3)))
 row(
     "matrix_exp",
