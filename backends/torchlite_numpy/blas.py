@@ -14,12 +14,12 @@ import threading
 
 import numpy as np
 
-_PREFIXES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
+_NAMES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
 
 
 @functools.cache
 def _controls():
-    """The (set, get) functions of the OpenBLAS that NumPy's wheel brings, or None."""
+    """The functions that set and get the number of threads of the OpenBLAS that NumPy's wheel brings, and its library; None when there is none."""
     here = pathlib.Path(np.__file__).parent
     for folder in (here.parent / "numpy.libs", here / ".dylibs"):
         for path in folder.glob("*openblas*") if folder.is_dir() else ():
@@ -27,10 +27,33 @@ def _controls():
                 library = ctypes.CDLL(str(path))
             except OSError:
                 continue
-            for name in _PREFIXES:
+            for name in _NAMES:
                 if hasattr(library, name.format("set")):
-                    return getattr(library, name.format("set")), getattr(library, name.format("get"))
+                    return getattr(library, name.format("set")), getattr(library, name.format("get")), library
     return None
+
+
+@functools.cache
+def product_function(dtype: np.dtype):
+    """`gemm(transposed_b, m, n, k, a, a_row, b, b_row, beta, c, c_row)` on addresses and row lengths of row-major matrices: c = a @ b + beta * c.
+
+    NumPy cannot add a product to what is there. None where BLAS has no such function for the dtype.
+    """
+    controls = _controls()
+    names = {"f": "sgemm", "d": "dgemm"}
+    if controls is None or dtype.char not in names:
+        return None
+    function = getattr(controls[2], f"scipy_cblas_{names[dtype.char]}64_", None)
+    if function is None:
+        return None
+    size, real, address = ctypes.c_int64, ctypes.c_float if dtype.char == "f" else ctypes.c_double, ctypes.c_void_p
+    function.argtypes = [ctypes.c_int] * 3 + [size] * 3 + [real, address, size, address, size, real, address, size]
+    function.restype = None
+
+    def gemm(transposed_b, m, n, k, a, a_row, b, b_row, beta, c, c_row):
+        function(101, 111, 112 if transposed_b else 111, m, n, k, 1.0, a, a_row, b, b_row, beta, c, c_row)
+
+    return gemm
 
 
 def can_limit() -> bool:

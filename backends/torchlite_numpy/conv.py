@@ -16,6 +16,7 @@ from threading import get_ident
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from . import conv_taps
 from .blas import can_limit, single_threaded
 from .blocks import buffer, run
 
@@ -182,6 +183,8 @@ def _correlate(x, weight, bias, plan):
         return _add_bias(out, bias)
     if plan.channels == groups > 1:
         return _depthwise(x, weight, bias, plan, out)
+    if conv_taps.fits(plan, x.dtype):
+        return conv_taps.correlate(x, weight, bias, plan, out)
     matrix = weight.reshape(groups, filters // groups, -1)
     columns_of = _columns_of(x, plan)
     if plan.by_filters:
@@ -342,6 +345,8 @@ def _weight_gradient(g, x, shape, plan):
     gradient = np.empty(shape, x.dtype)
     if plan.channels == groups > 1:
         return _depthwise_weight_gradient(g, x, gradient, plan)
+    if conv_taps.fits(plan, x.dtype):
+        return conv_taps.weight_gradient(g, x, gradient, plan)
     result = gradient.reshape(groups, filters // groups, -1)
     columns_of = _columns_of(x, plan)
     if plan.by_filters:
