@@ -39,11 +39,18 @@ def _name(input):
     return {"b": "Bool", "i": "Long" if input.itemsize == 8 else "Int" if input.itemsize == 4 else "Short", "u": "Byte"}.get(input.dtype.kind, "Int")
 
 
+def _check_real(input, kernel):
+    if input.dtype.kind == "c":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Complex{'Float' if input.itemsize == 8 else 'Double'}'")
+
+
 def amax(input, dim=(), keepdim=False):
+    _check_real(input, "max_values_cpu")
     return xp.maximum.reduce(input, _axes(input, dim), keepdims=keepdim)
 
 
 def amin(input, dim=(), keepdim=False):
+    _check_real(input, "min_values_cpu")
     return xp.minimum.reduce(input, _axes(input, dim), keepdims=keepdim)
 
 

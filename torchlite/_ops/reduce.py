@@ -45,13 +45,27 @@ op("mean(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=lambda inp
     >>> torch.mean(torch.tensor([1., 2.]))
     tensor(1.5000)
     """)
+def _nonempty(name, kind, words, dtype=None):
+    """The shape rule of reductions that choose an element: there must be one."""
+    def rule(input, dim, keepdim):
+        if 0 in input.shape:
+            if dim is None or dim == ():
+                raise kind(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{words}")
+            for d in wrap_dims(dim, len(input.shape)):
+                if input.shape[d] == 0:
+                    raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+        return reduced(input.shape, dim, keepdim), dtype or input.dtype
+    return rule
+
+
 for _name in ("amax", "amin"):
-    op(f"{_name}(Tensor input, dim=(), keepdim=False)", meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype), vjp={"input": _extreme_vjp},
+    op(f"{_name}(Tensor input, dim=(), keepdim=False)", vjp={"input": _extreme_vjp},
+       meta=_nonempty(_name, RuntimeError, " Specify the reduction dim with the 'dim' argument."),
        doc=f"""The {'greatest' if _name == 'amax' else 'least'} element, of all or over `dim` (an int or several); its gradient is shared by equal ones. NaN wins.""")
 for _name in ("any", "all"):
     op(f"{_name}(Tensor input, dim=None, keepdim=False)", tags=NONDIFF,
        meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype if input.dtype is uint8 else bool_),
        doc=f"""Whether {_name} elements are true (not zero), of all or over `dim`: bool (uint8 for uint8).""")
 for _name in ("argmax", "argmin"):
-    op(f"{_name}(Tensor input, dim=None, keepdim=False)", tags=NONDIFF, meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), int64),
+    op(f"{_name}(Tensor input, dim=None, keepdim=False)", tags=NONDIFF, meta=_nonempty(_name, IndexError, "", int64),
        doc=f"""The index (int64) of the {'greatest' if _name == 'argmax' else 'least'} element: of the flattened tensor, or along `dim`; the first of equal ones.""")
