@@ -10,7 +10,7 @@ from . import _dtype
 from ._device import Size, contiguous_format, device, preserve_format, strided
 from ._device import memory_format as memory_format_type
 from ._dispatch import NAMESPACES, REGISTRY, call, function_for
-from ._dispatch.codegen import in_place_method, operator_for
+from ._dispatch.codegen import fast_in_place, in_place_method, operator_for
 from ._dispatch.graph import OutputOf, alias_meta, base_of, edge, is_stale, meta_of, node_hooks, renew_history, version
 from ._dispatch.record import INPLACE
 from ._dispatch.runtime import GLOBALS, LEAF
@@ -791,7 +791,13 @@ def _lazy_operator(dunder: str, build):
 
 
 def _in_place_operator(record):
+    fast = fast_in_place(record)
+
     def operator_(self, other):
+        if fast is not None:
+            done = fast(self, other)
+            if done is not None:
+                return done
         if other.__class__ not in (float, int, Tensor) and not isinstance(other, (Tensor, int, float, complex, np.ndarray, np.generic)):
             return NotImplemented
         return call.in_place(record, (self, other), {})

@@ -173,6 +173,43 @@ def _all(mask):
     return bool(mask.all()) if hasattr(mask, "all") else mask
 
 
+_DTYPE_WORDS = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "int32": "int",
+    "int64": "long int",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+
+
+def _same_dtype(input, value, name):
+    if value.dtype != input.dtype:
+        want, got = (_DTYPE_WORDS.get(str(d), str(d)) for d in (input.dtype, value.dtype))
+        raise RuntimeError(f"expected dtype {want} for `{name}` but got dtype {got}")
+
+
+def _lerp_tensor(input, end, weight):
+    _same_dtype(input, end, "end")
+    _same_dtype(input, weight, "weight")
+    return lerp(input, end, weight)
+
+
+def _lerp_number(input, end, weight):
+    _same_dtype(input, end, "end")
+    return lerp(input, end, weight)
+
+
+def _clamp_tensors(input, min=None, max=None):
+    return clamp(input, min, max)
+
+
+def _clamp_numbers(input, min, max):
+    return clamp(input, min, max)
+
+
 def lerp(input, end, weight):
     """From whichever end is nearer, so that weight 1 gives `end` exactly."""
     if input.dtype.kind in "iub":

@@ -197,6 +197,10 @@ def where(condition, input=None, other=None):
     return _where(condition, input, other)
 
 
+def _choose(input, other, condition):
+    return _where(condition, input, other)
+
+
 def to(input, dtype):
     target = dtype.np
     if input.dtype == target:

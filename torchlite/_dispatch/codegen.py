@@ -8,9 +8,9 @@ from typing import Any
 from .._dtype import float16, float32, float64, int64
 from . import call
 from .derivative import compile_source
-from .graph import Meta, Node, edge, make_node, meta_of, shape_of, version
+from .graph import Meta, Node, bump, edge, make_node, meta_of, shape_of, version
 from .record import ALWAYS_BOOL, DEFAULT, EMPTY, INT_TO_FLOAT, KEEPS_DTYPE, MAYBE_VIEW, NAMESPACES, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
-from .runtime import GLOBALS
+from .runtime import GLOBALS, MODE
 
 _INLINE = (type(None), bool, int, float, str)
 
@@ -166,8 +166,8 @@ def _fast_body(op: Op) -> list[str]:
         lines.append(f"{indent}if {' and '.join(fits)}:")
         indent += "    "
     lines += [indent + line for line in _kernel_and_node(op, tensors)]
-    if len(tensors) == 2 and _takes_number(op, tensors[1]) and len(taking_part) == 2:
-        lines += ["    " + line for line in _number_body(op, first, tensors[1], "elif")]
+    if len(tensors) > 1 and _takes_number(op, tensors[1]) and taking_part == tensors[:2]:
+        lines += ["    " + line for line in _number_body(op, first, tensors[1], "elif", tensors[2:])]
     return lines
 
 
@@ -175,12 +175,13 @@ def _takes_number(op: Op, param) -> bool:
     return param.kind == "number" and param.default is EMPTY and bool(op.tags & POINTWISE) and op.promote is not None and op.outputs is None
 
 
-def _number_body(op: Op, tensor, number, branch: str) -> list[str]:
-    """The hot path for a tensor and a Python number that does not change its dtype."""
+def _number_body(op: Op, tensor, number, branch: str, more=()) -> list[str]:
+    """The hot path for a tensor and a Python number that does not change its dtype (and `more` tensors that take no part in promotion)."""
     n = number.name
+    others = "".join(f" and {_is_plain(p.name)} and {p.name}._table is t_" for p in more)
     integers = "" if op.promote == INT_TO_FLOAT else f" or {n}.__class__ is int and d_ is int64"
-    return [f"    {branch} d_ in REAL and ({n}.__class__ is float or {n}.__class__ is int){integers}:", f"        if d_ is not int64: {n} = float({n})",
-            *("        " + line for line in _kernel_and_node(op, [tensor], n))]
+    return [f"    {branch} (d_ in REAL and ({n}.__class__ is float or {n}.__class__ is int){integers}){others}:", f"        if d_ is not int64: {n} = float({n})",
+            *("        " + line for line in _kernel_and_node(op, [tensor, *more], n))]
 
 
 def _reflected_operator(op: Op):
@@ -315,9 +316,59 @@ def _node_lines(op: Op, tensors, optional, number: str = "") -> list[str]:
 # -- operators and in-place methods ---------------------------------------------------
 
 
+def fast_in_place(op: Op):
+    """`fast(target, *others)` by the backend's in-place kernel where no gradient, cast or override is in the way; it returns None where one is."""
+    tensors = op.tensor_params
+    if op.is_implicit or len(op.params) != len(tensors) or len(tensors) > 2 or op.promote not in (DEFAULT, INT_TO_FLOAT):
+        return None
+    name, whole = op.name + "_", op.promote == DEFAULT
+
+    def unary(self):
+        kernel = getattr(self._table, name, None)
+        if kernel is None or GLOBALS["ACTIVE"] or self.__class__ is not call.Tensor or self._node is not None and MODE.grad or \
+                not whole and self.dtype.category < 2:
+            return None
+        kernel(self._data)
+        bump(self)
+        return self
+
+    def binary(self, other):
+        kernel, d = getattr(self._table, name, None), self.dtype
+        plain = self.__class__ is call.Tensor or self.__class__ is call.Parameter
+        if kernel is None or GLOBALS["ACTIVE"] or not plain or self._node is not None and MODE.grad or not whole and d.category < 2:
+            return None
+        if other.__class__ is call.Tensor:
+            if other.dtype is not d or other._table is not self._table or other._node is not None and MODE.grad:
+                return None
+            raw = other._data
+        elif d in _REAL and (other.__class__ is float or other.__class__ is int):
+            raw = float(other)
+        elif d is int64 and other.__class__ is int:
+            raw = other
+        else:
+            return None
+        try:
+            kernel(self._data, raw)
+        except (TypeError, ValueError, OverflowError):
+            return None  # nothing was written: the general path finds the words
+        bump(self)
+        return self
+
+    return unary if len(tensors) == 1 else binary
+
+
 def in_place_method(op: Op):
     """`Tensor.<op>_`."""
+    # `add_` and its like are composites for the sake of a keyword; without it they are the op itself.
+    simple = REGISTRY[op.name[1:]] if op.name in ("_add", "_sub", "_div") else op
+    fast = fast_in_place(simple)
+    count = len(simple.params) - 1
+
     def method(self, *args, **kwargs):
+        if fast is not None and not kwargs and len(args) == count:
+            done = fast(self, *args)
+            if done is not None:
+                return done
         return call.in_place(op, (self, *args), kwargs)
     method.__name__ = method.__qualname__ = op.name + "_"
     method.__module__ = "torchlite"
@@ -390,9 +441,10 @@ def freed(node):
                        "backward through the graph a second time or if you need to access saved tensors after calling backward.")
 
 
+_REAL = frozenset((float32, float64, float16))
 F = Differentiable()
 GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, meta_of=meta_of, shape_of=shape_of, Node=Node, Meta=Meta, make_node=make_node,
-               F=F, NODE_MADE=None, REAL=frozenset((float32, float64, float16)), int64=int64, OPERANDS=_OPERANDS, is_operand=_is_operand, freed=freed)
+               F=F, NODE_MADE=None, REAL=_REAL, int64=int64, OPERANDS=_OPERANDS, is_operand=_is_operand, freed=freed)
 
 
 @functools.cache

@@ -137,16 +137,32 @@ def clamp_max_vjp(F, g, input, min, max):
 
 
 op(
-    "clamp(Tensor input, Tensor|Number? min=None, Tensor|Number? max=None)",
+    "_clamp_tensors(Tensor input, Tensor|Number? min=None, Tensor|Number? max=None)",
+    where="",
     promote=DEFAULT,
-    tags=BINARY,
-    alias="clip",
+    tags=POINTWISE,
     vjp={"input": lambda F, g, input, min, max: only_where(F, inside(F, input, min, max), g), "min": clamp_min_vjp, "max": clamp_max_vjp},
-    doc="""``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the result is ``max``.
+)
+op(
+    "_clamp_numbers(Tensor input, min, max)",
+    where="",
+    promote=DEFAULT,
+    tags=POINTWISE,
+    vjp={"input": lambda F, g, input, min, max: only_where(F, inside(F, input, min, max), g)},
+)
+
+
+@composite("clamp(Tensor input, Tensor|Number? min=None, Tensor|Number? max=None)", tags=INPLACE, alias="clip")
+def clamp(F, input, min, max):
+    """``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the result is ``max``.
 
     RuntimeError when both are absent.
-    """,
-)
+    """
+    if F.dtype_of(input).category == 2 and (min is None or min.__class__ in (int, float)) and (max is None or max.__class__ in (int, float)):
+        return F._clamp_numbers(input, min, max)
+    return F._clamp_tensors(input, min, max)
+
+
 op(
     "clamp_min(Tensor input, Tensor|Number min)",
     promote=DEFAULT,
@@ -165,24 +181,34 @@ op(
 # --- three operands --------------------------------------------------------------------------------------------------------------------------------
 
 op(
-    "lerp(Tensor input, Tensor end, Tensor|Number weight)",
-    tags=BINARY,
+    "_lerp_tensor(Tensor input, Tensor end, Tensor weight)",
+    where="",
+    tags=POINTWISE,
     vjp={
-        "input": lambda F, g, weight: F.mul(g, conj_of(F, F.sub(1, weight))),
-        "end": lambda F, g, weight: F.mul(g, conj_of(F, weight)),
+        "input": lambda F, g, weight: F.mul(g, F.conj(F.sub(1, weight))),
+        "end": lambda F, g, weight: F.mul(g, F.conj(weight)),
         "weight": lambda F, g, input, end: F.mul(g, F.conj(F.sub(end, input))),
     },
-    doc="""``input + weight * (end - input)``. The three have one dtype.
-
-    >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([10.0, 20.0]), 0.5)
-    tensor([ 5., 15.])
-    """,
+)
+op(
+    "_lerp_number(Tensor input, Tensor end, weight)",
+    where="",
+    tags=POINTWISE,
+    vjp={
+        "input": lambda F, g, weight: F.mul(g, (1 - weight).conjugate()),
+        "end": lambda F, g, weight: F.mul(g, weight.conjugate()),
+    },
 )
 
 
-def conj_of(F, value):
-    """The conjugate of an array or a number."""
-    return value.conjugate() if isinstance(value, (int, float, complex)) else F.conj(value)
+@composite("lerp(Tensor input, Tensor end, Tensor|Number weight)", tags=INPLACE)
+def lerp(F, input, end, weight):
+    """``input + weight * (end - input)``. The three have one dtype.
+
+    >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([10.0, 20.0]), 0.5)
+    tensor([ 5., 15.])
+    """
+    return F._lerp_tensor(input, end, weight) if hasattr(weight, "shape") else F._lerp_number(input, end, weight)
 
 
 op(

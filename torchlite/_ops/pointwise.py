@@ -258,14 +258,20 @@ def check_condition(condition, input, other):
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.scalar_name}")
 
 
+# The condition last: the hot path begins with an argument that takes part in promotion.
 op(
-    "_where(Tensor condition, Tensor|Number input, Tensor|Number other)",
+    "_choose(Tensor|Number input, Tensor|Number other, Tensor condition)",
     where="",
     promote=DEFAULT,
     promote_args=("input", "other"),
     tags=POINTWISE,
-    vjp={"input": lambda F, g, condition: F._where(condition, g, 0), "other": lambda F, g, condition: F._where(condition, 0, g)},
+    vjp={"input": lambda F, g, condition: F._choose(g, 0, condition), "other": lambda F, g, condition: F._choose(0, g, condition)},
 )
+
+
+@composite("_where(Tensor condition, Tensor|Number input, Tensor|Number other)", where="")
+def _where(F, condition, input, other):
+    return F._choose(input, other, condition)
 
 
 @composite("where(Tensor condition, Tensor|Number? input=None, Tensor|Number? other=None)", where="torch")
@@ -279,7 +285,7 @@ def where(F, condition, input, other):
         return F.nonzero(condition, as_tuple=True)
     if F.dtype_of(condition).category:
         check_condition(condition, input, other)
-    return F._where(condition, input, other)
+    return F._choose(input, other, condition)
 
 
 @composite("_where_method(Tensor input, Tensor condition, Tensor|Number other)", where="", alias="Tensor.where")
