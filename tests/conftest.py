@@ -11,7 +11,8 @@ import torchlite as torch
 
 
 def pytest_addoption(parser):
-    parser.addoption("--device", action="append", default=[], help="device for tests with the `device` fixture; may be given several times (default: cpu)")
+    parser.addoption("--device", action="append", default=[],
+                     help="device for tests with the `device` fixture; may be given several times (default: cpu)")
     parser.addoption("--seed", type=int, default=0, help="base seed of the tests' random numbers")
 
 
@@ -21,7 +22,8 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_report_header(config):
-    return f"torchlite {torch.__version__}, NumPy {np.__version__}, device {', '.join(config.getoption('--device') or ['cpu'])}, seed {config.getoption('--seed')}"
+    devices = ", ".join(config.getoption("--device") or ["cpu"])
+    return f"torchlite {torch.__version__}, NumPy {np.__version__}, device {devices}, seed {config.getoption('--seed')}"
 
 
 @pytest.fixture
@@ -45,7 +47,8 @@ def _as_found(request):
     if hasattr(torch, "manual_seed"):
         torch.manual_seed(request.config.getoption("--seed"))
     yield
-    assert (torch.get_default_dtype(), torch.is_grad_enabled()) == before, "the test changed the default dtype or the grad mode and did not put it back"
+    after = torch.get_default_dtype(), torch.is_grad_enabled()
+    assert after == before, "the test changed the default dtype or the grad mode and did not put it back"
 
 
 @pytest.fixture(scope="session", autouse=True)

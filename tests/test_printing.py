@@ -1,4 +1,4 @@
-"""repr of tensors. The expected texts were printed by PyTorch 2.13 for the same values; tests/oracle compares thousands more with an installed one."""
+"""repr of tensors. The expected texts were printed by PyTorch 2.13 for the same values; tests/oracle compares thousands more live."""
 import numpy as np
 import pytest
 

@@ -64,7 +64,7 @@ def test_everything_pytorch_writes(options):
 
 
 def test_what_we_write_is_what_pytorch_writes():
-    """The same records in the same order, the same pickle (PyTorch's pickler shares one string that ours repeats or the other way round), the same bytes."""
+    """The same records in the same order, the same pickle (but for the sharing of equal strings), the same bytes."""
     pytest.importorskip("ml_dtypes")
     for name in ("kinds.pt", "training.pt"):
         theirs, ours = records(DATA / name), records(io.BytesIO(saved(torch.load(DATA / name))))
@@ -72,17 +72,22 @@ def test_what_we_write_is_what_pytorch_writes():
             assert len(theirs) == len(ours)
             continue
         assert list(theirs) == list(ours)
-        assert [(op.name, arg) for op, arg, _ in pickletools.genops(theirs["data.pkl"])] == [(op.name, arg) for op, arg, _ in pickletools.genops(ours["data.pkl"])]
+        assert [(op.name, arg) for op, arg, _ in pickletools.genops(theirs["data.pkl"])] == [(op.name, arg) for op, arg,
+            _ in pickletools.genops(ours["data.pkl"])]
         assert all(theirs[key] == ours[key] for key in theirs if key != ".data/serialization_id")
 
 
 def test_names_in_the_pickle_are_pytorchs():
-    value = {"p": nn.Parameter(torch.ones(2)), "t": torch.ones(2), "u": torch.ones(2).to(torch.uint16), "s": torch.Size([1]), "d": torch.device("cpu"), "l": torch.strided,
-             "f": torch.float32, "m": torch.empty(1, device="meta"), "o": torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=0.1).state_dict(), "b": nn.Buffer(torch.ones(1))}
+    value = {"p": nn.Parameter(torch.ones(2)), "t": torch.ones(2), "u": torch.ones(2).to(torch.uint16), "s": torch.Size([1]),
+             "d": torch.device("cpu"), "l": torch.strided,
+             "f": torch.float32, "m": torch.empty(1, device="meta"), "o": torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=0.1).state_dict(),
+             "b": nn.Buffer(torch.ones(1))}
     names = {arg for op, arg, _ in pickletools.genops(records(io.BytesIO(saved(value)))["data.pkl"]) if op.name == "GLOBAL"}
     assert names == {
-        "torch._utils _rebuild_parameter", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3", "torch FloatStorage", "torch.storage UntypedStorage",
-        "torch uint16", "torch Size", "torch device", "torch.serialization _get_layout", "torch float32", "torch._utils _rebuild_meta_tensor_no_storage",
+        "torch._utils _rebuild_parameter", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3", "torch FloatStorage",
+        "torch.storage UntypedStorage",
+        "torch uint16", "torch Size", "torch device", "torch.serialization _get_layout", "torch float32",
+        "torch._utils _rebuild_meta_tensor_no_storage",
         "collections OrderedDict", "torch._tensor _rebuild_from_type_v2", "torch Tensor"}
 
 
@@ -113,7 +118,8 @@ def test_layout_of_the_archive():
     data = saved({"a": torch.ones(3), "b": torch.ones(100)})
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert archive.testzip() is None
-        assert archive.namelist() == ["archive/data.pkl", "archive/.format_version", "archive/.storage_alignment", "archive/byteorder", "archive/data/0",
+        assert archive.namelist() == ["archive/data.pkl", "archive/.format_version", "archive/.storage_alignment", "archive/byteorder",
+                                      "archive/data/0",
                                       "archive/data/1", "archive/version", "archive/.data/serialization_id"]
         for info in archive.infolist():
             start = info.header_offset + 30 + int.from_bytes(data[info.header_offset + 26:info.header_offset + 28], "little") + int.from_bytes(
@@ -138,7 +144,8 @@ def test_views_of_two_dtypes_are_refused():
 
 def test_odd_memory():
     """Arrays whose strides PyTorch cannot have are written in order."""
-    for array in (np.arange(6.0)[::-1], np.arange(12.0).reshape(3, 4)[:, ::-2], np.asfortranarray(np.arange(6.0).reshape(2, 3)), np.broadcast_to(np.float32(3), (2, 3)),
+    for array in (np.arange(6.0)[::-1], np.arange(12.0).reshape(3, 4)[:, ::-2], np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+                  np.broadcast_to(np.float32(3), (2, 3)),
                   np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)):
         tensor = torch.tensor([0.0]).new_empty(0)
         from torchlite._dispatch import call, table_of
@@ -264,7 +271,8 @@ def test_nothing_is_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(pickle.UnpicklingError, match="Trying to load unsupported GLOBAL (posix|nt).mkdir whose module (posix|nt) is blocked"):
         torch.load(archive_with(pickle.dumps(Mischief(), 2)))
-    for name in ("builtins eval", "builtins getattr", "subprocess Popen", "torchlite._utils _set_state", "torch.serialization load", "torch nn", "importlib import_module"):
+    for name in ("builtins eval", "builtins getattr", "subprocess Popen", "torchlite._utils _set_state", "torch.serialization load", "torch nn",
+                 "importlib import_module"):
         module, _, attribute = name.partition(" ")
         code = b"\x80\x02c" + f"{module}\n{attribute}\n".encode() + b"X\x01\x00\x00\x001\x85R."
         with pytest.raises(pickle.UnpicklingError, match="was not an allowed global by default"):

@@ -24,16 +24,21 @@ from torchlite._dispatch.record import EMPTY, Op, Param  # noqa: E402
 
 HEADER = "# Made by tools/make_stubs.py from the op records: do not edit.\n"
 # Composites whose result is not one tensor. What depends on the arguments is Any.
-ANY = set("aminmax histogram histogramdd lstsq lu lu_unpack max median min mode norm qr slogdet svd svd_lowrank pca_lowrank std_mean var_mean triangular_solve unique "
-          "unique_consecutive where gru gru_cell lstm lstm_cell rnn_tanh rnn_relu adaptive_max_pool1d max_pool1d_with_indices native_batch_norm native_dropout native_group_norm "
+ANY = set("aminmax histogram histogramdd lstsq lu lu_unpack max median min mode norm qr slogdet svd svd_lowrank pca_lowrank std_mean var_mean "
+          "triangular_solve unique "
+          "unique_consecutive where gru gru_cell lstm lstm_cell rnn_tanh rnn_relu adaptive_max_pool1d max_pool1d_with_indices native_batch_norm "
+          "native_dropout native_group_norm "
           "native_layer_norm einsum result_type meshgrid nonzero gradient nanmedian kthvalue cummax cummin topk sort frexp".split())
-TUPLES = set("broadcast_tensors chunk dsplit hsplit vsplit split split_with_sizes tensor_split unbind unbind_copy unsafe_chunk unsafe_split split_with_sizes_copy "
+TUPLES = set("broadcast_tensors chunk dsplit hsplit vsplit split split_with_sizes tensor_split unbind unbind_copy unsafe_chunk unsafe_split "
+             "split_with_sizes_copy "
              "atleast_1d atleast_2d atleast_3d".split())
 BOOLS = {"allclose", "equal", "is_same_size"}
 # What a plain parameter of this name takes.
 PLAIN = {
-    "keepdim": "_b.bool", "dtype": "_DType | None", "device": "_Device", "requires_grad": "_b.bool", "generator": "Generator | None", "pin_memory": "_b.bool",
-    "layout": "_Layout | None", "memory_format": "_MemoryFormat | None", "descending": "_b.bool", "stable": "_b.bool", "largest": "_b.bool", "k": "_b.int",
+    "keepdim": "_b.bool", "dtype": "_DType | None", "device": "_Device", "requires_grad": "_b.bool", "generator": "Generator | None",
+    "pin_memory": "_b.bool",
+    "layout": "_Layout | None", "memory_format": "_MemoryFormat | None", "descending": "_b.bool", "stable": "_b.bool", "largest": "_b.bool",
+    "k": "_b.int",
     "equal_nan": "_b.bool", "rtol": "_b.float", "atol": "_b.float", "dim0": "_b.int", "dim1": "_b.int", "diagonal": "_b.int",
 }
 KINDS = {"tensor": "Tensor", "optional": "Tensor | None", "number": "Tensor | Number", "list": "Sequence[Tensor]"}
@@ -101,10 +106,13 @@ def module_stub() -> str:
     functions = NAMESPACES["torch"]
     out = [HEADER, '"""PyTorch\'s API over array runtimes that already exist."""\n',
            "import builtins as _b\nfrom collections.abc import Sequence\nfrom typing import Any, NamedTuple\n\n", by_hand(),
-           "Number = _b.int | _b.float | _b.bool | _b.complex\n_Device = device | _b.str | _b.int | None\n_DType = dtype\n_Layout = layout\n_MemoryFormat = memory_format\n\n",
-           "__version__: _b.str\n", "".join(f"{name}: dtype\n" for d in _dtype.ALL.values() for name in (d.name, *_dtype.ALIASES.get(d.name, ()))), "\n",
+           "Number = _b.int | _b.float | _b.bool | _b.complex\n_Device = device | _b.str | _b.int | None\n_DType = dtype\n_Layout = "
+           "layout\n_MemoryFormat = memory_format\n\n",
+           "__version__: _b.str\n", "".join(f"{name}: dtype\n" for d in _dtype.ALL.values() for name in (d.name, *_dtype.ALIASES.get(d.name, ()))),
+           "\n",
            result_types(functions.values()), "\n"]
-    mine = {name for name in vars(torchlite) if name in functions and getattr(vars(torchlite)[name], "__module__", "") in ("torchlite._creation", "torchlite._functions")}
+    mine = {name for name in vars(torchlite) if name in functions and getattr(vars(torchlite)[name], "__module__", "") in ("torchlite._creation",
+        "torchlite._functions")}
     for name, record in sorted(functions.items()):
         if name not in mine and not keyword.iskeyword(name):
             out.append(f"def {name}({parameters(record, False, True)}) -> {result(record, name)}: ...\n")
@@ -147,13 +155,15 @@ def methods_stub() -> str:
     records = NAMESPACES["Tensor"]
     taken = written_methods()
     out = [HEADER, "import builtins as _b\nfrom collections.abc import Sequence\nfrom typing import Any, NamedTuple, Self\n\n",
-           "from ._device import device, layout as _Layout, memory_format as _MemoryFormat\nfrom ._dtype import dtype as _DType\nfrom ._random import Generator\n",
+           "from ._device import device, layout as _Layout, memory_format as _MemoryFormat\nfrom ._dtype import dtype as _DType\nfrom ._random "
+           "import Generator\n",
            "from ._tensor import Tensor\n\nNumber = _b.int | _b.float | _b.bool | _b.complex\n_Device = device | _b.str | _b.int | None\n\n",
            result_types(r for n, r in records.items() if n not in taken), "\n", "class TensorMethods:\n"]
     for operator in _OPERATORS:
         out += [f"    def __{prefix}{operator}__(self, other: Any) -> {'Self' if prefix == 'i' else 'Tensor'}: ...\n" for prefix in ("", "r", "i")
                 if (prefix, operator) != ("i", "matmul")]
-    out += [f"    def __{name}__(self, other: Any) -> Tensor: ...{'  # type: ignore[override]' if name in ('eq', 'ne') else ''}\n" for name in _COMPARISONS]
+    note = {"eq": "  # type: ignore[override]", "ne": "  # type: ignore[override]"}
+    out += [f"    def __{name}__(self, other: Any) -> Tensor: ...{note.get(name, '')}\n" for name in _COMPARISONS]
     out += [f"    def __{name}__(self) -> Tensor: ...\n" for name in ("neg", "abs", "invert", "pos")]
     casts = [name for d in _dtype.ALL.values() for name in (*_dtype.ALIASES.get(d.name, ()), *((d.name,) if d.name in ("bool", "bfloat16") else ()))]
     out += [f"    def {name}(self, memory_format: _MemoryFormat = ...) -> Tensor: ...\n" for name in casts if name not in taken]
@@ -161,7 +171,8 @@ def methods_stub() -> str:
         if name in taken or keyword.iskeyword(name) or name in casts:
             continue
         attribute = not record.params[1:] and name in ("T", "mT", "H", "mH")
-        out.append(f"    @property\n    def {name}(self) -> Tensor: ...\n" if attribute else f"    def {name}({parameters(record, True, False)}) -> {result(record, name)}: ...\n")
+        out.append(f"    @property\n    def {name}(self) -> Tensor: ...\n" if attribute else f"    def {name}({parameters(record, True, False)}) -> "
+                                                                                             f"{result(record, name)}: ...\n")
     out += [f"    def {name}_({parameters(record, True, False)}) -> Self: ...\n" for name, record in sorted(records.items())
             if record.tags & INPLACE and f"{name}_" not in taken and f"{name}_" not in records]
     return "".join(out)

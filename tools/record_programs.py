@@ -19,12 +19,15 @@ def kinds() -> dict:
     weight = torch.arange(12.0).reshape(4, 3)
     marked = torch.tensor([1.0, 2.0])
     marked.note = "kept"
-    dtypes = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64, torch.float16, torch.float32,
+    dtypes = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64, torch.float16,
+              torch.float32,
               torch.float64, torch.complex64, torch.complex128]
     out = collections.OrderedDict(
-        weight=weight, rows=weight[1:3], columns=weight.t(), parameter=torch.nn.Parameter(torch.tensor([1.0, -1.0])), empty=torch.empty(0, 3), number=torch.tensor(2.5),
+        weight=weight, rows=weight[1:3], columns=weight.t(), parameter=torch.nn.Parameter(torch.tensor([1.0, -1.0])), empty=torch.empty(0, 3),
+        number=torch.tensor(2.5),
         marked=marked, conjugate=torch.tensor([1 + 2j]).conj(), meta=torch.empty(2, 3, device="meta"), wants=torch.ones(2, requires_grad=True),
-        size=torch.Size([2, 3]), device=torch.device("cpu"), other_device=torch.device("cuda:1"), dtype=torch.float16, layout=torch.strided, set={1, 2}, bytes=b"\x00\xff",
+        size=torch.Size([2, 3]), device=torch.device("cpu"), other_device=torch.device("cuda:1"), dtype=torch.float16, layout=torch.strided,
+        set={1, 2}, bytes=b"\x00\xff",
         complex=1 + 2j, big=2**70, nested=[{"a": (1, None, True)}, "text"], dtypes={str(d): torch.tensor([0, 1, 3]).to(d) for d in dtypes},
         low={str(d): torch.tensor([0.5, -2.0]).to(d) for d in (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)})
     out._metadata = {"version": 1}

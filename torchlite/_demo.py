@@ -44,7 +44,8 @@ def load_digits():
 def network() -> nn.Module:
     """Two convolutions and two linear layers: 38,000 parameters."""
     return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(),
+        nn.MaxPool2d(2),
         nn.Dropout(0.2), nn.Flatten(), nn.Linear(32 * 4 * 4, 64), nn.ReLU(), nn.Linear(64, 10))
 
 
@@ -108,7 +109,8 @@ def train(device: str, epochs: int, seed: int, images, labels) -> Result:
             predictions = model(test_images).argmax(1)
         result.accuracy = (predictions == test_labels).float().mean().item()
         result.accuracies.append(result.accuracy)
-        bar.epoch(len(result.losses), f"epoch {epoch + 1}/{epochs}  loss {sum(result.losses[-len(loader):]) / len(loader):.3f}  test {100 * result.accuracy:5.2f}%")
+        bar.epoch(len(result.losses), f"epoch {epoch + 1}/{epochs}  loss {sum(result.losses[-len(loader):]) / len(loader):.3f}  test "
+                                      f"{100 * result.accuracy:5.2f}%")
     bar.end()
     result.seconds = time.perf_counter() - start
     result.images, result.labels, result.predictions = test_images.cpu(), test_labels.cpu(), predictions.cpu()
@@ -129,7 +131,8 @@ def _curves(axes, results: list[Result]) -> None:
         smooth = np.convolve(r.losses, np.ones(window) / window, "valid")
         (line,) = loss.plot(np.arange(window, len(r.losses) + 1), smooth, label=r.device)
         loss.plot(np.arange(1, len(r.losses) + 1), r.losses, color=line.get_color(), alpha=0.25, linewidth=0.8)
-        accuracy.plot(np.arange(1, len(r.accuracies) + 1), 100 * np.array(r.accuracies), marker="o", markersize=4, label=f"{r.device}: {100 * r.accuracy:.2f}%")
+        accuracy.plot(np.arange(1, len(r.accuracies) + 1), 100 * np.array(r.accuracies), marker="o", markersize=4,
+                      label=f"{r.device}: {100 * r.accuracy:.2f}%")
     loss.set(title="training loss", xlabel="step", yscale="log")
     accuracy.set(title="test accuracy (%)", xlabel="epoch")
     accuracy.axhline(100 * TARGET, color="grey", linestyle="--", linewidth=0.8)
@@ -152,7 +155,8 @@ def _grid(figure, result: Result, rows: int = 4, columns: int = 12) -> None:
         found, truth = int(result.predictions[i]), int(result.labels[i])  # type: ignore[index]
         cell.imshow(result.images[i, 0].numpy(), cmap="gray_r")  # type: ignore[index]
         cell.set_title(str(found) if found == truth else f"{found}, is {truth}", fontsize=9, color="black" if found == truth else "crimson", pad=2)
-    figure.suptitle(f"predictions on the test images ({result.device}): {len(wrong)} of {len(result.labels)} wrong, shown first", fontsize=11)  # type: ignore[arg-type]
+    total = len(result.labels)  # type: ignore[arg-type]
+    figure.suptitle(f"predictions on the test images ({result.device}): {len(wrong)} of {total} wrong, shown first", fontsize=11)
 
 
 def picture(results: list[Result], path: str) -> None:

@@ -23,8 +23,9 @@ def devices() -> dict[str, str]:
     for name in known_backends():
         runtime = f"pip install 'torchlite-nd[{KNOWN[name]}]' and {_DRIVERS[name]}" if KNOWN.get(name) else ""
         if name not in _entry_points() and name not in _added:
-            out[name] = f"torchlite-nd {__version__} has no {name} backend, and no other package brings one. What it will run on: {runtime}" if runtime else \
-                "torchlite is not installed (its backends are found by entry point): pip install -e ."
+            out[name] = "torchlite is not installed (its backends are found by entry point): pip install -e ."
+            if runtime:
+                out[name] = f"torchlite-nd {__version__} has no {name} backend, and no other package brings one. What it will run on: {runtime}"
             continue
         try:
             table_of(device(name))
@@ -78,7 +79,8 @@ def _device_lines() -> list[tuple[str, str]]:
         describe = getattr(backend, "describe", None)
         count = backend.device_count()
         for index in range(count):
-            what = describe(index) if callable(describe) else {"cpu": platform.processor() or platform.machine(), "meta": "shapes without data"}.get(name, "ready")
+            what = describe(index) if callable(describe) else {"cpu": platform.processor() or platform.machine(),
+                                                               "meta": "shapes without data"}.get(name, "ready")
             lines.append((name if name in ("cpu", "meta") else f"{name}:{index}", f"ready: {what}"))
     return lines
 
@@ -101,7 +103,8 @@ def report() -> str:
         ("versions", [("torchlite", f"{torchlite.__version__} in {os.path.dirname(torchlite.__file__)}"), ("Python", sys.version.split()[0]),
                       ("system", platform.platform()), *((name, _version(name)) for name in _PACKAGES)]),
         ("devices", _device_lines()),
-        ("threads", [("cores", str(os.cpu_count())), ("torchlite", str(torchlite.get_num_threads())), ("BLAS", _blas()), ("BLAS threads", _blas_threads()),
+        ("threads", [("cores", str(os.cpu_count())), ("torchlite", str(torchlite.get_num_threads())), ("BLAS", _blas()),
+                     ("BLAS threads", _blas_threads()),
                      *((name, os.environ[name]) for name in _THREAD_VARIABLES if name in os.environ)]),
         ("cache folders", [(name, path + ("" if os.path.isdir(path) else " (not there yet)")) for name, path in cache_folders().items()]),
     ]

@@ -1,7 +1,8 @@
 """What `repr(tensor)` shows: PyTorch's layout of numbers, summaries and suffixes.
 
-The text is made from a NumPy array, so it is the same whatever the device. How the numbers of one tensor are written is decided once, by looking at all
-values that will be shown: whole numbers get a bare point ("1."), a wide range goes to scientific notation, everything else has `precision` digits.
+The text is made from a NumPy array, so it is the same whatever the device. How the numbers of one tensor are written is decided once, by looking at
+all values that will be shown: whole numbers get a bare point ("1."), a wide range goes to scientific notation, everything else has `precision`
+digits.
 """
 from __future__ import annotations
 
@@ -82,7 +83,8 @@ class _NumberStyle:
         size = np.abs(flat)
         low, high = float(size.min()), float(size.max())
         self.whole = bool((flat == np.ceil(flat)).all())
-        self.scientific = bool(OPTIONS.sci_mode) if OPTIONS.sci_mode is not None else high / low > 1000 or high > 1e8 or (not self.whole and low < 1e-4)
+        wide = high / low > 1000 or high > 1e8 or (not self.whole and low < 1e-4)
+        self.scientific = wide if OPTIONS.sci_mode is None else bool(OPTIONS.sci_mode)
         digits = f".{OPTIONS.precision}e" if self.scientific else ".0f" if self.whole else f".{OPTIONS.precision}f"
         self.width = max(1, *(len(format(v, digits)) for v in flat.tolist())) + (self.whole and not self.scientific)
 

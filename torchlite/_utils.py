@@ -31,7 +31,8 @@ def _view(storage, d, offset, size, stride) -> Tensor:
     need = (offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1) * d.itemsize
     have = storage.nbytes() if isinstance(base._data, np.ndarray) else base.numel() * base.itemsize
     if need > have:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {d.itemsize} requiring a storage size of {need} "
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {d.itemsize} requiring a "
+                           f"storage size of {need} "
                            f"are out of bounds for storage of size {have}")
     if not isinstance(base._data, np.ndarray):
         return _device_view(base if base.dtype is d else base.view(d), offset, size, stride)

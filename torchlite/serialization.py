@@ -25,7 +25,8 @@ from ._storage import TypedStorage, UntypedStorage
 from ._tensor import Parameter, Tensor
 
 __all__ = [
-    "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load",
+    "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint",
+    "load",
     "location_tag", "register_package", "safe_globals", "save", "set_crc32_options",
 ]
 
@@ -182,7 +183,8 @@ def _pickler_class(module, storages: _Storages):
     # Only the pickler written in Python lets a class be written under another library's name.
     base: Any = getattr(module, "_Pickler", None) or module.Pickler
     if not issubclass(base, pickle._Pickler):  # type: ignore[attr-defined]
-        raise ValueError(f"pickle_module {module.__name__} has a Pickler that does not derive from Python's pickle._Pickler: save with pickle_module=pickle")
+        raise ValueError(f"pickle_module {module.__name__} has a Pickler that does not derive from Python's pickle._Pickler: save with "
+                         f"pickle_module=pickle")
 
     class Pickler(base):
         dispatch = dict(base.dispatch)
@@ -222,7 +224,8 @@ def _pickler_class(module, storages: _Storages):
     return Pickler
 
 
-def save(obj, f, pickle_module=pickle, pickle_protocol: int = DEFAULT_PROTOCOL, _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False) -> None:
+def save(obj, f, pickle_module=pickle, pickle_protocol: int = DEFAULT_PROTOCOL, _use_new_zipfile_serialization: bool = True,
+         _disable_byteorder_record: bool = False) -> None:
     """Write an object with its tensors to a file that torchlite and PyTorch can load.
 
     obj: anything that pickles; tensors that share memory are stored once and share it again after loading. f: a path, or a binary file open for
@@ -277,13 +280,17 @@ def _opened(f):
         return
     for name in ("read", "readline", "seek", "tell"):
         if not hasattr(f, name):
-            raise AttributeError(f"{type(f).__name__!r} object has no attribute '{name}'. You can only torch.load from a file that is seekable. Please pre-load the data into a "
+            raise AttributeError(f"{type(f).__name__!r} object has no attribute '{name}'. You can only torch.load from a file that is seekable. "
+                                 f"Please pre-load the data into a "
                                  "buffer like io.BytesIO and try to load from it instead.")
     yield f
 
 
 def register_package(priority: int, tagger: Callable, deserializer: Callable) -> None:
-    """Teach `save` and `load` a device: `tagger(storage)` gives its name in the file or None, `deserializer(storage, name)` a storage there or None."""
+    """Teach `save` and `load` a device: `tagger(storage)` gives its name in the file or None, `deserializer(storage, name)` a storage there or None.
+
+    Entries of lower priority are asked first.
+    """
     _packages.append((priority, tagger, deserializer))
     _packages.sort(key=lambda entry: entry[0])
 
@@ -305,7 +312,8 @@ def default_restore_location(storage, location: str):
     except (RuntimeError, ImportError) as error:
         kind, module = where.type.upper(), where.type
         name = {"OPENCL": "an OpenCL"}.get(kind, f"a {kind}")
-        raise RuntimeError(f"Attempting to deserialize object on {name} device but torch.{module}.is_available() is False. If you are running on a CPU-only machine, please "
+        raise RuntimeError(f"Attempting to deserialize object on {name} device but torch.{module}.is_available() is False. If you are running on a "
+                           f"CPU-only machine, please "
                            f"use torch.load with map_location=torch.device('cpu') to map your storages to the CPU. ({error})") from None
     moved = storage._tensor.to(where)
     return TypedStorage(moved) if isinstance(storage, TypedStorage) else UntypedStorage(moved)
@@ -354,7 +362,8 @@ class _ArchiveStorages:
             return self._loaded[key]
         name, item = f"data/{key}", kind.dtype.itemsize if kind.dtype else 1
         if self._reader.size(name) != numel * item:
-            raise RuntimeError(f"the storage {name} should have {numel * item} bytes, but the archive has {self._reader.size(name)}: the checkpoint file is corrupted")
+            raise RuntimeError(f"the storage {name} should have {numel * item} bytes, but the archive has {self._reader.size(name)}: the checkpoint "
+                               f"file is corrupted")
         array = self._reader.array(name)
         if self._swap:
             array = byteswap(array, item // 2 if kind.dtype and kind.dtype.is_complex else item)
@@ -378,15 +387,19 @@ def _unpickler_class(module, persistent_load):
     return Unpickler
 
 
-_NOT_WEIGHTS = ("In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`. Re-running `torch.load` with "
-                "`weights_only` set to `False` will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file from a "
+_NOT_WEIGHTS = ("In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`. Re-running "
+                "`torch.load` with "
+                "`weights_only` set to `False` will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file "
+                "from a "
                 "trusted source.")
 
 
 def _weights_only_message(reason: str) -> str:
     if "allowlist" in reason:
-        return ("Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only if you trust the source of the checkpoint. \n"
-                f"\t(1) {_NOT_WEIGHTS}\n\t(2) Alternatively, to load with `weights_only=True` please check the recommended steps in the following error message.\n"
+        return ("Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only if you trust the "
+                "source of the checkpoint. \n"
+                f"\t(1) {_NOT_WEIGHTS}\n\t(2) Alternatively, to load with `weights_only=True` please check the recommended steps in the following "
+                f"error message.\n"
                 f"\tWeightsUnpickler error: {reason}")
     return f"Weights only load failed. {_NOT_WEIGHTS}\n\tWeightsUnpickler error: {reason}"
 
@@ -429,7 +442,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only: bool | None 
         if head == b"PK\3\4":
             return _load_zip(stream, map_location, pickle_module or pickle, weights_only, bool(mmap), pickle_load_args)
         if mmap:
-            raise RuntimeError("mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), please torch.save your checkpoint with this "
+            raise RuntimeError("mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), please torch.save "
+                               "your checkpoint with this "
                                "option in order to use mmap.")
         return _load_legacy(stream, map_location, pickle_module or pickle, weights_only, pickle_load_args)
 

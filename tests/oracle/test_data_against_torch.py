@@ -45,7 +45,8 @@ def test_same_random_numbers_after_an_epoch():
 
 
 @pytest.mark.parametrize("batch", [
-    [1, 2], [1.5, 2.5], [True, False], [np.float32(1), np.float32(2)], [np.ones(2), np.zeros(2)], [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}], [(1, 2.0), (3, 4.0)],
+    [1, 2], [1.5, 2.5], [True, False], [np.float32(1), np.float32(2)], [np.ones(2), np.zeros(2)], [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}],
+    [(1, 2.0), (3, 4.0)],
     [[1, "a"], [2, "b"]], [np.array(3), np.array(4)], [b"a", b"b"],
 ], ids=str)
 def test_same_batch(batch):

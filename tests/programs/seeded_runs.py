@@ -38,7 +38,8 @@ def lenet(steps=50):
 def mlp(steps=50):
     """A three-layer network with Adam, fed by a shuffling DataLoader: the loss of every step."""
     torch.manual_seed(1)
-    model = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.GELU(), torch.nn.LayerNorm(64), torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1))
+    model = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.GELU(), torch.nn.LayerNorm(64), torch.nn.Linear(64, 64), torch.nn.Tanh(),
+                                torch.nn.Linear(64, 1))
     x = torch.randn(320, 20)
     y = (x[:, :5] ** 2).sum(dim=1, keepdim=True) + 0.1 * torch.randn(320, 1)
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=32, shuffle=True)

@@ -20,7 +20,8 @@ import numpy as np
 ALIGNMENT = 64
 _LOCAL_HEADER = 30
 _ZIP64_EXTRA = 20
-_READ_FAILED = ("PytorchStreamReader failed reading {}: {}. If you are seeing this error, there is a high likelihood that your checkpoint file is corrupted. This can happen "
+_READ_FAILED = ("PytorchStreamReader failed reading {}: {}. If you are seeing this error, there is a high likelihood that your checkpoint file is "
+                "corrupted. This can happen "
                 "if the checkpoint was not saved properly, was transferred incorrectly, or the file was modified after saving.")
 
 
@@ -54,7 +55,8 @@ class Writer:
         extra += b"FB" + struct.pack("<H", -before % ALIGNMENT) + b"Z" * (-before % ALIGNMENT)
         self._entries.append((path, size, check, self._position))
         short = 0xFFFFFFFF if big else size
-        self._write(struct.pack("<4s5H3L2H", b"PK\3\4", 45 if big else 20, 0x800, 0, 0, 0x21, check, short, short, len(path), len(extra)) + path + extra)
+        self._write(struct.pack("<4s5H3L2H", b"PK\3\4", 45 if big else 20, 0x800, 0, 0, 0x21, check, short, short, len(path),
+                                len(extra)) + path + extra)
         self._write(view)
 
     def finish(self) -> None:
@@ -67,14 +69,16 @@ class Writer:
             fields = [v for v in (size, size, offset) if v >= 0xFFFFFFFF]
             extra = struct.pack(f"<HH{len(fields)}Q", 1, 8 * len(fields), *fields) if fields else b""
             short = min(size, 0xFFFFFFFF)
-            self._write(struct.pack("<4s6H3L5H2L", b"PK\1\2", 45, 45 if fields else 20, 0x800, 0, 0, 0x21, check, short, short, len(path), len(extra), 0, 0, 0, 0,
+            self._write(struct.pack("<4s6H3L5H2L", b"PK\1\2", 45, 45 if fields else 20, 0x800, 0, 0, 0x21, check, short, short, len(path), len(extra),
+                                    0, 0, 0, 0,
                                     min(offset, 0xFFFFFFFF)) + path + extra)
         length, count = self._position - start, len(self._entries)
         if count >= 0xFFFF or start + length >= 0xFFFFFFFF:
             end = self._position
             self._write(struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, length, start))
             self._write(struct.pack("<4sLQL", b"PK\6\7", 0, end, 1))
-        self._write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, min(count, 0xFFFF), min(count, 0xFFFF), min(length, 0xFFFFFFFF), min(start, 0xFFFFFFFF), 0))
+        self._write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, min(count, 0xFFFF), min(count, 0xFFFF), min(length, 0xFFFFFFFF), min(start, 0xFFFFFFFF),
+                                0))
 
 
 @contextlib.contextmanager
@@ -124,7 +128,8 @@ class Reader:
         self._stream = stream
         try:
             self._zip = zipfile.ZipFile(stream)
-        except (zipfile.BadZipFile, zipfile.LargeZipFile, struct.error, ValueError, OverflowError, NotImplementedError, IndexError, UnicodeDecodeError):
+        except (zipfile.BadZipFile, zipfile.LargeZipFile, struct.error, ValueError, OverflowError, NotImplementedError, IndexError,
+                UnicodeDecodeError):
             raise corrupt("zip archive", "failed finding central directory") from None
         stream.seek(0, os.SEEK_END)
         self._size = stream.tell()

@@ -36,7 +36,8 @@ _OBJECTS = {name: value for value, name in _CLASSES.items()}
 _OBJECTS["torch._tensor", "Tensor"] = Tensor
 REBUILDERS = {
     ("torch._utils", name): getattr(_utils, name)
-    for name in ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state", "_rebuild_meta_tensor_no_storage")
+    for name in ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state",
+                 "_rebuild_meta_tensor_no_storage")
 } | {("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2, ("torch.serialization", "_get_layout"): _utils._get_layout}
 
 

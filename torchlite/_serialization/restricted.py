@@ -1,6 +1,7 @@
 """The unpickler behind `weights_only=True`: a small stack machine that knows the data opcodes and a fixed list of names.
 
-Python's own Unpickler with a restricted `find_class` would not do: its BUILD sets attributes on any object of the stack, classes and functions included.
+Python's own Unpickler with a restricted `find_class` would not do: its BUILD sets attributes on any object of the stack, classes and functions
+included.
 Here every opcode checks what it acts on, and no name outside of the list is even imported.
 """
 from __future__ import annotations
@@ -32,9 +33,11 @@ def _bytearray(text=b"", encoding="latin1"):
 
 
 _CALLABLES: dict[tuple[str, str], Any] = {
-    **REBUILDERS, ("collections", "OrderedDict"): collections.OrderedDict, ("collections", "Counter"): collections.Counter, ("_codecs", "encode"): _encode,
+    **REBUILDERS, ("collections", "OrderedDict"): collections.OrderedDict, ("collections", "Counter"): collections.Counter,
+    ("_codecs", "encode"): _encode,
     ("torch", "Size"): Size, ("torch", "device"): device, ("torch.nn.parameter", "Parameter"): Parameter,
-    **{(module, name): value for module in ("builtins", "__builtin__") for name, value in (("set", set), ("complex", complex), ("bytearray", _bytearray))},
+    **{(module, name): value for module in ("builtins", "__builtin__") for name, value in (("set", set), ("complex", complex),
+        ("bytearray", _bytearray))},
 }
 # Named only as arguments of _rebuild_from_type_v2, never called themselves.
 _NAMED = {("torch", "Tensor"): Tensor, ("torch._tensor", "Tensor"): Tensor}
@@ -80,8 +83,10 @@ def find_global(module: str, name: str, allowed: dict) -> Any:
     if today in allowed:
         return allowed[today]
     path = f"{module}.{name}"
-    raise pickle.UnpicklingError(f"Unsupported global: GLOBAL {path} was not an allowed global by default. Please use `torch.serialization.add_safe_globals([{path}])` or the "
-                                 f"`torch.serialization.safe_globals([{path}])` context manager to allowlist this global if you trust this class/function.")
+    raise pickle.UnpicklingError(f"Unsupported global: GLOBAL {path} was not an allowed global by default. Please use "
+                                 f"`torch.serialization.add_safe_globals([{path}])` or the "
+                                 f"`torch.serialization.safe_globals([{path}])` context manager to allowlist this global if you trust this "
+                                 f"class/function.")
 
 
 def is_allowed(module: str, name: str) -> bool:
@@ -198,7 +203,8 @@ class RestrictedUnpickler:
         elif id(type(target)) in self._allowed_ids:
             _build_user(target, state)
         else:
-            raise pickle.UnpicklingError(f"Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got {type(target)}")
+            raise pickle.UnpicklingError(f"Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
+                                         f"{type(target)}")
 
     def _append(self, items) -> None:
         if type(self._stack[-1]) is not list:
@@ -208,7 +214,8 @@ class RestrictedUnpickler:
     def _set_items(self, items) -> None:
         target = self._stack[-1]
         if type(target) not in (dict, collections.OrderedDict, collections.Counter) and id(type(target)) not in self._allowed_ids:
-            raise pickle.UnpicklingError(f"Can only set items of dict, OrderedDict or types allowlisted via `add_safe_globals`, but got {type(target)}")
+            raise pickle.UnpicklingError(f"Can only set items of dict, OrderedDict or types allowlisted via `add_safe_globals`, but got "
+                                         f"{type(target)}")
         if len(items) % 2:
             raise pickle.UnpicklingError("odd number of items for SETITEMS")
         for key, value in zip(items[::2], items[1::2], strict=True):
@@ -284,24 +291,31 @@ def _opcodes() -> dict[int, Any]:
     p, push = pickle, RestrictedUnpickler._push
     vm = RestrictedUnpickler
     table = {
-        p.PROTO: _protocol, p.FRAME: lambda m: m._read(8), p.GLOBAL: _global_line, p.STACK_GLOBAL: vm._stack_global, p.REDUCE: vm._reduce, p.NEWOBJ: vm._new,
-        p.BUILD: vm._build, p.BINPERSID: vm._persistent, p.MARK: lambda m: push(m, _MARK), p.POP: lambda m: m._stack.pop(), p.POP_MARK: lambda m: m._pop_mark(),
+        p.PROTO: _protocol, p.FRAME: lambda m: m._read(8), p.GLOBAL: _global_line, p.STACK_GLOBAL: vm._stack_global, p.REDUCE: vm._reduce,
+        p.NEWOBJ: vm._new,
+        p.BUILD: vm._build, p.BINPERSID: vm._persistent, p.MARK: lambda m: push(m, _MARK), p.POP: lambda m: m._stack.pop(),
+        p.POP_MARK: lambda m: m._pop_mark(),
         p.DUP: lambda m: push(m, m._stack[-1]),
         p.APPEND: lambda m: m._append([m._stack.pop()]), p.APPENDS: lambda m: m._append(m._pop_mark()), p.SETITEM: lambda m: m._set_items(_pair(m)),
         p.SETITEMS: lambda m: m._set_items(m._pop_mark()), p.ADDITEMS: lambda m: m._add_items(m._pop_mark()),
-        p.EMPTY_TUPLE: lambda m: push(m, ()), p.EMPTY_LIST: lambda m: push(m, []), p.EMPTY_DICT: lambda m: push(m, {}), p.EMPTY_SET: lambda m: push(m, set()),
-        p.TUPLE: lambda m: push(m, tuple(m._pop_mark())), p.TUPLE1: lambda m: m._tuple(1), p.TUPLE2: lambda m: m._tuple(2), p.TUPLE3: lambda m: m._tuple(3),
+        p.EMPTY_TUPLE: lambda m: push(m, ()), p.EMPTY_LIST: lambda m: push(m, []), p.EMPTY_DICT: lambda m: push(m, {}),
+        p.EMPTY_SET: lambda m: push(m, set()),
+        p.TUPLE: lambda m: push(m, tuple(m._pop_mark())), p.TUPLE1: lambda m: m._tuple(1), p.TUPLE2: lambda m: m._tuple(2),
+        p.TUPLE3: lambda m: m._tuple(3),
         p.FROZENSET: lambda m: push(m, frozenset(m._pop_mark())),
         p.NONE: lambda m: push(m, None), p.NEWTRUE: lambda m: push(m, True), p.NEWFALSE: lambda m: push(m, False),
         p.BININT: _number("<i"), p.BININT1: _number("<B"), p.BININT2: _number("<H"), p.BINFLOAT: _number(">d"),
         p.LONG1: lambda m: _long(m, "<B"), p.LONG4: lambda m: _long(m, "<i"),
-        p.BINUNICODE: lambda m: push(m, m._sized("<I").decode("utf-8", "surrogatepass")), p.BINUNICODE8: lambda m: push(m, m._sized("<Q").decode("utf-8", "surrogatepass")),
+        p.BINUNICODE: lambda m: push(m, m._sized("<I").decode("utf-8", "surrogatepass")),
+        p.BINUNICODE8: lambda m: push(m, m._sized("<Q").decode("utf-8", "surrogatepass")),
         p.SHORT_BINUNICODE: lambda m: push(m, m._sized("<B").decode("utf-8", "surrogatepass")),
         p.BINSTRING: lambda m: m._binary_string("<i"), p.SHORT_BINSTRING: lambda m: m._binary_string("<B"),
-        p.BINBYTES: lambda m: push(m, m._sized("<I")), p.SHORT_BINBYTES: lambda m: push(m, m._sized("<B")), p.BINBYTES8: lambda m: push(m, m._sized("<Q")),
+        p.BINBYTES: lambda m: push(m, m._sized("<I")), p.SHORT_BINBYTES: lambda m: push(m, m._sized("<B")),
+        p.BINBYTES8: lambda m: push(m, m._sized("<Q")),
         p.BYTEARRAY8: lambda m: push(m, bytearray(m._sized("<Q"))),
         p.BINGET: lambda m: push(m, m._memo[m._read(1)[0]]), p.LONG_BINGET: lambda m: push(m, m._memo[struct.unpack("<I", m._read(4))[0]]),
-        p.BINPUT: lambda m: m._memoize(m._read(1)[0]), p.LONG_BINPUT: lambda m: m._memoize(struct.unpack("<I", m._read(4))[0]), p.MEMOIZE: lambda m: m._memoize(len(m._memo)),
+        p.BINPUT: lambda m: m._memoize(m._read(1)[0]), p.LONG_BINPUT: lambda m: m._memoize(struct.unpack("<I", m._read(4))[0]),
+        p.MEMOIZE: lambda m: m._memoize(len(m._memo)),
     }
     return {code[0]: handler for code, handler in table.items()}
 

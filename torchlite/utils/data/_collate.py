@@ -63,8 +63,8 @@ def _stack_arrays(batch):
 
 
 def default_collate(batch):
-    """The items of a batch put together: tensors, arrays and numbers are stacked along a new first dimension; dicts, named tuples, tuples and lists are
-    collated field by field; strings stay in a list.
+    """The items of a batch put together: tensors, arrays and numbers are stacked along a new first dimension; dicts, named tuples, tuples and lists
+    are collated field by field; strings stay in a list.
 
     RuntimeError for items of unequal length, TypeError for what has no batch.
 

@@ -50,7 +50,8 @@ def _seed_everything(base_seed: int, worker: int) -> int:
     seed = base_seed + worker
     random.seed(seed)
     torch.manual_seed(seed)
-    np.random.seed(np.random.SeedSequence([worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]).generate_state(4))  # noqa: NPY002  user code in workers reads this stream
+    entropy = [worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    np.random.seed(np.random.SeedSequence(entropy).generate_state(4))  # noqa: NPY002  user code in workers reads this stream
     return seed
 
 
@@ -95,8 +96,9 @@ def _serve(connection, settings: Settings, worker: int, others) -> None:
                     fetcher = fetcher or fetcher_for(settings.dataset, settings.batched, settings.collate_fn, settings.drop_last)
                     answer = fetcher.fetch(index)
                 except StopIteration:
-                    # A data set with items by index that raises this is broken: say so there.
-                    answer = _End() if isinstance(settings.dataset, torch.utils.data.IterableDataset) else ExceptionWrapper(RuntimeError("the dataset raised StopIteration"), where)
+                    answer = _End()
+                    if not isinstance(settings.dataset, torch.utils.data.IterableDataset):  # then the data set is broken: say so
+                        answer = ExceptionWrapper(RuntimeError("the dataset raised StopIteration"), where)
                 except Exception as raised:
                     answer = ExceptionWrapper(raised, where)
             _answer(connection, number, answer, settings, where)

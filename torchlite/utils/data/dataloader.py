@@ -46,9 +46,11 @@ class DataLoader(Generic[Item]):
     """Iterates over a data set in batches.
 
     dataset: items by index, or an IterableDataset. batch_size: items a batch; None hands out single items. shuffle: a new random order each epoch.
-    sampler, batch_sampler: the order by hand. num_workers: processes that make batches ahead (0: this process). collate_fn: from a list of items to a batch.
-    pin_memory: accepted; host memory needs no pinning for NumPy. drop_last: leave out a shorter last batch. timeout: seconds to wait for a worker (0: for
-    ever). worker_init_fn(worker_id): called first in each worker. multiprocessing_context: "fork", "spawn" … generator: the source of the order.
+    sampler, batch_sampler: the order by hand. num_workers: processes that make batches ahead (0: this process). collate_fn: from a list of items to
+    a batch.
+    pin_memory: accepted; host memory needs no pinning for NumPy. drop_last: leave out a shorter last batch. timeout: seconds to wait for a worker
+    (0: for ever). worker_init_fn(worker_id): called first in each worker. multiprocessing_context: "fork", "spawn" … generator: the source of the
+    order.
     prefetch_factor: batches a worker makes ahead (2). persistent_workers: keep them between epochs. in_order: False hands out batches as they come.
 
     For the same seed the order is PyTorch's. ValueError for options that exclude each other.
@@ -63,8 +65,10 @@ class DataLoader(Generic[Item]):
     _ready = False
 
     def __init__(self, dataset: Dataset[Item], batch_size: int | None = 1, shuffle: bool | None = None, sampler: Sampler | Iterable | None = None,
-                 batch_sampler: Sampler | Iterable | None = None, num_workers: int = 0, collate_fn: Callable[[list], Any] | None = None, pin_memory: bool = False,
-                 drop_last: bool = False, timeout: float = 0, worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context=None, generator=None, *,
+                 batch_sampler: Sampler | Iterable | None = None, num_workers: int = 0, collate_fn: Callable[[list], Any] | None = None,
+                 pin_memory: bool = False,
+                 drop_last: bool = False, timeout: float = 0, worker_init_fn: Callable[[int], None] | None = None, multiprocessing_context=None,
+                 generator=None, *,
                  prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         self.dataset, self.num_workers, self.timeout, self.worker_init_fn = dataset, num_workers, timeout, worker_init_fn
@@ -179,7 +183,8 @@ class _Watched:
         if self._given == self._expected + 1:
             hint = ("For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset replica at each worker."
                     if self._loader.num_workers else "")
-            warnings.warn(f"Length of IterableDataset {self._loader.dataset} was reported to be {self._expected} (when accessing len(dataloader)), but {self._given} samples "
+            warnings.warn(f"Length of IterableDataset {self._loader.dataset} was reported to be {self._expected} (when accessing len(dataloader)), "
+                          f"but {self._given} samples "
                           f"have been fetched. {hint}", stacklevel=2)
         return batch
 
@@ -190,7 +195,8 @@ def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers) ->
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if num_workers == 0 and prefetch_factor is not None:
-        raise ValueError("prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable multiprocessing, otherwise set "
+        raise ValueError("prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable multiprocessing, "
+                         "otherwise set "
                          "prefetch_factor to None.")
     if prefetch_factor is not None and prefetch_factor < 1:
         raise ValueError("prefetch_factor option should be non-negative")

@@ -15,7 +15,8 @@ class DistributedSampler(Sampler[int]):
     Call `set_epoch(epoch)` before each epoch, else the order is the same in all. torchlite has no torch.distributed, so both numbers must be given.
     """
 
-    def __init__(self, dataset: Dataset, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True, seed: int = 0, drop_last: bool = False):
+    def __init__(self, dataset: Dataset, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True, seed: int = 0,
+                 drop_last: bool = False):
         if num_replicas is None or rank is None:
             raise RuntimeError("Requires distributed package to be available: torchlite has none, so give num_replicas and rank")
         if rank >= num_replicas or rank < 0:
