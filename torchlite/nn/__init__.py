@@ -28,3 +28,18 @@ def factory_kwargs(kwargs):
 
 __all__ = [*_layers, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs", "functional", "init", "modules",
            "parameter", "utils"]
+
+
+_LATER = {"DataParallel": "parallel", "attention": "attention", "common_types": "common_types", "grad": "grad", "parallel": "parallel"}
+__all__ += ["DataParallel"]  # noqa: F405  by __getattr__
+
+
+def __getattr__(name):
+    # Rarely used, so loaded when first asked for.
+    if name not in _LATER:
+        raise AttributeError(f"module 'torchlite.nn' has no attribute '{name}'")
+    import importlib
+
+    module = importlib.import_module(f".{_LATER[name]}", __name__)
+    found = globals()[name] = module if name == _LATER[name] else getattr(module, name)
+    return found

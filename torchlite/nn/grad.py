@@ -1,0 +1,50 @@
+"""Gradients of convolutions by hand: with respect to the input and to the weight."""
+
+import torchlite as torch
+from torchlite.nn import functional as F
+
+
+def _gradient(convolve, input, weight, grad_output, stride, padding, dilation, groups, wanted):
+    with torch.enable_grad():
+        x = input.detach().requires_grad_(wanted == "input")
+        w = weight.detach().requires_grad_(wanted == "weight")
+        out = convolve(x, w, None, stride, padding, dilation, groups)
+    return torch.autograd.grad(out, x if wanted == "input" else w, grad_output)[0]
+
+
+def _of_input(convolve, input_size, weight, grad_output, *options):
+    return _gradient(convolve, grad_output.new_zeros(input_size), weight, grad_output, *options, "input")
+
+
+def _of_weight(convolve, input, weight_size, grad_output, *options):
+    return _gradient(convolve, input, grad_output.new_zeros(weight_size), grad_output, *options, "weight")
+
+
+def conv1d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+    """The gradient of conv1d's input."""
+    return _of_input(F.conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv1d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+    """The gradient of conv1d's weight."""
+    return _of_weight(F.conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+    """The gradient of conv2d's input."""
+    return _of_input(F.conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+    """The gradient of conv2d's weight."""
+    return _of_weight(F.conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+    """The gradient of conv3d's input."""
+    return _of_input(F.conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+    """The gradient of conv3d's weight."""
+    return _of_weight(F.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)

@@ -1,0 +1,334 @@
+"""Pruning: a parameter `name` becomes `name_orig` times a mask (the buffer `name_mask`), multiplied anew before every forward."""
+
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+import torchlite as torch
+
+__all__ = [
+    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer", "RandomStructured", "RandomUnstructured",
+    "custom_from_mask", "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured", "random_structured", "random_unstructured",
+    "remove",
+]
+
+
+class BasePruningMethod(ABC):
+    """A way of choosing what to prune: subclasses define `compute_mask(t, default_mask)` and PRUNING_TYPE ("unstructured", "structured" or "global")."""
+
+    _tensor_name = ""
+    PRUNING_TYPE = "unstructured"
+
+    def __call__(self, module, inputs):
+        setattr(module, self._tensor_name, self.apply_mask(module))
+
+    @abstractmethod
+    def compute_mask(self, t, default_mask):
+        """The new mask for a tensor whose present mask is `default_mask`."""
+
+    def apply_mask(self, module):
+        """The pruned tensor of a module."""
+        if not self._tensor_name:
+            raise AssertionError(f"Module {module} has to be pruned")
+        mask = getattr(module, self._tensor_name + "_mask")
+        original = getattr(module, self._tensor_name + "_orig")
+        return mask.to(dtype=original.dtype) * original
+
+    @classmethod
+    def apply(cls, module, name, *args, importance_scores=None, **kwargs):
+        """Prune a parameter of a module, on top of what was pruned before. Returns the method, or the container of all of them."""
+        old = None
+        for key, hook in list(module._forward_pre_hooks.items()):
+            if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+                old = hook
+                del module._forward_pre_hooks[key]
+        method = cls(*args, **kwargs)
+        method._tensor_name = name
+        if old is not None:
+            container = old if isinstance(old, PruningContainer) else PruningContainer(old)
+            container.add_pruning_method(method)
+            method = container
+        original = getattr(module, name)
+        if importance_scores is None:
+            importance_scores = original
+        elif importance_scores.shape != original.shape:
+            raise AssertionError(f"importance_scores should have the same shape as parameter                 {name} of {module}")
+        fresh = not isinstance(method, PruningContainer)
+        if fresh:
+            module.register_parameter(name + "_orig", original)
+            del module._parameters[name]
+            default_mask = torch.ones_like(original)
+        else:
+            default_mask = getattr(module, name + "_mask").detach().clone(memory_format=torch.contiguous_format)
+        try:
+            mask = method.compute_mask(importance_scores, default_mask=default_mask)
+            module.register_buffer(name + "_mask", mask)
+            setattr(module, name, method.apply_mask(module))
+            module.register_forward_pre_hook(method)
+        except Exception:
+            if fresh:
+                module.register_parameter(name, getattr(module, name + "_orig"))
+                del module._parameters[name + "_orig"]
+            raise
+        return method
+
+    def prune(self, t, default_mask=None, importance_scores=None):
+        """The pruned form of a tensor that belongs to no module."""
+        if importance_scores is None:
+            importance_scores = t
+        elif importance_scores.shape != t.shape:
+            raise AssertionError("importance_scores should have the same shape as tensor t")
+        default_mask = torch.ones_like(t) if default_mask is None else default_mask
+        return t * self.compute_mask(importance_scores, default_mask=default_mask)
+
+    def remove(self, module):
+        """Make the pruned tensor an ordinary parameter. What was pruned stays zero."""
+        if self._tensor_name is None:
+            raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
+        weight = self.apply_mask(module)
+        if hasattr(module, self._tensor_name):
+            delattr(module, self._tensor_name)
+        original = module._parameters[self._tensor_name + "_orig"]
+        original.data = weight.data
+        del module._parameters[self._tensor_name + "_orig"]
+        del module._buffers[self._tensor_name + "_mask"]
+        setattr(module, self._tensor_name, original)
+
+
+class PruningContainer(BasePruningMethod):
+    """Several pruning methods of one parameter, applied one after the other."""
+
+    def __init__(self, *args):
+        self._pruning_methods = ()
+        if isinstance(args[0] if args else None, Iterable):
+            args = tuple(args[0])
+        if len(args) == 1:
+            self._tensor_name = args[0]._tensor_name
+            self._pruning_methods += (args[0],)
+        else:
+            for method in args:
+                self.add_pruning_method(method)
+
+    def add_pruning_method(self, method):
+        """Add a method for the same parameter."""
+        if not isinstance(method, BasePruningMethod) and method is not None:
+            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+        if method is not None and self._tensor_name != method._tensor_name:
+            raise ValueError("Can only add pruning methods acting on the parameter named "
+                             f"'{self._tensor_name}' to PruningContainer {self}. Found '{method._tensor_name}'")
+        self._pruning_methods += (method,)
+
+    def __len__(self):
+        return len(self._pruning_methods)
+
+    def __iter__(self):
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, index):
+        return self._pruning_methods[index]
+
+    def compute_mask(self, t, default_mask):
+        """The mask after the last method, which looks only at what is left."""
+        method = self._pruning_methods[-1]
+        mask = default_mask.to(dtype=t.dtype)
+        if method.PRUNING_TYPE == "unstructured":
+            part = mask == 1
+        elif method.PRUNING_TYPE == "structured":
+            dim = method.dim % t.dim()
+            kept = mask.sum(dim=[d for d in range(t.dim()) if d != dim]) != 0
+            part = (slice(None),) * dim + (kept,)
+        elif method.PRUNING_TYPE == "global":
+            part = (slice(None),) * t.dim()
+        else:
+            raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
+        new = mask.clone()
+        new[part] = method.compute_mask(t[part], default_mask=mask[part]).to(new.dtype)
+        return new
+
+
+class Identity(BasePruningMethod):
+    """Prunes nothing, and gives the parameter its mask."""
+
+    def compute_mask(self, t, default_mask):
+        return default_mask
+
+
+def _check_amount(amount):
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    if (isinstance(amount, numbers.Integral) and amount < 0) or (not isinstance(amount, numbers.Integral) and not 0.0 <= float(amount) <= 1.0):
+        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+
+
+def _count(amount, size):
+    """How many of `size` to prune: an integer amount itself, a float as a share."""
+    if isinstance(amount, numbers.Integral):
+        if amount > size:
+            raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
+        return amount
+    return round(amount * size)
+
+
+class RandomUnstructured(BasePruningMethod):
+    """Prunes elements chosen at random."""
+
+    def __init__(self, amount):
+        _check_amount(amount)
+        self.amount = amount
+
+    def compute_mask(self, t, default_mask):
+        count = _count(self.amount, t.nelement())
+        mask = default_mask.clone(memory_format=torch.contiguous_format)
+        if count != 0:
+            mask.view(-1)[torch.topk(torch.rand_like(t).view(-1), k=count).indices] = 0
+        return mask
+
+
+class L1Unstructured(BasePruningMethod):
+    """Prunes the elements of least magnitude."""
+
+    def __init__(self, amount):
+        _check_amount(amount)
+        self.amount = amount
+
+    def compute_mask(self, t, default_mask):
+        count = _count(self.amount, t.nelement())
+        mask = default_mask.clone(memory_format=torch.contiguous_format)
+        if count != 0:
+            mask.view(-1)[torch.topk(torch.abs(t).reshape(-1), k=count, largest=False).indices] = 0
+        return mask
+
+
+class _Structured(BasePruningMethod):
+    PRUNING_TYPE = "structured"
+
+    def _scores(self, t):
+        raise NotImplementedError
+
+    def compute_mask(self, t, default_mask):
+        if t.dim() <= 1:
+            raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
+                             f"{t.shape} with {t.dim()} dims")
+        if self.dim >= t.dim():
+            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        size = t.shape[self.dim]
+        count = _count(self.amount, size)
+        if count == 0:
+            return default_mask
+        kept = torch.topk(self._scores(t), k=size - count).indices
+        mask = torch.zeros_like(t)
+        mask[(slice(None),) * (self.dim % t.dim()) + (kept,)] = 1
+        return mask * default_mask.to(dtype=mask.dtype)
+
+
+class RandomStructured(_Structured):
+    """Prunes whole channels along `dim`, chosen at random."""
+
+    def __init__(self, amount, dim=-1):
+        _check_amount(amount)
+        self.amount = amount
+        self.dim = dim
+
+    def _scores(self, t):
+        return torch.rand(t.shape[self.dim])
+
+
+class LnStructured(_Structured):
+    """Prunes the channels along `dim` of least n-norm."""
+
+    def __init__(self, amount, n, dim=-1):
+        _check_amount(amount)
+        self.amount = amount
+        self.n = n
+        self.dim = dim
+
+    def _scores(self, t):
+        return torch.norm(t, p=self.n, dim=[d for d in range(t.dim()) if d != self.dim % t.dim()])
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes by a given mask."""
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask):
+        self.mask = mask
+
+    def compute_mask(self, t, default_mask):
+        if default_mask.shape != self.mask.shape:
+            raise AssertionError("default_mask and mask must have the same shape")
+        return default_mask * self.mask.to(dtype=default_mask.dtype)
+
+
+def identity(module, name):
+    """Give a parameter a mask of ones. Returns the module, as all functions here do."""
+    Identity.apply(module, name)
+    return module
+
+
+def random_unstructured(module, name, amount):
+    """Prune elements of a parameter at random: `amount` of them, or that share of them where it is a float."""
+    RandomUnstructured.apply(module, name, amount)
+    return module
+
+
+def l1_unstructured(module, name, amount, importance_scores=None):
+    """Prune the elements of a parameter with the least magnitude (or importance)."""
+    L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
+    return module
+
+
+def random_structured(module, name, amount, dim):
+    """Prune channels of a parameter along `dim` at random."""
+    RandomStructured.apply(module, name, amount, dim)
+    return module
+
+
+def ln_structured(module, name, amount, n, dim, importance_scores=None):
+    """Prune the channels of a parameter along `dim` with the least n-norm."""
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
+    return module
+
+
+def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
+    """Prune several parameters, (module, name) pairs, as if they were one: the method chooses among all their elements."""
+    if not isinstance(parameters, Iterable):
+        raise TypeError("global_unstructured(): parameters is not an Iterable")
+    parameters = list(parameters)
+    scores = importance_scores if importance_scores is not None else {}
+    if not isinstance(scores, dict):
+        raise TypeError("global_unstructured(): importance_scores must be of type dict")
+    relevant = torch.cat([scores.get((module, name), getattr(module, name)).reshape(-1) for module, name in parameters])
+    masks = torch.cat([getattr(module, name + "_mask", torch.ones_like(getattr(module, name))).reshape(-1) for module, name in parameters])
+    method = pruning_method(**kwargs)
+    if method.PRUNING_TYPE != "unstructured":
+        raise TypeError(f'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method {pruning_method} of type {method.PRUNING_TYPE}')
+    container = PruningContainer()
+    container._tensor_name = method._tensor_name = "temp"
+    container.add_pruning_method(method)
+    final, start = container.compute_mask(relevant.detach(), masks), 0
+    for module, name in parameters:
+        param = getattr(module, name)
+        custom_from_mask(module, name, mask=final[start:start + param.numel()].view_as(param))
+        start += param.numel()
+
+
+def custom_from_mask(module, name, mask):
+    """Prune a parameter by a mask of its shape."""
+    CustomFromMask.apply(module, name, mask)
+    return module
+
+
+def remove(module, name):
+    """Make a pruned parameter an ordinary one again; what was pruned stays zero."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+
+
+def is_pruned(module):
+    """Whether a parameter of the module or of a submodule is pruned."""
+    return any(isinstance(hook, BasePruningMethod) for part in module.modules() for hook in part._forward_pre_hooks.values())
