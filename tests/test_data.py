@@ -223,7 +223,7 @@ def test_large_batches_travel_whole_and_leave_nothing(context):
     iterator = iter(loader)
     folders = iterator._folders
     batches = list(iterator)
-    assert [float(b[0][1, 7, 9]) for b in batches] == [1.0, 3.0, 5.0] and batches[0][2] == ["name", "name"]
+    assert [float(b[0][1, 7, 9]) for b in batches] == [1.0, 3.0, 5.0] and batches[0][2] == ("name", "name")
     batches[0][0].add_(1)
     assert not any(os.path.exists(folder) for folder in folders)
 
