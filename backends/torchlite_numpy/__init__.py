@@ -51,10 +51,6 @@ class NumpyBackend:
     def offset_between(self, raw: np.ndarray, base: np.ndarray) -> int:
         return raw.__array_interface__["data"][0] - base.__array_interface__["data"][0]
 
-    def is_view(self, raw: Any, of: Any) -> bool:
-        base = raw.base
-        return raw is of or (base is not None and (base is of or base is of.base))
-
     def from_dlpack(self, exporter: Any) -> np.ndarray:
         return np.from_dlpack(exporter)
 

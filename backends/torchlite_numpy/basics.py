@@ -15,6 +15,10 @@ def _full(size, value, dtype):
     return out
 
 
+def reshape(input, shape):
+    return input.reshape(shape)
+
+
 def expand(input, size):
     lead = len(size) - input.ndim
     if lead < 0:

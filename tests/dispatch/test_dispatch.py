@@ -57,7 +57,6 @@ def test_an_unknown_op_on_a_device_says_what_to_do():
         to_numpy = staticmethod(lambda raw: raw)
         dtype_of = staticmethod(lambda raw: torch.from_numpy(raw).dtype)
         offset_between = staticmethod(lambda raw, base: 0)
-        is_view = staticmethod(lambda raw, of: False)
         copy_into = staticmethod(np.copyto)
         owns = staticmethod(lambda raw: True)
         random_engine = staticmethod(lambda index: None)

@@ -13,7 +13,7 @@ class Backend(Protocol):
     """What an entry point of the group `torchlite.backends` loads. Its name in the group is the device's type."""
 
     name: str
-    array: type  # the class of its raw arrays
+    array: type  # the class of its raw arrays: these have .shape, .ndim, .dtype, .strides (in bytes) and .base (see is_view)
 
     def why_not(self) -> str:
         """"" when the device can be used, else one sentence saying what is missing and what to install."""
@@ -39,10 +39,6 @@ class Backend(Protocol):
         """Bytes from the first element of `base` to that of `raw`, a view of it."""
         ...
 
-    def is_view(self, raw: Any, of: Any) -> bool:
-        """Whether `raw`, made by an op from `of`, shares its memory."""
-        ...
-
     def from_dlpack(self, exporter: Any) -> Any:
         """A raw array on the memory of an object with `__dlpack__` on this kind of device."""
         ...
@@ -60,6 +56,12 @@ class Backend(Protocol):
         ...
 
 
+def is_view(raw: Any, of: Any) -> bool:
+    """Whether `raw`, made by an op from `of`, shares its memory: an array's `.base` is the array that owns its memory, or None."""
+    base = raw.base
+    return raw is of or (base is not None and (base is of or base is of.base))
+
+
 class Table:
     """The kernels of one device, frozen when its backend loads: for each op its kernel, else its composite, else a function that says what is missing."""
 
@@ -71,7 +73,7 @@ class Table:
         self.device = where
         self.array = backend.array
         self._move: Any = None  # set by the registry: between tables, so no backend's business
-        for name in ("as_array", "to_numpy", "dtype_of", "offset_between", "is_view", "copy_into", "owns"):
+        for name in ("as_array", "to_numpy", "dtype_of", "offset_between", "copy_into", "owns"):
             setattr(self, name, getattr(backend, name))
 
     def __repr__(self) -> str:

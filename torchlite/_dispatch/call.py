@@ -8,6 +8,7 @@ import numpy as np
 from .._device import device, get_default_device
 from .._dtype import ALL, bool_, can_cast, dtype, get_default_dtype
 from . import promotion
+from .backend import is_view
 from .graph import OutputOf, alias_meta, base_of, bump, edge, make_node, meta_of, positions, renew_history, root_of, version, view_meta
 from .interceptors import intercepted, stack
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, Op
@@ -290,7 +291,7 @@ def _finish_view(op, table, values, data, wants):
     several = data.__class__ in (tuple, list)
     outs = tuple(wrap(table, d) for d in (data if several else (data,)))
     for out in outs:
-        if op.tags & VIEW or table.is_view(out._data, source._data):
+        if op.tags & VIEW or is_view(out._data, source._data):
             out._meta = view_meta(source)
     if wants:
         record(op, table, values, outs)

@@ -30,10 +30,11 @@ class Interceptor:
     ...     def intercept(self, op, function, args, kwargs):
     ...         print(op.name)
     ...         return function(*args, **kwargs)
+    >>> x = torch.ones(2)
     >>> with Names():
-    ...     y = torch.ones(2).exp()
-    _full
+    ...     y = x.exp() + 1
     exp
+    add
     """
 
     def intercept(self, op, function, args, kwargs):

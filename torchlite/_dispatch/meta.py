@@ -14,6 +14,7 @@ class MetaArray:
     """A shape, element strides and a dtype."""
 
     __slots__ = ("shape", "element_strides", "dtype", "offset")
+    base = None  # reshape and contiguous give arrays of their own here
     base = None
 
     def __init__(self, shape, d: dtype, strides=None, offset: int = 0):
@@ -151,9 +152,6 @@ class MetaBackend:
 
     def offset_between(self, raw, base) -> int:
         return (raw.offset - base.offset) * raw.dtype.itemsize
-
-    def is_view(self, raw, of) -> bool:
-        return False
 
     def copy_into(self, target, source) -> None:
         broadcast(target.shape, source.shape)
