@@ -447,3 +447,36 @@ def linalg_vander(F, x, N):
 def linalg_diagonal(F, A, offset, dim1, dim2):
     """The diagonals of matrices, a view: `torch.diagonal` of the last two dimensions."""
     return F.diagonal(A, offset, dim1, dim2)
+
+
+# --- older names -----------------------------------------------------------------------------------------------------------------------------------
+
+
+@composite("dist(Tensor input, Tensor other, p=2)")
+def dist(F, input, other, p):
+    """The `p`-norm of `input - other`, broadcast against each other.
+
+    >>> torch.dist(torch.tensor([1., 1.]), torch.tensor([4., 5.]))
+    tensor(5.)
+    """
+    return _vector_norm(F, "linalg.vector_norm", input - other, p, None, False, None)
+
+
+@composite("frobenius_norm(Tensor input, dim, keepdim=False)", where="torch")
+def frobenius_norm(F, input, dim, keepdim):
+    """See `linalg.matrix_norm`: the 2-norm over the dimensions `dim` (all for an empty list)."""
+    return _vector_norm(F, "linalg.vector_norm", input, 2.0, dim, keepdim, None)
+
+
+@composite("nuclear_norm(Tensor input, dim=(-2, -1), keepdim=False)", where="torch")
+def nuclear_norm(F, input, dim, keepdim):
+    """See `linalg.matrix_norm`: the sum of the singular values."""
+    return _matrix_norm(F, "linalg.matrix_norm", input, "nuc", tuple(dim), keepdim, None)
+
+
+@composite("norm_except_dim(Tensor v, pow=2, dim=0)", where="torch")
+def norm_except_dim(F, v, pow, dim):
+    """The `pow`-norm over all dimensions but `dim`, kept at size 1; over all, for dim -1. What weight normalisation divides by."""
+    if dim == -1:
+        return _vector_norm(F, "linalg.vector_norm", v, pow, None, False, None)
+    return F.vector_norm_core(v, float(pow), tuple(d for d in range(v.ndim) if d != dim % v.ndim), True)

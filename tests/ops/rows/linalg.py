@@ -311,3 +311,7 @@ row("cov", S((3, 5)), S((5,)), S((3, 4), correction=0, fweights=A((4,), 1, 4, dt
 row("corrcoef", S((3, 5)), S((5,)))
 row("linalg_vander", S((4,)), S((2, 3), N=5), S(A((3,), dtype="int64", low=1, high=5)))
 row("linalg_diagonal", S((3, 4)), S((2, 3, 3), offset=1), S((2, 3, 3), dim1=0, dim2=1))
+row("dist", S((3, 4), (4,)), S((3,), (3,), 3), S(C(3), C(3), 1), S((2, 2), (2, 2), _INF))
+row("frobenius_norm", S((3, 4), [0, 1]), S((3, 4), [1], True))
+row("nuclear_norm", S((3, 4)), S((2, 3, 4), (1, 2), True))
+row("norm_except_dim", S((3, 4), 2, 0), S((3, 4, 2), 1, 1), S((3, 4), 2, -1))
