@@ -1,6 +1,7 @@
 """softmax, log_softmax and softmin, with backward records that a backend may fuse."""
 
 from torchlite._dispatch import composite, op
+from torchlite._dispatch.shapes import wrap_dim
 
 
 def _shifted(F, input, dim):
@@ -39,20 +40,25 @@ def _log_softmax_backward(F, grad, out, dim):
     return F.sub(grad, F.mul(F.exp(out), F.sum(grad, dim, True)))
 
 
+def _meta(input, dim):
+    wrap_dim(dim, input.ndim)
+    return input.shape, input.dtype
+
+
 op("_softmax_backward(Tensor grad, Tensor out, dim)", where="", composite=_softmax_backward)
 op("_log_softmax_backward(Tensor grad, Tensor out, dim)", where="", composite=_log_softmax_backward)
 op(
     "_softmax(Tensor input, dim)",
     where="",
     composite=_softmax,
-    meta=lambda input, dim: (input.shape, input.dtype),
+    meta=_meta,
     vjp={"input": lambda F, g, out, dim: F._softmax_backward(g, out, dim)},
 )
 op(
     "_log_softmax(Tensor input, dim)",
     where="",
     composite=_log_softmax,
-    meta=lambda input, dim: (input.shape, input.dtype),
+    meta=_meta,
     vjp={"input": lambda F, g, out, dim: F._log_softmax_backward(g, out, dim)},
 )
 
