@@ -48,7 +48,9 @@ def stack(tensors, dim=0):
     for i, t in enumerate(tensors):
         if t.shape != first:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
-    return xp.stack(tensors, axis=wrap_dim(dim, len(first) + 1))
+    dim = wrap_dim(dim, len(first) + 1)
+    at = (slice(None),) * dim + (None,)
+    return xp.concatenate([t[at] for t in tensors], dim)
 
 
 def _two_dims(x, dim1, dim2):

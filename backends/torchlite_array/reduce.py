@@ -67,8 +67,8 @@ def _as_mask(found, input):
 
 
 def argmax(input, dim=None, keepdim=False):
-    return xp.argmax(input, axis=_axes(input, dim), keepdims=keepdim)
+    return input.argmax(_axes(input, dim), keepdims=keepdim)
 
 
 def argmin(input, dim=None, keepdim=False):
-    return xp.argmin(input, axis=_axes(input, dim), keepdims=keepdim)
+    return input.argmin(_axes(input, dim), keepdims=keepdim)

@@ -70,7 +70,8 @@ def count_nonzero(input, dim=None):
 # One element along a dimension
 
 
-def _extreme(name, best, choose, input, dim, keepdim):
+def _extreme(name, best, input, dim, keepdim):
+    """The extreme along a dimension by its ufunc `best`, and where it first stands."""
     if input.dtype.kind == "c":
         raise NotImplementedError(f"\"{name}\" not implemented for 'ComplexFloat'")
     if not input.ndim:
@@ -78,15 +79,16 @@ def _extreme(name, best, choose, input, dim, keepdim):
         return input.copy(), xp.zeros((), dtype=xp.int64)
     dim = wrap_dim(dim, input.ndim)
     check_not_empty(name, input, dim)
-    return best(input, dim, keepdims=keepdim), choose(input, axis=dim, keepdims=keepdim)
+    place = input.argmax(dim, keepdims=keepdim) if name == "max" else input.argmin(dim, keepdims=keepdim)
+    return best.reduce(input, dim, keepdims=keepdim), place
 
 
 def max_dim(input, dim, keepdim=False):
-    return _extreme("max", xp.maximum.reduce, xp.argmax, input, dim, keepdim)
+    return _extreme("max", xp.maximum, input, dim, keepdim)
 
 
 def min_dim(input, dim, keepdim=False):
-    return _extreme("min", xp.minimum.reduce, xp.argmin, input, dim, keepdim)
+    return _extreme("min", xp.minimum, input, dim, keepdim)
 
 
 def _is_nan(x):

@@ -75,7 +75,8 @@ def chunk(F, input, chunks, dim):
     step = (size + chunks - 1) // chunks
     if not step:
         return F.split_with_sizes(input, (0,) * chunks, dim)
-    return F.split(input, step, dim)
+    count = (size + step - 1) // step
+    return F.split_with_sizes(input, (step,) * (count - 1) + (size - step * (count - 1),), dim)
 
 
 @composite("tensor_split(Tensor input, indices_or_sections, dim=0, *, indices=None, sections=None)")
