@@ -280,59 +280,113 @@ def _spread(g, weight, bias, plan):
     return _add_bias(out, bias)
 
 
-def _add_taps(image, columns, plan, top, bottom):
-    """Add columns (channels, taps, images, *rows of output) at their places in the padded image (channels, images, *size)."""
-    for number, place in enumerate(product(*(range(k) for k in plan.kernel))):
-        where = [slice(j * d, j * d + (n - 1) * s + 1, s) for j, d, n, s in zip(place, plan.dilation, plan.out, plan.stride, strict=True)]
-        begin = place[0] * plan.dilation[0] + top * plan.stride[0]
-        where[0] = slice(begin, begin + (bottom - top - 1) * plan.stride[0] + 1, plan.stride[0])
-        image[(slice(None), slice(None), *where)] += columns[:, number]
+class _Phases:
+    """The sum of a block's columns at their places in the input, from which the gradient is read.
+
+    A place y of the padded input is place y // stride of phase y % stride, so that every tap is added to one phase at neighbouring places. Where that makes
+    the matrix product little larger, the output's rows are widened with zeros to the phases' width: then a tap's columns are one long run, which NumPy adds
+    at full speed.
+    """
+
+    def __init__(self, plan, channels, count, dtype):
+        self.plan, self.channels, self.count = plan, channels, count
+        reach = [d * (k - 1) // s for d, k, s in zip(plan.dilation, plan.kernel, plan.stride, strict=True)]
+        self.size = [max(o + r, (n - 1 + p) // s + 1) for o, r, n, p, s in zip(plan.out, reach, plan.size, plan.padding, plan.stride, strict=True)]
+        self.steps = [math.prod(self.size[i + 1 :]) for i in range(len(self.size))]
+        self.width = self.size[1:] if 5 * self.steps[0] <= 6 * math.prod(plan.out[1:]) else list(plan.out[1:])
+        self.inner = count if plan.batch_inner else 1
+        self.slots: dict[tuple[int, ...], int] = {}
+        self.taps = []
+        for place in product(*(range(k) for k in plan.kernel)):
+            at = [j * d for j, d in zip(place, plan.dilation, strict=True)]
+            phase = tuple(y % s for y, s in zip(at, plan.stride, strict=True))
+            offset = [y // s for y, s in zip(at, plan.stride, strict=True)]
+            self.taps.append((self.slots.setdefault(phase, len(self.slots)), offset))
+        tail = sum(r * step for r, step in zip(reach, self.steps, strict=True))
+        lead = (channels,) if plan.batch_inner else (channels, count)
+        self.memory = buffer(2, (len(self.slots), *lead, (math.prod(self.size) + tail) * self.inner), dtype)
+        self.memory[...] = 0
+
+    def add(self, columns, top, bottom):
+        """Add columns (channels * taps, places of the output rows from top to bottom)."""
+        lead, rows = self.memory.shape[1:-1], bottom - top
+        if self.width == self.size[1:]:
+            length = rows * self.steps[0] * self.inner
+            columns = columns.reshape(lead[0], self.plan.taps, *lead[1:], length)
+            for number, (slot, offset) in enumerate(self.taps):
+                start = (top * self.steps[0] + sum(o * step for o, step in zip(offset, self.steps, strict=True))) * self.inner
+                target = self.memory[slot][..., start : start + length]
+                np.add(target, columns[:, number], out=target)
+            return
+        last = (self.inner,) if self.plan.batch_inner else ()
+        columns = columns.reshape(lead[0], self.plan.taps, *lead[1:], rows, *self.width, *last)
+        images = self.memory[..., : math.prod(self.size) * self.inner].reshape(len(self.slots), *lead, *self.size, *last)
+        for number, (slot, offset) in enumerate(self.taps):
+            where = [slice(o, o + n) for o, n in zip(offset, (rows, *self.width), strict=True)]
+            where[0] = slice(top + offset[0], top + offset[0] + rows)
+            target = images[slot][(*(slice(None),) * len(lead), *where)]
+            np.add(target, columns[:, number], out=target)
+
+    def write(self, out):
+        """Write the middle of the image into `out` (images, channels, *size)."""
+        plan = self.plan
+        kept = self.memory[..., : math.prod(self.size) * self.inner]
+        if plan.batch_inner:
+            images = np.moveaxis(kept.reshape(len(self.slots), self.channels, *self.size, self.count), -1, 1)
+        else:
+            images = np.moveaxis(kept.reshape(len(self.slots), self.channels, self.count, *self.size), 2, 1)
+        for phase in product(*(range(s) for s in plan.stride)):
+            first = [(r - p) % s for r, p, s in zip(phase, plan.padding, plan.stride, strict=True)]
+            where = tuple(slice(y, None, s) for y, s in zip(first, plan.stride, strict=True))
+            target = out[(slice(None), slice(None), *where)]
+            if phase not in self.slots:
+                target[...] = 0
+                continue
+            begin = [(y + p) // s for y, p, s in zip(first, plan.padding, plan.stride, strict=True)]
+            source = tuple(slice(b, b + n) for b, n in zip(begin, target.shape[2:], strict=True))
+            target[...] = images[self.slots[phase]][(slice(None), slice(None), *source)]
 
 
-def _image_buffer(channels, count, plan, dtype):
-    """A zeroed padded image (channels, images, *size) in the plan's layout."""
+def _widened(g, plan, block, width):
+    """A block of the output's gradient as rows (groups, filters of a group, places), its dimensions but the first widened with zeros."""
+    first, last, top, bottom = block
+    piece = g[first:last, :, top:bottom]
+    filters, spatial = g.shape[1], len(plan.size)
+    inside = (slice(None), *(slice(n) for n in plan.out[1:]))
     if plan.batch_inner:
-        memory = buffer(2, (channels, *plan.padded, count), dtype)
-        image = memory.transpose(0, memory.ndim - 1, *range(1, memory.ndim - 1))
+        rows = buffer(1, (filters, bottom - top, *width, last - first), g.dtype)
+        source = piece.transpose(1, *range(2, 2 + spatial), 0)
+        where = (slice(None), *inside)
     else:
-        memory = image = buffer(2, (channels, count, *plan.padded), dtype)
-    memory[...] = 0
-    return image
-
-
-def _split_columns(columns, channels, count, rows, plan):
-    """Columns as (channels, taps, images, *rows)."""
-    if plan.batch_inner:
-        return np.moveaxis(columns.reshape(channels, plan.taps, *rows, count), -1, 2)
-    return columns.reshape(channels, plan.taps, count, *rows)
-
-
-def _inside(image, plan):
-    """The padded image (channels, images, *size) without its padding, images first."""
-    return np.moveaxis(image[(slice(None), slice(None), *(slice(p, p + n) for p, n in zip(plan.padding, plan.size, strict=True)))], 1, 0)
+        rows = buffer(1, (filters, last - first, bottom - top, *width), g.dtype)
+        source = piece.transpose(1, 0, *range(2, 2 + spatial))
+        where = (slice(None), slice(None), *inside)
+    if tuple(width) != tuple(plan.out[1:]):
+        rows[...] = 0
+    rows[where] = source
+    return rows.reshape(plan.groups, filters // plan.groups, -1)
 
 
 def _add_up(g, matrix, out, plan, first):
-    """The images of one block: columns of the gradient added tap by tap into a padded image, whose middle is the result."""
+    """The input's gradient for the images of one block: its columns added up tap by tap."""
     last = min(first + plan.images, plan.batch)
-    image = _image_buffer(plan.channels, last - first, plan, g.dtype)
+    phases = _Phases(plan, plan.channels, last - first, g.dtype)
     for top in range(0, plan.out[0], plan.rows):
         bottom = min(top + plan.rows, plan.out[0])
-        columns = _product(matrix, _to_rows(g, plan, (first, last, top, bottom)), 0)
-        _add_taps(image, _split_columns(columns, plan.channels, last - first, (bottom - top, *plan.out[1:]), plan), plan, top, bottom)
-    out[first:last] = _inside(image, plan)
+        phases.add(_product(matrix, _widened(g, plan, (first, last, top, bottom), phases.width), 0), top, bottom)
+    phases.write(out[first:last])
 
 
 def _add_up_by_channels(g, matrix, out, plan):
     """The same for the whole batch, with the channels shared among the threads."""
-    rows = _to_rows(g, plan, (0, plan.batch, 0, plan.out[0]))[0]
+    width = _Phases(plan, 0, plan.batch, g.dtype).width
+    rows = _widened(g, plan, (0, plan.batch, 0, plan.out[0]), width)[0]
 
     def some(part):
-        count = part.stop - part.start
         columns = _product(matrix[part.start * plan.taps : part.stop * plan.taps], rows, 0)
-        image = _image_buffer(count, plan.batch, plan, g.dtype)
-        _add_taps(image, _split_columns(columns, count, plan.batch, plan.out, plan), plan, 0, plan.out[0])
-        out[:, part] = _inside(image, plan)
+        phases = _Phases(plan, part.stop - part.start, plan.batch, g.dtype)
+        phases.add(columns, 0, plan.out[0])
+        phases.write(out[:, part])
 
     _share(some, _parts(plan.channels), rows.size * plan.taps)
 
