@@ -206,6 +206,8 @@ def conj_cofactors(input, det):
     Vh."""
     if not input.size:
         return xp.zeros(input.shape, dtype=input.dtype)
+    if not xp.isfinite(xp.sum(xp.abs(input))):
+        return xp.full(input.shape, xp.nan, dtype=input.dtype)
     u, s, vh = xp.linalg.svd(input)
     n = s.shape[-1]
     others = xp.ones_like(s)

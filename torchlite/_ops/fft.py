@@ -199,7 +199,11 @@ def _r2c_1d(F, name, x, n, dim, norm, forward):
 
 @composite("fft_rfft(Tensor input, n=None, dim=-1, norm=None)", where="fft")
 def fft_rfft(F, input, n, dim, norm):
-    """The first n // 2 + 1 entries of the transform of a real input: the rest are their conjugates. RuntimeError for complex input."""
+    """The first n // 2 + 1 entries of the transform of a real input: the rest are their conjugates. RuntimeError for complex input.
+
+    >>> torch.fft.rfft(torch.ones(4)).real
+    tensor([4., 0., 0.])
+    """
     return _r2c_1d(F, "rfft", input, n, dim, norm, True)
 
 
@@ -219,7 +223,11 @@ def _c2r_1d(F, x, n, dim, norm, forward):
 
 @composite("fft_irfft(Tensor input, n=None, dim=-1, norm=None)", where="fft")
 def fft_irfft(F, input, n, dim, norm):
-    """The inverse of `rfft`: a real signal of `n` entries (2 (m - 1) unless given) from half a spectrum."""
+    """The inverse of `rfft`: a real signal of `n` entries (2 (m - 1) unless given) from half a spectrum.
+
+    >>> torch.fft.irfft(torch.tensor([4., 0., 0.]))
+    tensor([1., 1., 1., 1.])
+    """
     return _c2r_1d(F, input, n, dim, norm, False)
 
 
@@ -285,7 +293,12 @@ def _ihfft_nd(F, name, x, s, dim, norm):
 
 @composite("fft_fftn(Tensor input, s=None, dim=None, norm=None)", where="fft")
 def fft_fftn(F, input, s, dim, norm):
-    """The transform over several dimensions `dim` (all, or as many last ones as `s` has), trimmed or padded with zeros to the sizes `s`."""
+    """The transform over several dimensions `dim` (all, or as many last ones as `s` has), trimmed or padded with zeros to the sizes `s`.
+
+    >>> torch.fft.fftn(torch.ones(2, 2)).real
+    tensor([[4., 0.],
+            [0., 0.]])
+    """
     return _c2c_nd(F, input, s, dim, norm, True)
 
 
@@ -402,7 +415,11 @@ def _shift_dims(x, dim):
 
 @composite("fft_fftshift(Tensor input, dim=None)", where="fft")
 def fft_fftshift(F, input, dim):
-    """The entry of frequency 0 moved to the middle of each of `dim` (all unless given)."""
+    """The entry of frequency 0 moved to the middle of each of `dim` (all unless given).
+
+    >>> torch.fft.fftshift(torch.fft.fftfreq(4))
+    tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
     dims = _shift_dims(input, dim)
     return F.roll(input, tuple(input.shape[d] // 2 for d in dims), dims) if dims else F.clone(input)
 

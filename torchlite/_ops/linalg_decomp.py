@@ -73,7 +73,11 @@ def _check_definite(name, info):
 
 @composite("linalg_cholesky_ex(Tensor input, *, upper=False, check_errors=False)", where="linalg", outputs=("L", "info"))
 def linalg_cholesky_ex(F, A, upper, check_errors):
-    """The Cholesky factor and info: 0, or the order of the first leading minor that is not positive-definite. See `linalg.cholesky`."""
+    """The Cholesky factor and info: 0, or the order of the first leading minor that is not positive-definite. See `linalg.cholesky`.
+
+    >>> torch.linalg.cholesky_ex(-torch.eye(2)).info
+    tensor(1, dtype=torch.int32)
+    """
     lower, info = _cholesky(F, "linalg.cholesky", A, upper)
     if check_errors:
         _check_definite("linalg.cholesky_ex", info)
@@ -130,7 +134,11 @@ def cholesky_solve(F, input, L, upper):
 
 @composite("cholesky_inverse(Tensor input, upper=False)")
 def cholesky_inverse(F, input, upper):
-    """The inverse of A, given its Cholesky factor (lower, or upper with `upper`)."""
+    """The inverse of A, given its Cholesky factor (lower, or upper with `upper`).
+
+    >>> torch.cholesky_inverse(torch.tensor([[2.]]))
+    tensor([[0.2500]])
+    """
     check_square("cholesky_inverse", input)
     check_kernel_float("cholesky_inverse_out_cpu", input)
     lower = input.mH.tril() if upper else input.tril()
@@ -354,6 +362,9 @@ def linalg_lu_factor(F, A, pivot):
     1).
 
     RuntimeError for a zero on U's diagonal. The result goes to `linalg.lu_solve` and `lu_unpack`.
+
+    >>> torch.linalg.lu_factor(torch.tensor([[1., 2.], [2., 0.]])).pivots
+    tensor([2, 2], dtype=torch.int32)
     """
     packed, pivots, info = _checked_lu(F, "torch.lu_factor", A, pivot)
     _check_lu("torch.linalg.lu_factor", info)
@@ -402,7 +413,11 @@ def lu(F, A, pivot, get_infos):
 
 @composite("linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, left=True, adjoint=False)", where="linalg")
 def linalg_lu_solve(F, LU, pivots, B, left, adjoint):
-    """X with A X = B (X A = B with left=False; A^H for A with `adjoint`), from `linalg.lu_factor(A)`. Batch dimensions broadcast."""
+    """X with A X = B (X A = B with left=False; A^H for A with `adjoint`), from `linalg.lu_factor(A)`. Batch dimensions broadcast.
+
+    >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.]])), torch.tensor([[4.]]))
+    tensor([[2.]])
+    """
     name = "torch.linalg.lu_solve"
     check_square(name, LU, "LU")
     check_matrix(name, B, "B")
@@ -484,7 +499,12 @@ def _check_ldl(name, info):
 @composite("linalg_ldl_factor(Tensor input, *, hermitian=False)", where="linalg", outputs=("LD", "pivots"))
 def linalg_ldl_factor(F, A, hermitian):
     """Bunch-Kaufman factors of symmetric (or Hermitian) matrices, of which the lower triangle is read, packed as LAPACK's sytrf does. Not
-    differentiable."""
+    differentiable.
+
+    >>> torch.linalg.ldl_factor(torch.tensor([[2., 0.], [1., 1.]])).LD
+    tensor([[2.0000, 0.0000],
+            [0.5000, 0.5000]])
+    """
     packed, pivots, info = F.linalg_ldl_factor_ex(A, hermitian=hermitian)
     _check_ldl("torch.linalg.ldl_factor", info)
     return named("linalg_ldl_factor", (packed, pivots))

@@ -119,7 +119,11 @@ def _inverse(F, name, A):
 
 @composite("linalg_inv_ex(Tensor A, *, check_errors=False)", where="linalg", outputs=("inverse", "info"))
 def linalg_inv_ex(F, A, check_errors):
-    """The inverse and info: 0, or the place of the first zero pivot. See `linalg.inv`."""
+    """The inverse and info: 0, or the place of the first zero pivot. See `linalg.inv`.
+
+    >>> torch.linalg.inv_ex(torch.zeros(1, 1)).info
+    tensor(1, dtype=torch.int32)
+    """
     inverse, info = _inverse(F, "linalg.inv", A)
     if check_errors:
         check_singular("linalg.inv_ex", info)
@@ -209,7 +213,11 @@ def linalg_solve(F, A, B, left):
 
 @composite("linalg_tensorinv(Tensor input, ind=2)", where="linalg")
 def linalg_tensorinv(F, A, ind):
-    """The inverse of `tensordot(A, X, dims=A.ndim - ind)`: A's first `ind` dimensions taken together are as many as its others."""
+    """The inverse of `tensordot(A, X, dims=A.ndim - ind)`: A's first `ind` dimensions taken together are as many as its others.
+
+    >>> torch.linalg.tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
+    torch.Size([6, 2, 3])
+    """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
@@ -230,7 +238,11 @@ def _count(shape):
 
 @composite("linalg_tensorsolve(Tensor input, Tensor other, dims=None)", where="linalg")
 def linalg_tensorsolve(F, A, B, dims):
-    """X with tensordot(A, X, X.ndim) = B. `dims` of A are moved to its end first."""
+    """X with tensordot(A, X, X.ndim) = B. `dims` of A are moved to its end first.
+
+    >>> torch.linalg.tensorsolve(2 * torch.eye(4).reshape(2, 2, 4), torch.ones(2, 2))
+    tensor([0.5000, 0.5000, 0.5000, 0.5000])
+    """
     if dims:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     shape = tuple(A.shape[B.ndim :])
@@ -322,6 +334,9 @@ def linalg_lstsq(F, A, B, rcond, driver):
     `residuals` are the squared errors of each column where m > n, the rank is full and the driver is not "gelsy" (the default); else empty. `rank`
     is empty for the driver "gels", `singular_values` for all but "gelsd" and "gelss". All drivers compute with the pseudoinverse here; singular
     values up to `rcond` (eps max(m, n)) times the greatest count as 0.
+
+    >>> torch.linalg.lstsq(torch.tensor([[1.], [1.]]), torch.tensor([[1.], [3.]])).solution
+    tensor([[2.0000]])
     """
     name = "torch.linalg.lstsq"
     if A.ndim < 2:
@@ -432,7 +447,11 @@ def slogdet(F, input):
 
 @composite("logdet(Tensor input)")
 def logdet(F, input):
-    """The logarithm of the determinant: NaN where it is negative, -inf where it is zero."""
+    """The logarithm of the determinant: NaN where it is negative, -inf where it is zero.
+
+    >>> torch.logdet(torch.eye(2))
+    tensor(0.)
+    """
     check_square("logdet", input)
     check_float("logdet", input)
     sign, logarithm = F.slogdet_core(input)

@@ -129,7 +129,11 @@ def _check_eig(name, A):
 
 @composite("linalg_eig(Tensor input)", where="linalg", outputs=("eigenvalues", "eigenvectors"))
 def linalg_eig(F, A):
-    """Complex eigenvalues, in no order, and eigenvectors of length 1 (columns) of square (..., n, n) matrices."""
+    """Complex eigenvalues, in no order, and eigenvectors of length 1 (columns) of square (..., n, n) matrices.
+
+    >>> torch.linalg.eig(torch.tensor([[0., -1.], [1., 0.]])).eigenvalues.real
+    tensor([0., 0.])
+    """
     _check_eig("linalg.eig", A)
     return named("linalg_eig", converged("linalg.eig", F.eig_core, A))
 
@@ -239,7 +243,11 @@ def linalg_svd(F, A, full_matrices, driver):
 
 @composite("linalg_svdvals(Tensor A, *, driver=None)", where="linalg")
 def linalg_svdvals(F, A, driver):
-    """The singular values that `linalg.svd` gives."""
+    """The singular values that `linalg.svd` gives.
+
+    >>> torch.linalg.svdvals(torch.tensor([[3., 0.], [0., -2.]]))
+    tensor([3., 2.])
+    """
     _check_svd(A)
     if A._node is not None:
         return converged("linalg.svd", F.svd_core, A, False)[1]
