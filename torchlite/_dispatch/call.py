@@ -45,6 +45,8 @@ def type_error(op: Op, param, position: int, value) -> TypeError:
 
 def general(op: Op, function, args: tuple, kwargs: dict):
     """Any call that the fast path does not take. `args` and `kwargs` are the caller's."""
+    if "axis" in kwargs or "keepdims" in kwargs:
+        args = _numpy_names(op, args, kwargs)
     if GLOBALS["ACTIVE"] and stack.items:
         return intercepted(op, function, args, kwargs)
     out = kwargs.pop("out", None) if op.has_out else None
@@ -56,6 +58,18 @@ def general(op: Op, function, args: tuple, kwargs: dict):
         return overriding.__torch_function__(function, (overriding,), args, kwargs)
     result = execute(op, bound)
     return result if out is None else write_out(op, result, out)
+
+
+def _numpy_names(op: Op, args: tuple, kwargs: dict) -> tuple:
+    """`axis` and `keepdims` as PyTorch takes them for `dim` and `keepdim`: the positional arguments, with `kwargs` changed."""
+    for position, param in enumerate(op.params):
+        other = {"dim": "axis", "keepdim": "keepdims"}.get(param.name)
+        if other in kwargs:
+            if param.kwonly or position >= len(args):
+                kwargs[param.name] = kwargs.pop(other)
+            else:
+                args = (*args[:position], kwargs.pop(other), *args[position + 1:])
+    return args
 
 
 def bind(op: Op, args: tuple, kwargs: dict) -> list:

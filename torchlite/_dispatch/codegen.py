@@ -69,7 +69,7 @@ def _header(op: Op, name: str, constants: dict) -> tuple[str, str]:
             text.append("*")
         text.append("out=None")
         keywords.append("'out': out")
-    if any(p.kind == "varargs" for p in op.params):
+    if takes_more(op):
         text.append("**more")
         keywords.append("**more")
     rest = ", ".join(passed) + ("," if passed else "")
@@ -81,7 +81,6 @@ def _make_function(op: Op):
     constants: dict[str, Any] = {f"{op.name}__op": op}
     head, fallback = _header(op, name, constants)
     body = _implicit_body(op, constants) if op.is_implicit else _fast_body(op)
-    varargs = [p.name for p in op.params if p.kind == "varargs"]
     source = "\n".join([head, *body, f"    return {fallback}"]) + "\n"
     source = source.replace("OP,", f"{op.name}__op,").replace("SELF", f"{op.name}__function")
     function = compile_source(op, name, source, constants)
@@ -94,7 +93,7 @@ def _make_function(op: Op):
     function.__module__ = "torchlite"
     function.__doc__ = _docstring(op)
     function.op = op
-    if varargs:
+    if takes_more(op):
         function.__signature__ = signature(op)
     return function
 
@@ -107,6 +106,11 @@ def _docstring(op: Op) -> str:
 
 def _is_plain(name: str) -> str:
     return f"((c_ := {name}.__class__) is Tensor or c_ is Parameter)"
+
+
+def takes_more(op: Op) -> bool:
+    """Whether the function takes keywords beyond the schema's: of varargs, or NumPy's `axis` and `keepdims` for `dim` and `keepdim`."""
+    return any(p.kind == "varargs" or p.name in ("dim", "keepdim") for p in op.params) and bool(op.where or op.alias)
 
 
 def _flatten_varargs(op: Op) -> list[str]:
@@ -124,7 +128,7 @@ def _implicit_body(op: Op, constants: dict) -> list[str]:
         return []
     if op.has_out:
         conditions.append("out is None")
-    if any(p.kind == "varargs" for p in op.params):
+    if takes_more(op):
         conditions.append("not more")
     arguments = ", ".join(p.name for p in op.params)
     return [*_flatten_varargs(op), f"    if {' and '.join(conditions)}:", f"        return {op.name}__composite(F, {arguments})"]
@@ -147,7 +151,7 @@ def _fast_body(op: Op) -> list[str]:
     conditions = ["not ACTIVE", _is_plain(first.name)]
     if op.has_out:
         conditions.append("out is None")
-    if any(p.kind == "varargs" for p in op.params):
+    if takes_more(op):
         conditions.append("not more")
     if op.promote == INT_TO_FLOAT:
         conditions.append(f"{first.name}.dtype.category >= 2")
@@ -211,7 +215,7 @@ def _list_body(op: Op) -> list[str]:
     items = op.params[0].name
     arguments = ", ".join((f"{p.name}=" if p.kwonly else "") + ("raw_" if p.name == items else p.name) for p in op.params)
     every = ", ".join(p.name for p in op.params)
-    return [f"    if not ACTIVE{' and out is None' if op.has_out else ''} and ({items}.__class__ is list or {items}.__class__ is tuple) and {items}:",
+    return [f"    if not ACTIVE{' and out is None' if op.has_out else ''}{' and not more' if takes_more(op) else ''} and ({items}.__class__ is list or {items}.__class__ is tuple) and {items}:",
             f"        raw_ = raw_of_alike({items})", "        if raw_ is not None:", f"            t_, {items} = {items}[0]._table, tuple({items})",
             "            try:", f"                data_ = t_.{op.name}({arguments})", "            except Exception as e_:",
             f"                raise explained(OP, e_, [{every}]) from e_.__cause__", f"            return finish(OP, t_, [{every}], data_)"]

@@ -38,13 +38,15 @@ _unbind_op = op("unbind(Tensor input, dim=0)", tags=VIEW, vjp={"input": _unbind_
 _split_op.several = _unbind_op.several = True
 
 
-@composite("split(Tensor input, split_size_or_sections, dim=0)", alias="unsafe_split")
-def split(F, input, split_size_or_sections, dim):
+@composite("split(Tensor input, split_size_or_sections=None, dim=0, *, split_size=None)", alias="unsafe_split")
+def split(F, input, split_size_or_sections, dim, split_size):
     """Parts of `split_size` (the last may be smaller), or of the listed sizes, along `dim`, as views.
 
     >>> [p.tolist() for p in torch.split(torch.tensor([1, 2, 3]), 2)]
     [[1, 2], [3]]
     """
+    if split_size_or_sections is None:
+        split_size_or_sections = split_size
     if not hasattr(split_size_or_sections, "__index__"):
         return F.split_with_sizes(input, tuple(split_size_or_sections), dim)
     if not input.ndim:

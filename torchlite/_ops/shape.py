@@ -198,9 +198,11 @@ def narrow(F, input, dim, start, length):
     return F.slice(input, dim, start, start + length, 1)
 
 
-@composite("view(Tensor input, *shape)", where="Tensor")
-def view(F, input, shape):
+@composite("view(Tensor input, *size, dtype=None)", where="Tensor")
+def view(F, input, size, dtype):
     """The same memory with another shape (or, given a dtype, read as that dtype). RuntimeError when strides do not allow it."""
-    if len(shape) == 1 and not isinstance(shape[0], int) and hasattr(shape[0], "itemsize") and hasattr(shape[0], "category"):
-        return F._view_dtype(input, shape[0])
-    return F._view(input, infer_size(shape, input.numel()))
+    if len(size) == 1 and not isinstance(size[0], int) and hasattr(size[0], "itemsize") and hasattr(size[0], "category"):
+        dtype = size[0]
+    if dtype is not None:
+        return F._view_dtype(input, dtype)
+    return F._view(input, infer_size(size, input.numel()))

@@ -491,7 +491,7 @@ def _gradient_along(F, x, dim, spacing, edge_order):
 
 @composite("gradient(Tensor input, *, spacing=None, dim=None, edge_order=1)", where="torch")
 def gradient(F, input, spacing, dim, edge_order):
-    """Numerical derivatives along each of `dim` (all by default) by second-order differences: a list of tensors like `input`.
+    """Numerical derivatives along each of `dim` (all by default) by second-order differences: a tuple of tensors like `input`.
 
     `spacing` is a number, one a dimension, or the samples' coordinates, a vector a dimension.
     """
@@ -506,7 +506,7 @@ def gradient(F, input, spacing, dim, edge_order):
             expected = f"'self.dim() = {input.ndim}', since dim argument was not given" if dim is None else f"'dim' = {len(dims)}"
             raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
                                f"{expected}, but got a list of length {len(each)}")
-    return [_gradient_along(F, input, d, s, edge_order) for d, s in zip(dims, each, strict=True)]
+    return tuple(_gradient_along(F, input, d, s, edge_order) for d, s in zip(dims, each, strict=True))
 
 
 # --- segments ------------------------------------------------------------------------------
