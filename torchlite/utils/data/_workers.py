@@ -204,6 +204,9 @@ class WorkersIterator:
         self._sent += 1
 
     def _lost(self):
+        # A pipe closes a moment before its process has ended.
+        for sentinel in connections.wait([p.sentinel for p in self._processes], 2):
+            next(p for p in self._processes if p.sentinel == sentinel).join(2)
         gone = [str(p.pid) for p in self._processes if not p.is_alive()]
         self.close()
         raise RuntimeError(f"DataLoader worker (pid(s) {', '.join(gone)}) exited unexpectedly")
@@ -224,7 +227,6 @@ class WorkersIterator:
         try:
             number, data = receive(pipe)
         except (EOFError, ConnectionResetError):
-            self._processes[self._pipes.index(pipe)].join(1)
             self._lost()
         worker = self._waiting.pop(number)
         if isinstance(data, _End):
