@@ -92,3 +92,13 @@ def test_long_recurrences_agree_with_short_ones(rng):
         up[at] += step
         down[at] -= step
         assert np.isclose(x.grad[at].item(), (up.cumprod(1).sum() - down.cumprod(1).sum()) / (2 * step), rtol=1e-5)
+
+
+def test_numpy_names_of_dimensions():
+    """PyTorch takes axis= and keepdims= for dim= and keepdim=."""
+    x = torch.arange(6.0).reshape(2, 3)
+    assert x.sum(axis=1, keepdims=True).shape == (2, 1) and torch.cat([x, x], axis=1).shape == (2, 6) and x.max(axis=0).indices.tolist() == [1, 1, 1]
+    assert torch.equal(x.std(axis=0), x.std(dim=0)) and torch.equal(torch.stack([x, x], axis=2), torch.stack([x, x], 2))
+    assert torch.aminmax(x, axis=1, keepdims=True).min.shape == (2, 1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'axes'"):
+        x.sum(axes=1)
