@@ -28,8 +28,8 @@ _PIECE = 1 << 16
 _SHORT_ROW = 12
 # Blocks that a convolution is cut into at least, where it is large enough, so that threads get even shares.
 _SHARES = 4
-# Elements of columns below which one block is not cut any further.
-_LITTLE = 1 << 17
+# Elements of columns below which one thread does it all: waking others and doing the rest of the work block by block would cost more.
+_LITTLE = 3 << 18
 
 
 class _Plan:
@@ -54,8 +54,8 @@ class _Plan:
         if self.by_filters:
             self.images, self.rows = self.batch, self.out[0]
             return
-        shares = max(1, min(_SHARES, self.batch * columns // _LITTLE))
-        limit = max(1, min(BLOCK, self.batch * columns // shares))
+        total = self.batch * columns
+        limit = max(1, total if total < _LITTLE else min(BLOCK, total // _SHARES))
         self.images = max(1, min(self.batch, limit // columns))
         # Even shares: as many blocks as the limit asks for, none of them much smaller than the others.
         self.images = -(-self.batch // -(-self.batch // self.images))
