@@ -536,7 +536,7 @@ def vector_norm_core(input, ord, dim, keepdim):
         return xp.sqrt(flat @ flat)
     size = xp.abs(input)
     kind = size.dtype
-    if kind == xp.float16:
+    if kind.itemsize < 4:
         size = size.astype(xp.float32)
     with xp.errstate(all="ignore"):
         if ord == float("inf"):
