@@ -8,7 +8,7 @@ import numpy as np
 
 from . import blocks
 from .blocks import buffer
-from .fused import F32, F64, _is_half, refuse, row_sums
+from .fused import F32, F64, _is_half, ones, refuse, row_sums
 
 # From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all channels.
 LONG = 256
@@ -39,7 +39,7 @@ class _ColumnSums:
         self.parts = {}
 
     def add(self, start, block):
-        self.parts[start] = np.add.reduce(block, 0)
+        self.parts[start] = ones(block.shape[0], block.dtype).dot(block)
 
     def total(self, columns, dtype):
         if not self.parts:
@@ -98,27 +98,29 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
     out = np.empty_like(x) if needs[0] else None
     weight_sums, bias_sums = _ColumnSums(), _ColumnSums()
 
+    one = ones(columns, x.dtype) if weight is None else weight
+
     def block(start, stop):
+        # With c = x - mean and s = 1 / std: gx = s (g w - mean(g w) - c s^2 mean(g w c)). Row and column sums are dot products.
         g, inverse = grad[start:stop], rstd[start:stop]
-        normalized, scratch = buffer(0, g.shape, g.dtype), buffer(1, g.shape, g.dtype)
-        np.subtract(x[start:stop], mean[start:stop], out=normalized)
-        np.multiply(normalized, inverse, out=normalized)
-        if needs[2]:
-            bias_sums.add(start, g)
+        centred, product = buffer(0, g.shape, g.dtype), buffer(1, g.shape, g.dtype)
+        np.subtract(x[start:stop], mean[start:stop], out=centred)
+        np.multiply(g, centred, out=product)
         if needs[1]:
-            np.multiply(g, normalized, out=scratch)
-            weight_sums.add(start, scratch)
+            weight_sums.parts[start] = inverse[:, 0].dot(product)
+        if needs[2]:
+            bias_sums.parts[start] = ones(stop - start, x.dtype).dot(g)
         if out is None:
             return
-        scaled = g if weight is None else np.multiply(g, weight, out=scratch)
-        average = row_sums(scaled)
-        average /= columns
-        projection = np.vecdot(scaled, normalized)[:, None]
-        projection /= columns
-        np.multiply(normalized, projection, out=normalized)
-        np.subtract(scaled, average, out=scratch)
-        np.subtract(scratch, normalized, out=scratch)
-        np.multiply(scratch, inverse, out=out[start:stop])
+        average = np.vecdot(g, one)[:, None]
+        projection = np.vecdot(product, one)[:, None]
+        average *= inverse / columns
+        projection *= inverse**3 / columns
+        np.multiply(centred, projection, out=centred)
+        np.add(centred, average, out=centred)
+        scaled = g if weight is None else np.multiply(g, weight, out=product)
+        np.multiply(scaled, inverse, out=product)
+        np.subtract(product, centred, out=out[start:stop])
 
     blocks.run(block, *x.shape)
     return (
