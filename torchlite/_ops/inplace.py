@@ -21,9 +21,10 @@ _fill_diagonal = op("_fill_diagonal(Tensor input, value, wrap)", where="", tags=
 
 
 def _filled(input, value):
-    if (MODE.grad and input._node is not None) or not isinstance(value, (int, float)):
+    fill = getattr(input._table, "_fill_", None)  # a backend need not have it
+    if fill is None or (MODE.grad and input._node is not None) or not isinstance(value, (int, float)):
         return call.in_place(_fill, (input, value), {})
-    input._table._fill_(input._data, value)
+    fill(input._data, value)
     bump(input)
     return input
 
