@@ -7,28 +7,35 @@ from typing import Any
 xp: Any = None
 
 
-def _scaled(x, scale, kind):
-    if scale != 1:
-        x = x * scale
-    return x if x.dtype == kind else x.astype(kind)
+def _transform(name, input, scale, kind, **how):
+    """One of the namespace's transforms, scaled, as dtype `kind`."""
+    with xp.errstate(all="ignore"):
+        out = getattr(xp.fft, name)(input, **how)
+        if scale != 1:
+            out = out * scale
+        return out if out.dtype == kind else out.astype(kind)
 
 
 def fft_c2c(input, dim, scale, forward):
     if not dim or not input.size:
-        return _scaled(input, scale, input.dtype)
-    out = xp.fft.fftn(input, axes=dim, norm="backward") if forward else xp.fft.ifftn(input, axes=dim, norm="forward")
-    return _scaled(out, scale, input.dtype)
+        return input * input.dtype.type(scale)
+    if forward:
+        return _transform("fftn", input, scale, input.dtype, axes=dim, norm="backward")
+    return _transform("ifftn", input, scale, input.dtype, axes=dim, norm="forward")
 
 
 def fft_r2c(input, dim, scale, onesided):
     kind = xp.complex64 if input.dtype == xp.float32 else xp.complex128
-    if onesided:
-        return _scaled(xp.fft.rfftn(input, axes=dim, norm="backward"), scale, kind)
-    return _scaled(xp.fft.fftn(input, axes=dim, norm="backward"), scale, kind)
+    if onesided or len(dim) > 1:
+        return _transform("rfftn" if onesided else "fftn", input, scale, kind, axes=dim, norm="backward")
+    half = xp.moveaxis(_transform("rfft", input, scale, kind, axis=dim[0], norm="backward"), dim[0], -1)
+    # The other half is its conjugate, backwards: much quicker than a complex transform.
+    rest = input.shape[dim[0]] - half.shape[-1]
+    return xp.moveaxis(xp.concatenate([half, xp.conj(half[..., rest:0:-1])], axis=-1), -1, dim[0])
 
 
 def fft_c2r(input, dim, scale, last_size):
     kind = xp.float32 if input.dtype == xp.complex64 else xp.float64
     if len(dim) > 1:
-        input = xp.fft.ifftn(input, axes=dim[:-1], norm="forward")
-    return _scaled(xp.fft.irfft(input, n=last_size, axis=dim[-1], norm="forward"), scale, kind)
+        input = _transform("ifftn", input, 1, input.dtype, axes=dim[:-1], norm="forward")
+    return _transform("irfft", input, scale, kind, n=last_size, axis=dim[-1], norm="forward")
