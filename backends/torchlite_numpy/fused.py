@@ -6,6 +6,7 @@ Each is a kernel of the record of its name. Half precision is computed in float3
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
@@ -16,6 +17,10 @@ from .blocks import buffer
 
 F32, F64, I32, I64, I8 = (np.dtype(n) for n in ("f4", "f8", "i4", "i8", "i1"))
 SMALL = blocks.SMALL
+# From this many elements inside a dimension it is reduced where it lies; with fewer it is moved to the end.
+WIDE = 16
+# ... and when it has few enough: a narrow column of many rows lies in few sets of a cache, and moving is faster.
+FEW = blocks.BLOCK // 512
 # 0-d arrays: a ufunc takes them faster than Python numbers.
 ZERO, ONE_BIT = np.zeros((), F32), np.ones((), I32)
 
@@ -317,6 +322,27 @@ def _from_rows(rows, shape, dim):
     return np.moveaxis(rows.reshape(moved), -1, dim)
 
 
+def _columnwise(body, dim, *arrays):
+    """`_rowwise` without moving `dim` to the end: blocks of (outer, dim, inner), cut along outer when they fit in cache and else along inner."""
+    shape = arrays[0].shape
+    count = shape[dim]
+    inner = math.prod(shape[dim + 1 :])
+    parts = [_contiguous(a).reshape(-1, count, inner) for a in arrays]
+    out = np.empty(parts[0].shape, parts[0].dtype)
+    if count * inner <= blocks.BLOCK:
+        blocks.run(lambda start, stop: body(out[start:stop], *[p[start:stop] for p in parts], axis=-2), out.shape[0], count * inner)
+        return out.reshape(shape)
+    width = blocks.BLOCK // count
+    tiles = [(outer, left) for outer in range(out.shape[0]) for left in range(0, inner, width)]
+
+    def work(start, stop):
+        for outer, left in tiles[start:stop]:
+            body(out[outer, :, left : left + width], *[p[outer, :, left : left + width] for p in parts], axis=-2)
+
+    blocks.run(work, len(tiles), count * width)
+    return out.reshape(shape)
+
+
 def _rowwise(body, kernel, dim, *arrays):
     """`body(out, *blocks)` over blocks of rows along `dim`; arrays of one shape and float dtype."""
     x = arrays[0]
@@ -331,6 +357,8 @@ def _rowwise(body, kernel, dim, *arrays):
         out = np.empty(x.shape, dtype)
         body(out, *arrays)
         return out
+    if dim != -1 and math.prod(x.shape[dim + 1 :]) >= WIDE and x.shape[dim] <= FEW:
+        return _columnwise(body, dim, *arrays)
     rows = [_as_rows(a, dim) for a in arrays]
     out = np.empty(rows[0].shape, dtype)
     blocks.run(lambda start, stop: body(out[start:stop], *[r[start:stop] for r in rows]), *out.shape)
@@ -344,10 +372,10 @@ def ones(count, dtype):
     return found
 
 
-def row_sums(x):
-    """Sums over the last dimension, kept at size 1: a dot product with ones is three times as fast as add.reduce."""
-    if x.size < 4096:
-        return np.add.reduce(x, -1, keepdims=True)
+def row_sums(x, axis=-1):
+    """Sums over a dimension, kept at size 1: over the last one a dot product with ones is three times as fast as add.reduce."""
+    if axis != -1 or x.size < 4096:
+        return np.add.reduce(x, axis, keepdims=True)
     return np.vecdot(x, ones(x.shape[-1], x.dtype))[..., None]
 
 
@@ -355,22 +383,22 @@ def row_sums(x):
 MODERATE, SUM_AT_LEAST = 60.0, 1e-8
 
 
-def exp_and_sums(x, out):
+def exp_and_sums(x, out, axis=-1):
     """exp(x - s) into `out`, its row sums, and the shift s of each row (0 when the numbers are moderate)."""
     if np.maximum.reduce(x, None) < MODERATE:
         np.exp(x, out=out)
-        total = row_sums(out)
+        total = row_sums(out, axis)
         if np.minimum.reduce(total, None) > SUM_AT_LEAST:
             return total, ZERO
-    largest = np.maximum.reduce(x, -1, keepdims=True)
+    largest = np.maximum.reduce(x, axis, keepdims=True)
     np.subtract(x, largest, out=out)
     np.exp(out, out=out)
-    return row_sums(out), largest
+    return row_sums(out, axis), largest
 
 
-def _softmax_block(out, x):
+def _softmax_block(out, x, axis=-1):
     weights = buffer(0, x.shape, x.dtype)
-    total, _ = exp_and_sums(x, weights)
+    total, _ = exp_and_sums(x, weights, axis)
     np.divide(1, total, out=total)
     np.multiply(weights, total, out=out)
 
@@ -383,9 +411,9 @@ def _softmax(input, dim):
     return _rowwise(_softmax_block, "softmax_lastdim_kernel_impl", dim, input)
 
 
-def _softmax_backward_block(result, grad, out):
+def _softmax_backward_block(result, grad, out, axis=-1):
     np.multiply(grad, out, out=result)
-    total = row_sums(result)
+    total = row_sums(result, axis)
     scratch = buffer(0, out.shape, out.dtype)
     np.multiply(out, total, out=scratch)
     np.subtract(result, scratch, out=result)
@@ -399,8 +427,8 @@ def _softmax_backward(grad, out, dim):
     return _rowwise(_softmax_backward_block, "softmax_backward", dim, grad, out)
 
 
-def _log_softmax_block(out, x):
-    total, shift = exp_and_sums(x, buffer(0, x.shape, x.dtype))
+def _log_softmax_block(out, x, axis=-1):
+    total, shift = exp_and_sums(x, buffer(0, x.shape, x.dtype), axis)
     np.log(total, out=total)
     if shift is ZERO:
         np.subtract(x, total, out=out)
@@ -417,10 +445,10 @@ def _log_softmax(input, dim):
     return _rowwise(_log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input)
 
 
-def _log_softmax_backward_block(result, grad, out):
+def _log_softmax_backward_block(result, grad, out, axis=-1):
     scratch = buffer(0, out.shape, out.dtype)
     np.exp(out, out=scratch)
-    np.multiply(scratch, row_sums(grad), out=scratch)
+    np.multiply(scratch, row_sums(grad, axis), out=scratch)
     np.subtract(grad, scratch, out=result)
 
 
