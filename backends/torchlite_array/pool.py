@@ -191,6 +191,7 @@ def _fractional_starts(samples, n, kernel, out):
 def _fractional_max_pool(input, random_samples, kernel, output_size):
     count = len(kernel)
     size = input.shape[2:]
+    random_samples = random_samples[: input.shape[0], : input.shape[1]]
     samples = random_samples.astype(input.dtype) if random_samples.dtype.itemsize > 2 else random_samples.astype(xp.float32)
     # PyTorch's samples come width first in two dimensions, depth first in three.
     starts = [_fractional_starts(samples[:, :, i if count == 3 else count - 1 - i], size[i], kernel[i], output_size[i]) for i in range(count)]
