@@ -19,29 +19,6 @@ def _not_implemented(kernel, *operands):
     return NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[np.dtype(dtype)].scalar_name}'")
 
 
-def sub(input, other):
-    if _kind(input, other) == "b":
-        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.")
-    return xp.subtract(input, other)
-
-
-def sub_(input, other):
-    xp.subtract(input, other, out=input)
-
-
-def neg(input):
-    if input.dtype.kind == "b":
-        raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` "
-            "operator instead."
-        )
-    return xp.negative(input)
-
-
-def neg_(input):
-    xp.negative(input, out=input)
-
-
 def pow(input, exponent):
     kind = _kind(input, exponent)
     if kind in "biu":
@@ -160,6 +137,8 @@ def sign(input):
 
 
 def rsqrt(input):
+    if input.dtype.itemsize == 2:
+        return rsqrt(input.astype(xp.float32)).astype(input.dtype)
     root = xp.sqrt(input)
     return xp.reciprocal(root) if root.ndim == 0 else xp.reciprocal(root, out=root)
 
@@ -169,6 +148,8 @@ def reciprocal(input):
 
 
 def sigmoid(input):
+    if input.dtype.itemsize == 2:  # half and bfloat16: one rounding
+        return sigmoid(input.astype(xp.float32)).astype(input.dtype)
     out = xp.negative(input)
     if out.ndim == 0:
         return xp.reciprocal(xp.exp(out) + 1)

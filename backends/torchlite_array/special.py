@@ -75,7 +75,9 @@ def _map(f, *arrays, wide=True):
         arrays = xp.broadcast_arrays(*(a if hasattr(a, "dtype") else xp.asarray(a, dtype=dtype) for a in arrays))
     dtype, shape = arrays[0].dtype, arrays[0].shape
     if dtype.kind in "iubc":
-        raise NotImplementedError(f"\"special_cpu\" not implemented for '{FROM_NUMPY[np.dtype(dtype)].scalar_name}'")
+        name = f.__name__.strip("_")
+        suffix = "_cpu" if name in ("igamma", "igammac", "zeta", "digamma") else "_vml_cpu"
+        raise NotImplementedError(f"\"{name}{suffix}\" not implemented for '{FROM_NUMPY[np.dtype(dtype)].scalar_name}'")
     flat = [a.reshape(-1) for a in arrays]
     size = flat[0].shape[0]
     inner = xp.float64 if wide or dtype == xp.float64 else xp.float32
@@ -165,9 +167,9 @@ def _erf_float32(x):
 
 
 def erf(input):
-    if input.size <= _FEW and isinstance(input, np.ndarray):
+    if input.size <= _FEW and isinstance(input, np.ndarray) and input.dtype.kind != "c":
         return _small_on_host(math.erf, input)
-    if input.dtype == xp.float64:
+    if input.dtype == xp.float64 or input.dtype.kind == "c":
         return _map(_erf, input)
     if input.dtype == xp.float32:
         return _erf_float32(input.reshape(-1)).reshape(input.shape)
@@ -175,7 +177,7 @@ def erf(input):
 
 
 def erfc(input):
-    if input.size <= _FEW and isinstance(input, np.ndarray):
+    if input.size <= _FEW and isinstance(input, np.ndarray) and input.dtype.kind != "c":
         return _small_on_host(math.erfc, input)
     return _map(_erfc, input)
 
@@ -486,6 +488,7 @@ def _igamma_with_limits(upper):
             limit[plain] = core(a[plain], x[plain])
         return limit
 
+    f.__name__ = "igammac" if upper else "igamma"
     return f
 
 

@@ -82,8 +82,16 @@ def _sigmoid_into(out, x):
     np.reciprocal(out, out=out)
 
 
+_ONE = np.ones((), np.float32)
+
+
 def sigmoid(input):
-    if input.size <= SMALL or not input.flags.c_contiguous or input.dtype.kind != "f":
+    if input.dtype == np.float32 and 0 < input.ndim and input.size <= SMALL:
+        out = np.negative(input)
+        np.exp(out, out)
+        np.add(out, _ONE, out)
+        return np.reciprocal(out, out)
+    if input.size <= SMALL or input.dtype.itemsize == 2 or not input.flags.c_contiguous or input.dtype.kind != "f":
         return plain_sigmoid(input)
     out = np.empty_like(input)
     elementwise(_sigmoid_into, out, input)

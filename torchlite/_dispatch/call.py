@@ -40,7 +40,7 @@ def wrap(table, data, d: dtype | None = None):
 
 def type_error(op: Op, param, position: int, value) -> TypeError:
     want = {"list": "tuple of Tensors", "number": "Tensor"}.get(param.kind, "Tensor")
-    return TypeError(f"{op.name}(): argument '{param.name}' (position {position + 1}) must be {want}, not {type(value).__name__}")
+    return TypeError(f"{op.name.lstrip('_')}(): argument '{param.name}' (position {position + 1}) must be {want}, not {type(value).__name__}")
 
 
 def general(op: Op, function, args: tuple, kwargs: dict):
@@ -94,11 +94,11 @@ def bind(op: Op, args: tuple, kwargs: dict) -> list:
             values.append(param.default)
         else:
             missing = param.name
-            raise TypeError(f"{op.name}() missing 1 required positional arguments: \"{missing}\"")
+            raise TypeError(f"{op.name.lstrip('_')}() missing 1 required positional arguments: \"{missing}\"")
     if len(args) > len(positional):
-        raise TypeError(f"{op.name}() takes from {sum(p.default is EMPTY for p in positional)} to {len(positional)} positional arguments but {len(args)} were given")
+        raise TypeError(f"{op.name.lstrip('_')}() takes from {sum(p.default is EMPTY for p in positional)} to {len(positional)} positional arguments but {len(args)} were given")
     if kwargs:
-        raise TypeError(f"{op.name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        raise TypeError(f"{op.name.lstrip('_')}() got an unexpected keyword argument '{next(iter(kwargs))}'")
     return values
 
 
@@ -532,9 +532,9 @@ def write_out(op: Op, result, out):
 
 def _write_one(op: Op, result, out) -> None:
     if not isinstance(out, Tensor):
-        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{op.name.lstrip('_')}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if MODE.grad and (out._node is not None or result._node is not None):
-        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+        raise RuntimeError(f"{op.name.lstrip('_')}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
     if result._table is not out._table:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
     if not can_cast(result.dtype, out.dtype):

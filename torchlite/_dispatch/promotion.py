@@ -51,4 +51,9 @@ def as_category(value, to: dtype):
         return bool(value)
     if to.category < FLOAT and isinstance(value, bool):
         return int(value)
+    if to.category < FLOAT and isinstance(value, int):
+        # Too large a number wraps around, as in PyTorch.
+        bits = 8 * to.itemsize
+        low = -(1 << bits - 1) if to.is_signed else 0
+        return (value - low) % (1 << bits) + low
     return value

@@ -6,14 +6,15 @@ import cmath
 
 from torchlite._dispatch import ALWAYS_BOOL, DEFAULT, INPLACE, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, composite, op
 from torchlite._dispatch.promotion import result_dtype
+from torchlite._dispatch.shapes import broadcast
 from torchlite._dtype import int64
 
 PW = POINTWISE | INPLACE
 TEST = PW | NONDIFF
 
 
-def binary(name: str, *, promote=DEFAULT, vjp=None, tags=PW, alias="", where="torch Tensor", doc="", check=None, names=("input", "other")):
-    record = op(f"{name}(Tensor|Number {names[0]}, Tensor|Number {names[1]})", promote=promote, vjp=vjp, tags=tags, alias=alias, where=where, doc=doc)
+def binary(name: str, *, names=("input", "other"), promote=DEFAULT, tags=PW, check=None, **more):
+    record = op(f"{name}(Tensor|Number {names[0]}, Tensor|Number {names[1]})", promote=promote, tags=tags, **more)
     record.check = check
     return record
 
@@ -45,6 +46,22 @@ def check_sub(input, other):
         )
 
 
+def sub_rule(input, other):
+    """Shape and dtype, asked for when the kernel refuses: then for the words."""
+    check_sub(input, other)
+    arrays = [value for value in (input, other) if hasattr(value, "dtype")]
+    return broadcast(*(value.shape for value in arrays)), arrays[0].dtype
+
+
+def neg_rule(input):
+    if dtype_name(input) == "bool":
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` "
+            "operator instead."
+        )
+    return input.shape, input.dtype
+
+
 def pow_base(F, g, input, exponent):
     if not hasattr(exponent, "shape"):
         if exponent == 0:
@@ -66,7 +83,7 @@ def pow_exponent(F, g, input, exponent, out):
 
 
 binary("add", where="", vjp={"input": lambda F, g: g, "other": lambda F, g: g})
-binary("sub", where="", check=check_sub, vjp={"input": lambda F, g: g, "other": lambda F, g: F.neg(g)})
+binary("sub", where="", check=check_sub, meta=sub_rule, vjp={"input": lambda F, g: g, "other": lambda F, g: F.neg(g)})
 binary(
     "mul",
     alias="multiply",
@@ -203,7 +220,7 @@ def zero_gradient(F, g):
     return F.zeros_like(g)
 
 
-unary("neg", lambda F, g: F.neg(g), promote=DEFAULT, alias="negative", doc="``-input``.")
+unary("neg", lambda F, g: F.neg(g), promote=DEFAULT, alias="negative", meta=neg_rule, doc="``-input``.")
 unary("conj", lambda F, g: F.conj(g), promote=DEFAULT, tags=POINTWISE | MAYBE_VIEW, doc="The complex conjugate; a real tensor itself.")
 op(
     "abs(Tensor input)",
