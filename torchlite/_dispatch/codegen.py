@@ -215,7 +215,8 @@ def _list_body(op: Op) -> list[str]:
     items = op.params[0].name
     arguments = ", ".join((f"{p.name}=" if p.kwonly else "") + ("raw_" if p.name == items else p.name) for p in op.params)
     every = ", ".join(p.name for p in op.params)
-    return [f"    if not ACTIVE{' and out is None' if op.has_out else ''}{' and not more' if takes_more(op) else ''} and ({items}.__class__ is list or {items}.__class__ is tuple) and {items}:",
+    plain = f"not ACTIVE{' and out is None' if op.has_out else ''}{' and not more' if takes_more(op) else ''}"
+    return [f"    if {plain} and ({items}.__class__ is list or {items}.__class__ is tuple) and {items}:",
             f"        raw_ = raw_of_alike({items})", "        if raw_ is not None:", f"            t_, {items} = {items}[0]._table, tuple({items})",
             "            try:", f"                data_ = t_.{op.name}({arguments})", "            except Exception as e_:",
             f"                raise explained(OP, e_, [{every}]) from e_.__cause__", f"            return finish(OP, t_, [{every}], data_)"]

@@ -15,7 +15,6 @@ class MetaArray:
 
     __slots__ = ("shape", "element_strides", "dtype", "offset")
     base = None  # reshape and contiguous give arrays of their own here
-    base = None
 
     def __init__(self, shape, d: dtype, strides=None, offset: int = 0):
         self.shape = tuple(int(n) for n in shape)
