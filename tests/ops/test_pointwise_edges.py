@@ -1,0 +1,232 @@
+"""Elementwise ops at kinks, at the ends of the number range, with Python numbers, in place; and what they refuse."""
+
+import math
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+from torchlite.autograd import grad
+
+inf, nan = math.inf, math.nan
+T = torch.tensor
+
+
+def values(tensor):
+    return np.asarray(tensor.detach().numpy())
+
+
+def same(tensor, expected, dtype=None):
+    np.testing.assert_array_equal(values(tensor), np.asarray(expected))
+    if dtype is not None:
+        assert tensor.dtype is dtype
+
+
+REFUSED = [
+    (lambda: T([5]) // T([0]), RuntimeError, "ZeroDivisionError"),
+    (lambda: torch.fmod(T([5]), 0), RuntimeError, "ZeroDivisionError"),
+    (lambda: T([5]) % 0, RuntimeError, "ZeroDivisionError"),
+    (lambda: torch.div(T([7.0]), 2, rounding_mode="x"), RuntimeError, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found 'x'"),
+    (lambda: torch.clamp(T([1.0])), RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None"),
+    (lambda: torch.clamp(T([1j]), min=0), NotImplementedError, "clamp is not supported for complex types"),
+    (lambda: T([True]) - T([True]), RuntimeError, "with two bool tensors is not supported"),
+    (lambda: T([True]) - T([1]), RuntimeError, "with a bool tensor is not supported"),
+    (lambda: 1 - T([True]), RuntimeError, "with a bool tensor is not supported"),
+    (lambda: -T([True]), RuntimeError, "Negation, the `-` operator, on a bool tensor is not supported"),
+    (lambda: +T([True]), RuntimeError, r"The `\+` operator, on a bool tensor is not supported."),
+    (lambda: torch.abs(T([True])), NotImplementedError, "\"abs_cpu\" not implemented for 'Bool'"),
+    (lambda: T([1j]) < 1, NotImplementedError, "\"lt_cpu\" not implemented for 'ComplexFloat'"),
+    (lambda: torch.maximum(T([1j]), T([1j])), RuntimeError, "maximum not implemented for complex tensors."),
+    (lambda: torch.sign(T([1j])), NotImplementedError, "Please use torch.sgn instead."),
+    (lambda: T([2]) ** -1, RuntimeError, "Integers to negative integer powers are not allowed."),
+    (lambda: torch.add(T([1]), T([2]), alpha=1.5), RuntimeError, "For integral input tensors, argument alpha must not be a floating point number."),
+    (lambda: torch.add(T([1.0]), T([2.0]), alpha=1j), RuntimeError, "argument alpha must not be a complex number."),
+    (lambda: torch.add(T([1.0]), T([2.0]), alpha=True), RuntimeError, "Boolean alpha only supported for Boolean results."),
+    (lambda: torch.mul(T([1, 2, 3]), T([1, 2])), RuntimeError, r"The size of tensor a \(3\) must match the size of tensor b \(2\) at non-singleton"),
+    (lambda: torch.lerp(T([1.0]), T([2.0]), T([1.0], dtype=torch.float64)), RuntimeError, "expected dtype float for `weight` but got dtype double"),
+    (lambda: torch.complex(T([1.0]), T([2])), RuntimeError, "Expected both inputs to be Half, Float or Double tensors but got Float and Long"),
+    (lambda: torch.imag(T([1.0])), RuntimeError, "imag is not implemented for tensors with non-complex dtypes."),
+    (lambda: torch.isclose(T([1.0]), T([1.0], dtype=torch.float64)), RuntimeError, "Float did not match Double"),
+    (lambda: torch.isclose(T([1.0]), T([1.0]), rtol=-1), RuntimeError, "rtol must be greater than or equal to zero, but got -1"),
+    (lambda: torch.heaviside(T([1.0]), T([1])), RuntimeError, "not yet implemented for tensors with different dtypes"),
+    (lambda: torch.where(T([1]), T([1]), T([2])), RuntimeError, "where expected condition to be a boolean tensor, but got a tensor with dtype Long"),
+    (lambda: torch.polygamma(-1, T([1.0])), RuntimeError, r"polygamma\(n, x\) does not support negative n."),
+    (lambda: torch.mvlgamma(T([3.0]), 0), RuntimeError, "p has to be greater than or equal to 1"),
+    (lambda: torch.erf(T([1j])), NotImplementedError, "\"erf_vml_cpu\" not implemented for 'ComplexFloat'"),
+    (lambda: T([1]).add_(1.5), RuntimeError, "result type Float can't be cast to the desired output type Long"),
+    (lambda: T([1.0]).mul_(T([[1.0], [2.0]])), RuntimeError, r"output with shape \[1\] doesn't match the broadcast shape \[2, 1\]"),
+    (lambda: T([1.0], requires_grad=True).add_(1), RuntimeError, "a leaf Variable that requires grad is being used in an in-place operation."),
+]
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_refused(number):
+    call, kind, words = REFUSED[number]
+    with pytest.raises(kind, match=words):
+        call()
+
+
+def test_python_integers_wrap_around():
+    x = T([2], dtype=torch.uint8)
+    same(x - 3, [255], torch.uint8)
+    same(x * -1, [254], torch.uint8)
+    same(x + 300, [46], torch.uint8)
+    same(T([2], dtype=torch.int8) * 200, [-112], torch.int8)
+
+
+def test_integer_powers():
+    same(T([1, -1, 0, -1, 3]) ** T([-1, -1, -1, -2, -1]), [1, -1, 0, 1, 0], torch.int64)
+    same(2 ** T([-1, 3]), [0, 8], torch.int64)
+
+
+def test_shifts_beyond_the_width():
+    same(torch.bitwise_left_shift(T([1, 1, 1]), T([64, -1, 2])), [0, 0, 4])
+    same(torch.bitwise_right_shift(T([-8, 8, 8]), T([64, -1, 2])), [-1, 0, 2])
+
+
+def test_division_by_zero_and_infinity():
+    x = T([1.0, -1.0, 0.0, nan, inf])
+    same(x / 0, [inf, -inf, nan, nan, inf])
+    same(x // 0, [inf, -inf, nan, nan, inf])
+    same(x % 0, [nan] * 5)
+    same(torch.div(T([7, -7]), 2, rounding_mode="trunc"), [3, -3], torch.int64)
+    same(torch.div(T([7, -7]), 2, rounding_mode="floor"), [3, -4], torch.int64)
+
+
+def test_nan_goes_through_extremes_and_comparisons():
+    a, b = T([nan, 1.0, 1.0]), T([1.0, nan, 2.0])
+    same(torch.maximum(a, b), [nan, nan, 2])
+    same(torch.fmax(a, b), [1, 1, 2])
+    same(torch.clamp(T([nan, 1.0, 2.0]), min=3, max=1), [nan, 1, 1])
+    same(torch.sign(T([nan, -0.0, -3.0])), [0, 0, -1])
+
+
+@pytest.mark.parametrize(
+    ("function", "point", "expected"),
+    [
+        (torch.abs, 0.0, 0.0),
+        (lambda x: torch.clamp(x, 0.0, 1.0), 1.0, 1.0),
+        (lambda x: torch.clamp(x, 0.0, 1.0), 1.5, 0.0),
+        (lambda x: torch.maximum(x, T(2.0)), 2.0, 0.5),
+        (lambda x: torch.minimum(x, T(2.0)), 2.0, 0.5),
+        (lambda x: torch.fmax(x, T(2.0)), 2.0, 1.0),
+        (lambda x: x**0, 0.0, 0.0),
+        (lambda x: x**2, 0.0, 0.0),
+        (lambda x: 0.0**x, 1.0, 0.0),
+        (torch.sqrt, 0.0, inf),
+        (torch.sinc, 0.0, 0.0),
+        (torch.special.i1, 0.0, 0.5),
+        (lambda x: torch.xlogy(x, T(0.0)), 0.0, 0.0),
+        (torch.logit, 2.0, nan),
+        (lambda x: torch.logit(x, eps=0.1), 2.0, 0.0),
+        (lambda x: torch.nan_to_num(x), nan, 0.0),
+        (lambda x: torch.where(x > 0, x, T(0.0)), nan, 0.0),
+        (torch.round, 0.3, 0.0),
+        (torch.frac, 0.3, 1.0),
+    ],
+)
+def test_gradient_at_a_kink(function, point, expected):
+    x = T(point, requires_grad=True)
+    (found,) = grad(function(x), x)
+    np.testing.assert_array_equal(values(found), expected)
+
+
+def test_gradient_of_bounds():
+    x, low, high = (T(v, requires_grad=True) for v in ([-1.0, 0.5, 3.0, 0.5], [0.0, 0.0, 0.0, 2.0], [1.0, 1.0, 1.0, 1.0]))
+    found = grad(torch.clamp(x, low, high).sum(), (x, low, high))
+    for have, want in zip(found, ([0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1]), strict=True):
+        same(have, want)
+
+
+def test_not_differentiable_arguments_say_so():
+    a, x = T([1.0], requires_grad=True), T([2.0], requires_grad=True)
+    with pytest.raises(NotImplementedError, match="the derivative for 'igamma: input' is not implemented"):
+        torch.igamma(a, x).sum().backward()
+
+
+@pytest.mark.parametrize("size", [7, 5_000, 200_000])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.int64])
+def test_choice_is_the_same_at_every_size(size, dtype):
+    """Large choices are made by bits and on threads."""
+    rng = np.random.default_rng(size)
+    mask = rng.random(size) < 0.5
+    x, y = (rng.standard_normal(size).astype(dtype.np) for _ in range(2))
+    x[:3] = 0, -1, 1
+    if dtype.is_floating_point:
+        x[:3] = nan, inf, -0.0
+    tensors = torch.from_numpy(mask), torch.from_numpy(x), torch.from_numpy(y)
+    for other, plain in ((tensors[2], y), (0, 0), (1, 1)):
+        have, want = torch.where(tensors[0], tensors[1], other), np.where(mask, x, np.asarray(plain, x.dtype))
+        assert have.dtype is dtype
+        np.testing.assert_array_equal(values(have), want)
+        np.testing.assert_array_equal(np.signbit(values(have)), np.signbit(want))
+    np.testing.assert_array_equal(values(torch.where(tensors[0], 0, tensors[1])), np.where(mask, np.asarray(0, x.dtype), x))
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sin", "cos", "sigmoid", "erf"])
+def test_large_arrays_in_blocks(name):
+    x = np.random.default_rng(1).uniform(0.1, 2, (300, 500)).astype(np.float32)
+    function = getattr(torch, name)
+    whole = values(function(torch.from_numpy(x)))
+    parts = np.stack([values(function(torch.from_numpy(row))) for row in x])
+    np.testing.assert_allclose(whole, parts, rtol=1e-6)
+    np.testing.assert_allclose(values(function(torch.from_numpy(x).t())), whole.T, rtol=1e-6)
+    changed = torch.from_numpy(x.copy())
+    assert getattr(changed, name + "_")() is changed
+    np.testing.assert_allclose(values(changed), whole, rtol=1e-6)
+
+
+def test_in_place_counts_versions_and_keeps_dtype():
+    x = T([1.0, 2.0])
+    view = x[:1]
+    x += 1
+    x.mul_(T([2.0, 2.0]))
+    x.sub_(1, alpha=2)
+    x /= T(2.0, dtype=torch.float64)
+    view.pow_(2)
+    same(x, [1, 2], torch.float32)
+    assert x._version == 5 == view._version
+    flags = T([5.0]).eq_(5)
+    same(flags, [1], torch.float32)
+
+
+def test_in_place_records_history():
+    x = T([1.0, 2.0], requires_grad=True)
+    y = x * 3
+    y += x
+    y.mul_(2)
+    y.exp_()
+    (found,) = grad(y.log().sum(), x)
+    np.testing.assert_allclose(values(found), [8, 8], rtol=1e-6)
+
+
+def test_numbers_keep_the_dtype():
+    for x in (T([1, 2]), T([1.0, 2.0]), T([1.0, 2.0], dtype=torch.float16)):
+        for result in (x + 1, 1 - x, x * 2, x**2, x % 2, x // 1):
+            assert result.dtype is x.dtype
+        assert (x > 1).dtype is torch.bool
+    assert (T([1, 2]) * 2.5).dtype is torch.float32
+    assert (T([1, 2]) / 2).dtype is torch.float32
+    assert (T([1.0]) * 1j).dtype is torch.complex64
+    assert torch.where(T([True]), 1.0, 2).dtype is torch.float32
+
+
+def test_aliases_are_the_same_function():
+    for one, other in (
+        ("absolute", "abs"),
+        ("arccos", "acos"),
+        ("arctan2", "atan2"),
+        ("negative", "neg"),
+        ("multiply", "mul"),
+        ("subtract", "sub"),
+        ("divide", "div"),
+        ("true_divide", "div"),
+        ("greater", "gt"),
+        ("not_equal", "ne"),
+        ("clip", "clamp"),
+        ("fix", "trunc"),
+    ):
+        assert getattr(torch, one) is getattr(torch, other)
+    assert torch.special.expit is torch.sigmoid
+    assert torch.special.gammaln is torch.lgamma
+    assert torch.special.psi is torch.digamma
