@@ -147,7 +147,7 @@ op(
     "_lstm_layer(Tensor input, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, reverse)",
     where="", outputs=("output", "h", "c", "gates", "cells"), nondiff=(3, 4), composite=_lstm_layer,
     vjp={("input", "h0", "c0", "w_ih", "w_hh", "b_ih", "b_hh"): _lstm_layer_vjp},
-    doc="One LSTM layer in one direction: input (T, N, I) -> output (T, N, H), last h and c (N, H), and for the backward pass gates (T, 4H, N) and cells (T, H, N).",
+    doc="One LSTM layer in one direction: input (T, N, I) -> output (T, N, H), last h and c (N, H), and what a fused backward wants of the gates and cells.",
 )
 op(
     "_lstm_layer_backward(Tensor? grad_output, Tensor? grad_h, Tensor? grad_c, Tensor input, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, "
