@@ -1,0 +1,13 @@
+"""What the core itself calls: aliases, writes through views, moves between devices."""
+from tests.ops.table import A, S, row
+
+
+def _through_a_view(torch, x, column):
+    out = x * 1
+    out[:, 1].copy_(column)
+    out.diagonal().mul_(2)
+    return out
+
+
+row("alias", S((2, 3)), S(()), oracle=lambda torch, x: x.view_as(x), call=lambda x: x.alias(), noncontiguous=False)
+row("_copy_slices", S((3, 4), A((3,))), oracle=_through_a_view, meta=False)
