@@ -8,10 +8,10 @@ import numpy as np
 
 from . import blocks
 from .blocks import buffer
-from .fused import F32, F64, SMALL, _contiguous, _is_half, exp_and_sums, ones, refuse, row_sums, widened
+from .fused import F32, F64, MODERATE, SMALL, SUM_AT_LEAST, _contiguous, _is_half, exp_and_sums, ones, refuse, row_sums, widened
 
 U64, I64 = np.dtype("u8"), np.dtype("i8")
-maximum_of, sum_of = np.maximum.reduce, np.add.reduce
+maximum_of, minimum_of = np.maximum.reduce, np.minimum.reduce
 
 # --- linear ----------------------------------------------------------------------------------------------------------------------------------------
 
@@ -170,18 +170,30 @@ def _plain(input, target, weight, ignore_index):
     return _row_starts(rows, classes) + target
 
 
+def _small_log_sums(x):
+    """`_log_sums` for few float32 rows: as few calls as can be."""
+    one = ones(x.shape[1], F32)
+    if maximum_of(x, None) < MODERATE:
+        sums = np.exp(x).dot(one)
+        if minimum_of(sums) > SUM_AT_LEAST:
+            return np.log(sums, sums)
+    largest = maximum_of(x, 1, None, None, True)
+    sums = np.exp(x - largest).dot(one)
+    np.log(sums, sums)
+    sums += largest[:, 0]
+    return sums
+
+
 def _cross_entropy(input, target, weight, ignore_index, reduction):
     dtype = input.dtype
     chosen = _plain(input, target, weight, ignore_index)
     if chosen is not None:
-        largest = maximum_of(input, 1, None, None, True)
-        lse = sum_of(np.exp(input - largest), 1)
-        np.log(lse, lse)
-        lse += largest[:, 0]
+        lse = _small_log_sums(input)
         losses = lse - input.take(chosen)
-        if reduction == "mean":
-            return sum_of(losses) / chosen.size, lse
-        return (losses if reduction == "none" else sum_of(losses)), lse
+        if reduction == "none":
+            return losses, lse
+        total = losses.dot(ones(chosen.size, F32))
+        return (total / chosen.size if reduction == "mean" else total), lse
     if dtype != F32 and dtype != F64:
         if not _is_half(dtype):
             refuse(input, "log_softmax_lastdim_kernel_impl")
