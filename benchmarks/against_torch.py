@@ -1,9 +1,10 @@
-"""torchlite against PyTorch in one process, in turn, so that a noisy machine hits both alike. Prints each row's times and the ratio (below 1 torchlite is faster).
+"""torchlite against PyTorch in one process, in turn, so that a noisy machine hits both alike. Prints each row's times and the ratio (below 1
+torchlite is faster).
 
 usage: python benchmarks/against_torch.py [--rounds 30] [--threads 1] [--only add,mlp]      (needs the extra `oracle`)
 
-The time of a row is the smallest over the rounds of the mean of a round's calls; the ratio is the median over the rounds. CPU time of the calling thread is counted
-for the small rows, wall time for the rows marked with *, which use several threads.
+The time of a row is the smallest over the rounds of the mean of a round's calls; the ratio is the median over the rounds. CPU time of the calling
+thread is counted for the small rows, wall time for the rows marked with *, which use several threads.
 """
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def networks(T: Any) -> dict[str, tuple[Callable, int]]:
                           nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 10))
     block = nn.Sequential(nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True), nn.Flatten(), nn.Linear(64 * 16, 10))
     data = {"mlp": (mlp, T.randn(32, 64)), "lenet": (lenet, T.randn(32, 1, 28, 28)), "encoder": (block, T.randn(16, 16, 64))}
-    return {name: (trainer(T, model, x, T.randint(0, 10, (x.shape[0],)), T.optim.Adam(model.parameters(), lr=1e-3)), 5) for name, (model, x) in data.items()}
+    return {name: (trainer(T, model, x, T.randint(0, 10, (x.shape[0],)), T.optim.Adam(model.parameters(), lr=1e-3)), 5) for name,
+            (model, x) in data.items()}
 
 
 def large(T: Any) -> dict[str, tuple[Callable, int]]:
@@ -67,6 +69,7 @@ def measure(function: Callable, count: int, clock: Callable[[], float]) -> float
 
 def main() -> None:
     import torch
+
     import torchlite
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=30)

@@ -448,7 +448,8 @@ def freed(node):
 
 _REAL = frozenset((float32, float64, float16))
 F = Differentiable()
-GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, meta_of=meta_of, shape_of=shape_of, Node=Node, Meta=Meta, make_node=make_node,
+GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, meta_of=meta_of,
+               shape_of=shape_of, Node=Node, Meta=Meta, make_node=make_node,
                F=F, NODE_MADE=None, REAL=_REAL, int64=int64, OPERANDS=_OPERANDS, is_operand=_is_operand, freed=freed)
 
 

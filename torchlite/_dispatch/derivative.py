@@ -67,7 +67,7 @@ def backward_function(op: Op) -> Callable:
     names = {p.name: p for p in op.params}
     lines = ["def backward(F, g, node, get, get_out):", "    edges, saved, versions = node.edges, node.saved, node.versions",
              "    if saved is None: freed(node)"]
-    for i, (name, kind, _) in enumerate(plan.saves):
+    for i, (_, kind, _) in enumerate(plan.saves):
         lines.append(f"    v{i} = get(saved[{i}], versions[{i}], node, {i})" if kind == "value" else f"    v{i} = saved[{i}]")
     for name in plan.shapes:
         lines.append(f"    shape_{name} = shape_of(edges[{order.index(name)}])")
