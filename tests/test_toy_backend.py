@@ -104,3 +104,12 @@ def test_to_and_from(tmp_path):
 def test_an_op_without_a_kernel_says_so():
     with pytest.raises(NotImplementedError, match=r"the op 'digamma' has no kernel on device 'toy:0'"):
         torch.ones(2, device="toy").digamma()
+
+
+def test_gradients_move_between_devices():
+    x = torch.tensor(data(3), requires_grad=True)
+    there = (x * 2).to("toy")
+    back = (there * there).cpu()
+    back.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 8 * data(3), rtol=1e-6)
+    assert x.grad.device.type == "cpu"
