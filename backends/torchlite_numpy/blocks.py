@@ -18,6 +18,8 @@ import numpy as np
 
 from torchlite._threads import get_threads
 
+from .blas import single_threaded
+
 # Elements that one step of a kernel touches. A ufunc call costs about as much as 4000 elements, and four float32 buffers of this size fit in 1 MiB
 # of cache.
 BLOCK = 1 << 16
@@ -138,11 +140,13 @@ def run(body: Callable[[int, int], None], rows: int, row_size: int, block: int =
 
     if threads == 1:
         return work()
-    task = _workers.submit(work, min(threads, count) - 1)
-    try:
-        work()
-    finally:
-        task.wait()
+    # BLAS calls of several threads at once (dot products, say) would wait for each other when each of them had threads of its own.
+    with single_threaded:
+        task = _workers.submit(work, min(threads, count) - 1)
+        try:
+            work()
+        finally:
+            task.wait()
 
 
 def elementwise(body: Callable[..., None], out: np.ndarray, *inputs: np.ndarray) -> None:
