@@ -57,6 +57,23 @@ def test_activations(rng, shape, dtype):
         agree("_gelu_backward", grad, x, approximate)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", SIZES)
+def test_piecewise_activations(rng, shape, dtype):
+    x, grad = data(rng, shape, dtype, 4), data(rng, shape, dtype)
+    for slope in (0.1, 1.5, -0.5):
+        agree("leaky_relu", x, slope)
+        agree("_leaky_relu_backward", grad, x, slope)
+    for parameters in ((1.0, 1.0, 1.0), (1.7, 1.05, 1.0), (0.5, 1.0, 2.0)):
+        agree("_elu", x, *parameters)
+        agree("_elu_backward", grad, x, *parameters)
+    agree("softplus", x, 1.0, 20.0)
+    agree("softplus", x, 2.0, 3.0)
+    agree("hardsigmoid", x)
+    agree("hardswish", x)
+    agree("softshrink", x, 0.5)
+
+
 def test_relu_keeps_nan_and_stops_infinite_gradients():
     x = np.array([np.nan, -1.0, 0.0, -0.0, 2.0], np.float32)
     out = CPU.relu(x)
