@@ -22,8 +22,25 @@ DIRECT = {
 }
 
 
-def bind(xp: Any) -> dict[str, Any]:
-    """{op name: kernel} over the namespace `xp`."""
+class Namespace(types.ModuleType):
+    """A runtime's own functions, and what it lacks of the Array API from array_api_compat.
+
+    The runtime comes first: array_api_compat wraps functions that the runtime has in a slower form with another signature.
+    """
+
+    def __init__(self, runtime: types.ModuleType):
+        super().__init__(runtime.__name__)
+        self.__dict__.update(vars(runtime))
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(importlib.import_module(f"array_api_compat.{self.__name__}"), name)
+        setattr(self, name, found)
+        return found
+
+
+def bind(runtime: types.ModuleType) -> dict[str, Any]:
+    """{op name: kernel} over the functions of an array runtime (`numpy` or `cupy`)."""
+    xp = Namespace(runtime)
     table: dict[str, Any] = {op: getattr(xp, name) for op, name in DIRECT.items()}
     table.update(bind_package(importlib.import_module(__name__), xp))
     return table

@@ -106,9 +106,10 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
             hit &= free
             free ^= hit
         if apart:
-            xp.multiply(grad_output, hit, out=grad[where])
+            xp.multiply(grad_output, hit.astype(grad_output.dtype), out=grad[where])
         else:
-            grad[where] += grad_output * hit
+            piece = grad[where]
+            xp.add(piece, grad_output * hit.astype(grad_output.dtype), out=piece)
     if grad.shape == input.shape:
         return grad
     return xp.ascontiguousarray(grad[(..., *(slice(p, p + n) for p, n in zip(padding, size, strict=True)))])

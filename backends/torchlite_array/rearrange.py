@@ -1,6 +1,6 @@
 """Diagonals, triangles, windows, repetition and reinterpretation of bits."""
 
-from array_api_compat import numpy as xp
+import numpy as xp
 
 from torchlite._dtype import FROM_NUMPY
 

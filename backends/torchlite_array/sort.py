@@ -1,6 +1,6 @@
 """Sorting, selection by rank, search and unique."""
 
-from array_api_compat import numpy as xp
+import numpy as xp
 
 from .axes import prod, wrap_dim
 

@@ -2,7 +2,7 @@
 
 import math
 
-from array_api_compat import numpy as xp
+import numpy as xp
 
 from .axes import check_not_empty, wrap_dim, wrap_dims
 from .sort import comparable, pick_along, pick_last
