@@ -461,3 +461,19 @@ def test_max_pool_gives_the_first_of_equals_and_nan():
     y = torch.ones(1, 1, 2, 2, requires_grad=True)
     F.max_pool2d(y, 2).sum().backward()
     assert y.grad.flatten().tolist() == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("padding,ceil_mode", [(0, False), (1, True)])
+def test_large_pooling_is_that_of_its_planes(padding, ceil_mode):
+    """Large inputs are pooled some planes at a time."""
+    torch.manual_seed(0)
+    x = torch.randn(8, 40, 41, 40)
+    window = (3, 2, padding)
+    for pool in (lambda t: F.max_pool2d(t, *window, 1, ceil_mode), lambda t: F.avg_pool2d(t, *window, ceil_mode)):
+        whole, pieces = x.clone().requires_grad_(), x.clone().requires_grad_()
+        out, parts = pool(whole), torch.cat([pool(piece) for piece in pieces.split(1)])
+        assert torch.equal(out, parts)
+        g = torch.randn(out.shape)
+        out.backward(g)
+        parts.backward(g)
+        assert torch.equal(whole.grad, pieces.grad)
