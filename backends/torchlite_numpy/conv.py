@@ -56,9 +56,10 @@ class _Plan:
             return
         total = self.batch * columns
         limit = max(1, total if total < _LITTLE else min(BLOCK, total // _SHARES))
-        self.images = max(1, min(self.batch, limit // columns))
+        batch = max(1, self.batch)
+        self.images = max(1, min(batch, limit // columns))
         # Even shares: as many blocks as the limit asks for, none of them much smaller than the others.
-        self.images = -(-self.batch // -(-self.batch // self.images))
+        self.images = -(-batch // -(-batch // self.images))
         self.rows = -(-self.out[0] // min(self.out[0], -(-columns // limit)))
 
     def blocks(self):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from torchlite_array import pool as shared
 
 from .blocks import run
