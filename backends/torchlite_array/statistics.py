@@ -55,10 +55,23 @@ def logsumexp(input, dim=None, keepdim=False):
     return out if keepdim else out.squeeze(axes)
 
 
+def _halved(x):
+    """Rows multiplied together half by half while they are long: multiplying many elements at once is several times faster than one after the other."""
+    while x.shape[-1] >= 64:
+        half = x.shape[-1] // 2
+        folded = x[..., :half] * x[..., half:2 * half]
+        if x.shape[-1] % 2:
+            folded[..., 0] *= x[..., -1]
+        x = folded
+    return x
+
+
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     target = dtype.np if dtype is not None else xp.dtype(xp.int64) if input.dtype.kind in "biu" else input.dtype
     axis = None if dim is None or not input.ndim else wrap_dim(dim, input.ndim)
     x = _widened(input.astype(target, copy=False))
+    if axis == x.ndim - 1 and x.dtype.kind == "f" and x.ndim > 1:
+        x = _halved(x)
     out = xp.multiply.reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdim)
     return out if x.dtype == target else out.astype(target)
 

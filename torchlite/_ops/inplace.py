@@ -86,6 +86,7 @@ def resize_(F, input, size, memory_format):
     if count > flat.shape[0]:
         flat = F.cat([flat, F.new_zeros(flat, (count - flat.shape[0],))], 0)
     input._data = flat[:count].reshape(tuple(size))._data
+    bump(input)
     return input
 
 
@@ -114,6 +115,7 @@ def set_(F, input, source, storage_offset, size, stride):
             strides = contiguous_strides(size)
         source = source.detach().as_strided(tuple(size), tuple(strides), storage_offset)
     input._data, input._table = source._data, source._table
+    bump(input)
     return input
 
 
