@@ -217,7 +217,7 @@ def lerp(input, end, weight):
     step = end - input
     if not hasattr(weight, "dtype"):
         if step.ndim == 0:
-            return input + step * weight if abs(weight) < 0.5 else end - step * (1 - weight)
+            return (input + step * weight if abs(weight) < 0.5 else end - step * (1 - weight)).astype(input.dtype)
         if abs(weight) < 0.5:
             step *= weight
             return xp.add(input, step, out=step)
@@ -229,7 +229,7 @@ def lerp(input, end, weight):
 def _added(input, term, value):
     """input + value * term, in the memory of `term`, which is the caller's own."""
     if term.ndim == 0:
-        return input + term * value
+        return (input + term * value).astype(input.dtype) if value != 1 else input + term
     if value != 1:
         term *= value
     return xp.add(input, term, out=term) if term.ndim >= input.ndim and term.shape == xp.broadcast(input, term).shape else input + term

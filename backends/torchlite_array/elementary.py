@@ -15,7 +15,7 @@ def _not_implemented(kernel, array):
 
 
 def _copy(input):
-    return xp.asarray(input, copy=True)
+    return input.copy()
 
 
 def _rounding(input, function, name):
@@ -99,7 +99,7 @@ def isreal(input):
 
 def angle(input):
     if input.dtype.kind == "c":
-        return xp.atan2(xp.imag(input), xp.real(input))
+        return xp.arctan2(xp.imag(input), xp.real(input))
     return xp.where(xp.isnan(input), input, xp.where(input < 0, input.dtype.type(math.pi), input.dtype.type(0)))
 
 

@@ -291,6 +291,11 @@ def _lgamma(x):
 
 
 def lgamma(input):
+    if input.size <= _FEW and isinstance(input, np.ndarray) and input.dtype.kind != "c":
+        try:
+            return _small_on_host(math.lgamma, input)
+        except (ValueError, OverflowError):  # a pole, or beyond the range
+            pass
     return _map(_lgamma, input)
 
 
