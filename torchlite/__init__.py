@@ -45,7 +45,7 @@ _LAZY = {
     **dict.fromkeys(("set_printoptions",), "_printing"),
     **dict.fromkeys(("is_tensor", "is_storage", "is_floating_point", "is_complex", "is_nonzero", "numel", "set_num_threads", "get_num_threads", "result_type",
                      "use_deterministic_algorithms", "are_deterministic_algorithms_enabled", "is_conj", "is_neg", "is_inference", "is_same_size",
-                     "set_default_tensor_type", "compile", "OutOfMemoryError", "broadcast_shapes", "typename", "set_num_interop_threads",
+                     "set_default_tensor_type", "OutOfMemoryError", "broadcast_shapes", "typename", "set_num_interop_threads",
                      "get_num_interop_threads", "get_float32_matmul_precision", "set_float32_matmul_precision", "set_flush_denormal",
                      "is_deterministic_algorithms_warn_only_enabled", "get_device_module",
                      "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled"), "_functions"),

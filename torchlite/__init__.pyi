@@ -50,7 +50,6 @@ from ._dtype import set_default_dtype as set_default_dtype
 from ._functions import OutOfMemoryError as OutOfMemoryError
 from ._functions import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from ._functions import broadcast_shapes as broadcast_shapes
-from ._functions import compile as compile
 from ._functions import get_deterministic_debug_mode as get_deterministic_debug_mode
 from ._functions import get_device_module as get_device_module
 from ._functions import get_float32_matmul_precision as get_float32_matmul_precision

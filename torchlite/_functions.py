@@ -202,10 +202,3 @@ def set_default_tensor_type(t) -> None:
     if name not in names:
         raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t}")
     set_default_dtype(names[name])
-
-
-def compile(model=None, **kwargs):
-    """The model itself: define-by-run already is as fast here as what a trace would give; accepted so that programs run unchanged."""
-    return (lambda m: m) if model is None else model
-
-
