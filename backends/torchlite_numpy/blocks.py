@@ -26,6 +26,8 @@ BLOCK = 1 << 16
 # Below this many elements a kernel runs inline, in one piece: waking a thread costs as much as the work.
 SMALL = 1 << 16
 LONG_ROW = 1024
+# Scratch memory above this many bytes is given back after use.
+KEPT = 1 << 24
 
 _local = threading.local()
 
@@ -110,6 +112,8 @@ def buffer(slot: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         if not hasattr(_local, "buffers"):
             _local.buffers = {}
         raw = None
+    if size > KEPT:
+        return _aligned(size).view(dtype).reshape(shape)
     if raw is None or raw.nbytes < size:
         raw = _local.buffers[slot] = _aligned(max(size, 4 * BLOCK))
     return raw[:size].view(dtype).reshape(shape)

@@ -19,6 +19,7 @@ F32, F64, I32, I64, I8 = (np.dtype(n) for n in ("f4", "f8", "i4", "i8", "i1"))
 SMALL = blocks.SMALL
 # From this many elements inside a dimension it is reduced where it lies; with fewer it is moved to the end.
 WIDE = 16
+LONGEST_DOT = 1 << 14
 # ... and when it has few enough: a narrow column of many rows lies in few sets of a cache, and moving is faster.
 FEW = blocks.BLOCK // 512
 # 0-d arrays: a ufunc takes them faster than Python numbers.
@@ -374,9 +375,16 @@ def ones(count, dtype):
 
 def row_sums(x, axis=-1):
     """Sums over a dimension, kept at size 1: over the last one a dot product with ones is three times as fast as add.reduce."""
-    if axis != -1 or x.size < 4096:
+    if axis != -1 or x.size < 4096 or x.shape[-1] > LONGEST_DOT:
         return np.add.reduce(x, axis, keepdims=True)
     return np.vecdot(x, ones(x.shape[-1], x.dtype))[..., None]
+
+
+def row_dots(first, second):
+    """Dot products of rows; of very long ones by pairwise sums, which round less than BLAS does."""
+    if first.shape[-1] > LONGEST_DOT:
+        return np.add.reduce(first * second, -1)
+    return np.vecdot(first, second)
 
 
 # Rows of moderate numbers need no shift by their largest element before exp: neither the sum overflows, nor does what counts in it underflow.

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import blocks
 from .blocks import buffer
-from .fused import F32, F64, _is_half, ones, refuse, row_sums
+from .fused import F32, F64, _is_half, ones, refuse, row_dots, row_sums
 
 # From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all channels.
 LONG = 256
@@ -71,7 +71,7 @@ def _layer_norm(input, weight, bias, n_dims, eps):
         np.divide(row_sums(rows), columns, out=centre)
         centred = buffer(0, rows.shape, rows.dtype)
         np.subtract(rows, centre, out=centred)
-        inverse[:, 0] = np.vecdot(centred, centred)
+        inverse[:, 0] = row_dots(centred, centred)
         np.divide(inverse, columns, out=inverse)
         np.add(inverse, eps, out=inverse)
         np.sqrt(inverse, out=inverse)
@@ -112,8 +112,8 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
             bias_sums.parts[start] = ones(stop - start, x.dtype).dot(g)
         if out is None:
             return
-        average = np.vecdot(g, one)[:, None]
-        projection = np.vecdot(product, one)[:, None]
+        average = row_dots(g, one)[:, None]
+        projection = row_dots(product, one)[:, None]
         average *= inverse / columns
         projection *= inverse**3 / columns
         np.multiply(centred, projection, out=centred)
@@ -146,7 +146,7 @@ def _rms_norm(input, weight, n_dims, eps):
 
     def block(start, stop):
         rows, result = x[start:stop], out[start:stop]
-        inverse = np.vecdot(rows, rows)
+        inverse = row_dots(rows, rows)
         inverse /= columns
         inverse += eps
         np.sqrt(inverse, out=inverse)
@@ -184,7 +184,7 @@ def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
         if out is None:
             return
         scaled = g if weight is None else np.multiply(g, weight, out=scratch)
-        projection = np.vecdot(scaled, normalized)[:, None]
+        projection = row_dots(scaled, normalized)[:, None]
         projection /= columns
         np.multiply(normalized, projection, out=normalized)
         np.subtract(scaled, normalized, out=normalized)
@@ -231,7 +231,7 @@ class _Channels:
 
     def add_products(self, sums, start, stop, first, second, scratch):
         if self.long:
-            np.vecdot(first, second, out=sums[start:stop])
+            sums[start:stop] = row_dots(first, second)
         else:
             sums.add(start, np.multiply(first, second, out=scratch))
 
