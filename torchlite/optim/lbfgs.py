@@ -104,7 +104,10 @@ class LBFGS(Optimizer):
                                   "tolerance_change": tolerance_change, "history_size": history_size, "line_search_fn": line_search_fn})
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
-        self._params = self.param_groups[0]["params"]
+
+    @property
+    def _params(self):
+        return self.param_groups[0]["params"]
 
     def _flat_gradient(self):
         parts = []
