@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import importlib
+from math import e, inf, nan, pi
 from typing import Any
 
 __version__ = "0.1.0"
+newaxis = None
 
 from . import _dtype
 from ._creation import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor
@@ -43,13 +45,15 @@ _LAZY = {
     "save": "serialization", "load": "serialization",
     **dict.fromkeys(("Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator", "thread_safe_generator"), "_random"),
     **dict.fromkeys(("set_printoptions",), "_printing"),
-    **dict.fromkeys(("is_tensor", "is_storage", "is_floating_point", "is_complex", "is_nonzero", "numel", "set_num_threads", "get_num_threads", "result_type",
+    **dict.fromkeys(("is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero", "numel", "set_num_threads", "get_num_threads", "result_type",
                      "use_deterministic_algorithms", "are_deterministic_algorithms_enabled", "is_conj", "is_neg", "is_inference", "is_same_size",
                      "set_default_tensor_type", "OutOfMemoryError", "broadcast_shapes", "typename", "set_num_interop_threads",
                      "get_num_interop_threads", "get_float32_matmul_precision", "set_float32_matmul_precision", "set_flush_denormal",
                      "is_deterministic_algorithms_warn_only_enabled", "get_device_module",
                      "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled"), "_functions"),
     **dict.fromkeys(("UntypedStorage", "TypedStorage"), "_storage"),
+    **dict.fromkeys(("BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "HalfTensor", "BFloat16Tensor", "FloatTensor",
+                     "DoubleTensor"), "_legacy"),
 }
 
 

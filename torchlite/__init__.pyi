@@ -51,6 +51,7 @@ from ._functions import OutOfMemoryError as OutOfMemoryError
 from ._functions import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from ._functions import broadcast_shapes as broadcast_shapes
 from ._functions import get_deterministic_debug_mode as get_deterministic_debug_mode
+from ._functions import get_device as get_device
 from ._functions import get_device_module as get_device_module
 from ._functions import get_float32_matmul_precision as get_float32_matmul_precision
 from ._functions import get_num_interop_threads as get_num_interop_threads
@@ -63,6 +64,7 @@ from ._functions import is_inference as is_inference
 from ._functions import is_neg as is_neg
 from ._functions import is_nonzero as is_nonzero
 from ._functions import is_same_size as is_same_size
+from ._functions import is_signed as is_signed
 from ._functions import is_storage as is_storage
 from ._functions import is_tensor as is_tensor
 from ._functions import is_warn_always_enabled as is_warn_always_enabled
@@ -77,6 +79,16 @@ from ._functions import set_num_threads as set_num_threads
 from ._functions import set_warn_always as set_warn_always
 from ._functions import typename as typename
 from ._functions import use_deterministic_algorithms as use_deterministic_algorithms
+from ._legacy import BFloat16Tensor as BFloat16Tensor
+from ._legacy import BoolTensor as BoolTensor
+from ._legacy import ByteTensor as ByteTensor
+from ._legacy import CharTensor as CharTensor
+from ._legacy import DoubleTensor as DoubleTensor
+from ._legacy import FloatTensor as FloatTensor
+from ._legacy import HalfTensor as HalfTensor
+from ._legacy import IntTensor as IntTensor
+from ._legacy import LongTensor as LongTensor
+from ._legacy import ShortTensor as ShortTensor
 from ._printing import set_printoptions as set_printoptions
 from ._random import Generator as Generator
 from ._random import default_generator as default_generator

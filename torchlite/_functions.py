@@ -35,6 +35,16 @@ def is_complex(input: Tensor) -> bool:
     return input.is_complex()
 
 
+def is_signed(input: Tensor) -> bool:
+    """Whether the tensor's dtype has negative values."""
+    return input.is_signed()
+
+
+def get_device(input: Tensor) -> int:
+    """The index of the tensor's device; -1 on the CPU."""
+    return input.get_device()
+
+
 def is_conj(input: Tensor) -> bool:
     """Always False: conjugates are computed."""
     return input.is_conj()
