@@ -9,6 +9,7 @@ Two layouts of columns are used: (channel, kernel place, image, output place), a
 
 from __future__ import annotations
 
+import functools
 import math
 from itertools import product
 from threading import get_ident
@@ -62,6 +63,7 @@ class _Plan:
         self.images = -(-batch // -(-batch // self.images))
         self.rows = -(-self.out[0] // min(self.out[0], -(-columns // limit)))
 
+    @functools.cached_property
     def blocks(self):
         """(first image, one past the last, first output row, one past the last)."""
         return [
@@ -69,6 +71,12 @@ class _Plan:
             for i in range(0, self.batch, self.images)
             for row in range(0, self.out[0], self.rows)
         ]
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(batch, channels, filters, size, kernel, stride, padding, dilation, groups):
+    """The plan of a convolution, kept: a network makes the same ones at every step."""
+    return _Plan(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
 
 
 def _share(body, items, size):
@@ -112,7 +120,10 @@ def _windows(padded, plan):
     steps = padded.strides[2:]
     taps = tuple(step * d for step, d in zip(steps, plan.dilation, strict=True))
     moves = tuple(step * s for step, s in zip(steps, plan.stride, strict=True))
-    return as_strided(padded, (*padded.shape[:2], *plan.kernel, *plan.out), (*padded.strides[:2], *taps, *moves), writeable=False)
+    shape, strides = (*padded.shape[:2], *plan.kernel, *plan.out), (*padded.strides[:2], *taps, *moves)
+    if padded.base is None and padded.flags.c_contiguous:
+        return np.ndarray(shape, padded.dtype, padded, 0, strides)  # as_strided does the same with more ceremony
+    return as_strided(padded, shape, strides, writeable=False)
 
 
 def _gather(windows, plan, block):
@@ -206,7 +217,7 @@ def _correlate(x, weight, bias, plan):
         if last - first > 1:
             _from_rows(rows, out, plan, block)
 
-    blocks = plan.blocks()
+    blocks = plan.blocks
     _share(one, blocks, plan.channels * plan.taps * plan.places * plan.batch // len(blocks))
     return out
 
@@ -269,7 +280,7 @@ def _spread(g, weight, bias, plan):
         turned = weight[(slice(None), slice(None), *(slice(None, None, -1),) * len(plan.size))]
         turned = turned.reshape(groups, filters // groups, plan.channels // groups, *plan.kernel).swapaxes(1, 2)
         turned = turned.reshape(plan.channels, filters // groups, *plan.kernel)
-        back = _Plan(plan.batch, filters, plan.channels, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups)
+        back = _plan(plan.batch, filters, plan.channels, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups)
         if back.out == plan.size:
             return _correlate(g, turned, bias, back)
     matrix = weight.reshape(groups, filters // groups, -1).swapaxes(1, 2)
@@ -420,7 +431,7 @@ def _weight_gradient(g, x, shape, plan):
         else:
             mine += _product(rows, columns.swapaxes(1, 2), 2)
 
-    blocks = plan.blocks()
+    blocks = plan.blocks
     _share(one, blocks, plan.channels * plan.taps * plan.places * plan.batch // len(blocks))
     total, *others = sums.values()
     for other in others:
@@ -483,13 +494,13 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
         if input.shape[1] != weight.shape[0] or min(extra) < 0:
             raise RuntimeError("convolution: channels do not fit")
         size = _transposed_size(input.shape[2:], kernel, stride, padding, dilation, extra)
-        plan = _Plan(x.shape[0], weight.shape[1] * groups, weight.shape[0], size, kernel, stride, padding, dilation, groups)
+        plan = _plan(x.shape[0], weight.shape[1] * groups, weight.shape[0], size, kernel, stride, padding, dilation, groups)
         with single_threaded:
             out = _spread(_covering(x, plan), w, b, plan)
     else:
         if input.shape[1] != weight.shape[1] * groups or weight.shape[0] < groups or weight.shape[0] % groups:
             raise RuntimeError("convolution: channels do not fit")
-        plan = _Plan(x.shape[0], x.shape[1], weight.shape[0], x.shape[2:], kernel, stride, padding, dilation, groups)
+        plan = _plan(x.shape[0], x.shape[1], weight.shape[0], x.shape[2:], kernel, stride, padding, dilation, groups)
         with single_threaded:
             out = _correlate(x, w, b, plan)
     return out if out.dtype == dtype else out.astype(dtype)
@@ -529,7 +540,7 @@ def _gradients(grad_output, input, weight, stride, padding, dilation, transposed
     w = _conjugated(_working(weight)) if needs[0] else None
     grad_input = grad_weight = grad_bias = None
     if transposed:
-        plan = _Plan(g.shape[0], g.shape[1], weight.shape[0], g.shape[2:], kernel, stride, padding, dilation, groups)
+        plan = _plan(g.shape[0], g.shape[1], weight.shape[0], g.shape[2:], kernel, stride, padding, dilation, groups)
         if needs[0]:
             grad_input = _correlate(g, w, None, plan)
             if grad_input.shape != input.shape:
@@ -537,7 +548,7 @@ def _gradients(grad_output, input, weight, stride, padding, dilation, transposed
         if needs[1]:
             grad_weight = _weight_gradient(_covering(x, plan), g, weight.shape, plan)
     else:
-        plan = _Plan(g.shape[0], input.shape[1], weight.shape[0], input.shape[2:], kernel, stride, padding, dilation, groups)
+        plan = _plan(g.shape[0], input.shape[1], weight.shape[0], input.shape[2:], kernel, stride, padding, dilation, groups)
         if needs[0]:
             grad_input = _spread(g, w, None, plan)
         if needs[1]:
