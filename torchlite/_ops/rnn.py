@@ -28,10 +28,12 @@ def _lstm_update(F, gates, c):
 
 
 def _gru_update(F, from_input, from_state, h):
+    """(h', (r, z, n, the state's part of n)) from the sums of input and state."""
     r = F.sigmoid(F.add(_chunk(F, from_input, 3, 0), _chunk(F, from_state, 3, 0)))
     z = F.sigmoid(F.add(_chunk(F, from_input, 3, 1), _chunk(F, from_state, 3, 1)))
-    n = F.tanh(F.add(_chunk(F, from_input, 3, 2), F.mul(r, _chunk(F, from_state, 3, 2))))
-    return F.add(n, F.mul(z, F.sub(h, n)))
+    s = _chunk(F, from_state, 3, 2)
+    n = F.tanh(F.add(_chunk(F, from_input, 3, 2), F.mul(r, s)))
+    return F.add(n, F.mul(z, F.sub(h, n))), (r, z, n, s)
 
 
 def _check_cell(input, h, weight_ih, weight_hh, gates):
@@ -57,7 +59,7 @@ def _lstm_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
 def _gru_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     """One step of a GRU: input (N, I), hx (N, H) -> (N, H)."""
     _check_cell(input, (hx,), w_ih, w_hh, 3)
-    return _gru_update(F, _product(F, input, w_ih, b_ih), _product(F, hx, w_hh, b_hh), hx)
+    return _gru_update(F, _product(F, input, w_ih, b_ih), _product(F, hx, w_hh, b_hh), hx)[0]
 
 
 @composite("rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch")
@@ -157,6 +159,68 @@ op(
 )
 
 
+# --- the dense GRU layer ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _gru_layer(F, input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
+    sums = _product(F, input, w_ih, b_ih)
+    steps = input.shape[0]
+    h = h0
+    outputs, kept = [None] * steps, [None] * steps
+    for t in range(steps - 1, -1, -1) if reverse else range(steps):
+        h, parts = _gru_update(F, _step(F, sums, t), _product(F, h, w_hh, b_hh), h)
+        outputs[t], kept[t] = h, F.cat(list(parts), 1)
+    return F.stack(outputs, 0), h, F.stack(kept, 0)
+
+
+def _gru_layer_backward(F, grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, output, gates, reverse, needs):
+    # As for the LSTM: computed again, so that this can be differentiated too.
+    output, _, gates = _gru_layer(F, input, h0, w_ih, w_hh, b_ih, b_hh, reverse)
+    steps = input.shape[0]
+    order = list(range(steps - 1, -1, -1)) if reverse else list(range(steps))
+    dh = F.zeros_like(h0) if grad_h is None else grad_h
+    of_input, of_state = [None] * steps, [None] * steps
+    for place in range(steps - 1, -1, -1):
+        t = order[place]
+        before = h0 if place == 0 else _step(F, output, order[place - 1])
+        r, z, n, s = (_chunk(F, _step(F, gates, t), 4, k) for k in range(4))
+        if grad_output is not None:
+            dh = F.add(dh, _step(F, grad_output, t))
+        dn = F.mul(F.mul(dh, _one_minus(F, z)), _one_minus(F, F.mul(n, n)))
+        dz = F.mul(F.mul(dh, F.sub(before, n)), _sigmoid_slope(F, z))
+        dr = F.mul(F.mul(dn, s), _sigmoid_slope(F, r))
+        of_input[t] = F.cat([dr, dz, dn], 1)
+        of_state[t] = F.cat([dr, dz, F.mul(dn, r)], 1)
+        dh = F.add(F.mul(dh, z), F.matmul(of_state[t], w_hh))
+    of_input, of_state = F.stack(of_input, 0), F.stack(of_state, 0)
+    flat_input, flat_state = F.reshape(of_input, (-1, of_input.shape[2])), F.reshape(of_state, (-1, of_state.shape[2]))
+    first = F.unsqueeze(h0, 0)
+    before = F.cat([F.narrow(output, 0, 1, steps - 1), first] if reverse else [first, F.narrow(output, 0, 0, steps - 1)], 0)
+    return (
+        F.matmul(of_input, w_ih) if needs[0] else None, dh,
+        F.matmul(F.transpose(flat_input, 0, 1), F.reshape(input, (-1, input.shape[2]))),
+        F.matmul(F.transpose(flat_state, 0, 1), F.reshape(before, (-1, before.shape[2]))),
+        F.sum(flat_input, (0,), False) if b_ih is not None else None, F.sum(flat_state, (0,), False) if b_hh is not None else None,
+    )
+
+
+def _gru_layer_vjp(F, g, input, h0, w_ih, w_hh, b_ih, b_hh, out0, out2, reverse, needs):
+    return F._gru_layer_backward(g[0], g[1], input, h0, w_ih, w_hh, b_ih, b_hh, out0, out2, reverse, needs)
+
+
+op(
+    "_gru_layer(Tensor input, Tensor h0, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, reverse)",
+    where="", outputs=("output", "h", "gates"), nondiff=(2,), composite=_gru_layer,
+    vjp={("input", "h0", "w_ih", "w_hh", "b_ih", "b_hh"): _gru_layer_vjp},
+    doc="One GRU layer in one direction: input (T, N, I) -> output (T, N, H), last h (N, H), and what a fused backward wants of the gates.",
+)
+op(
+    "_gru_layer_backward(Tensor? grad_output, Tensor? grad_h, Tensor input, Tensor h0, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, "
+    "Tensor output, Tensor gates, reverse, needs)",
+    where="", composite=_gru_layer_backward, doc="The gradients of `_gru_layer` with respect to its six tensors.",
+)
+
+
 # --- layers over padded and packed sequences -------------------------------------------------------------------------------------------------------
 
 
@@ -207,13 +271,16 @@ def _layer(F, mode, input, sizes, state, weights, reverse):
     if mode == "lstm" and sizes is None and projection is None:
         output, h, c, _, _ = F._lstm_layer(input, state[0], state[1], w_ih, w_hh, b_ih, b_hh, reverse)
         return output, (h, c)
+    if mode == "gru" and sizes is None:
+        output, h, _ = F._gru_layer(input, state[0], w_ih, w_hh, b_ih, b_hh, reverse)
+        return output, (h,)
     recurrent = F.transpose(w_hh, 0, 1)
     if mode == "gru":
         sums = _product(F, input, w_ih, b_ih)
 
         def update(x, state):
             from_state = F.matmul(state[0], recurrent)
-            return (_gru_update(F, x, from_state if b_hh is None else F.add(from_state, b_hh), state[0]),)
+            return (_gru_update(F, x, from_state if b_hh is None else F.add(from_state, b_hh), state[0])[0],)
     elif mode == "lstm":
         sums = _product(F, input, w_ih, _bias_sum(F, b_ih, b_hh))
 

@@ -35,7 +35,7 @@ row(
     "gru",
     S(DATA, states(1), weights(3), True, 1, 0.0, False, False, False),
     S(A((N, T, I)), states(4), weights(3, 2, 2, bias=False), False, 2, 0.0, False, True, True),
-    meta=False,
+    covers=("_gru_layer", "_gru_layer_backward"), meta=False,
 )
 row("rnn_tanh", S(DATA, states(2), weights(1, 2), True, 2, 0.0, False, False, False), meta=False)
 row("rnn_relu", S(DATA, states(2), weights(1, 1, 2), True, 1, 0.0, False, True, False), meta=False)

@@ -1,0 +1,121 @@
+"""The dense GRU layer, forward and backward, in the manner of the LSTM's (lstm.py): batch last, one product a step, BLAS on one thread meanwhile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .blas import single_threaded
+from .lstm import _on_threads, _part, _parts, _product
+
+
+def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
+    steps, batch, features = input.shape
+    hidden, dtype = w_hh.shape[1], input.dtype
+    output, last = np.empty((steps, batch, hidden), dtype), np.empty((batch, hidden), dtype)
+    kept = np.empty(steps * batch * 4 * hidden, dtype)  # r, z, n and the state's part of n; each part of the batch lies together
+    halves = np.ones((3 * hidden, 1), dtype)
+    halves[: 2 * hidden] = 0.5  # the logistic function is 1/2 + tanh(x / 2) / 2
+    bias_i, bias_h = (None if bias is None else bias[:, None] * halves for bias in (b_ih, b_hh))
+    recurrent = w_hh * halves
+    with single_threaded:
+        sums = _product(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(3 * hidden, steps, batch)
+
+        def run(start, stop):
+            states = np.empty((steps, hidden, stop - start), dtype)
+            h = _steps(sums[:, :, start:stop], h0[start:stop].T, recurrent, bias_i, bias_h, _part(kept, steps, 4 * hidden, start, stop), states, reverse)
+            output[:, start:stop] = states.transpose(0, 2, 1)
+            last[start:stop] = h.T
+
+        _on_threads(run, _parts(batch))
+    return output, last, kept
+
+
+def _steps(sums, h, recurrent, bias_i, bias_h, kept, states, reverse):
+    """All steps for some columns of the batch; fills `kept` and `states`, and returns the last h."""
+    steps, hidden, columns = states.shape
+    product = np.empty((3 * hidden, columns), states.dtype)
+    h = np.ascontiguousarray(h)
+    for t in range(steps - 1, -1, -1) if reverse else range(steps):
+        a, x = kept[t], sums[:, t]
+        gates, n, s = a[: 2 * hidden], a[2 * hidden : 3 * hidden], a[3 * hidden :]
+        np.matmul(recurrent, h, out=product)
+        if bias_h is not None:
+            np.add(product, bias_h, product)
+        np.add(product[: 2 * hidden], x[: 2 * hidden], gates)
+        if bias_i is not None:
+            np.add(gates, bias_i[: 2 * hidden], gates)
+        np.tanh(gates, gates)
+        np.multiply(gates, 0.5, gates)
+        np.add(gates, 0.5, gates)
+        np.copyto(s, product[2 * hidden :])
+        np.multiply(s, a[:hidden], n)
+        np.add(n, x[2 * hidden :], n)
+        if bias_i is not None:
+            np.add(n, bias_i[2 * hidden :], n)
+        np.tanh(n, n)
+        new = states[t]
+        np.subtract(h, n, new)
+        np.multiply(new, a[hidden : 2 * hidden], new)
+        h = np.add(new, n, new)
+    return h
+
+
+def _steps_back(grad_output, dh, first, output, kept, back, of_input, of_state, reverse):
+    """All steps backwards for some columns; fills `of_input` (3H, T, n) and `of_state` (H, T, n: n's part). `dh` becomes the gradient of the first state."""
+    steps, rows, columns = kept.shape
+    hidden = rows // 4
+    d, slope, scratch = np.empty((3 * hidden, columns), dh.dtype), np.empty((2 * hidden, columns), dh.dtype), np.empty((hidden, columns), dh.dtype)
+    ds, product = np.empty((3 * hidden, columns), dh.dtype), np.empty((hidden, columns), dh.dtype)
+    places = list(range(steps - 1, -1, -1) if reverse else range(steps))
+    for place in range(steps - 1, -1, -1):
+        t = places[place]
+        a = kept[t]
+        r, z, n, s = (a[k * hidden : (k + 1) * hidden] for k in range(4))
+        dr, dz, dn = (d[k * hidden : (k + 1) * hidden] for k in range(3))
+        if grad_output is not None:
+            np.add(dh, grad_output[t].T, dh)
+        # dn = dh (1 - z) (1 - n^2)
+        np.multiply(n, n, scratch)
+        np.subtract(1, scratch, scratch)
+        np.subtract(1, z, dn)
+        np.multiply(dn, scratch, dn)
+        np.multiply(dn, dh, dn)
+        np.subtract(output[places[place - 1]].T if place else first, n, dz)
+        np.multiply(dz, dh, dz)
+        np.multiply(dn, s, dr)
+        gates = a[: 2 * hidden]
+        np.multiply(gates, gates, slope)
+        np.subtract(gates, slope, slope)
+        np.multiply(d[: 2 * hidden], slope, d[: 2 * hidden])
+        np.copyto(ds[: 2 * hidden], d[: 2 * hidden])
+        np.multiply(dn, r, ds[2 * hidden :])
+        np.matmul(back, ds, out=product)
+        np.multiply(dh, z, dh)
+        np.add(dh, product, dh)
+        of_input[:, t] = d
+        of_state[:, t] = ds[2 * hidden :]
+
+
+def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, output, gates, reverse, needs):
+    steps, batch, features = input.shape
+    hidden, dtype = w_hh.shape[1], input.dtype
+    of_input, of_state = np.empty((3 * hidden, steps, batch), dtype), np.empty((hidden, steps, batch), dtype)
+    back, grad_h0 = np.ascontiguousarray(w_hh.T), np.empty((batch, hidden), dtype)
+
+    def run(start, stop):
+        dh = np.zeros((hidden, stop - start), dtype) if grad_h is None else np.array(grad_h[start:stop].T, dtype, order="C")
+        _steps_back(None if grad_output is None else grad_output[:, start:stop], dh, h0[start:stop].T, output[:, start:stop],
+                    _part(gates, steps, 4 * hidden, start, stop), back, of_input[:, :, start:stop], of_state[:, :, start:stop], reverse)
+        grad_h0[start:stop] = dh.T
+
+    with single_threaded:
+        _on_threads(run, _parts(batch))
+        flat, flat_n = of_input.reshape(3 * hidden, -1), of_state.reshape(hidden, -1)
+        grad_input = _product(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
+        grad_w_ih = _product(flat, np.ascontiguousarray(input).reshape(-1, features))
+        before = np.concatenate([output[1:], h0[None]] if reverse else [h0[None], output[:-1]]).reshape(-1, hidden)
+        grad_w_hh = np.concatenate([_product(flat[: 2 * hidden], before), _product(flat_n, before)])
+    if b_ih is None:
+        return grad_input, grad_h0, grad_w_ih, grad_w_hh, None, None
+    grad_b = flat.sum(1)
+    return grad_input, grad_h0, grad_w_ih, grad_w_hh, grad_b, np.concatenate([grad_b[: 2 * hidden], flat_n.sum(1)])
