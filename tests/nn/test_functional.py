@@ -226,7 +226,8 @@ def test_scaled_dot_product_attention():
 
 def attention_arguments(features=8, heads=2):
     return {
-        "embed_dim_to_check": features, "num_heads": heads, "in_proj_weight": torch.randn(3 * features, features) * 0.3, "in_proj_bias": torch.randn(3 * features),
+        "embed_dim_to_check": features, "num_heads": heads, "in_proj_weight": torch.randn(3 * features, features) * 0.3,
+        "in_proj_bias": torch.randn(3 * features),
         "bias_k": None, "bias_v": None, "add_zero_attn": False, "dropout_p": 0.0, "out_proj_weight": torch.randn(features, features),
         "out_proj_bias": torch.randn(features),
     }  # fmt: skip
@@ -267,11 +268,14 @@ ERRORS = [
     (lambda: F.layer_norm(X, (5,)), RuntimeError, "Given normalized_shape=[5], expected input with shape [*, 5], but got input of size[3, 4]"),
     (lambda: F.layer_norm(X, (4,), weight=torch.ones(5)), RuntimeError,
      "Expected weight to be of same shape as normalized_shape, but got weight of shape [5] and normalized_shape = [4]"),
-    (lambda: F.group_norm(X, 3), RuntimeError, "Expected number of channels in input to be divisible by num_groups, but got input of shape [3, 4] and num_groups=3"),
-    (lambda: F.batch_norm(X[:1], None, None, training=True), ValueError, "Expected more than 1 value per channel when training, got input size torch.Size([1, 4])"),
+    (lambda: F.group_norm(X, 3), RuntimeError, "Expected number of channels in input to be divisible by num_groups, but got input of shape [3, 4] "
+                                               "and num_groups=3"),
+    (lambda: F.batch_norm(X[:1], None, None, training=True), ValueError,
+     "Expected more than 1 value per channel when training, got input size torch.Size([1, 4])"),
     (lambda: F.batch_norm(X, None, None), RuntimeError, "running_mean must be defined in evaluation mode"),
     (lambda: F.batch_norm(X, torch.zeros(5), torch.ones(5)), RuntimeError, "running_mean should contain 4 elements not 5"),
-    (lambda: F.instance_norm(torch.ones(2, 3, 1)), ValueError, "Expected more than 1 spatial element when training, got input size torch.Size([2, 3, 1])"),
+    (lambda: F.instance_norm(torch.ones(2, 3, 1)), ValueError,
+     "Expected more than 1 spatial element when training, got input size torch.Size([2, 3, 1])"),
     (lambda: F.linear(X, torch.ones(5, 5)), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (3x4 and 5x5)"),
     (lambda: F.linear(torch.ones(2, 3, 4), torch.ones(5, 5)), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (6x4 and 5x5)"),
     (lambda: F.linear(X, torch.ones(5, 4).double()), RuntimeError, "expected m1 and m2 to have the same dtype, but got: float != double"),
@@ -285,7 +289,8 @@ ERRORS = [
     (lambda: F.nll_loss(X, torch.tensor([0, 1, 7])), IndexError, "Target 7 is out of bounds."),
     (lambda: F.nll_loss(torch.ones(3, 4, 2), torch.zeros(3, 5).long()), RuntimeError, "Expected target size [3, 2], got [3, 5]"),
     (lambda: F.binary_cross_entropy(X + 2, X), RuntimeError, "all elements of input should be between 0 and 1"),
-    (lambda: F.binary_cross_entropy_with_logits(X, X[0]), ValueError, "Target size (torch.Size([4])) must be the same as input size (torch.Size([3, 4]))"),
+    (lambda: F.binary_cross_entropy_with_logits(X, X[0]), ValueError,
+     "Target size (torch.Size([4])) must be the same as input size (torch.Size([3, 4]))"),
     (lambda: F.mse_loss(X, X, weight=X[0]), ValueError, "Weights and input must have the same size."),
     (lambda: F.embedding(torch.tensor([5]), X), IndexError, "index out of range in self"),
     (lambda: F.embedding(I3, X, padding_idx=7), AssertionError, "Padding_idx must be within num_embeddings"),
@@ -301,7 +306,8 @@ ERRORS = [
     (lambda: F.softshrink(X, -1), RuntimeError, "lambda must be in range [0, 3.40282e+38] for input dtype Float, but found -1"),
     (lambda: F.celu(X, 0.0), RuntimeError, "ZeroDivisionError: alpha cannot be 0 for CELU"),
     (lambda: F.glu(torch.ones(3)), RuntimeError, "Halving dimension must be even, but dimension 0 is size 3"),
-    (lambda: F.prelu(X, torch.ones(3)), RuntimeError, "Mismatch of parameter numbers and input channel size. Found parameter numbers = 3 and channel size = 4."),
+    (lambda: F.prelu(X, torch.ones(3)), RuntimeError, "Mismatch of parameter numbers and input channel size. Found parameter numbers = 3 and "
+                                                      "channel size = 4."),
     (lambda: F.prelu(X, torch.ones(4).double()), RuntimeError, "prelu: Type promoting not supported. Got Float and Double"),
     (lambda: F.bilinear(X, X, torch.ones(2, 3, 4)), RuntimeError, "bilinear(): input1 size does not match weight size: got 4 but expected 3"),
     (lambda: F.scaled_dot_product_attention(X, X, X, torch.ones(3, 3).bool(), is_causal=True), RuntimeError,

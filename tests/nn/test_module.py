@@ -59,7 +59,8 @@ def test_the_mirror_follows_the_registry():
 
 
 ERRORS = [
-    (lambda m: setattr(m, "weight", torch.zeros(3, 2)), TypeError, r"cannot assign 'torch.FloatTensor' as parameter 'weight' \(torch.nn.Parameter or None expected\)"),
+    (lambda m: setattr(m, "weight", torch.zeros(3, 2)), TypeError,
+     r"cannot assign 'torch.FloatTensor' as parameter 'weight' \(torch.nn.Parameter or None expected\)"),
     (lambda m: m.register_parameter("a.b", None), KeyError, "parameter name can.+t contain"),
     (lambda m: m.register_parameter("forward", None), KeyError, "attribute 'forward' already exists"),
     (lambda m: m.register_parameter(1, None), TypeError, "parameter name should be a string. Got int"),
@@ -77,7 +78,8 @@ ERRORS = [
     (lambda m: nn.Module()(1), NotImplementedError, r'Module \[Module\] is missing the required "forward" function'),
     (lambda m: nn.Module(1), TypeError, r"Module.__init__\(\) takes 1 positional argument but 2 were given"),
     (lambda m: nn.Module().set_extra_state(1), RuntimeError, "Reached a code path in Module.set_extra_state"),
-    (lambda m: nn.Parameter(torch.zeros(2, dtype=torch.int32)), RuntimeError, "nly Tensors of floating point and complex dtype can require gradients"),
+    (lambda m: nn.Parameter(torch.zeros(2, dtype=torch.int32)), RuntimeError,
+     "nly Tensors of floating point and complex dtype can require gradients"),
 ]
 
 
@@ -171,7 +173,8 @@ def test_forward_hooks():
 def test_full_backward_hooks():
     layer, seen = nn.Linear(2, 3), []
     layer.register_full_backward_pre_hook(lambda m, grad_output: (grad_output[0] * 2,))
-    layer.register_full_backward_hook(lambda m, grad_input, grad_output: seen.append((grad_input[0].clone(), grad_output[0].clone())) or (grad_input[0] * 10,))
+    layer.register_full_backward_hook(lambda m, grad_input, grad_output: seen.append((grad_input[0].clone(),
+        grad_output[0].clone())) or (grad_input[0] * 10,))
     x = torch.ones(1, 2, requires_grad=True)
     layer(x).sum().backward()
     want = layer.weight.detach().sum(0) * 2

@@ -117,3 +117,30 @@ def test_functional_call():
     assert weight.grad is not None and layer.weight.grad is None
     with pytest.raises(RuntimeError, match="Missing key"):
         nn.utils.stateless._functional_call(layer, {"weight": weight}, (torch.ones(1, 2),), strict=True)
+
+
+def test_pruning():
+    from torchlite.nn.utils import prune
+
+    layer = nn.Linear(3, 2)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[0.1, -2.0, 3.0], [-0.2, 0.3, -4.0]]))
+    prune.l1_unstructured(layer, "weight", 2)
+    assert layer.weight_mask.tolist() == [[0, 1, 1], [0, 1, 1]] and list(layer.state_dict()) == ["bias", "weight_orig", "weight_mask"]
+    prune.ln_structured(layer, "weight", 1, n=2, dim=0)
+    assert layer.weight_mask.tolist() == [[0, 0, 0], [0, 1, 1]] and prune.is_pruned(layer)
+    layer(torch.ones(1, 3)).sum().backward()
+    assert layer.weight_orig.grad.tolist() == [[0, 0, 0], [0, 1, 1]]
+    prune.remove(layer, "weight")
+    torch.testing.assert_close(layer.weight.detach(), torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.3, -4.0]]))
+    assert isinstance(layer.weight, nn.Parameter) and not prune.is_pruned(layer)
+    pair = nn.Linear(2, 1), nn.Linear(1, 2)
+    prune.global_unstructured([(pair[0], "weight"), (pair[1], "weight")], prune.RandomUnstructured, amount=3)
+    assert sum(int(part.weight_mask.sum()) for part in pair) == 1
+    with pytest.raises(ValueError, match="amount=9 should be smaller than the number of parameters to prune=2"):
+        prune.random_unstructured(nn.Linear(2, 1), "weight", 9)
+
+
+def test_local_response_across_channels_is_differentiable():
+    x = data(torch, 1, 5, 2, 2).double().requires_grad_()
+    assert torch.autograd.gradcheck(nn.CrossMapLRN2d(3, 0.1), (x,))
