@@ -96,7 +96,8 @@ def bind(op: Op, args: tuple, kwargs: dict) -> list:
             missing = param.name
             raise TypeError(f"{op.name.lstrip('_')}() missing 1 required positional arguments: \"{missing}\"")
     if len(args) > len(positional):
-        raise TypeError(f"{op.name.lstrip('_')}() takes from {sum(p.default is EMPTY for p in positional)} to {len(positional)} positional arguments but {len(args)} were given")
+        raise TypeError(f"{op.name.lstrip('_')}() takes from {sum(p.default is EMPTY for p in positional)} to {len(positional)} positional "
+                        f"arguments but {len(args)} were given")
     if kwargs:
         raise TypeError(f"{op.name.lstrip('_')}() got an unexpected keyword argument '{next(iter(kwargs))}'")
     return values
@@ -339,7 +340,8 @@ def record(op: Op, table, values, outs, hidden: tuple = ()) -> None:
     plan = op.plan
     saved: list[Any] = []
     versions: list[Any] = []
-    wanted = {p.name for p, e in zip(op.tensor_params, edges, strict=True) if (any(x is not None for x in e) if e.__class__ is tuple else e is not None)}
+    wanted = {p.name for p, e in zip(op.tensor_params, edges,
+                                     strict=True) if (any(x is not None for x in e) if e.__class__ is tuple else e is not None)}
     for name, kind, users in plan.saves:
         value = by_name[name]
         if wanted.isdisjoint(users):
@@ -534,7 +536,8 @@ def _write_one(op: Op, result, out) -> None:
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.name.lstrip('_')}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if MODE.grad and (out._node is not None or result._node is not None):
-        raise RuntimeError(f"{op.name.lstrip('_')}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+        raise RuntimeError(f"{op.name.lstrip('_')}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                           f"arguments requires grad.")
     if result._table is not out._table:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
     if not can_cast(result.dtype, out.dtype):
@@ -542,8 +545,10 @@ def _write_one(op: Op, result, out) -> None:
     if out._data.shape != result._data.shape:
         if out._data.size:
             import warnings
-            warnings.warn(f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the required output "
-                          f"shape {list(result.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless "
+            warnings.warn(f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the required "
+                          f"output "
+                          f"shape {list(result.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+                          f"unless "
                           "they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
                           "t.resize_(0).", UserWarning, stacklevel=4)
         out._data = out._table._empty(result._data.shape, out.dtype)

@@ -48,8 +48,8 @@ def _header(op: Op, name: str, constants: dict) -> tuple[str, str]:
     keywords: list[str] = []
     for p in op.params:
         if p.kind == "varargs":
-            text.append(f"*{p.name}")
-            passed.append(f"*{p.name}")
+            text.append(f"*{p.name}_")
+            passed.append(p.name)
             starred = True
             continue
         if p.kwonly and not starred:
@@ -69,9 +69,12 @@ def _header(op: Op, name: str, constants: dict) -> tuple[str, str]:
             text.append("*")
         text.append("out=None")
         keywords.append("'out': out")
-    if takes_more(op):
-        text.append("**more")
-        keywords.append("**more")
+    more = more_keywords(op)
+    if more:
+        text += [*([] if "*" in text or starred or op.has_out else ["*"]), *(f"{name}=None" for name in more)]
+    numpy_names = [name for name in more if name in ("axis", "keepdims")]
+    if numpy_names:
+        keywords.append(f"**given({', '.join(f'{name}={name}' for name in numpy_names)})")
     rest = ", ".join(passed) + ("," if passed else "")
     return f"def {name}({', '.join(text)}):", f"general(OP, SELF, ({rest}), {{{', '.join(keywords)}}})"
 
@@ -81,7 +84,7 @@ def _make_function(op: Op):
     constants: dict[str, Any] = {f"{op.name}__op": op}
     head, fallback = _header(op, name, constants)
     body = _implicit_body(op, constants) if op.is_implicit else _fast_body(op)
-    source = "\n".join([head, *body, f"    return {fallback}"]) + "\n"
+    source = "\n".join([head, *_flatten_varargs(op), *body, f"    return {fallback}"]) + "\n"
     source = source.replace("OP,", f"{op.name}__op,").replace("SELF", f"{op.name}__function")
     function = compile_source(op, name, source, constants)
     GLOBALS[f"{op.name}__function"] = function
@@ -93,7 +96,7 @@ def _make_function(op: Op):
     function.__module__ = "torchlite"
     function.__doc__ = _docstring(op)
     function.op = op
-    if takes_more(op):
+    if more_keywords(op):
         function.__signature__ = signature(op)
     return function
 
@@ -108,14 +111,35 @@ def _is_plain(name: str) -> str:
     return f"((c_ := {name}.__class__) is Tensor or c_ is Parameter)"
 
 
-def takes_more(op: Op) -> bool:
-    """Whether the function takes keywords beyond the schema's: of varargs, or NumPy's `axis` and `keepdims` for `dim` and `keepdim`."""
-    return any(p.kind == "varargs" or p.name in ("dim", "keepdim") for p in op.params) and bool(op.where or op.alias)
+def more_keywords(op: Op) -> list[str]:
+    """Keywords beyond the schema's: a varargs parameter by its name, and NumPy's `axis` and `keepdims` for `dim` and `keepdim`."""
+    if not (op.where or op.alias):
+        return [p.name for p in op.params if p.kind == "varargs"]
+    taken = {p.name for p in op.params}
+    names = [p.name if p.kind == "varargs" else {"dim": "axis", "keepdim": "keepdims"}.get(p.name) for p in op.params]
+    return [name for name, p in zip(names, op.params, strict=True) if name is not None and (name not in taken or p.kind == "varargs")]
+
+
+def given(**keywords) -> dict:
+    """The keywords that were given a value."""
+    return {name: value for name, value in keywords.items() if value is not None}
+
+
+def _no_more(op: Op) -> list[str]:
+    """The hot path's conditions on the keywords beyond the schema's."""
+    return [f"{name} is None" for name in more_keywords(op) if name in ("axis", "keepdims")]
 
 
 def _flatten_varargs(op: Op) -> list[str]:
-    return [f"    if len({p.name}) == 1 and ({p.name}[0].__class__ is tuple or {p.name}[0].__class__ is list or {p.name}[0].__class__ is Size): "
-            f"{p.name} = tuple({p.name}[0])" for p in op.params if p.kind == "varargs"]
+    """f(2, 3), f((2, 3)) and f(shape=(2, 3)) alike: one tuple under the parameter's name."""
+    lines = []
+    for p in op.params:
+        if p.kind == "varargs":
+            name = p.name
+            lines += [f"    if {name} is None:", f"        {name} = {name}_",
+                      f"        if len({name}_) == 1 and ((c_ := {name}_[0].__class__) is tuple or c_ is list or c_ is Size): {name} = tuple({name}_[0])",
+                      f"    elif {name}.__class__ is not tuple: {name} = tuple({name})"]
+    return lines
 
 
 def _implicit_body(op: Op, constants: dict) -> list[str]:
@@ -128,10 +152,9 @@ def _implicit_body(op: Op, constants: dict) -> list[str]:
         return []
     if op.has_out:
         conditions.append("out is None")
-    if takes_more(op):
-        conditions.append("not more")
+    conditions += _no_more(op)
     arguments = ", ".join(p.name for p in op.params)
-    return [*_flatten_varargs(op), f"    if {' and '.join(conditions)}:", f"        return {op.name}__composite(F, {arguments})"]
+    return [f"    if {' and '.join(conditions)}:", f"        return {op.name}__composite(F, {arguments})"]
 
 
 def _fast_body(op: Op) -> list[str]:
@@ -147,12 +170,11 @@ def _fast_body(op: Op) -> list[str]:
     taking_part = [p for p in tensors if op.promote and (op.promote_args is None or p.name in op.promote_args)]
     if taking_part and taking_part[0] is not first:
         return []
-    lines = _flatten_varargs(op)
+    lines: list[str] = []
     conditions = ["not ACTIVE", _is_plain(first.name)]
     if op.has_out:
         conditions.append("out is None")
-    if takes_more(op):
-        conditions.append("not more")
+    conditions += _no_more(op)
     if op.promote == INT_TO_FLOAT:
         conditions.append(f"{first.name}.dtype.category >= 2")
     lines.append(f"    if {' and '.join(conditions)}:")
@@ -184,7 +206,8 @@ def _number_body(op: Op, tensor, number, branch: str, more=()) -> list[str]:
     n = number.name
     others = "".join(f" and {_is_plain(p.name)} and {p.name}._table is t_" for p in more)
     integers = "" if op.promote == INT_TO_FLOAT else f" or {n}.__class__ is int and d_ is int64"
-    return [f"    {branch} (d_ in REAL and ({n}.__class__ is float or {n}.__class__ is int){integers}){others}:", f"        if d_ is not int64: {n} = float({n})",
+    return [f"    {branch} (d_ in REAL and ({n}.__class__ is float or {n}.__class__ is int){integers}){others}:",
+            f"        if d_ is not int64: {n} = float({n})",
             *("        " + line for line in _kernel_and_node(op, [tensor, *more], n))]
 
 
@@ -201,7 +224,8 @@ def _reflected_operator(op: Op):
     if op.is_implicit or not _takes_number(op, first) or second.kind != "number":
         return operator
     condition = f"not ACTIVE and {_is_plain(second.name)}" + (f" and {second.name}.dtype.category >= 2" if op.promote == INT_TO_FLOAT else "")
-    lines = [f"def operator({second.name}, {first.name}):", f"    if {condition}:", f"        t_ = {second.name}._table", f"        d_ = {second.name}.dtype",
+    lines = [f"def operator({second.name}, {first.name}):", f"    if {condition}:", f"        t_ = {second.name}._table",
+             f"        d_ = {second.name}.dtype",
              *("    " + line for line in _number_body(op, second, first, "if")),
              f"    if {first.name}.__class__ not in OPERANDS and not is_operand({first.name}): return NotImplemented",
              f"    return {op.name}__function({first.name}, {second.name})"]
@@ -215,7 +239,7 @@ def _list_body(op: Op) -> list[str]:
     items = op.params[0].name
     arguments = ", ".join((f"{p.name}=" if p.kwonly else "") + ("raw_" if p.name == items else p.name) for p in op.params)
     every = ", ".join(p.name for p in op.params)
-    plain = f"not ACTIVE{' and out is None' if op.has_out else ''}{' and not more' if takes_more(op) else ''}"
+    plain = f"not ACTIVE{' and out is None' if op.has_out else ''}{''.join(f' and {test}' for test in _no_more(op))}"
     return [f"    if {plain} and ({items}.__class__ is list or {items}.__class__ is tuple) and {items}:",
             f"        raw_ = raw_of_alike({items})", "        if raw_ is not None:", f"            t_, {items} = {items}[0]._table, tuple({items})",
             "            try:", f"                data_ = t_.{op.name}({arguments})", "            except Exception as e_:",
@@ -249,7 +273,8 @@ def _kernel_and_node(op: Op, tensors, number: str = "") -> list[str]:
     else:
         lines.append(f"r_.dtype = d_ if data_.dtype is {source}._data.dtype else t_.dtype_of(data_)")
     if op.tags & (VIEW | MAYBE_VIEW):
-        make = (f"r_._meta = ({source} if (m_ := {source}._meta) is None else m_[0] if m_.__class__ is tuple else {source} if m_.base is None else m_.base, "
+        make = (f"r_._meta = ({source} if (m_ := {source}._meta) is None else m_[0] if m_.__class__ is tuple else {source} if m_.base is None else "
+                f"m_.base, "
                 "REBASED)")
         if op.tags & MAYBE_VIEW:
             make += f" if (b_ := data_.base) is not None and (b_ is (o_ := {source}._data) or b_ is o_.base) or data_ is {source}._data else None"
@@ -310,7 +335,8 @@ def _node_lines(op: Op, tensors, optional, number: str = "") -> list[str]:
         else:
             inner.append(f"node_.counter = ({'None, ' * len(kept)})")
     elif op.plan.keeps:
-        inner += ["node_.out = (data_,)", "r_._meta = new(Meta)" if not op.tags & (VIEW | MAYBE_VIEW) else "meta_of(r_)", "node_.counter = ((r_._meta, 0),)"]
+        inner += ["node_.out = (data_,)", "r_._meta = new(Meta)" if not op.tags & (VIEW | MAYBE_VIEW) else "meta_of(r_)",
+                  "node_.counter = ((r_._meta, 0),)"]
     else:
         inner.append("node_.out = node_.counter = None")
     inner += ["node_.shape = data_.shape", "node_.table = t_", "node_.hooks = node_.trace = None", "node_.seq = next(SEQUENCE)",
@@ -408,7 +434,7 @@ def _fast_operator(op: Op):
     head = f"def operator({names[0]}, {names[1]}):"
     body = _fast_body(op)
     body = [line.replace(" and out is None", "") for line in body]
-    source = "\n".join([head, *body, f"    if {names[1]}.__class__ not in OPERANDS and not is_operand({names[1]}): return NotImplemented",
+    source = "\n".join([head, *_flatten_varargs(op), *body, f"    if {names[1]}.__class__ not in OPERANDS and not is_operand({names[1]}): return NotImplemented",
                         f"    return {op.name}__function({names[0]}, {names[1]})"]) + "\n"
     source = source.replace("OP,", f"{op.name}__op,")
     operator = compile_source(op, "operator", source, constants)
@@ -441,16 +467,19 @@ class Differentiable:
 
 
 def freed(node):
-    raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
-                       "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+    raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
+                       "Saved "
+                       "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you "
+                       "need to "
                        "backward through the graph a second time or if you need to access saved tensors after calling backward.")
 
 
 _REAL = frozenset((float32, float64, float16))
 F = Differentiable()
-GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, meta_of=meta_of,
+GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version,
+               meta_of=meta_of,
                shape_of=shape_of, Node=Node, Meta=Meta, make_node=make_node,
-               F=F, NODE_MADE=None, REAL=_REAL, int64=int64, OPERANDS=_OPERANDS, is_operand=_is_operand, freed=freed)
+               F=F, given=given, NODE_MADE=None, REAL=_REAL, int64=int64, OPERANDS=_OPERANDS, is_operand=_is_operand, freed=freed)
 
 
 @functools.cache

@@ -13,9 +13,10 @@ new = object.__new__
 class Meta:
     """What only some tensors have: gradient, version counter, base of a view, hooks.
 
-    `n` counts in-place changes of the memory; a tensor that shares another's memory counts on that one's Meta, its `root`. `rebased` is the value of the
-    program-wide counter REBASED when the root's history was last replaced through a view; a view whose `stamp` is older has to renew its own.
-    A view's Meta begins as the pair (base, stamp) and is made when somebody asks for it. Defaults live on the class: making one sets only what differs.
+    `n` counts in-place changes of the memory; a tensor that shares another's memory counts on that one's Meta, its `root`. `rebased` is the value of
+    the program-wide counter REBASED when the root's history was last replaced through a view; a view whose `stamp` is older has to renew its own.
+    A view's Meta begins as the pair (base, stamp) and is made when somebody asks for it. Defaults live on the class: making one sets only what
+    differs.
     """
 
     n = 0
@@ -219,7 +220,8 @@ def positions(view) -> Any:
     data, base, table = view._data, meta_of(view).base._data, view._table
     size = view.dtype.itemsize
     if base.strides and table.dtype_of(base).itemsize != size:
-        raise RuntimeError("in-place changes, with gradients, of a view that reads its base's elements as another dtype are not supported; write out of place")
+        raise RuntimeError("in-place changes, with gradients, of a view that reads its base's elements as another dtype are not supported; write "
+                           "out of place")
     reach = 1 + sum((n - 1) * s // size for n, s in zip(base.shape, base.strides, strict=True) if n)
     memory = np.zeros(reach, np.int64)
     inside = np.lib.stride_tricks.as_strided(memory, base.shape, [s // size * 8 for s in base.strides])

@@ -163,7 +163,8 @@ def _named_result(name: str, fields):
         return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self, strict=True)) + ")"
 
     body: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
-    body.update(__slots__=(), __repr__=show, __module__="torchlite.return_types", _fields=tuple(fields), __reduce__=lambda self: (tuple, (tuple(self),)))
+    body.update(__slots__=(), __repr__=show, __module__="torchlite.return_types", _fields=tuple(fields),
+                __reduce__=lambda self: (tuple, (tuple(self),)))
     return type(name, (tuple,), body)
 
 
@@ -184,13 +185,15 @@ def _register(record: Op, depth: int) -> Op:
     return record
 
 
-def op(schema: str, *, where: str = "torch Tensor", alias: str = "", promote=None, promote_args=None, tags: int = 0, vjp=None, composite=None, meta=None,
+def op(schema: str, *, where: str = "torch Tensor", alias: str = "", promote=None, promote_args=None, tags: int = 0, vjp=None, composite=None,
+       meta=None,
        outputs=None, nondiff=(), doc: str = "") -> Op:
     """Declare an op. See docs/architecture.md for the schema, the namespaces, and the form of `vjp`, `composite` and `meta`."""
     return _register(Op(schema, where, alias, promote, promote_args, tags, vjp, composite, meta, outputs, nondiff, doc), 2)
 
 
-def composite(schema: str, *, where: str = "torch Tensor", alias: str = "", promote=None, promote_args=None, tags: int = 0, vjp=None, meta=None, outputs=None,
+def composite(schema: str, *, where: str = "torch Tensor", alias: str = "", promote=None, promote_args=None, tags: int = 0, vjp=None, meta=None,
+              outputs=None,
               nondiff=(), doc: str = ""):
     """Declare an op whose composite is the decorated function `(F, *args)`; its docstring is the op's."""
     def decorate(function):

@@ -102,7 +102,8 @@ class _Absent:
         self.name, self.where = name, where
 
     def __call__(self, *args, **kwargs):
-        raise NotImplementedError(f"the op '{self.name}' has no kernel on device '{self.where}': move its inputs with .cpu(), or give the backend a kernel named "
+        raise NotImplementedError(f"the op '{self.name}' has no kernel on device '{self.where}': move its inputs with .cpu(), or give the backend a "
+                                  f"kernel named "
                                   f"'{self.name}'")
 
 

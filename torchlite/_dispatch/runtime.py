@@ -30,7 +30,8 @@ LEAF = Leaf()
 SEQUENCE = itertools.count(1)
 # The globals of every generated function. ACTIVE counts entered interceptors and saved-tensor hooks in all threads.
 GLOBALS: dict[str, Any] = {
-    "__name__": "torchlite._generated", "ACTIVE": 0, "REBASED": 0, "MODE": MODE, "NO_GRAD": NO_GRAD, "LEAF": LEAF, "SEQUENCE": SEQUENCE, "new": object.__new__,
+    "__name__": "torchlite._generated", "ACTIVE": 0, "REBASED": 0, "MODE": MODE, "NO_GRAD": NO_GRAD, "LEAF": LEAF, "SEQUENCE": SEQUENCE,
+    "new": object.__new__,
 }
 
 

@@ -67,7 +67,8 @@ def infer_size(shape, numel: int) -> tuple[int, ...]:
         raise RuntimeError("only one dimension can be inferred")
     if unknown:
         if known == 0:
-            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any value and "
+            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any "
+                               f"value and "
                                "is ambiguous")
         if numel % known == 0:
             return shape[:unknown[0]] + (numel // known,) + shape[unknown[0] + 1:]
