@@ -7,7 +7,8 @@ import pytest
 import torchlite as torch
 
 CASES = [
-    0, -1, slice(None), slice(1, 3), slice(None, None, 2), ..., None, (0, 1), (slice(None), 2), (..., -1), (None, 0, ..., None), (slice(1, 2), slice(0, 3, 2)),
+    0, -1, slice(None), slice(1, 3), slice(None, None, 2), ..., None, (0, 1), (slice(None), 2), (..., -1), (None, 0, ..., None),
+    (slice(1, 2), slice(0, 3, 2)),
     [0, 2], ([0, 1], [1, 2]), (slice(None), [0, 2]), (..., [1, 1]), ([1], slice(0, 2)), (np.array([0, 2]), np.array([1, 3])),
     (slice(None), np.array([[0, 1], [2, 3]])), (slice(0, 0),), ([],), True, False, np.int64(1), (np.array(1), 2),
 ]
@@ -57,7 +58,8 @@ def test_masks(device):
     mask = torch.tensor(array % 7 == 0, device=device)
     np.testing.assert_array_equal(x[mask].cpu().numpy(), array[array % 7 == 0])
     rows = torch.tensor([True, False, True], device=device)
-    assert x[rows].shape == (2, 4, 5) and x[rows, 1].shape == (2, 5) and x[:, torch.tensor([True, False, False, True], device=device)].shape == (3, 2, 5)
+    assert x[rows].shape == (2, 4, 5) and x[rows, 1].shape == (2, 5) and x[:, torch.tensor([True, False, False, True], device=device)].shape == (3, 2,
+        5)
     x[mask] = 0
     array[array % 7 == 0] = 0
     np.testing.assert_array_equal(x.cpu().numpy(), array)

@@ -24,8 +24,10 @@ def by_row(array, mask, function):
 
 
 @pytest.mark.parametrize("name,function", [
-    ("sum", np.sum), ("prod", np.prod), ("amax", np.max), ("amin", np.min), ("mean", np.mean), ("var", lambda v: v.var(ddof=1)), ("std", lambda v: v.std(ddof=1)),
-    ("logsumexp", lambda v: math.log(np.exp(v).sum())), ("norm", lambda v: math.sqrt((v * v).sum())), ("median", lambda v: np.sort(v)[(len(v) - 1) // 2]),
+    ("sum", np.sum), ("prod", np.prod), ("amax", np.max), ("amin", np.min), ("mean", np.mean), ("var", lambda v: v.var(ddof=1)),
+    ("std", lambda v: v.std(ddof=1)),
+    ("logsumexp", lambda v: math.log(np.exp(v).sum())), ("norm", lambda v: math.sqrt((v * v).sum())),
+    ("median", lambda v: np.sort(v)[(len(v) - 1) // 2]),
 ])
 def test_reductions(data, name, function):
     array, mask, x, m = data

@@ -62,7 +62,8 @@ def test_ufuncs_are_differentiable(device):
 def test_mixed_arithmetic_gives_tensors(device):
     a = np.array([1.0, 2.0], dtype=np.float32)
     t = torch.tensor([3.0, 4.0], device=device, requires_grad=True)
-    for r, want in ((a * t, [3, 8]), (t * a, [3, 8]), (a + t, [4, 6]), (t - a, [2, 2]), (a - t, [-2, -2]), (a / t, [1 / 3, 0.5]), (np.float32(2) * t, [6, 8])):
+    for r, want in ((a * t, [3, 8]), (t * a, [3, 8]), (a + t, [4, 6]), (t - a, [2, 2]), (a - t, [-2, -2]), (a / t, [1 / 3, 0.5]),
+                    (np.float32(2) * t, [6, 8])):
         assert isinstance(r, torch.Tensor) and r.requires_grad
         assert r.tolist() == pytest.approx(want)
     (a * t).sum().backward()
@@ -73,10 +74,14 @@ def test_mixed_arithmetic_gives_tensors(device):
 def test_functions(device):
     t = torch.arange(6.0, device=device).reshape(2, 3)
     n = t.cpu().numpy()
-    for f in (lambda x: np.concatenate([x, x]), lambda x: np.stack([x, x], axis=1), lambda x: np.sum(x, axis=1), lambda x: np.mean(x), lambda x: np.transpose(x),
-              lambda x: np.reshape(x, (3, 2)), lambda x: np.max(x, axis=0), lambda x: np.argmax(x), lambda x: np.where(x > 2, x, 0), lambda x: np.clip(x, 1, 3),
-              lambda x: np.dot(x, x.T), lambda x: np.std(x, axis=0), lambda x: np.cumsum(x, axis=1), lambda x: np.squeeze(x[None]), lambda x: np.expand_dims(x, 0),
-              lambda x: np.zeros_like(x), lambda x: np.linalg.norm(x), lambda x: np.add.reduce(x, axis=0), lambda x: np.swapaxes(x, 0, 1), lambda x: np.sort(x, axis=1)):
+    for f in (lambda x: np.concatenate([x, x]), lambda x: np.stack([x, x], axis=1), lambda x: np.sum(x, axis=1), lambda x: np.mean(x),
+              lambda x: np.transpose(x),
+              lambda x: np.reshape(x, (3, 2)), lambda x: np.max(x, axis=0), lambda x: np.argmax(x), lambda x: np.where(x > 2, x, 0),
+              lambda x: np.clip(x, 1, 3),
+              lambda x: np.dot(x, x.T), lambda x: np.std(x, axis=0), lambda x: np.cumsum(x, axis=1), lambda x: np.squeeze(x[None]),
+              lambda x: np.expand_dims(x, 0),
+              lambda x: np.zeros_like(x), lambda x: np.linalg.norm(x), lambda x: np.add.reduce(x, axis=0), lambda x: np.swapaxes(x, 0, 1),
+              lambda x: np.sort(x, axis=1)):
         have = f(t)
         have = have[0] if isinstance(have, tuple) else have
         np.testing.assert_allclose(have.cpu().numpy(), f(n), rtol=1e-6)

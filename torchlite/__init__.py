@@ -38,12 +38,14 @@ for _d in _dtype.ALL.values():
         globals()[_name] = _d
 del _d, _name
 
-_MODULES = {"autograd", "cuda", "fft", "linalg", "masked", "nn", "opencl", "optim", "overrides", "random", "serialization", "signal", "special", "testing", "utils",
+_MODULES = {"autograd", "cuda", "fft", "linalg", "masked", "nn", "opencl", "optim", "overrides", "random", "serialization", "signal", "special",
+            "testing", "utils",
             "version"}
 # Functions and classes that are written by hand and loaded when first used: name -> module.
 _LAZY = {
     "save": "serialization", "load": "serialization",
-    **dict.fromkeys(("Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator", "thread_safe_generator"), "_random"),
+    **dict.fromkeys(("Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator",
+                     "thread_safe_generator"), "_random"),
     **dict.fromkeys(("set_printoptions",), "_printing"),
     **dict.fromkeys(("is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed",
                      "get_device", "is_nonzero", "numel", "set_num_threads", "get_num_threads", "result_type",
@@ -53,7 +55,8 @@ _LAZY = {
                      "is_deterministic_algorithms_warn_only_enabled", "get_device_module",
                      "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled"), "_functions"),
     **dict.fromkeys(("UntypedStorage", "TypedStorage"), "_storage"),
-    **dict.fromkeys(("BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "HalfTensor", "BFloat16Tensor", "FloatTensor",
+    **dict.fromkeys(("BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "HalfTensor", "BFloat16Tensor",
+                     "FloatTensor",
                      "DoubleTensor"), "_legacy"),
 }
 
@@ -77,7 +80,10 @@ def __dir__():
     return sorted({*globals(), *NAMESPACES["torch"], *_LAZY, *_MODULES})
 
 
-__all__ = ["Parameter", "Size", "Tensor", "as_tensor", "asarray", "can_cast", "channels_last", "channels_last_3d", "contiguous_format", "device", "dtype", "enable_grad",
-           "finfo", "from_dlpack", "from_numpy", "frombuffer", "get_default_device", "get_default_dtype", "iinfo", "inference_mode", "is_grad_enabled",
-           "is_inference_mode_enabled", "layout", "memory_format", "no_grad", "preserve_format", "promote_types", "set_default_device", "set_default_dtype",
+__all__ = ["Parameter", "Size", "Tensor", "as_tensor", "asarray", "can_cast", "channels_last", "channels_last_3d", "contiguous_format", "device",
+           "dtype", "enable_grad",
+           "finfo", "from_dlpack", "from_numpy", "frombuffer", "get_default_device", "get_default_dtype", "iinfo", "inference_mode",
+           "is_grad_enabled",
+           "is_inference_mode_enabled", "layout", "memory_format", "no_grad", "preserve_format", "promote_types", "set_default_device",
+           "set_default_dtype",
            "set_grad_enabled", "sparse_coo", "sparse_csr", "strided", "tensor"]

@@ -11,7 +11,8 @@ _NAMES = {
     "greater": "gt", "greater_equal": "ge", "negative": "neg", "divide": "div", "subtract": "sub", "multiply": "mul", "remainder": "remainder",
     "atan2": "atan2", "broadcast_arrays": "broadcast_tensors", "unstack": "unbind", "cumulative_sum": "cumsum", "cumulative_prod": "cumprod",
 }
-_REDUCTIONS = {"sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin", "std", "var", "cumsum", "cumprod", "cat", "stack", "unsqueeze", "squeeze", "flip",
+_REDUCTIONS = {"sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin", "std", "var", "cumsum", "cumprod", "cat", "stack",
+               "unsqueeze", "squeeze", "flip",
                "roll", "sort", "argsort", "unbind", "tensordot", "vecdot", "count_nonzero", "take"}
 pi, e, inf, nan, newaxis = 3.141592653589793, 2.718281828459045, float("inf"), float("nan"), None
 

@@ -119,15 +119,19 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     if not array.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.")
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
+                         "supported.")
     d = from_np(array.dtype)
     if any(s < 0 for s in array.strides):
-        raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. (You can probably "
+        raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
+                         "(You can probably "
                          "work around this by making a copy of your array  with array.copy().) ")
     if not array.flags.writeable:
         import warnings
-        warnings.warn("The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor will result in "
-                      "undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a tensor.", UserWarning,
+        warnings.warn("The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor "
+                      "will result in "
+                      "undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a tensor.",
+                      UserWarning,
                       stacklevel=2)
     table = table_of(device_type("cpu"))
     return call.wrap(table, table.from_numpy(array), d)
@@ -166,7 +170,8 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
     if offset < 0 or offset >= view.nbytes:
         raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({view.nbytes} bytes) minus 1")
     if count < 0 and (view.nbytes - offset) % dtype.itemsize:
-        raise ValueError(f"buffer length ({view.nbytes - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({dtype.itemsize})")
+        raise ValueError(f"buffer length ({view.nbytes - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+                         f"({dtype.itemsize})")
     array = np.frombuffer(buffer, dtype.np, count, offset)
     table = table_of(device_type("cpu"))
     out = call.wrap(table, table.from_numpy(array), dtype)

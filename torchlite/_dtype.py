@@ -92,7 +92,8 @@ complex64 = dtype("complex64", COMPLEX, 8, True, "ComplexFloat")
 complex128 = dtype("complex128", COMPLEX, 16, True, "ComplexDouble")
 
 ALL = {d.name: d for d in list(globals().values()) if isinstance(d, dtype)}
-ALIASES = {"uint8": ("byte",), "int8": ("char",), "int16": ("short",), "int32": ("int",), "int64": ("long",), "float16": ("half",), "float32": ("float",),
+ALIASES = {"uint8": ("byte",), "int8": ("char",), "int16": ("short",), "int32": ("int",), "int64": ("long",), "float16": ("half",),
+           "float32": ("float",),
            "float64": ("double",), "complex64": ("cfloat",), "complex128": ("cdouble",)}
 for _d in ALL.values():
     if _d.name not in _EXTRA:
@@ -109,7 +110,8 @@ def from_np(np_dtype: np.dtype) -> dtype:
     if found is None:
         found = ALL.get(np_dtype.name)
         if found is None:
-            raise TypeError(f"can't convert np.ndarray of type {np_dtype}. The only supported types are: float64, float32, float16, complex64, complex128, "
+            raise TypeError(f"can't convert np.ndarray of type {np_dtype}. The only supported types are: float64, float32, float16, complex64, "
+                            f"complex128, "
                             "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.")
         if np_dtype.isnative:
             FROM_NUMPY[np_dtype] = found
@@ -143,7 +145,8 @@ def _promote_ints(first: dtype, second: dtype) -> dtype:
         return first if first.itemsize >= second.itemsize else second
     signed, unsigned = (first, second) if first.is_signed else (second, first)
     if unsigned is not uint8:
-        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {first.scalar_name} and {second.scalar_name}")
+        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {first.scalar_name} and "
+                           f"{second.scalar_name}")
     return int16 if signed is int8 else signed
 
 
@@ -189,7 +192,8 @@ class finfo:
         self.resolution = float(info.resolution)
 
     def __repr__(self) -> str:
-        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, "
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+                f"smallest_normal={self.smallest_normal:g}, "
                 f"tiny={self.tiny:g}, dtype={self.dtype})")
 
 

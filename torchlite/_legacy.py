@@ -21,7 +21,8 @@ class _TypedTensor(type):
 
 
 def _make(name: str, d: _dtype.dtype) -> _TypedTensor:
-    return _TypedTensor(name, (), {"dtype": d, "__module__": "torch", "__doc__": f"CPU tensors of {d}: made from sizes (uninitialised) or from a sequence."})
+    return _TypedTensor(name, (), {"dtype": d, "__module__": "torch",
+                                   "__doc__": f"CPU tensors of {d}: made from sizes (uninitialised) or from a sequence."})
 
 
 BoolTensor = _make("BoolTensor", _dtype.bool_)

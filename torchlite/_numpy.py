@@ -20,10 +20,12 @@ _REDUCE = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin
 _ACCUMULATE = {"add": "cumsum", "multiply": "cumprod"}
 # NumPy's keyword -> torch's.
 _KEYWORDS = {"axis": "dim", "keepdims": "keepdim", "axes": "dims", "axis1": "dim1", "axis2": "dim2", "a": "input", "x": "input", "arrays": "tensors",
-             "arr": "input", "m": "input", "array": "input", "ary": "input", "newshape": "shape", "reps": "dims", "decimals": "decimals", "ddof": "correction",
+             "arr": "input", "m": "input", "array": "input", "ary": "input", "newshape": "shape", "reps": "dims", "decimals": "decimals",
+             "ddof": "correction",
              "source": "source", "destination": "destination", "shift": "shifts", "k": "k"}
 _FUNCTIONS = {
-    "concatenate": "cat", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin", "around": "round", "round": "round", "expand_dims": "unsqueeze",
+    "concatenate": "cat", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin", "around": "round", "round": "round",
+    "expand_dims": "unsqueeze",
     "moveaxis": "movedim", "vdot": "vdot", "nan_to_num": "nan_to_num", "clip": "clamp", "array_split": "tensor_split", "concat": "cat",
     "argwhere": "argwhere", "broadcast_arrays": "broadcast_tensors", "row_stack": "vstack", "product": "prod", "matrix_transpose": "adjoint",
 }
@@ -101,7 +103,8 @@ def _mean(function_name: str):
         more = {"correction": kwargs.pop("ddof", 0)} if function_name in ("std", "var") else {}
         if kwargs:
             return NotImplemented
-        return function(a if dtype is None else a.to(_dtype(dtype)), **({"dim": axis} if axis is not None else {}), **({"keepdim": True} if keepdims else {}), **more)
+        return function(a if dtype is None else a.to(_dtype(dtype)), **({"dim": axis} if axis is not None else {}),
+                        **({"keepdim": True} if keepdims else {}), **more)
     return call
 
 
@@ -155,7 +158,8 @@ _SPECIAL = {
     "isrealobj": lambda x: not x.is_complex(), "array_equal": lambda a1, a2, equal_nan=False: bool(_torch("equal")(a1, a2)),
     "allclose": lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: bool(_torch("allclose")(a, b, rtol, atol, equal_nan)),
     "swapaxes": lambda a, axis1, axis2: a.transpose(axis1, axis2), "array_repr": lambda arr, *args: repr(arr), "array_str": lambda a, *args: str(a),
-    "full_like": lambda a, fill_value, dtype=None, **kwargs: __import__("torchlite").full_like(a, fill_value, dtype=None if dtype is None else _dtype(dtype)),
+    "full_like": lambda a, fill_value, dtype=None, **kwargs: __import__("torchlite").full_like(a, fill_value,
+        dtype=None if dtype is None else _dtype(dtype)),
     "result_type": lambda *args: np.result_type(*(a.dtype.np if isinstance(a, Tensor) else a for a in args)),
     "may_share_memory": lambda a, b, max_work=None: np.may_share_memory(_plain(a), _plain(b)), "shares_memory": lambda a, b, max_work=None:
         np.shares_memory(_plain(a), _plain(b)),

@@ -57,7 +57,8 @@ class _TensorType(type):
 class Tensor(TensorMethods, metaclass=_TensorType):
     """A multi-dimensional array of one dtype on one device, with an optional history for gradients.
 
-    Make one with `torch.tensor`, `torch.zeros`, `torch.from_numpy` …; `torch.Tensor(2, 3)` is an uninitialised float tensor and `torch.Tensor([1, 2])` a float copy, as in PyTorch.
+    Make one with `torch.tensor`, `torch.zeros`, `torch.from_numpy` …; `torch.Tensor(2, 3)` is an uninitialised float tensor and `torch.Tensor([1,
+    2])` a float copy, as in PyTorch.
 
     >>> import torchlite as torch
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -84,7 +85,8 @@ class Tensor(TensorMethods, metaclass=_TensorType):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls._is_plain = "__torch_function__" not in cls.__dict__ and cls.__bases__[0].__dict__.get("_is_plain", True) and cls.__module__.startswith("torchlite")
+        cls._is_plain = "__torch_function__" not in cls.__dict__ and cls.__bases__[0].__dict__.get("_is_plain",
+            True) and cls.__module__.startswith("torchlite")
 
     def __getattr__(self, name: str) -> Any:
         method = None if name.startswith("__") else _method(name)
@@ -312,7 +314,8 @@ class Tensor(TensorMethods, metaclass=_TensorType):
                 self._node = LEAF
         elif self._node is not None:
             if self._node is not LEAF:
-                raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't "
+                raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
+                                   "that doesn't "
                                    "require differentiation use var_no_grad = var.detach().")
             self._node = None
         return self
@@ -518,7 +521,8 @@ class Tensor(TensorMethods, metaclass=_TensorType):
     def __bool__(self) -> bool:
         n = self.numel()
         if n != 1:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if n == 0 else "Boolean value of Tensor with more than one value is ambiguous")
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if n == 0 else "Boolean value of Tensor with more than one "
+                                                                                                    "value is ambiguous")
         return bool(self._table.to_numpy(self._data))
 
     def __int__(self) -> int:
@@ -563,8 +567,10 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         if id(self) in memo:
             return memo[id(self)]
         if not self.is_leaf:
-            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were attempting to "
-                               "deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
+                               "were attempting to "
+                               "deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                               "https://github.com/pytorch/pytorch/pull/103001")
         import copy
         with call._grad(False):
             out = self.detach().clone(memory_format=preserve_format)

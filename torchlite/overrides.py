@@ -34,7 +34,8 @@ def is_tensor_like(value) -> bool:
 def has_torch_function(values) -> bool:
     """Whether any of the values overrides `__torch_function__`."""
     from ._tensor import Parameter, Tensor
-    return not MODE.plain and any(type(v) not in (Tensor, Parameter) and hasattr(type(v), "__torch_function__") and not getattr(type(v), "_is_plain", False)
+    return not MODE.plain and any(type(v) not in (Tensor, Parameter) and hasattr(type(v), "__torch_function__") and not getattr(type(v), "_is_plain",
+        False)
                                   for v in values)
 
 

@@ -22,7 +22,8 @@ def _tolerance(actual, expected, rtol, atol):
     return max(p[0] for p in pairs), max(p[1] for p in pairs)
 
 
-def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False, memory_format=None) -> Tensor:
+def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False,
+                memory_format=None) -> Tensor:
     """A tensor of random values in [low, high) (default: -9 to 9; bools 0 to 2)."""
     from . import rand, randint
     size = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
@@ -50,16 +51,20 @@ def _fail(message: str, msg, where: str):
     raise AssertionError(msg(text) if callable(msg) else msg or text)
 
 
-def assert_close(actual: Any, expected: Any, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True, check_dtype=True, check_layout=True,
+def assert_close(actual: Any, expected: Any, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True, check_dtype=True,
+                 check_layout=True,
                  check_stride=False, msg=None, _where="") -> None:
-    """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, for tensors, numbers, arrays, and sequences or mappings of them.
+    """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, for tensors, numbers, arrays, and sequences or mappings of
+    them.
 
-    Tolerances default by dtype (float32: rtol 1.3e-6, atol 1e-5; float64: 1e-7 both; integers exact). Also compared: shape, dtype, device (switch off with check_*).
+    Tolerances default by dtype (float32: rtol 1.3e-6, atol 1e-5; float64: 1e-7 both; integers exact). Also compared: shape, dtype, device (switch
+    off with check_*).
 
     >>> import torchlite as torch
     >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
     """
-    options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "check_device": check_device, "check_dtype": check_dtype, "check_layout": check_layout,
+    options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "check_device": check_device, "check_dtype": check_dtype,
+               "check_layout": check_layout,
                "check_stride": check_stride, "msg": msg}
     if isinstance(actual, dict) and isinstance(expected, dict):
         if actual.keys() != expected.keys():
@@ -86,7 +91,8 @@ def _compare(actual, expected, options, where) -> None:
         return
     if numeric:
         from ._dtype import float64
-        a, e = (as_tensor(np.asarray(v)) if isinstance(v, complex) else as_tensor(v, dtype=float64) if isinstance(v, float) else as_tensor(v) for v in (actual, expected))
+        a, e = (as_tensor(np.asarray(v)) if isinstance(v, complex) else as_tensor(v, dtype=float64) if isinstance(v,
+            float) else as_tensor(v) for v in (actual, expected))
         options = {**options, "check_dtype": False}
     else:
         a, e = as_tensor(actual), as_tensor(expected)
@@ -94,7 +100,8 @@ def _compare(actual, expected, options, where) -> None:
                                  ("'device'", a.device, e.device, options["check_device"]), ("'dtype'", a.dtype, e.dtype, options["check_dtype"]),
                                  ("'stride()'", a.stride(), e.stride(), options["check_stride"])):
         if on and have != want:
-            _fail(f"The values for attribute {name if name != 'shape' else chr(39) + 'shape' + chr(39)} do not match: {have} != {want}.", options["msg"], where)
+            _fail(f"The values for attribute {name if name != 'shape' else chr(39) + 'shape' + chr(39)} do not match: {have} != {want}.",
+                  options["msg"], where)
     rtol, atol = _tolerance(a, e, options["rtol"], options["atol"])
     x, y = (t.detach().cpu().numpy() for t in (a, e))
     kind = np.complex128 if x.dtype.kind == "c" or y.dtype.kind == "c" else np.float64 if a.dtype.category == 2 or e.dtype.category == 2 else None
@@ -108,10 +115,12 @@ def _compare(actual, expected, options, where) -> None:
         gap = np.atleast_1d(np.abs(x.astype(np.complex128 if kind is np.complex128 else np.float64) - y))
         share = gap / np.atleast_1d(np.abs(y.astype(gap.dtype if kind is not np.complex128 else y.dtype)))
     if x.ndim == 0:
-        _fail(f"{'Scalars' if numeric or x.ndim == 0 else 'Tensor-likes'} are not close!\n\nExpected {expected if numeric else y} but got {actual if numeric else x}.\n"
+        _fail(f"{'Scalars' if numeric or x.ndim == 0 else 'Tensor-likes'} are not close!\n\nExpected {expected if numeric else y} but got "
+              f"{actual if numeric else x}.\n"
               f"Absolute difference: {gap[0]} (up to {atol} allowed)\nRelative difference: {share[0]} (up to {rtol} allowed)", options["msg"], where)
     at, rel = np.unravel_index(np.nanargmax(gap) if not np.isnan(gap).all() else 0, gap.shape), np.unravel_index(
         np.nanargmax(share) if not np.isnan(share).all() else 0, gap.shape)
-    _fail(f"Tensor-likes are not {'close' if rtol or atol else 'equal'}!\n\nMismatched elements: {len(wrong)} / {x.size} ({100 * len(wrong) / x.size:.1f}%)\n"
+    _fail(f"Tensor-likes are not {'close' if rtol or atol else 'equal'}!\n\nMismatched elements: {len(wrong)} / {x.size} "
+          f"({100 * len(wrong) / x.size:.1f}%)\n"
           f"Greatest absolute difference: {gap[at]} at index {tuple(int(i) for i in at)} (up to {atol} allowed)\n"
           f"Greatest relative difference: {share[rel]} at index {tuple(int(i) for i in rel)} (up to {rtol} allowed)", options["msg"], where)

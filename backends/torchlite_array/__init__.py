@@ -17,7 +17,8 @@ DIRECT = {
     "logical_or": "logical_or", "logical_xor": "logical_xor", "logical_not": "logical_not", "bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or",
     "bitwise_xor": "bitwise_xor", "bitwise_not": "invert", "exp": "exp", "log": "log", "sqrt": "sqrt", "square": "square", "sin": "sin", "cos": "cos",
     "tanh": "tanh", "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite", "div": "divide", "abs": "absolute",
-    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh", "cosh": "cosh", "sinh": "sinh", "tan": "tan",
+    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh", "cosh": "cosh", "sinh": "sinh",
+    "tan": "tan",
     "log2": "log2", "log10": "log10", "log1p": "log1p", "expm1": "expm1", "exp2": "exp2", "atan2": "arctan2", "copysign": "copysign",
 }
 
@@ -56,7 +57,8 @@ def bind_package(package: types.ModuleType, xp: Any) -> dict[str, Any]:
         scope = _instantiate(module, xp, scopes)
         for name, value in vars(module).items():
             if name in REGISTRY or name.endswith("_") and name[:-1] in REGISTRY:
-                if isinstance(value, types.FunctionType) and value.__module__ == module.__name__ or not isinstance(value, types.FunctionType) and callable(value):
+                if isinstance(value, types.FunctionType) and value.__module__ == module.__name__ or not isinstance(value,
+                        types.FunctionType) and callable(value):
                     table[name] = scope[name]
     return table
 

@@ -36,7 +36,8 @@ def _explained(input, index, error):
         if item.dtype.kind == "b":
             if item.shape != input.shape[axis:axis + item.ndim]:
                 at = next((d for d in range(item.ndim) if axis + d >= input.ndim or item.shape[d] != input.shape[axis + d]), 0)
-                return IndexError(f"The shape of the mask {list(item.shape)} at index {at} does not match the shape of the indexed tensor {list(input.shape)} "
+                return IndexError(f"The shape of the mask {list(item.shape)} at index {at} does not match the shape of the indexed tensor "
+                                  f"{list(input.shape)} "
                                   f"at index {axis + at}")
             axis += item.ndim
             continue
@@ -57,8 +58,8 @@ def _index_backward(input, shape, index):
 
 
 def add_rows(out, rows, values):
-    """out[rows[i]] += values[i] for every i in order, `out` contiguous. Short rows go through flat places, long ones are added one by one, others in rounds of
-    distinct rows."""
+    """out[rows[i]] += values[i] for every i in order, `out` contiguous. Short rows go through flat places, long ones are added one by one, others in
+    rounds of distinct rows."""
     count, inner = values.shape
     if not values.size:
         return
@@ -120,7 +121,8 @@ def _setitem_(input, index, value):
         while value.ndim > len(target) and value.shape[0] == 1:
             value = value[0]
     if isinstance(value, complex) and input.dtype.kind != "c":
-        name = {"f4": "float", "f8": "double", "f2": "at::Half", "i8": "int64_t", "i4": "int", "b1": "bool"}.get(input.dtype.str[1:], input.dtype.name)
+        name = {"f4": "float", "f8": "double", "f2": "at::Half", "i8": "int64_t", "i4": "int", "b1": "bool"}.get(input.dtype.str[1:],
+            input.dtype.name)
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     try:
         input[index] = value
@@ -135,8 +137,10 @@ def _does_not_fit(target, shape, advanced):
         return f"shape mismatch: value tensor of shape {shape} cannot be broadcast to indexing result of shape {target}"
     lead = len(target) - len(shape)
     if lead < 0:
-        return (f"expand(torch.FloatTensor{{{shape}}}, size={target}): the number of sizes provided ({len(target)}) must be greater or equal to the number of "
+        return (f"expand(torch.FloatTensor{{{shape}}}, size={target}): the number of sizes provided ({len(target)}) must be greater or equal to the "
+                f"number of "
                 f"dimensions in the tensor ({len(shape)})")
     at = next(d for d in reversed(range(len(shape))) if shape[d] not in (1, target[lead + d]))
-    return (f"The expanded size of the tensor ({target[lead + at]}) must match the existing size ({shape[at]}) at non-singleton dimension {lead + at}.  Target "
+    return (f"The expanded size of the tensor ({target[lead + at]}) must match the existing size ({shape[at]}) at non-singleton dimension "
+            f"{lead + at}.  Target "
             f"sizes: {target}.  Tensor sizes: {shape}")

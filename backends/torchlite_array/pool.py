@@ -72,7 +72,7 @@ def _combined(x, axis, combine, kernel, stride, padding, dilation, out, value):
     return result
 
 
-# -- maximum ----------------------------------------------------------------------------------------------------------------------------------------------
+# -- maximum -----------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _max_pool(input, kernel, stride, padding, dilation, ceil_mode):
@@ -213,7 +213,7 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
     return best, index
 
 
-# -- average ----------------------------------------------------------------------------------------------------------------------------------------------
+# -- average -----------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, dtype):

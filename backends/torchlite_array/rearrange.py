@@ -23,7 +23,8 @@ def split_with_sizes(input, split_sizes, dim=0):
     if not input.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     if sum(split_sizes) != input.shape[dim]:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at dimension {dim}), but got "
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at dimension {dim}), "
+                           f"but got "
                            f"split_sizes={list(split_sizes)}")
     if any(n < 0 for n in split_sizes):
         raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
@@ -69,7 +70,8 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
         start[first], start[second] = slice(max(-offset, 0), None), slice(max(offset, 0), None)
     part = input[tuple(start)]
     kept = [a for a in range(input.ndim) if a not in (first, second)]
-    return strided_view(part, tuple(input.shape[a] for a in kept) + (length,), tuple(input.strides[a] for a in kept) + (input.strides[first] + input.strides[second],))
+    return strided_view(part, tuple(input.shape[a] for a in kept) + (length,),
+                        tuple(input.strides[a] for a in kept) + (input.strides[first] + input.strides[second],))
 
 
 def diagonal_backward(grad, shape, offset, dim1, dim2):

@@ -7,7 +7,8 @@ import numpy as xp
 from .axes import check_bounds, prod, wrap_dim
 from .index import _index, _setitem_, accumulate, add_rows
 
-_NAMES = {"f2": "Half", "f4": "Float", "f8": "Double", "i1": "Char", "i2": "Short", "i4": "Int", "i8": "Long", "u1": "Byte", "b1": "Bool", "c8": "ComplexFloat",
+_NAMES = {"f2": "Half", "f4": "Float", "f8": "Double", "i1": "Char", "i2": "Short", "i4": "Int", "i8": "Long", "u1": "Byte", "b1": "Bool",
+          "c8": "ComplexFloat",
           "c16": "ComplexDouble"}
 
 
@@ -44,7 +45,8 @@ def _check_scatter(name, input, dim, index, src):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
     for axis, n in enumerate(index.shape):
         if axis != dim and n > input.shape[axis] or src.ndim and n > src.shape[axis]:
-            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} and to be no "
+            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} and to "
+                               f"be no "
                                f"larger size than src {list(src.shape)}")
 
 
@@ -74,7 +76,8 @@ def gather(input, dim, index, *, sparse_grad=False):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for axis, n in enumerate(index.shape):
         if input.ndim and axis != dim and n > input.shape[axis]:
-            raise RuntimeError(f"Size does not match at dimension {axis} expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart "
+            raise RuntimeError(f"Size does not match at dimension {axis} expected index {list(index.shape)} to be no larger than self "
+                               f"{list(input.shape)} apart "
                                f"from dimension {dim}")
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim)
     if not input.ndim:
@@ -196,13 +199,15 @@ def index_copy(input, dim, index, source):
     dim = wrap_dim(dim, input.ndim)
     _check_vector("index_copy_", index)
     if input.dtype != source.dtype:
-        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) {_name(input)} and (source) {_name(source)}")
+        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) {_name(input)} and (source) "
+                           f"{_name(source)}")
     count = source.shape[dim] if source.ndim else 1
     if index.size != count:
         raise IndexError(f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})")
     theirs, ours = source.shape[:dim] + source.shape[dim + 1:], input.shape[:dim] + input.shape[dim + 1:]
     if input.ndim and source.ndim and theirs != ours:
-        raise RuntimeError(f"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {' '.join(map(str, ours))} at "
+        raise RuntimeError(f"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+                           f"{' '.join(map(str, ours))} at "
                            f"dimension {dim} and source slice shape: {' '.join(map(str, theirs))} at dimension 0.")
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim, IndexError, "index_copy_(): ")
     out = input.copy()
@@ -281,7 +286,8 @@ def take(input, index):
 
 def put(input, index, source, accumulate=False):
     if input.dtype != source.dtype:
-        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {_name(input)} and source.dtype = {_name(source)}")
+        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {_name(input)} and source.dtype = "
+                           f"{_name(source)}")
     if index.size != source.size:
         raise IndexError("put_(): Expected source and index to have the same number of elements, but got source.numel() = "
                          f"{source.size}, index.numel() = {index.size}")

@@ -18,7 +18,8 @@ def _view(input, shape):
     try:
         return xp.reshape(input, shape, copy=False)
     except ValueError:
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use "
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
+                           "subspaces). Use "
                            ".reshape(...) instead.") from None
 
 
@@ -69,7 +70,8 @@ def as_strided(input, size, stride, offset=None, input_stride=None):
         return strided_view(input, tuple(size), tuple(s * step for s in stride), offset * step)
     except (ValueError, TypeError):
         reach = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {step} requiring a storage size of "
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {step} requiring a "
+                           f"storage size of "
                            f"{reach * step} are out of bounds for storage of size {input.nbytes}") from None
 
 

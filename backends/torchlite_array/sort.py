@@ -99,7 +99,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     right = right or side == "right"
     keys, values = sorted_sequence, xp.asarray(input)
     if keys.ndim > 1 and keys.shape[:-1] != values.shape[:-1]:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value "
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+                           "input value "
                            f"tensor must match, but we got boundaries tensor {list(keys.shape)} and input value tensor {list(values.shape)}")
     if sorter is not None:
         keys = xp.take_along_axis(keys, sorter, axis=-1)
@@ -119,8 +120,10 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     if not hasattr(elements, "dtype") and not hasattr(test_elements, "dtype"):
-        raise TypeError(f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, {type(test_elements).__name__}), but expected one of:"
-                        "\n * (Tensor elements, Tensor test_elements)\n * (Number element, Tensor test_elements)\n * (Tensor elements, Number test_element)")
+        raise TypeError(f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, {type(test_elements).__name__}), "
+                        f"but expected one of:"
+                        "\n * (Tensor elements, Tensor test_elements)\n * (Number element, Tensor test_elements)\n * (Tensor elements, Number "
+                        "test_element)")
     for side in (elements, test_elements):
         if hasattr(side, "dtype") and side.dtype.kind == "c":
             raise RuntimeError(f"Unsupported input type encountered for isin(): Complex{'Float' if side.dtype.itemsize == 8 else 'Double'}")

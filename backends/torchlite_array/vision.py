@@ -41,7 +41,7 @@ def _col2im(input, output_size, kernel_size, dilation, padding, stride):
     return image
 
 
-# -- resampling: for each axis the places (out, taps) that a result looks at, and their weights ----------------------------------------------------------
+# -- resampling: for each axis the places (out, taps) that a result looks at, and their weights ------------------------------------------------------
 
 
 def _scale(n, out, align_corners, factor, real):

@@ -22,7 +22,8 @@ def reshape(input, shape):
 def expand(input, size):
     lead = len(size) - input.ndim
     if lead < 0:
-        raise RuntimeError(f"expand(torch.FloatTensor{{{list(input.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or equal to "
+        raise RuntimeError(f"expand(torch.FloatTensor{{{list(input.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must "
+                           f"be greater or equal to "
                            f"the number of dimensions in the tensor ({input.ndim})")
     if input.__class__ is not np.ndarray:
         input = np.asarray(input)
@@ -32,7 +33,8 @@ def expand(input, size):
         if wanted == n or wanted == -1:
             shape[d], strides[d] = n, step
         elif n != 1:
-            raise RuntimeError(f"The expanded size of the tensor ({wanted}) must match the existing size ({n}) at non-singleton dimension {d}.  Target sizes: "
+            raise RuntimeError(f"The expanded size of the tensor ({wanted}) must match the existing size ({n}) at non-singleton dimension {d}.  "
+                               f"Target sizes: "
                                f"{list(size)}.  Tensor sizes: {list(input.shape)}")
     if -1 in shape:
         raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {shape.index(-1)}")

@@ -1,7 +1,8 @@
 """Matrix products on threads of our own.
 
-OpenBLAS splits each product over its threads, which wait for each other by spinning: on a busy machine that costs ten times the product. A kernel that has
-several products to make, or that has other work between them, runs whole blocks on its own threads instead, with BLAS told to use one thread meanwhile.
+OpenBLAS splits each product over its threads, which wait for each other by spinning: on a busy machine that costs ten times the product. A kernel
+that has several products to make, or that has other work between them, runs whole blocks on its own threads instead, with BLAS told to use one
+thread meanwhile.
 """
 
 from __future__ import annotations

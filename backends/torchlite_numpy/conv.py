@@ -1,10 +1,11 @@
 """Convolution on the CPU: windows gathered block by block into a reused buffer, then one BLAS call a block.
 
-Work is shared among our own threads in one of two ways. Usually a thread takes a block of images (or of one image's rows) and does all that belongs to it.
+Work is shared among our own threads in one of two ways. Usually a thread takes a block of images (or of one image's rows) and does all that belongs
+to it.
 Where weights outweigh images (the last layers of a network), the columns of the whole batch are gathered once and a thread takes some of the filters.
 
-Two layouts of columns are used: (channel, kernel place, image, output place), and, where the images are so small that their rows are too short to copy fast,
-(channel, kernel place, output place, image).
+Two layouts of columns are used: (channel, kernel place, image, output place), and, where the images are so small that their rows are too short to
+copy fast, (channel, kernel place, output place, image).
 """
 
 from __future__ import annotations
@@ -295,9 +296,9 @@ def _spread(g, weight, bias, plan):
 class _Phases:
     """The sum of a block's columns at their places in the input, from which the gradient is read.
 
-    A place y of the padded input is place y // stride of phase y % stride, so that every tap is added to one phase at neighbouring places. Where that makes
-    the matrix product little larger, the output's rows are widened with zeros to the phases' width: then a tap's columns are one long run, which NumPy adds
-    at full speed.
+    A place y of the padded input is place y // stride of phase y % stride, so that every tap is added to one phase at neighbouring places. Where
+    that makes the matrix product little larger, the output's rows are widened with zeros to the phases' width: then a tap's columns are one long
+    run, which NumPy adds at full speed.
     """
 
     def __init__(self, plan, channels, count, dtype):
@@ -452,7 +453,7 @@ def _depthwise_weight_gradient(g, x, gradient, plan):
     return gradient
 
 
-# -- the records' kernels -------------------------------------------------------------------------------------------------------------------------------
+# -- the records' kernels ----------------------------------------------------------------------------------------------------------------------------
 
 
 def _spatial(value, count):

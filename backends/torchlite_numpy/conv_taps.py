@@ -1,8 +1,8 @@
 """Convolution with stride 1 and no columns at all: one matrix product a kernel place, on the padded image itself.
 
-Seen as one long row a channel, the padded image shifted by a kernel place is again a matrix (channels, places) with the same row length, so BLAS can read it where
-it is and add up the products. Results come out at the padded width, with a few meaningless places at the end of each row, which are dropped. This saves gathering
-and reading the columns (9 times the image for a 3x3 kernel), and pays where rows are long.
+Seen as one long row a channel, the padded image shifted by a kernel place is again a matrix (channels, places) with the same row length, so BLAS can
+read it where it is and add up the products. Results come out at the padded width, with a few meaningless places at the end of each row, which are
+dropped. This saves gathering and reading the columns (9 times the image for a 3x3 kernel), and pays where rows are long.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
 
         def run(start, stop):
             states = np.empty((steps, hidden, stop - start), dtype)
-            h = _steps(sums[:, :, start:stop], h0[start:stop].T, recurrent, bias_i, bias_h, _part(kept, steps, 4 * hidden, start, stop), states, reverse)
+            h = _steps(sums[:, :, start:stop], h0[start:stop].T, recurrent, bias_i, bias_h, _part(kept, steps, 4 * hidden, start, stop), states,
+                       reverse)
             output[:, start:stop] = states.transpose(0, 2, 1)
             last[start:stop] = h.T
 

@@ -1,10 +1,12 @@
 """The dense LSTM layer, forward and backward: one matrix product for all inputs, one a step for the state, and a few ufuncs on contiguous memory.
 
-Inside, a step's batch is the last dimension: gates are (4H, N), so that each gate is contiguous, and `W h` with few columns is what BLAS does faster than the other
-way round (115 us against 240 for H = 256, N = 32). The logistic function is 1/2 + tanh(x / 2) / 2: with the sums of i, f and o halved, one tanh serves all four gates.
+Inside, a step's batch is the last dimension: gates are (4H, N), so that each gate is contiguous, and `W h` with few columns is what BLAS does faster
+than the other way round (115 us against 240 for H = 256, N = 32). The logistic function is 1/2 + tanh(x / 2) / 2: with the sums of i, f and o
+halved, one tanh serves all four gates.
 
-BLAS uses one thread meanwhile: its threads wait for each other at every step, by spinning, and on a busy machine that costs ten times the product. Large batches are
-split over our own threads instead, each of which runs through all steps; fewer than 32 columns do not pay, for most of a product's time goes into reading W.
+BLAS uses one thread meanwhile: its threads wait for each other at every step, by spinning, and on a busy machine that costs ten times the product.
+Large batches are split over our own threads instead, each of which runs through all steps; fewer than 32 columns do not pay, for most of a product's
+time goes into reading W.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ def _product(a, b):
     rows = a.shape[0]
     out = np.empty((rows, b.shape[1]), a.dtype)
     count = 1 if a.size * b.shape[1] < 1 << 22 else blocks.get_threads()
-    _on_threads(lambda start, stop: np.matmul(a[start:stop], b, out=out[start:stop]), [(rows * k // count, rows * (k + 1) // count) for k in range(count)])
+    _on_threads(lambda start, stop: np.matmul(a[start:stop], b, out=out[start:stop]),
+                [(rows * k // count, rows * (k + 1) // count) for k in range(count)])
     return out
 
 
@@ -156,7 +159,8 @@ def _lstm_layer_backward(grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh,
     grad_h0, grad_c0 = np.empty((batch, hidden), dtype), np.empty((batch, hidden), dtype)
 
     def run(start, stop):
-        dh, dc = (np.zeros((hidden, stop - start), dtype) if grad is None else np.array(grad[start:stop].T, dtype, order="C") for grad in (grad_h, grad_c))
+        dh, dc = (np.zeros((hidden, stop - start), dtype) if grad is None else np.array(grad[start:stop].T, dtype, order="C") for grad in (grad_h,
+            grad_c))
         _steps_back(None if grad_output is None else grad_output[:, start:stop], dh, dc, np.ascontiguousarray(c0[start:stop].T),
                     _part(gates, steps, 4 * hidden, start, stop), _part(cells, steps, hidden, start, stop), back, sums[:, :, start:stop], reverse)
         grad_h0[start:stop], grad_c0[start:stop] = dh.T, dc.T

@@ -47,4 +47,5 @@ def _avg_pool(input, kernel, stride, padding, ceil_mode, count_include_pad, divi
 
 
 def _avg_pool_backward(grad_output, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return _by_planes(shared._avg_pool_backward, len(kernel), (grad_output,), size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _by_planes(shared._avg_pool_backward, len(kernel), (grad_output,), size, kernel, stride, padding, ceil_mode, count_include_pad,
+                      divisor_override)

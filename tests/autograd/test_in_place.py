@@ -18,9 +18,12 @@ def test_views_share_memory_and_versions(device):
     assert x._version == v._version == 1 and v._base is x and v._is_view()
 
 
-@pytest.mark.parametrize("take", [lambda x: x.view(3, 2), lambda x: x.reshape(3, 2), lambda x: x.view(2, 3).t(), lambda x: x[1:4], lambda x: x[2], lambda x: x[None],
-                                  lambda x: x.view(2, 3).permute(1, 0), lambda x: x.unsqueeze(0), lambda x: x.view(1, 6).squeeze(0), lambda x: x.narrow(0, 1, 2),
-                                  lambda x: x.detach(), lambda x: x.expand(2, 6), lambda x: x.as_strided((2,), (3,)), lambda x: x.view(2, 3).diagonal(),
+@pytest.mark.parametrize("take", [lambda x: x.view(3, 2), lambda x: x.reshape(3, 2), lambda x: x.view(2, 3).t(), lambda x: x[1:4], lambda x: x[2],
+                                  lambda x: x[None],
+                                  lambda x: x.view(2, 3).permute(1, 0), lambda x: x.unsqueeze(0), lambda x: x.view(1, 6).squeeze(0),
+                                  lambda x: x.narrow(0, 1, 2),
+                                  lambda x: x.detach(), lambda x: x.expand(2, 6), lambda x: x.as_strided((2,), (3,)),
+                                  lambda x: x.view(2, 3).diagonal(),
                                   lambda x: x.split(2)[1], lambda x: x.unbind()[3], lambda x: x.chunk(2)[0], lambda x: x.unfold(0, 2, 2)])
 def test_every_view_op_writes_through(device, take):
     x = arange(6, device)

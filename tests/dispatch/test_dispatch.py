@@ -19,7 +19,8 @@ from torchlite._dispatch.shapes import broadcast, infer_size, reduced, wrap_dim,
 
 def test_schemas_parse_to_signatures():
     params = parse('f(Tensor input, Tensor|Number other, dim=None, mode="a,b", size=(1, 2), *, Tensor? weight=None, alpha=1)')
-    assert [(p.name, p.kind, p.kwonly) for p in params] == [("input", "tensor", False), ("other", "number", False), ("dim", "plain", False), ("mode", "plain", False),
+    assert [(p.name, p.kind, p.kwonly) for p in params] == [("input", "tensor", False), ("other", "number", False), ("dim", "plain", False),
+                                                            ("mode", "plain", False),
                                                             ("size", "plain", False), ("weight", "optional", True), ("alpha", "plain", True)]
     assert params[3].default == "a,b" and params[4].default == (1, 2)
 
@@ -129,7 +130,8 @@ def test_subclasses_pass_through_ops(device):
     assert type(torch.ones(2, device=device).as_subclass(Plain) * 2) is Plain
 
 
-DTYPES = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64,
+DTYPES = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64,
+          torch.complex64,
           torch.complex128]
 
 
@@ -142,8 +144,10 @@ def test_promotion_is_commutative_associative_enough_and_idempotent():
 
 # What PyTorch 2.13 gives for x + y: (dtype of x, of y, dimensions of x, of y) -> dtype.
 PROMOTION = [
-    ("int32", "float32", 1, 1, "float32"), ("int64", "float16", 1, 1, "float16"), ("float32", "float64", 1, 0, "float32"), ("int32", "int64", 1, 0, "int32"),
-    ("int32", "float64", 1, 0, "float64"), ("uint8", "int8", 1, 1, "int16"), ("bool", "uint8", 1, 1, "uint8"), ("float16", "bfloat16", 1, 1, "float32"),
+    ("int32", "float32", 1, 1, "float32"), ("int64", "float16", 1, 1, "float16"), ("float32", "float64", 1, 0, "float32"),
+    ("int32", "int64", 1, 0, "int32"),
+    ("int32", "float64", 1, 0, "float64"), ("uint8", "int8", 1, 1, "int16"), ("bool", "uint8", 1, 1, "uint8"),
+    ("float16", "bfloat16", 1, 1, "float32"),
     ("float64", "complex64", 1, 1, "complex128"), ("float64", "complex64", 1, 0, "complex128"), ("float32", "complex128", 1, 0, "complex64"),
     ("bool", "int64", 1, 0, "int64"), ("float32", "float64", 0, 0, "float64"),
 ]
@@ -157,7 +161,8 @@ def test_promotion_by_dimension_category(device, a, b, na, nb, want):
     assert torch.result_type(x, y) is getattr(torch, want)
 
 
-@pytest.mark.parametrize(("dtype", "number", "want"), [("int32", 2, "int32"), ("int32", 2.0, "float32"), ("float16", 2.0, "float16"), ("bool", 2, "int64"),
+@pytest.mark.parametrize(("dtype", "number", "want"), [("int32", 2, "int32"), ("int32", 2.0, "float32"), ("float16", 2.0, "float16"),
+                                                       ("bool", 2, "int64"),
                                                        ("float32", 2j, "complex64"), ("int8", True, "int8"), ("float64", 2, "float64")])
 def test_promotion_with_numbers(device, dtype, number, want):
     x = torch.ones(2, dtype=getattr(torch, dtype), device=device)
@@ -187,7 +192,8 @@ def test_shape_rules():
             (lambda: wrap_dim(3, 2), IndexError, r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 3\)"),
             (lambda: wrap_dims((0, -2), 2), RuntimeError, "dim 0 appears multiple times in the list of dims"),
             (lambda: infer_size((4, -1), 6), RuntimeError, r"shape '\[4, -1\]' is invalid for input of size 6"),
-            (lambda: broadcast((2, 3), (3, 2)), RuntimeError, r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 0")):
+            (lambda: broadcast((2, 3), (3, 2)), RuntimeError,
+             r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 0")):
         with pytest.raises(error, match=words):
             call()
 
@@ -203,7 +209,8 @@ def test_meta_runs_a_network_without_data():
 
 
 @pytest.mark.parametrize(("call", "error", "words"), [
-    (lambda t: torch.ones(2) + torch.ones(3), RuntimeError, r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 0"),
+    (lambda t: torch.ones(2) + torch.ones(3), RuntimeError, r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton "
+                                                            r"dimension 0"),
     (lambda t: torch.ones(2, 3) @ torch.ones(2, 3), RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 2x3\)"),
     (lambda t: torch.ones(2).sum(3), IndexError, r"Dimension out of range \(expected to be in range of \[-1, 0\], but got 3\)"),
     (lambda t: torch.exp("a"), TypeError, r"exp\(\): argument 'input' \(position 1\) must be Tensor, not str"),
@@ -212,7 +219,8 @@ def test_meta_runs_a_network_without_data():
     (lambda t: torch.cat([torch.ones(2, 3), torch.ones(3, 2)]), RuntimeError, "Sizes of tensors must match except in dimension 0"),
     (lambda t: torch.ones(2).item(), RuntimeError, "a Tensor with 2 elements cannot be converted to Scalar"),
     (lambda t: bool(torch.ones(2)), RuntimeError, "Boolean value of Tensor with more than one value is ambiguous"),
-    (lambda t: torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 5)), RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 5x4\)"),
+    (lambda t: torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 5)), RuntimeError,
+     r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 5x4\)"),
     (lambda t: torch.tensor([[1, 2], [3]]), ValueError, r"expected sequence of length 2 at dim 1 \(got 1\)"),
     (lambda t: torch.ones(2).nope(), AttributeError, "'Tensor' object has no attribute 'nope'"),
     (lambda t: torch.softmax(torch.ones(2), 0, bad=1), TypeError, "unexpected keyword argument 'bad'"),

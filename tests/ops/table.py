@@ -1,7 +1,8 @@
 """The op table: for every op sample arguments, from which the tests of values, derivatives, layouts and devices are driven.
 
-A row: `row("mul", S((3, 4), (3, 4)), S((3, 1), (4,)))`. In `S(*args, **kwargs)` a tuple that stands where the op's schema has a tensor is the shape of a seeded
-float64 tensor with values in (-2, 2); `A(...)` gives other data and may stand anywhere, also in lists. Everything else is passed as it is.
+A row: `row("mul", S((3, 4), (3, 4)), S((3, 1), (4,)))`. In `S(*args, **kwargs)` a tuple that stands where the op's schema has a tensor is the shape
+of a seeded float64 tensor with values in (-2, 2); `A(...)` gives other data and may stand anywhere, also in lists. Everything else is passed as it
+is.
 """
 from __future__ import annotations
 
@@ -68,9 +69,11 @@ class S:
 class Row:
     """An op's samples and what is tested of it.
 
-    grad, gradgrad: whether derivatives of first and second order are checked. random: only dtype and shape are compared with PyTorch. oracle: `(torch, *args, **kwargs)` -> what
-    PyTorch calls it (default: the public function of the same name; the same callable runs under torchlite when `call` is not given). call: how torchlite is called.
-    free: compared by shape and dtype only (sign or phase freedom), or a function that brings results into a comparable form. meta: whether shapes are checked on "meta".
+    grad, gradgrad: whether derivatives of first and second order are checked. random: only dtype and shape are compared with PyTorch. oracle:
+    `(torch, *args, **kwargs)` -> what PyTorch calls it (default: the public function of the same name; the same callable runs under torchlite when
+    `call` is not given). call: how torchlite is called.
+    free: compared by shape and dtype only (sign or phase freedom), or a function that brings results into a comparable form. meta: whether shapes
+    are checked on "meta".
     covers: internal ops that this row exercises (forward or backward). tol: relative tolerance.
     """
 

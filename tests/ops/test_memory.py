@@ -7,11 +7,16 @@ import pytest
 import torchlite as torch
 
 VIEWS = {
-    "view": lambda x: x.view(2, 12), "reshape": lambda x: x.reshape(6, 4), "permute": lambda x: x.permute(2, 0, 1), "transpose": lambda x: x.transpose(0, 2),
-    "expand": lambda x: x.expand(5, 2, 3, 4), "squeeze": lambda x: x[:1].squeeze(0), "unsqueeze": lambda x: x.unsqueeze(1), "select": lambda x: x.select(1, 2),
-    "narrow": lambda x: x.narrow(2, 1, 2), "split": lambda x: x.split(2, 2)[1], "chunk": lambda x: x.chunk(2, 1)[0], "tensor_split": lambda x: x.tensor_split(2, 2)[1],
-    "unbind": lambda x: x.unbind(1)[1], "diagonal": lambda x: x.diagonal(0, 1, 2), "unfold": lambda x: x.unfold(2, 2, 1), "movedim": lambda x: x.movedim(0, -1),
-    "flatten": lambda x: x.flatten(1), "unflatten": lambda x: x.unflatten(2, (2, 2)), "as_strided": lambda x: x.as_strided((2, 2), (12, 1), 1), "T": lambda x: x[0].T,
+    "view": lambda x: x.view(2, 12), "reshape": lambda x: x.reshape(6, 4), "permute": lambda x: x.permute(2, 0, 1),
+    "transpose": lambda x: x.transpose(0, 2),
+    "expand": lambda x: x.expand(5, 2, 3, 4), "squeeze": lambda x: x[:1].squeeze(0), "unsqueeze": lambda x: x.unsqueeze(1),
+    "select": lambda x: x.select(1, 2),
+    "narrow": lambda x: x.narrow(2, 1, 2), "split": lambda x: x.split(2, 2)[1], "chunk": lambda x: x.chunk(2, 1)[0],
+    "tensor_split": lambda x: x.tensor_split(2, 2)[1],
+    "unbind": lambda x: x.unbind(1)[1], "diagonal": lambda x: x.diagonal(0, 1, 2), "unfold": lambda x: x.unfold(2, 2, 1),
+    "movedim": lambda x: x.movedim(0, -1),
+    "flatten": lambda x: x.flatten(1), "unflatten": lambda x: x.unflatten(2, (2, 2)), "as_strided": lambda x: x.as_strided((2, 2), (12, 1), 1),
+    "T": lambda x: x[0].T,
     "mT": lambda x: x.mT, "ravel": lambda x: x.ravel(), "view_dtype": lambda x: x.view(torch.int32), "index": lambda x: x[:, 1:, ::2],
 }
 
@@ -26,8 +31,10 @@ def test_views_share_memory(name):
     assert x._version > before and (x == 7).any() if part.dtype is x.dtype else x._version > before
 
 
-COPIES = {"flip": lambda x: x.flip(0), "roll": lambda x: x.roll(1), "repeat": lambda x: x.repeat(1, 1, 1), "index": lambda x: x[[0, 1]], "diag": lambda x: x[0].diag(),
-          "rot90": lambda x: x.rot90(0), "view_copy": lambda x: torch.view_copy(x, (24,)), "contiguous": lambda x: x.mT.contiguous(), "clone": lambda x: x.clone()}
+COPIES = {"flip": lambda x: x.flip(0), "roll": lambda x: x.roll(1), "repeat": lambda x: x.repeat(1, 1, 1), "index": lambda x: x[[0, 1]],
+          "diag": lambda x: x[0].diag(),
+          "rot90": lambda x: x.rot90(0), "view_copy": lambda x: torch.view_copy(x, (24,)), "contiguous": lambda x: x.mT.contiguous(),
+          "clone": lambda x: x.clone()}
 
 
 @pytest.mark.parametrize("name", COPIES)
@@ -60,7 +67,8 @@ def test_half_precision(dtype):
     if dtype is torch.bfloat16:
         pytest.importorskip("ml_dtypes")
     x = torch.tensor([[1.0, 3.0, 2.0], [4.0, float("nan"), 6.0]]).to(dtype)
-    for found in (x.sum(1), x.var(1), x.cumsum(1), x.max(1).values, x.sort(1).values, x.nanmedian(1).values, x.logsumexp(1), x.prod(1), x.cummax(1).values):
+    for found in (x.sum(1), x.var(1), x.cumsum(1), x.max(1).values, x.sort(1).values, x.nanmedian(1).values, x.logsumexp(1), x.prod(1),
+                  x.cummax(1).values):
         assert found.dtype is dtype
     assert x.sort(1).indices.tolist() == [[0, 2, 1], [0, 2, 1]]
     assert x.topk(2, 1).indices[0].tolist() == [1, 2] and x.nanmedian(1).values.tolist() == [2.0, 4.0]

@@ -158,8 +158,10 @@ def test_shape_on_meta(name, i):
 def test_pointwise_without_dimensions_or_elements(name, shape, device):
     row = ROWS[name]
     args, kwargs = row.values(0)
-    cut = [np.asarray(a.reshape(-1)[0]).reshape(()) if shape == () and isinstance(a, np.ndarray) else np.zeros(shape, a.dtype) if isinstance(a, np.ndarray) else a
+    cut = [np.asarray(a.reshape(-1)[0]).reshape(()) if shape == () and isinstance(a, np.ndarray) else np.zeros(shape, a.dtype) if isinstance(a,
+        np.ndarray) else a
            for a in args]
-    kwargs = {k: (np.asarray(v.reshape(-1)[0]) if shape == () else np.zeros(shape, v.dtype)) if isinstance(v, np.ndarray) else v for k, v in kwargs.items()}
+    kwargs = {k: (np.asarray(v.reshape(-1)[0]) if shape == () else np.zeros(shape, v.dtype)) if isinstance(v, np.ndarray) else v for k,
+              v in kwargs.items()}
     result = row.function()(*to_tensors(cut, device), **to_tensors(kwargs, device))
     assert all(leaf.shape == shape for leaf in leaves(result))

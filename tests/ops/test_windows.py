@@ -405,7 +405,8 @@ def test_backward_composites_say_what_the_kernels_do():
             np.testing.assert_allclose(a, b, rtol=1e-10)
 
 
-# Large enough to be cut into blocks and shared among threads: many images, one image by rows, by filters, batch innermost, strided, grouped, depthwise, pointwise.
+# Large enough to be cut into blocks and shared among threads: many images, one image by rows, by filters, batch innermost, strided, grouped,
+# depthwise, pointwise.
 LARGE = [
     ((8, 16, 24, 24), (24, 16, 3, 3), 1, 1, 1),
     ((1, 32, 64, 60), (32, 32, 3, 3), 1, 1, 1),

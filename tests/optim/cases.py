@@ -58,7 +58,8 @@ def trajectory(lib, name, steps=5):
 
 def _sequence(schedules, optimizer):
     return schedules.SequentialLR(
-        optimizer, [schedules.LinearLR(optimizer, 0.1, 1.0, 4), schedules.CosineAnnealingLR(optimizer, 6), schedules.ExponentialLR(optimizer, 0.8)], [4, 9])
+        optimizer, [schedules.LinearLR(optimizer, 0.1, 1.0, 4), schedules.CosineAnnealingLR(optimizer, 6), schedules.ExponentialLR(optimizer, 0.8)],
+        [4, 9])
 
 
 SCHEDULES = {

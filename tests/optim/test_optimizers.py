@@ -18,7 +18,8 @@ GOLDEN = json.loads(pathlib.Path(__file__).with_name("trajectories.json").read_t
 @pytest.mark.parametrize("name", cases.OPTIMIZERS)
 def test_trajectory(name):
     coarse = name.startswith(("Muon", "LBFGS"))
-    np.testing.assert_allclose(cases.trajectory(torch, name), GOLDEN["optimizers"][name], rtol=2e-3 if coarse else 1e-4, atol=2e-3 if coarse else 1e-5)
+    np.testing.assert_allclose(cases.trajectory(torch, name), GOLDEN["optimizers"][name], rtol=2e-3 if coarse else 1e-4,
+                               atol=2e-3 if coarse else 1e-5)
 
 
 @pytest.mark.parametrize("name", [name for name in cases.OPTIMIZERS if name.startswith(("SGD", "Adam", "RMSprop", "Adagrad"))])
@@ -92,7 +93,8 @@ def test_groups_names_and_repr():
     optimizer.add_param_group({"params": [b]})
     assert [group["lr"] for group in optimizer.param_groups] == [0.5, 0.1]
     assert repr(optim.SGD([a], lr=0.1)) == (
-        "SGD (\nParameter Group 0\n    dampening: 0\n    differentiable: False\n    foreach: None\n    fused: None\n    lr: 0.1\n    maximize: False\n"
+        "SGD (\nParameter Group 0\n    dampening: 0\n    differentiable: False\n    foreach: None\n    fused: None\n    lr: 0.1\n    maximize: "
+        "False\n"
         "    momentum: 0\n    nesterov: False\n    weight_decay: 0\n)")
     assert optim.SGD([a]).state_dict() == {"state": {}, "param_groups": [{
         "lr": 0.001, "momentum": 0, "dampening": 0, "weight_decay": 0, "nesterov": False, "maximize": False, "foreach": None, "differentiable": False,
@@ -104,7 +106,8 @@ def leaf():
 
 
 ERRORS = [
-    (lambda: optim.SGD(torch.ones(2)), TypeError, "params argument given to the optimizer should be an iterable of Tensors or dicts, but got torch.FloatTensor"),
+    (lambda: optim.SGD(torch.ones(2)), TypeError, "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                                                  "torch.FloatTensor"),
     (lambda: optim.SGD([]), ValueError, "optimizer got an empty parameter list"),
     (lambda: optim.SGD([3]), TypeError, "optimizer can only optimize Tensors, but one of the params is int"),
     (lambda: optim.SGD([leaf() * 2]), ValueError, "can't optimize a non-leaf Tensor"),
@@ -115,7 +118,8 @@ ERRORS = [
     (lambda: optim.Adam([leaf()], fused=True, differentiable=True), RuntimeError, "`fused` does not support `differentiable`"),
     (lambda: optim.RMSprop([leaf()], alpha=-1), ValueError, "Invalid alpha value: -1"),
     (lambda: optim.Rprop([leaf()], etas=(2, 1)), ValueError, "Invalid eta values: 2, 1"),
-    (lambda: optim.Muon([nn.Parameter(torch.ones(2))]), ValueError, r"Muon only supports 2D parameters whereas we found a parameter with size: torch.Size\(\[2\]\)"),
+    (lambda: optim.Muon([nn.Parameter(torch.ones(2))]), ValueError,
+     r"Muon only supports 2D parameters whereas we found a parameter with size: torch.Size\(\[2\]\)"),
     (lambda: optim.SGD({leaf()} and [{"params": {leaf()}}]), TypeError, "optimizer parameters need to be organized in ordered collections"),
     (lambda: optim.SGD([leaf()]).add_param_group(3), TypeError, "param_group must be a dict, but got <class 'int'>"),
     (lambda: optim.SGD([leaf()]).load_state_dict(optim.SGD([leaf(), leaf()]).state_dict()), ValueError,

@@ -1,7 +1,7 @@
 """Convolution and transposed convolution in one to three spatial dimensions.
 
-`convolution` is the one record with a kernel; its backward is a record of its own, whose composite says the three gradients as convolutions again, so derivatives
-of every order come from the same two records. A backend without a kernel runs the composites: windows by `as_strided`, then `matmul`.
+`convolution` is the one record with a kernel; its backward is a record of its own, whose composite says the three gradients as convolutions again,
+so derivatives of every order come from the same two records. A backend without a kernel runs the composites: windows by `as_strided`, then `matmul`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def window_count(size, kernel, stride, padding, dilation):
     return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True))
 
 
-# -- shapes and errors ------------------------------------------------------------------------------------------------------------------------------------
+# -- shapes and errors -------------------------------------------------------------------------------------------------------------------------------
 
 
 def _list(shape):
@@ -131,7 +131,7 @@ def _check_output_padding(stride, dilation, output_padding):
     raise RuntimeError("output padding must be smaller than either stride or dilation, but got " + " ".join(words))
 
 
-# -- composites -------------------------------------------------------------------------------------------------------------------------------------------
+# -- composites --------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _strides(shape):
@@ -272,8 +272,9 @@ op(
     vjp={("input", "weight", "bias"): _gradients},
     doc="""The convolution behind `conv1d` ... `conv_transpose3d`.
 
-   `input` is (N, C, *size) with one to three spatial dimensions. `weight` is (O, C / groups, *kernel), or (C, O / groups, *kernel) when `transposed`. `stride`,
-   `padding`, `dilation` and `output_padding` have one number for each spatial dimension. All tensors have one dtype. The result is (N, O, *out).
+   `input` is (N, C, *size) with one to three spatial dimensions. `weight` is (O, C / groups, *kernel), or (C, O / groups, *kernel) when
+   `transposed`. `stride`, `padding`, `dilation` and `output_padding` have one number for each spatial dimension. All tensors have one dtype. The
+   result is (N, O, *out).
 
    Raises RuntimeError where the sizes do not fit each other.
 
@@ -292,7 +293,7 @@ op(
 )
 
 
-# -- public functions -------------------------------------------------------------------------------------------------------------------------------------
+# -- public functions --------------------------------------------------------------------------------------------------------------------------------
 
 
 def _batched(F, input, spatial, name):
@@ -346,19 +347,21 @@ def _conv_transpose(F, spatial, input, weight, bias, stride, padding, output_pad
 
 _CONV_DOC = """A {n}-D convolution (cross-correlation) of `input` (N, C, {size}) or (C, {size}) with `weight` (O, C / groups, {kernel}).
 
-`stride`, `padding` and `dilation` are numbers or tuples of {n}; `padding` may be 'valid' (none) or 'same' (the output has the input's size; needs stride 1).
+`stride`, `padding` and `dilation` are numbers or tuples of {n}; `padding` may be 'valid' (none) or 'same' (the output has the input's size; needs
+stride 1).
 The result is (N, O, {out}), where an output size is (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
 
 Raises RuntimeError where the sizes or dtypes do not fit each other.
 
 >>> torch.nn.functional.conv{n}d(torch.ones(1, 1{ones}), torch.ones(2, 1{twos})).shape
 torch.Size([1, 2{expected}])"""
-_TRANSPOSE_DOC = """A {n}-D transposed convolution of `input` (N, C, {size}) or (C, {size}) with `weight` (C, O / groups, {kernel}): the gradient of `conv{n}d`
-with respect to its input.
+_TRANSPOSE_DOC = """A {n}-D transposed convolution of `input` (N, C, {size}) or (C, {size}) with `weight` (C, O / groups, {kernel}): the gradient of
+`conv{n}d` with respect to its input.
 
 The result is (N, O, {out}), where an output size is (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
 
-Raises RuntimeError where the sizes or dtypes do not fit each other, and for an output padding that is smaller neither than the stride nor than the dilation.
+Raises RuntimeError where the sizes or dtypes do not fit each other, and for an output padding that is smaller neither than the stride nor than the
+dilation.
 
 >>> torch.nn.functional.conv_transpose{n}d(torch.ones(1, 2{ones}), torch.ones(2, 1{twos})).shape
 torch.Size([1, 1{expected}])"""

@@ -84,7 +84,8 @@ def _prepared(terms, output, shapes):
         if named > len(shape) or ("..." not in term and named != len(shape)):
             relation, rest = ("is more than", "") if "..." in term else ("does not match", " and no ellipsis was given")
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({named}) {relation} the number of dimensions ({len(shape)}) for operand {i}{rest}"
+                f"einsum(): the number of subscripts in the equation ({named}) {relation} the number of dimensions ({len(shape)}) for operand "
+                f"{i}{rest}"
             )
         if "..." in term:
             width = max(width, len(shape) - named)
@@ -125,7 +126,7 @@ def _check_sizes(terms, shapes):
     return sizes
 
 
-# --- one operand ---------------------------------------------------------------------------------------------------------------------------------------
+# --- one operand ------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _without_repeats(x, term):
@@ -159,7 +160,7 @@ def _without_ones(x, term, sizes):
     return x.squeeze(tuple(gone)), tuple(label for d, label in enumerate(term) if d not in gone)
 
 
-# --- two operands --------------------------------------------------------------------------------------------------------------------------------------
+# --- two operands -----------------------------------------------------------------------------------------------------------------------------------
 
 
 def _permuted(x, order):

@@ -12,7 +12,8 @@ slice_index = op("_slice_index(Tensor input, index)", where="", tags=VIEW | KEEP
 op("_slice_index_backward(Tensor input, shape, index)", where="", meta=lambda input, shape: (shape, input.dtype), vjp={
     "input": lambda F, g, index: F._slice_index(g, index)})
 take_index = op("_index(Tensor input, index)", where="", vjp={"input": lambda F, g, input_shape, index: F._index_backward(g, input_shape, index)})
-op("_index_backward(Tensor input, shape, index)", where="", meta=lambda input, shape: (shape, input.dtype), vjp={"input": lambda F, g, index: F._index(g, index)})
+op("_index_backward(Tensor input, shape, index)", where="", meta=lambda input, shape: (shape, input.dtype),
+   vjp={"input": lambda F, g, index: F._index(g, index)})
 set_index = op("_setitem(Tensor input, index, Tensor|Number value)", where="", tags=INPLACE, vjp={
     "input": lambda F, g, index: F._setitem(g, index, 0), "value": lambda F, g, index: F._index(g, index)},
     meta=lambda input: (input.shape, input.dtype))
@@ -95,7 +96,8 @@ def _as_tuple(index):
 def _checked_count(tensor, items):
     used = sum(i is not None and i is not Ellipsis for i in items)
     if used and not tensor._data.ndim:
-        raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
+        raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to "
+                         "a number")
     if used > tensor._data.ndim:
         raise IndexError(f"too many indices for tensor of dimension {tensor._data.ndim}")
     return items

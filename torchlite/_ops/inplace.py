@@ -52,7 +52,8 @@ def fill_(F, input, value):
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     elif not isinstance(value, (int, float, complex)):
         if not hasattr(value, "item"):
-            raise TypeError(f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but expected one of:\n * (Tensor value)\n"
+            raise TypeError(f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but expected one of:\n * (Tensor "
+                            f"value)\n"
                             " * (Number value)")
         value = value.item()
     return _filled(input, value)
@@ -147,7 +148,8 @@ def _view_in_place(name, schema, doc, where="Tensor"):
 
 for _schema in ("transpose(, dim0, dim1)", "swapaxes(, dim0, dim1)", "swapdims(, dim0, dim1)", "squeeze(, dim=None)", "unsqueeze(, dim)"):
     _name = _schema[:_schema.index("(")]
-    _view_in_place("transpose" if _name.startswith("swap") else _name, _schema, f"Give the tensor the shape and order that `{_name}` gives; returns the tensor.")
+    _view_in_place("transpose" if _name.startswith("swap") else _name, _schema,
+                   f"Give the tensor the shape and order that `{_name}` gives; returns the tensor.")
 
 
 @composite("t_(Tensor input)", where="Tensor")

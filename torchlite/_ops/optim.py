@@ -1,7 +1,8 @@
 """Multi-tensor optimizer steps, and the plans that make them cheap.
 
-An optimizer's hot path is one kernel call for many parameters. Small parameters of a group are *packed*: their states lie side by side in flat arrays, so that a step
-is a handful of calls for all of them together. A kernel gets the parameters and gradients as lists of raw arrays and the states as flat ones, and works in place.
+An optimizer's hot path is one kernel call for many parameters. Small parameters of a group are *packed*: their states lie side by side in flat
+arrays, so that a step is a handful of calls for all of them together. A kernel gets the parameters and gradients as lists of raw arrays and the
+states as flat ones, and works in place.
 """
 
 from torchlite._dispatch import NONDIFF, op
@@ -11,7 +12,7 @@ from torchlite._dispatch.runtime import GLOBALS
 SMALL, TOGETHER = 1 << 14, 1 << 16
 
 
-# --- kernels' records; the composites serve backends without a kernel --------------------------------------------------------------------------------
+# --- kernels' records; the composites serve backends without a kernel -------------------------------------------------------------------------------
 
 
 def _flat(F, arrays):

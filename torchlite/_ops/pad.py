@@ -50,14 +50,15 @@ op(
     composite=_constant,
     meta=lambda input, pad: (_padded_shape(input.shape, pad), input.dtype),
     vjp={"input": lambda F, g, pad: F.constant_pad_nd(g, tuple(-n for n in pad), 0)},
-    doc="""`input` with `value` around it. `pad` has two numbers a dimension, the last dimension first: how many places before and after; a negative number cuts.
+    doc="""`input` with `value` around it. `pad` has two numbers a dimension, the last dimension first: how many places before and after; a negative
+    number cuts.
 
    >>> torch.constant_pad_nd(torch.ones(2), (1, 2))
    tensor([0., 1., 1., 0., 0.])""",
 )
 
 
-# -- the modes that repeat the input ----------------------------------------------------------------------------------------------------------------------
+# -- the modes that repeat the input -----------------------------------------------------------------------------------------------------------------
 
 
 def _cut(F, x, dim, before, after):
@@ -127,8 +128,9 @@ def _check(input, pad, mode):
 def pad(F, input, pad, mode, value):
     """`input` with places added around its last dimensions.
 
-    `pad` has two numbers a dimension, the last dimension first: how many places before and after. A negative number cuts. `mode` "constant" fills with `value`
-    (default 0) and pads any number of dimensions; "reflect", "replicate" and "circular" pad the last one to three dimensions of an input with one or two more.
+    `pad` has two numbers a dimension, the last dimension first: how many places before and after. A negative number cuts. `mode` "constant" fills
+    with `value` (default 0) and pads any number of dimensions; "reflect", "replicate" and "circular" pad the last one to three dimensions of an
+    input with one or two more.
 
     >>> torch.nn.functional.pad(torch.tensor([[1., 2., 3.]]), (1, 2), mode="reflect")
     tensor([[2., 1., 2., 3., 2., 1.]])

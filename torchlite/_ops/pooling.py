@@ -80,7 +80,8 @@ def _avg_pool(F, count, input, kernel_size, stride, padding, ceil_mode, count_in
     if input.ndim not in (count + 1, count + 2):
         if count == 1:
             raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for avg_pool1d)"
+                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for "
+                f"avg_pool1d)"
             )
         if input.ndim < count + 1:
             raise IndexError(
@@ -119,8 +120,8 @@ def _adaptive_size(input, output_size, count, function):
 
 _MAX_DOC = """The maximum over windows of `input` (N, C, ...) or (C, ...) with {n} spatial dimension(s).
 
-`stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window reach over the end. With `return_indices`
-the flat spatial index (int64) of each maximum comes second. RuntimeError when no window fits.
+`stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window reach over the end. With
+`return_indices` the flat spatial index (int64) of each maximum comes second. RuntimeError when no window fits.
 
 >>> torch.nn.functional.max_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
 torch.Size([1, 1{halves}])"""
@@ -130,8 +131,8 @@ _AVG_DOC = """The average over windows of `input` (N, C, ...) or (C, ...) with {
 
 >>> torch.nn.functional.avg_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
 torch.Size([1, 1{halves}])"""
-_ADAPTIVE_DOC = """The {kind} over `output_size` windows that share the {n} spatial dimension(s) of `input` among them; window i covers the places from
-floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
+_ADAPTIVE_DOC = """The {kind} over `output_size` windows that share the {n} spatial dimension(s) of `input` among them; window i covers the places
+from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
 
 >>> torch.nn.functional.adaptive_{name}_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
 torch.Size([1, 1{halves}])"""
@@ -233,7 +234,7 @@ for _n in (1, 2, 3):
     _declare_power(_n)
 
 
-# -- unpooling --------------------------------------------------------------------------------------------------------------------------------------------
+# -- unpooling ---------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _unpooled_size(input, kernel, stride, padding, output_size, count):
@@ -293,7 +294,7 @@ for _n in (1, 2, 3):
     _declare_unpool(_n)
 
 
-# -- fractional pooling -----------------------------------------------------------------------------------------------------------------------------------
+# -- fractional pooling ------------------------------------------------------------------------------------------------------------------------------
 
 
 def _fractional_size(input, output_size, output_ratio, count, name):

@@ -34,7 +34,8 @@ def _unbind_vjp(F, g, input_shape, dim):
 
 _split_op = op("split_with_sizes(Tensor input, split_sizes, dim=0)", tags=VIEW, vjp={"input": _split_vjp}, alias="unsafe_split_with_sizes",
                doc="""Consecutive parts of the given sizes along `dim`, as views.""")
-_unbind_op = op("unbind(Tensor input, dim=0)", tags=VIEW, vjp={"input": _unbind_vjp}, doc="""The slices along `dim`, as views without that dimension.""")
+_unbind_op = op("unbind(Tensor input, dim=0)", tags=VIEW, vjp={"input": _unbind_vjp},
+                doc="""The slices along `dim`, as views without that dimension.""")
 _split_op.several = _unbind_op.several = True
 
 
@@ -104,7 +105,8 @@ def _split_evenly(F, name, input, where, dim, least):
         raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
     if isinstance(where, int):
         if where <= 0 or input.shape[dim] % where:
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} is not divisible by the "
+            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} is not "
+                               f"divisible by the "
                                f"split_size {where}!")
     return F.tensor_split(input, where, dim)
 
@@ -271,7 +273,8 @@ def movedim(F, input, source, destination):
     source = [source] if isinstance(source, int) else list(source)
     destination = [destination] if isinstance(destination, int) else list(destination)
     if len(source) != len(destination):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) should contain the same number of dims as destination "
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) should contain the same number of dims as "
+                           f"destination "
                            f"({destination} dims)")
     ndim = input.ndim
     given = source, destination
@@ -389,7 +392,8 @@ def _opposite(shifts):
 
 op("roll(Tensor input, shifts, dims=())", meta=lambda input: (input.shape, input.dtype),
    vjp={"input": lambda F, g, shifts, dims: F.roll(g, _opposite(shifts), dims)},
-   doc="""`input` with elements moved on by `shifts` along `dims` (along the flattened elements without any); what falls off the end comes in at the front.
+   doc="""`input` with elements moved on by `shifts` along `dims` (along the flattened elements without any); what falls off the end comes in at the
+   front.
 
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
@@ -528,7 +532,8 @@ def _copy_of(name, schema):
     composite(f"{name.lstrip('_')}_copy(Tensor input{schema})", where="torch Tensor" if name == "narrow" else "torch")(copied)
 
 
-for _name, _schema in {"expand": ", size", "diagonal": ", offset=0, dim1=0, dim2=1", "_as_strided": ", size, stride, storage_offset=None", "permute": ", dims",
+for _name, _schema in {"expand": ", size", "diagonal": ", offset=0, dim1=0, dim2=1", "_as_strided": ", size, stride, storage_offset=None",
+                       "permute": ", dims",
                        "squeeze": ", dim=None", "unsqueeze": ", dim", "transpose": ", dim0, dim1", "select": ", dim, index",
                        "slice": ", dim=0, start=None, end=None, step=1", "unfold": ", dimension, size, step", "view": ", size", "t": "", "alias": "",
                        "narrow": ", dim, start, length", "view_as_real": "", "view_as_complex": ""}.items():

@@ -31,15 +31,19 @@ def _extreme_vjp(F, g, input, dim, keepdim, out):
     return F.div(F.mul(spread(F, g, input.shape, dim, keepdim), hit), F.expand(count, input.shape))
 
 
-op("sum(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=lambda input, dim, keepdim, dtype: (reduced(input.shape, dim, keepdim), _sum_dtype(input, dtype)),
-   vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim, dtype: spread(F, g if dtype is None else F.to(g, input_dtype), input_shape, dim, keepdim)},
+op("sum(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=lambda input, dim, keepdim,
+   dtype: (reduced(input.shape, dim, keepdim), _sum_dtype(input, dtype)),
+   vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim, dtype: spread(F, g if dtype is None else F.to(g, input_dtype), input_shape, dim,
+       keepdim)},
    doc="""The sum of all elements, or over `dim` (an int or several); integers and bools are summed as int64, or as `dtype`.
 
     >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
     tensor([4, 6])
     """)
-op("mean(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=lambda input, dim, keepdim, dtype: (reduced(input.shape, dim, keepdim), dtype or input.dtype),
-   vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim: F.to(spread(F, F.div(g, max(_count(input_shape, dim), 1)), input_shape, dim, keepdim), input_dtype)},
+op("mean(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=lambda input, dim, keepdim,
+   dtype: (reduced(input.shape, dim, keepdim), dtype or input.dtype),
+   vjp={"input": lambda F, g, input_shape, input_dtype, dim, keepdim: F.to(spread(F, F.div(g, max(_count(input_shape, dim), 1)), input_shape, dim,
+       keepdim), input_dtype)},
    doc="""The mean of all elements, or over `dim` (an int or several). RuntimeError for integers unless `dtype` is a float one.
 
     >>> torch.mean(torch.tensor([1., 2.]))

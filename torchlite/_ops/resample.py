@@ -8,7 +8,7 @@ import warnings
 
 from torchlite._dispatch import composite, op
 
-# -- interpolation ----------------------------------------------------------------------------------------------------------------------------------------
+# -- interpolation -----------------------------------------------------------------------------------------------------------------------------------
 
 op(
     "_resize(Tensor input, size, mode, align_corners, factors, antialias)",
@@ -19,7 +19,8 @@ op(
             g, tuple(input_shape[len(input_shape) - len(size) :]), mode, align_corners, factors, antialias
         )
     },
-    doc="The input resampled to `size` along its last dimensions, each on its own. `factors` has for each None or the scale factor that the caller gave.",
+    doc="The input resampled to `size` along its last dimensions, each on its own. `factors` has for each None or the scale factor that the caller "
+        "gave.",
 )
 op(
     "_resize_backward(Tensor grad_output, size, mode, align_corners, factors, antialias)",
@@ -60,7 +61,8 @@ def _output_size(input, size, scale_factor):
     if _sequence(scale_factor):
         if len(scale_factor) != len(spatial):
             raise ValueError(
-                f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {list(spatial)} and "
+                f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {list(spatial)} "
+                f"and "
                 f"scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
                 "(s1, s2, ...,sK) format."
             )
@@ -91,9 +93,9 @@ def _check_mode(input, mode, align_corners, antialias):
 def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
     """`input` (N, C, ...) resampled to `size`, or to its size times `scale_factor`.
 
-    Modes: "nearest", "nearest-exact", "area" for one to three spatial dimensions, "linear" for one, "bilinear" and "bicubic" (Keys, 1981, with a = -0.75) for
-    two, "trilinear" for three. `align_corners` puts the corners' centres on each other instead of the corners' edges. `antialias` widens the filter when
-    shrinking (bilinear, bicubic with a = -0.5, lanczos).
+    Modes: "nearest", "nearest-exact", "area" for one to three spatial dimensions, "linear" for one, "bilinear" and "bicubic" (Keys, 1981, with a =
+    -0.75) for two, "trilinear" for three. `align_corners` puts the corners' centres on each other instead of the corners' edges. `antialias` widens
+    the filter when shrinking (bilinear, bicubic with a = -0.5, lanczos).
 
     >>> torch.nn.functional.interpolate(torch.tensor([[[1., 3.]]]), 4, mode="linear")
     tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
@@ -133,7 +135,7 @@ def upsample_bilinear(F, input, size, scale_factor):
     return F.interpolate(input, size, scale_factor, "bilinear", True)
 
 
-# -- sampling on a grid -----------------------------------------------------------------------------------------------------------------------------------
+# -- sampling on a grid ------------------------------------------------------------------------------------------------------------------------------
 
 _SAMPLING = ("bilinear", "nearest", "bicubic")
 _OUTSIDE = ("zeros", "border", "reflection")
@@ -339,8 +341,8 @@ def _grid_sample(F, input, grid, mode, padding_mode, align_corners):
 
 @composite("grid_sample(Tensor input, Tensor grid, mode='bilinear', padding_mode='zeros', align_corners=None)", where="nn.functional")
 def grid_sample(F, input, grid, mode, padding_mode, align_corners):
-    """`input` (N, C, H, W) or (N, C, D, H, W) read at the positions in `grid` (N, ..., 2 or 3): x first, -1 and 1 being the image's first and last pixel centres
-    (`align_corners`) or its edges.
+    """`input` (N, C, H, W) or (N, C, D, H, W) read at the positions in `grid` (N, ..., 2 or 3): x first, -1 and 1 being the image's first and last
+    pixel centres (`align_corners`) or its edges.
 
     Modes "bilinear", "nearest", "bicubic" (4-D input only); `padding_mode` "zeros", "border" or "reflection" says what is outside.
 
@@ -353,7 +355,8 @@ def grid_sample(F, input, grid, mode, padding_mode, align_corners):
         raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
     if align_corners is None:
         warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old "
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the "
+            "old "
             "behavior is desired. See the documentation of grid_sample for details.",
             stacklevel=4,
         )
@@ -392,7 +395,8 @@ def affine_grid_generator(F, theta, size, align_corners):
 
 @composite("affine_grid(Tensor theta, size, align_corners=None)", where="nn.functional")
 def affine_grid(F, theta, size, align_corners):
-    """The sampling grid (N, H, W, 2) or (N, D, H, W, 3) of affine matrices `theta` (N, 2, 3) or (N, 3, 4), for an output of `size` (N, C, H, W) or (N, C, D, H, W).
+    """The sampling grid (N, H, W, 2) or (N, D, H, W, 3) of affine matrices `theta` (N, 2, 3) or (N, 3, 4), for an output of `size` (N, C, H, W) or
+    (N, C, D, H, W).
 
     >>> torch.nn.functional.affine_grid(torch.tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 1, 2), align_corners=True)
     tensor([[[[-1.,  0.],
@@ -412,7 +416,8 @@ def affine_grid(F, theta, size, align_corners):
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if align_corners is None:
         warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old "
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the "
+            "old "
             "behavior is desired. See the documentation of grid_sample for details.",
             stacklevel=4,
         )

@@ -1,6 +1,7 @@
 """Recurrent layers: tanh and relu networks, GRU and LSTM, over padded or packed sequences, and one step of each.
 
-A layer works time-major. The products of the inputs with their weights are one matrix product for all steps; only the products of the states are made step by step.
+A layer works time-major. The products of the inputs with their weights are one matrix product for all steps; only the products of the states are
+made step by step.
 The dense LSTM layer is a record of its own with a backward record, which a backend may fuse.
 """
 
@@ -149,7 +150,8 @@ op(
     "_lstm_layer(Tensor input, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, reverse)",
     where="", outputs=("output", "h", "c", "gates", "cells"), nondiff=(3, 4), composite=_lstm_layer,
     vjp={("input", "h0", "c0", "w_ih", "w_hh", "b_ih", "b_hh"): _lstm_layer_vjp},
-    doc="One LSTM layer in one direction: input (T, N, I) -> output (T, N, H), last h and c (N, H), and what a fused backward wants of the gates and cells.",
+    doc="One LSTM layer in one direction: input (T, N, I) -> output (T, N, H), last h and c (N, H), and what a fused backward wants of the gates "
+        "and cells.",
 )
 op(
     "_lstm_layer_backward(Tensor? grad_output, Tensor? grad_h, Tensor? grad_c, Tensor input, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, "

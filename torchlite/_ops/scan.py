@@ -1,7 +1,7 @@
 """Running sums, products and extremes.
 
-The derivatives of cumprod and logcumsumexp are linear recurrences (each gradient is the next one times a factor, plus a term). Said that way they need no division, so zeros
-in the input are no special case, and exponents never overflow.
+The derivatives of cumprod and logcumsumexp are linear recurrences (each gradient is the next one times a factor, plus a term). Said that way they
+need no division, so zeros in the input are no special case, and exponents never overflow.
 """
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def _recurrence_vjp(F, g, factor, out, dim):
     return F.mul(term, F.conj(shifted_on(F, out, dim, 0))), term
 
 
-op("linear_recurrence(Tensor factor, Tensor term, dim)", where="", meta=lambda factor, term, dim: (term.shape, term.dtype), vjp={("factor", "term"): _recurrence_vjp},
+op("linear_recurrence(Tensor factor, Tensor term, dim)", where="", meta=lambda factor, term, dim: (term.shape, term.dtype),
+   vjp={("factor", "term"): _recurrence_vjp},
    doc="out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`.")
 
 
@@ -50,8 +51,10 @@ def _cumsum_vjp(F, g, input_dtype, dim):
     return F.to(_reversed(F, F.cumsum(_reversed(F, g, dim), dim), dim), input_dtype)
 
 
-op("cumsum(Tensor input, dim, *, dtype=None)", meta=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)), vjp={"input": _cumsum_vjp}, tags=INPLACE,
-   doc="""The running sum along `dim`: shape of `input`; integers and bools are summed as int64, or as `dtype`. IndexError for a dimension out of range.
+op("cumsum(Tensor input, dim, *, dtype=None)", meta=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)), vjp={"input": _cumsum_vjp},
+   tags=INPLACE,
+   doc="""The running sum along `dim`: shape of `input`; integers and bools are summed as int64, or as `dtype`. IndexError for a dimension out of
+   range.
 
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
@@ -69,7 +72,8 @@ def _cumprod_vjp(F, g, input, input_dtype, dim):
     return F.to(F.mul(before, _backward_recurrence(F, x, g, dim)), input_dtype)
 
 
-op("cumprod(Tensor input, dim, *, dtype=None)", meta=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)), vjp={"input": _cumprod_vjp}, tags=INPLACE,
+op("cumprod(Tensor input, dim, *, dtype=None)", meta=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)), vjp={"input": _cumprod_vjp},
+   tags=INPLACE,
    doc="""The running product along `dim`: shape of `input`; integers and bools are multiplied as int64, or as `dtype`.
 
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
@@ -102,7 +106,8 @@ def _logcumsumexp_vjp(F, g, input, out, dim):
 
 
 op("logcumsumexp(Tensor input, dim)", promote="int_to_float", meta=lambda input, dim: (input.shape, input.dtype), vjp={"input": _logcumsumexp_vjp},
-   doc="""The logarithm of the running sum of exponentials along `dim`, computed without overflow: shape of `input`; integers become the default float dtype.
+   doc="""The logarithm of the running sum of exponentials along `dim`, computed without overflow: shape of `input`; integers become the default
+   float dtype.
 
     >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
     tensor([0.0000, 0.6931])

@@ -37,13 +37,15 @@ op("masked_select(Tensor input, Tensor mask)", vjp={"input": _masked_select_vjp}
 
 def _fill_rule(input, mask, value):
     if mask.dtype is not bool_:
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {'float' if mask.dtype.name == 'float32' else mask.dtype.name}")
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype "
+                           f"{'float' if mask.dtype.name == 'float32' else mask.dtype.name}")
     return broadcast(mask.shape, input.shape), input.dtype
 
 
 op("_masked_fill(Tensor input, Tensor mask, value)", where="", meta=_fill_rule, vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0)})
 op("_masked_fill_tensor(Tensor input, Tensor mask, Tensor value)", where="", meta=_fill_rule, vjp={
-    "input": lambda F, g, mask: F._masked_fill(g, mask, 0), "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F.zeros_like(g))), value_dtype)})
+    "input": lambda F, g, mask: F._masked_fill(g, mask, 0), "value": lambda F, g, mask,
+    value_dtype: F.to(F.sum(F._where(mask, g, F.zeros_like(g))), value_dtype)})
 
 
 @composite("masked_fill(Tensor input, Tensor mask, Tensor|Number value)", tags=INPLACE)
@@ -64,7 +66,8 @@ def _masked_source_vjp(F, g, mask, source_shape):
     return F.reshape(taken, source_shape)
 
 
-op("masked_scatter(Tensor input, Tensor mask, Tensor source)", tags=INPLACE, meta=lambda input, mask, source: (broadcast(input.shape, mask.shape), input.dtype),
+op("masked_scatter(Tensor input, Tensor mask, Tensor source)", tags=INPLACE, meta=lambda input, mask,
+   source: (broadcast(input.shape, mask.shape), input.dtype),
    vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0), "source": _masked_source_vjp},
    doc="""`input` with the elements of `source`, in order, where `mask` is true. RuntimeError when `source` has too few.
 
@@ -108,7 +111,8 @@ def take_along_dim(F, input, indices, dim):
     if dim is None:
         return F.gather(input.reshape(-1), 0, _from_front(F, indices.reshape(-1), input.numel()))
     if input.ndim != indices.ndim:
-        raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions for input, "
+        raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions "
+                           f"for input, "
                            f"and {indices.ndim} dimensions for indices")
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
@@ -122,7 +126,8 @@ def take_along_dim(F, input, indices, dim):
 
 op("gather(Tensor input, dim, Tensor index, *, sparse_grad=False)", meta=lambda input, index: (index.shape, input.dtype),
    vjp={"input": lambda F, g, input_shape, dim, index: F.scatter_add(F.new_zeros(g, input_shape), dim, index, g)},
-   doc="""For each place of `index` (int64) the element of `input` that it names along `dim`: shape of `index`. RuntimeError for an index out of range.
+   doc="""For each place of `index` (int64) the element of `input` that it names along `dim`: shape of `index`. RuntimeError for an index out of
+   range.
 
     >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0], [1]]))
     tensor([[1],
@@ -136,9 +141,11 @@ def _scatter_input_vjp(F, g, dim, index, reduce):
     return g if reduce == "add" else F.scatter(g, dim, index, 0)
 
 
-op("scatter(Tensor input, dim, Tensor index, Tensor|Number src=None, *, value=None, reduce=None)", tags=INPLACE, meta=lambda input: (input.shape, input.dtype),
+op("scatter(Tensor input, dim, Tensor index, Tensor|Number src=None, *, value=None, reduce=None)", tags=INPLACE,
+   meta=lambda input: (input.shape, input.dtype),
    vjp={"input": _scatter_input_vjp, "src": lambda F, g, dim, index: F.gather(g, dim, index)},
-   doc="""`input` with the elements of `src` (or one number) written at the places that `index` names along `dim`; with `reduce` ("add" or "multiply") combined.
+   doc="""`input` with the elements of `src` (or one number) written at the places that `index` names along `dim`; with `reduce` ("add" or
+   "multiply") combined.
 
     >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5., 6.]))
     tensor([6., 0., 5.])
@@ -239,7 +246,8 @@ def _check_reduce(reduce):
 
 
 op("scatter_reduce(Tensor input, dim, Tensor index, Tensor src, reduce, *, include_self=True)", tags=INPLACE,
-   meta=lambda input, dim, index, src, reduce, include_self: (_check_reduce(reduce), (input.shape, input.dtype))[1], vjp={("input", "src"): _scatter_reduce_vjp},
+   meta=lambda input, dim, index, src, reduce, include_self: (_check_reduce(reduce), (input.shape, input.dtype))[1],
+   vjp={("input", "src"): _scatter_reduce_vjp},
    doc="""`input` with the elements of `src` combined into the places that `index` names along `dim`, by "sum", "prod", "mean", "amax" or "amin"; with
     `include_self=False` what stood at those places is left out.
 
@@ -313,7 +321,8 @@ def index_reduce(F, input, dim, index, source, reduce, include_self):
     if index.ndim > 1:
         raise IndexError("index_reduce_(): Index is supposed to be a vector")
     if index.numel() != (source.shape[dim] if source.ndim else 1):
-        raise RuntimeError(f"index_reduce_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({source.shape[dim]}), for dim: {dim}")
+        raise RuntimeError(f"index_reduce_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({source.shape[dim]}), for "
+                           f"dim: {dim}")
     if index.numel() and (int(index.min()) < 0 or int(index.max()) >= size):
         raise IndexError("index out of range in self")
     shape = [-1 if d == dim else 1 for d in range(source.ndim)]
@@ -348,7 +357,8 @@ def repeat_interleave(F, input, repeats, dim, output_size):
     if repeats.ndim == 0 or (repeats.ndim == 1 and repeats.shape[0] == 1):
         repeats = repeats.reshape(1).expand(input.shape[dim])
     elif repeats.ndim == 1 and repeats.shape[0] != input.shape[dim]:
-        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and input.size({dim}) = "
+        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and input.size({dim}) "
+                           f"= "
                            f"{input.shape[dim]}")
     return _sized(F.index_select(input, dim, F.repeat_interleave_index(repeats)), output_size, dim)
 
@@ -366,7 +376,8 @@ op("slice_scatter(Tensor input, Tensor src, dim=0, start=None, end=None, step=1)
         "src": lambda F, g, dim, start, end, step: F.slice(g, dim, start, end, step)},
    doc="""`input` with `src` in place of its slice `start:end:step` along `dim`.""")
 op("select_scatter(Tensor input, Tensor src, dim, index)", meta=lambda input: (input.shape, input.dtype),
-   vjp={"input": lambda F, g, src_shape, dim, index: F.select_scatter(g, F.new_zeros(g, src_shape), dim, index), "src": lambda F, g, dim, index: F.select(g, dim, index)},
+   vjp={"input": lambda F, g, src_shape, dim, index: F.select_scatter(g, F.new_zeros(g, src_shape), dim, index), "src": lambda F, g, dim,
+        index: F.select(g, dim, index)},
    doc="""`input` with `src` in place of its slice `index` along `dim`.""")
 op("diagonal_scatter(Tensor input, Tensor src, offset=0, dim1=0, dim2=1)", meta=lambda input: (input.shape, input.dtype),
    vjp={"input": lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(g, F.new_zeros(g, src_shape), offset, dim1, dim2),

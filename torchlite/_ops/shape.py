@@ -17,7 +17,8 @@ def _inverse(dims, ndim):
 def _reordered(input, dims):
     ndim = len(input.shape)
     if len(dims) != ndim:
-        raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. "
+        raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+                           "dimensions i.e. "
                            f"input.dim() = {ndim} is not equal to len(dims) = {len(dims)}")
     wrapped = [wrap_dim(d, ndim) for d in dims]
     if len(set(wrapped)) != ndim:
@@ -37,7 +38,8 @@ def _expanded(input, size):
     """PyTorch checks sizes from the last to the first."""
     shape, lead = tuple(input.shape), len(size) - len(input.shape)
     if lead < 0:
-        raise RuntimeError(f"expand(torch.{input.dtype.scalar_name}Tensor{{{list(shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be "
+        raise RuntimeError(f"expand(torch.{input.dtype.scalar_name}Tensor{{{list(shape)}}}, size={list(size)}): the number of sizes provided "
+                           f"({len(size)}) must be "
                            f"greater or equal to the number of dimensions in the tensor ({len(shape)})")
     out = list(size)
     for d in reversed(range(len(size))):
@@ -47,7 +49,8 @@ def _expanded(input, size):
         elif out[d] == -1:
             out[d] = shape[d - lead]
         elif shape[d - lead] not in (1, out[d]):
-            raise RuntimeError(f"The expanded size of the tensor ({out[d]}) must match the existing size ({shape[d - lead]}) at non-singleton dimension {d}.  "
+            raise RuntimeError(f"The expanded size of the tensor ({out[d]}) must match the existing size ({shape[d - lead]}) at non-singleton "
+                               f"dimension {d}.  "
                                f"Target sizes: {list(size)}.  Tensor sizes: {list(shape)}")
     return tuple(out), input.dtype
 
@@ -75,13 +78,15 @@ op("reshape(Tensor input, *shape)", tags=MAYBE_VIEW | KEEPS_DTYPE, vjp={"input":
             [3, 4]])
     """)
 op("_view(Tensor input, shape)", where="", tags=VIEW | KEEPS_DTYPE, vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)})
-op("permute(Tensor input, *dims)", tags=VIEW | KEEPS_DTYPE, vjp={"input": lambda F, g, dims: F.permute(g, _inverse(dims, len(dims)))}, meta=_reordered,
+op("permute(Tensor input, *dims)", tags=VIEW | KEEPS_DTYPE, vjp={"input": lambda F, g, dims: F.permute(g, _inverse(dims, len(dims)))},
+   meta=_reordered,
    doc="""A view with the dimensions in the given order.
 
     >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """)
-op("transpose(Tensor input, dim0, dim1)", tags=VIEW | KEEPS_DTYPE, alias="swapaxes swapdims", vjp={"input": lambda F, g, dim0, dim1: F.transpose(g, dim0, dim1)}, meta=_swapped,
+op("transpose(Tensor input, dim0, dim1)", tags=VIEW | KEEPS_DTYPE, alias="swapaxes swapdims",
+   vjp={"input": lambda F, g, dim0, dim1: F.transpose(g, dim0, dim1)}, meta=_swapped,
    doc="""A view with two dimensions swapped.""")
 op("expand(Tensor input, *size)", where="Tensor", tags=VIEW | KEEPS_DTYPE, vjp={"input": lambda F, g: g}, meta=_expanded,
    doc="""A view in which dimensions of length one are repeated without a copy, and new ones come first; -1 keeps a length.
@@ -103,7 +108,8 @@ def _as_strided_vjp(F, g, input_shape, size, stride, offset, input_stride):
 
 # `offset` counts from the first element of `input`; `input_stride` (contiguous when None) is what the derivative needs to know of its layout.
 op("as_strided(Tensor input, size, stride, offset=None, input_stride=None)", where="", tags=VIEW, vjp={"input": _as_strided_vjp})
-# Elements laid out in memory as `source` says (shape, strides, offset), added up there, and read as `target` says; shares of elements that lie on one place of the
+# Elements laid out in memory as `source` says (shape, strides, offset), added up there, and read as `target` says; shares of elements that lie on
+# one place of the
 # source or the target are divided among them.
 op("_move_strided(Tensor input, source, target, divide)", where="", meta=lambda input, target: (target[0], input.dtype), vjp={
     "input": lambda F, g, source, target, divide: F._move_strided(g, target, source, "source" if divide == "target" else "target")})
@@ -145,7 +151,8 @@ def _cat_shape(shapes, dim):
     for i, s in enumerate(shapes):
         for axis, (a, b) in enumerate(zip(first, s, strict=True)):
             if a != b and axis != d:
-                raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for tensor number {i} in the list.")
+                raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for tensor number {i} "
+                                   f"in the list.")
     return (*first[:d], sum(s[d] for s in shapes), *first[d + 1:])
 
 

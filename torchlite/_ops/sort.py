@@ -17,7 +17,8 @@ def _same_pair(input, **_):
 op("sort(Tensor input, dim=-1, descending=False, stable=False)", outputs=_PAIR, nondiff=(1,),
    meta=lambda input, dim, descending, stable: (wrap_dim(dim, len(input.shape)), _same_pair(input))[1],
    vjp={"input": lambda F, g, out1, input_shape, dim: to_chosen(F, g[0], out1, input_shape, dim)},
-   doc="""The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN counts as the greatest. Always stable.
+   doc="""The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN counts as the greatest. Always
+   stable.
 
     >>> torch.sort(torch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
@@ -71,8 +72,10 @@ def _search_rule(sorted_sequence, input, out_int32, right, side, sorter):
     return getattr(input, "shape", ()), int32 if out_int32 else int64
 
 
-op("searchsorted(Tensor sorted_sequence, Tensor|Number input, *, out_int32=False, right=False, side=None, Tensor? sorter=None)", where="torch", tags=NONDIFF, meta=_search_rule,
-   doc="""Where each value of `input` would be inserted along the last dimension of `sorted_sequence` to keep it sorted: before equal ones, or after them with
+op("searchsorted(Tensor sorted_sequence, Tensor|Number input, *, out_int32=False, right=False, side=None, Tensor? sorter=None)", where="torch",
+   tags=NONDIFF, meta=_search_rule,
+   doc="""Where each value of `input` would be inserted along the last dimension of `sorted_sequence` to keep it sorted: before equal ones, or after
+   them with
     `right=True`. int64 (int32 with `out_int32`), shape of `input`.
 
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))

@@ -53,7 +53,8 @@ def _spread_args(name, input, dim, unbiased, correction):
     for d in dims if input.ndim else ():
         count *= input.shape[d]
     if count - correction <= 0:
-        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by output "
+        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
+                      f"output "
                       "numel).", UserWarning, stacklevel=4)
     return dims if input.ndim else (), correction
 
@@ -63,7 +64,8 @@ _SPREAD = "(Tensor input, dim=None, unbiased=None, keepdim=False, *, correction=
 
 @composite("var" + _SPREAD)
 def var(F, input, dim, unbiased, keepdim, correction):
-    """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of `input`, which must be a float or complex.
+    """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of `input`, which must be a float
+    or complex.
 
     >>> torch.var(torch.tensor([1., 2., 3.]))
     tensor(1.)
@@ -145,19 +147,22 @@ def _extreme(F, name, input, dim, keepdim, other):
     if other is not None:
         if dim is not None or keepdim:
             raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, {type(other).__name__}, "
-                            f"{type(dim if dim is not None else keepdim).__name__}), but expected one of:\n * (Tensor input)\n * (Tensor input, Tensor other)\n"
+                            f"{type(dim if dim is not None else keepdim).__name__}), but expected one of:\n * (Tensor input)\n * (Tensor input, "
+                            f"Tensor other)\n"
                             " * (Tensor input, int dim, bool keepdim)")
         return getattr(F, name + "imum")(input, other)
     if dim is not None:
         return named(name, getattr(F, name + "_dim")(input, dim, keepdim))
     if not input.numel():
-        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
+                           f"argument.")
     return getattr(F, "a" + name)(input)
 
 
 @composite("max(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR)
 def max(F, input, dim, keepdim, other):
-    """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values, indices)`. `max(input, other)`: elementwise.
+    """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values, indices)`. `max(input, other)`:
+    elementwise.
 
     NaN counts as the greatest. RuntimeError for an empty tensor.
 
@@ -516,7 +521,8 @@ _EMPTY_SEGMENT = {"sum": 0, "mean": math.nan, "prod": 1, "max": -math.inf, "min"
 
 @composite("segment_reduce(Tensor data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None)", where="torch")
 def segment_reduce(F, data, reduce, lengths, indices, offsets, axis, unsafe, initial):
-    """Consecutive segments of `data` along `axis`, of the given `lengths` (or between `offsets`), each reduced by "sum", "mean", "prod", "max" or "min".
+    """Consecutive segments of `data` along `axis`, of the given `lengths` (or between `offsets`), each reduced by "sum", "mean", "prod", "max" or
+    "min".
 
     `initial` is what a reduction starts with, and what an empty segment gives.
 

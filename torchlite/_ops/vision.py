@@ -8,7 +8,7 @@ from torchlite._dispatch import composite, op
 
 from .conv import tuple_of, window_count
 
-# -- sliding blocks ---------------------------------------------------------------------------------------------------------------------------------------
+# -- sliding blocks ----------------------------------------------------------------------------------------------------------------------------------
 
 
 def _blocks_composite(F, input, kernel_size, dilation, padding, stride):
@@ -143,7 +143,8 @@ def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
     size = tuple_of(output_size, 2)
     if input.ndim not in (2, 3) or 0 in tuple(input.shape[input.ndim - 2 :]):
         raise RuntimeError(
-            f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: {list(input.shape)}"
+            f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: "
+            f"{list(input.shape)}"
         )
     if input.shape[-2] % math.prod(kernel):
         raise RuntimeError(
@@ -164,7 +165,7 @@ def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
     return F._col2im(input, size, kernel, dilation, padding, stride)
 
 
-# -- shuffles ---------------------------------------------------------------------------------------------------------------------------------------------
+# -- shuffles ----------------------------------------------------------------------------------------------------------------------------------------
 
 
 @composite("pixel_shuffle(Tensor input, upscale_factor)", where="torch nn.functional")

@@ -28,8 +28,9 @@ def _tuple(value):
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Add to the `.grad` of the graph's leaves the gradient of the tensors.
 
-    grad_tensors: for each tensor that is not a scalar, the vector of the vector-Jacobian product (same shape). With `create_graph` the gradients have a
-    history themselves; `retain_graph` (default: create_graph) keeps what the graph saved. With `inputs` only these leaves (or non-leaves) get a gradient.
+    grad_tensors: for each tensor that is not a scalar, the vector of the vector-Jacobian product (same shape). With `create_graph` the gradients
+    have a history themselves; `retain_graph` (default: create_graph) keeps what the graph saved. With `inputs` only these leaves (or non-leaves) get
+    a gradient.
     RuntimeError when a tensor has no history, or when the graph was freed by an earlier backward.
     """
     tensors = _tuple(tensors)
@@ -70,7 +71,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     retain = create_graph if retain_graph is None else retain_graph
     found = run_backward(outputs, grads, retain, create_graph, inputs=inputs, accumulate=False)
     if not (allow_unused or materialize_grads) and any(g is None for g in found):
-        raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.")
+        raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
+                           "desired behavior.")
     if materialize_grads:
         from .. import zeros_like
         found = [zeros_like(i, requires_grad=create_graph) if g is None else g for g, i in zip(found, inputs, strict=True)]
@@ -86,5 +88,6 @@ def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_gra
 
 
 Variable = Tensor
-__all__ = ["Function", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled",
+__all__ = ["Function", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode",
+           "is_grad_enabled",
            "no_grad", "set_detect_anomaly", "set_grad_enabled"]

@@ -23,7 +23,8 @@ class detect_anomaly:
     """Inside, each recorded op remembers where it was called; an error or a NaN in its backward shows that place. Slow: for debugging."""
 
     def __init__(self, check_nan: bool = True):
-        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.", stacklevel=2)
+        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+                      stacklevel=2)
         self.check_nan = check_nan
 
     def __enter__(self):

@@ -22,8 +22,10 @@ class Packed:
 
 def changed(tensor_shape, scalar_name, node, have: int, expected: int):
     raise RuntimeError(
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{scalar_name}Tensor {list(tensor_shape)}], "
-        f"which is needed by {node.name()}, is at version {have}; expected version {expected} instead. Hint: enable anomaly detection to find the operation "
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{scalar_name}Tensor "
+        f"{list(tensor_shape)}], "
+        f"which is needed by {node.name()}, is at version {have}; expected version {expected} instead. Hint: enable anomaly detection to find the "
+        f"operation "
         "that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True).")
 
 
@@ -352,7 +354,8 @@ def reachable(roots, targets) -> set:
     order.sort(key=lambda node: node.seq)
     useful = set()
     for node in order:
-        if node in targets or any(_node_of(e) in useful if isinstance(e, (Node, OutputOf)) else e in targets for e in _flat(node.edges) if e is not None):
+        if node in targets or any(_node_of(e) in useful if isinstance(e, (Node,
+                OutputOf)) else e in targets for e in _flat(node.edges) if e is not None):
             useful.add(node)
     return useful
 
@@ -385,7 +388,8 @@ def start(tensor, g, mode):
     if g._data.shape != tensor._data.shape:
         raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {Size(g.shape)} and output[0] has a shape of {Size(tensor.shape)}.")
     if g.dtype.is_complex != tensor.dtype.is_complex:
-        raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output[0] has a "
+        raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output[0] "
+                           "has a "
                            f"dtype of {g.dtype} and output[0] has a dtype of {tensor.dtype}.")
     if g.dtype is not tensor.dtype:
         g = g.to(tensor.dtype)

@@ -179,7 +179,8 @@ class Function(metaclass=_FunctionType):
     @staticmethod
     def backward(ctx, *grad_outputs):
         """Gradients of the inputs given those of the outputs; override it."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD.")
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
+                                  "mode AD.")
 
     @staticmethod
     def jvp(ctx, *grad_inputs):

@@ -13,7 +13,8 @@ def _as_tuple(value, what: str):
     values = (value,) if single else tuple(value)
     for i, item in enumerate(values):
         if not isinstance(item, Tensor):
-            raise TypeError(f"The {what} given to this function must be either a Tensor or a tuple of Tensors but the value at index {i} has type {type(item)}.")
+            raise TypeError(f"The {what} given to this function must be either a Tensor or a tuple of Tensors but the value at index {i} has type "
+                            f"{type(item)}.")
     return single, values
 
 

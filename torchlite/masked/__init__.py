@@ -1,7 +1,7 @@
 """Reductions, scans and normalisations that leave masked-out elements aside, as `torch.masked`.
 
-Every function takes `mask=`: a bool tensor that broadcasts to `input`, true where an element counts; None means that all do. Where nothing counts, a reduction gives its
-identity (zero for a sum, NaN for a mean).
+Every function takes `mask=`: a bool tensor that broadcasts to `input`, true where an element counts; None means that all do. Where nothing counts, a
+reduction gives its identity (zero for a sum, NaN for a mean).
 """
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from .._dispatch import F
 from .._dispatch.shapes import wrap_dim
 from .._dtype import bool_, float32, get_default_dtype, iinfo, int64
 
-__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm", "normalize", "prod", "softmax",
+__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm", "normalize",
+           "prod", "softmax",
            "softmin", "std", "sum", "var"]
 
 

@@ -8,7 +8,8 @@ from .modules import __all__ as _layers
 
 
 def factory_kwargs(kwargs):
-    """The keyword arguments `device`, `dtype` and `memory_format` for tensor factories: those of `kwargs["factory_kwargs"]`, then those given directly.
+    """The keyword arguments `device`, `dtype` and `memory_format` for tensor factories: those of `kwargs["factory_kwargs"]`, then those given
+    directly.
 
     Raises TypeError for other names, and for one given both ways.
     """

@@ -38,7 +38,8 @@ class Buffer(Tensor, metaclass=_BufferType):
 
 _HINT = (" This error happens when you are using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{}` objects. "
          "When using LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions")
-_ALLOWED = {"detach", "detach_", "to", "clone", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "data", "is_floating_point", "is_complex"}
+_ALLOWED = {"detach", "detach_", "to", "clone", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "data", "is_floating_point",
+            "is_complex"}
 
 
 class UninitializedTensorMixin:
@@ -54,8 +55,10 @@ class UninitializedTensorMixin:
 
     @property
     def shape(self):
-        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when trying to "
-                           "load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before accessing their "
+        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when "
+                           "trying to "
+                           "load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before accessing "
+                           "their "
                            "attributes.")
 
     def share_memory_(self):

@@ -7,7 +7,8 @@ _WHERE = {
     "LBFGS": "lbfgs", "Muon": "_muon", "NAdam": "nadam", "Optimizer": "optimizer", "RAdam": "radam", "RMSprop": "rmsprop", "Rprop": "rprop",
     "SGD": "sgd", "SparseAdam": "sparse_adam",
 }
-_MODULES = {"adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "lbfgs", "lr_scheduler", "nadam", "optimizer", "radam", "rmsprop", "rprop", "sgd",
+_MODULES = {"adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "lbfgs", "lr_scheduler", "nadam", "optimizer", "radam", "rmsprop", "rprop",
+            "sgd",
             "sparse_adam", "swa_utils"}
 
 __all__ = [*_WHERE, "lr_scheduler", "swa_utils"]

@@ -12,8 +12,8 @@ __all__ = ["Adafactor"]
 class Adafactor(Optimizer):
     """Adaptive steps whose second moment of a matrix is kept as row and column averages (Shazeer and Stern 2018).
 
-    beta2_decay: the second moment's weight is 1 - step^beta2_decay. eps: floors of the squared gradient (None: the dtype's machine epsilon) and of the
-    parameter's scale. d: the update's root mean square is clipped to it.
+    beta2_decay: the second moment's weight is 1 - step^beta2_decay. eps: floors of the squared gradient (None: the dtype's machine epsilon) and of
+    the parameter's scale. d: the update's root mean square is clipped to it.
     """
 
     def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None, maximize=False):

@@ -26,8 +26,8 @@ _FIRST, _WITH_LARGEST = ("exp_avg", "exp_avg_sq"), ("exp_avg", "exp_avg_sq", "ma
 class Adam(Optimizer):
     """Steps of the running mean of the gradient over the root of the running mean of its square, both corrected for their start (Kingma and Ba 2014).
 
-    amsgrad: use the largest second moment so far (Reddi et al. 2018). decoupled_weight_decay: shrink the parameters instead of adding to the gradient, as AdamW
-    does. `foreach` and `fused` choose among PyTorch's implementations; here one multi-tensor step serves both.
+    amsgrad: use the largest second moment so far (Reddi et al. 2018). decoupled_weight_decay: shrink the parameters instead of adding to the
+    gradient, as AdamW does. `foreach` and `fused` choose among PyTorch's implementations; here one multi-tensor step serves both.
 
     >>> weight = torchlite.nn.Parameter(torchlite.ones(2))
     >>> optimizer = torchlite.optim.Adam([weight], lr=0.1)
@@ -36,7 +36,8 @@ class Adam(Optimizer):
     tensor([0.9000, 0.9000], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False, capturable=False,
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False,
+                 capturable=False,
                  differentiable=False, fused=None, decoupled_weight_decay=False):
         if isinstance(lr, torch.Tensor):
             if foreach and not capturable:

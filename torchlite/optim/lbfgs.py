@@ -92,8 +92,8 @@ def _strong_wolfe(evaluate, start, t, step_size, c1=1e-4, c2=0.9, tolerance_chan
 class LBFGS(Optimizer):
     """Limited-memory BFGS (Nocedal and Wright, chapter 7): `step` needs a closure that computes the loss and its gradients, and calls it many times.
 
-    max_iter, max_eval: limits within one step (max_eval is 1.25 max_iter by default). tolerance_grad, tolerance_change: when to stop. history_size: how many
-    updates are kept. line_search_fn: None (a fixed step of `lr`) or "strong_wolfe". One parameter group only.
+    max_iter, max_eval: limits within one step (max_eval is 1.25 max_iter by default). tolerance_grad, tolerance_change: when to stop. history_size:
+    how many updates are kept. line_search_fn: None (a fixed step of `lr`) or "strong_wolfe". One parameter group only.
     """
 
     def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9, history_size=100, line_search_fn=None):

@@ -16,8 +16,10 @@ __all__ = [
 ]
 
 _EPOCH_DEPRECATED = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use `scheduler.step()` to step the scheduler. "
-    "During the deprecation, if epoch is different from None, the closed form is used instead of the new chainable form, where available. Please open an issue "
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use `scheduler.step()` to step the "
+    "scheduler. "
+    "During the deprecation, if epoch is different from None, the closed form is used instead of the new chainable form, where available. Please "
+    "open an issue "
     "if you are unable to replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose.")
 
 
@@ -96,8 +98,10 @@ class LRScheduler:
     def step(self, epoch=None):
         """Go to the next epoch (or to `epoch`) and set the groups' rates."""
         if self._step_count == 1 and not self.optimizer.__dict__.get("_opt_called"):
-            warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in the opposite "
-                          "order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first value of the "
+            warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in "
+                          "the opposite "
+                          "order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first "
+                          "value of the "
                           "learning rate schedule. See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
                           UserWarning, stacklevel=2)
         self._step_count += 1
@@ -359,13 +363,16 @@ class SequentialLR(LRScheduler):
             if not hasattr(scheduler, "optimizer"):
                 raise TypeError(f"{name} at index {place} should have `optimizer` as its attribute.")
             if isinstance(scheduler, ReduceLROnPlateau):
-                raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when calling `step`, "
+                raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when "
+                                 f"calling `step`, "
                                  f"but got one at index {place} in the given schedulers sequence.")
             if optimizer != scheduler.optimizer:
-                raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler {type(scheduler).__name__} at index {place} "
+                raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler {type(scheduler).__name__} at "
+                                 f"index {place} "
                                  f"has {scheduler.optimizer}, which is different from {type(optimizer).__name__}.")
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, but got number of "
+            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, but "
+                             "got number of "
                              f"schedulers {len(schedulers)} and the number of milestones to be equal to {len(milestones)}")
         self._schedulers = schedulers
         self._milestones = milestones
@@ -420,10 +427,12 @@ class ChainedScheduler(LRScheduler):
             if not hasattr(scheduler, "optimizer"):
                 raise TypeError(f"{name} at index {place} should have `optimizer` as its attribute.")
             if isinstance(scheduler, ReduceLROnPlateau):
-                raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when calling `step`, "
+                raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when "
+                                 f"calling `step`, "
                                  f"but got one at index {place} in the given schedulers sequence.")
             if optimizer != scheduler.optimizer:
-                raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler {type(scheduler).__name__} at index {place} "
+                raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler {type(scheduler).__name__} at "
+                                 f"index {place} "
                                  f"has {scheduler.optimizer}, which is different from {type(optimizer).__name__}.")
         self._schedulers = schedulers
         self.optimizer = optimizer
@@ -447,8 +456,8 @@ class ChainedScheduler(LRScheduler):
 class ReduceLROnPlateau(LRScheduler):
     """The rate times `factor` when a metric, given to `step(metric)`, has not improved for more than `patience` epochs.
 
-    mode: "min" or "max". threshold, threshold_mode: what counts as an improvement, "rel" (of the best) or "abs". cooldown: epochs after a reduction that do not
-    count. min_lr: a lower bound, or one for each group. eps: smaller changes are left out.
+    mode: "min" or "max". threshold, threshold_mode: what counts as an improvement, "rel" (of the best) or "abs". cooldown: epochs after a reduction
+    that do not count. min_lr: a lower bound, or one for each group. eps: smaller changes are left out.
     """
 
     def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0, min_lr=0, eps=1e-8):
@@ -511,8 +520,10 @@ class ReduceLROnPlateau(LRScheduler):
     def _reduce_lr(self, epoch):
         if len(self.optimizer.param_groups) != len(self.min_lrs):
             if self.default_min_lr is None:
-                raise RuntimeError(f"The number of param groups in the `optimizer` ({len(self.optimizer.param_groups)}) differs from when `ReduceLROnPlateau` was "
-                                   f"initialized ({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. Please modify the "
+                raise RuntimeError(f"The number of param groups in the `optimizer` ({len(self.optimizer.param_groups)}) differs from when "
+                                   f"`ReduceLROnPlateau` was "
+                                   f"initialized ({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. Please "
+                                   f"modify the "
                                    "`min_lrs` field to match the length of the `optimizer` param groups.")
             self.min_lrs = [self.default_min_lr] * len(self.optimizer.param_groups)
         for group, smallest in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
@@ -550,11 +561,12 @@ class _MomentumCycle:
 class CyclicLR(_MomentumCycle, LRScheduler):
     """Rates that go from base_lr to max_lr and back, by batches: call `step` after each (Smith 2017).
 
-    mode: "triangular", "triangular2" (the height halves each cycle), "exp_range" (it shrinks by gamma each iteration), or `scale_fn` of the cycle or the
-    iteration (`scale_mode`). The momentum goes the other way where `cycle_momentum`.
+    mode: "triangular", "triangular2" (the height halves each cycle), "exp_range" (it shrinks by gamma each iteration), or `scale_fn` of the cycle or
+    the iteration (`scale_mode`). The momentum goes the other way where `cycle_momentum`.
     """
 
-    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0, scale_fn=None, scale_mode="cycle",
+    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0, scale_fn=None,
+                 scale_mode="cycle",
                  cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
@@ -693,11 +705,12 @@ def _phase(end_step, start_lr, end_lr, start_momentum, end_momentum):
 class OneCycleLR(_MomentumCycle, LRScheduler):
     """One cycle over all of training, by batches: up from max_lr / div_factor to max_lr, then down to (max_lr / div_factor) / final_div_factor.
 
-    (Smith and Topin 2019.) total_steps, or epochs and steps_per_epoch: how many steps there are. pct_start: the share of rising. three_phase: come down
-    symmetrically first, then go on. The momentum goes the other way where `cycle_momentum`.
+    (Smith and Topin 2019.) total_steps, or epochs and steps_per_epoch: how many steps there are. pct_start: the share of rising. three_phase: come
+    down symmetrically first, then go on. The momentum goes the other way where `cycle_momentum`.
     """
 
-    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3, anneal_strategy="cos", cycle_momentum=True,
+    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3, anneal_strategy="cos",
+                 cycle_momentum=True,
                  base_momentum=0.85, max_momentum=0.95, div_factor=25.0, final_div_factor=1e4, three_phase=False, last_epoch=-1):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")

@@ -10,7 +10,8 @@ __all__ = ["NAdam"]
 class NAdam(Optimizer):
     """Adam with Nesterov momentum, whose weight grows by a schedule with `momentum_decay` (Dozat 2016)."""
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3, decoupled_weight_decay=False, *, foreach=None,
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3, decoupled_weight_decay=False, *,
+                 foreach=None,
                  maximize=False, capturable=False, differentiable=False):
         _check_lr(lr)
         _check_nonnegative(eps=eps)
@@ -19,7 +20,8 @@ class NAdam(Optimizer):
         if not 0.0 <= momentum_decay:
             raise ValueError(f"Invalid momentum_decay value: {momentum_decay}")
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach, "capturable": capturable,
+                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
+                                  "capturable": capturable,
                                   "differentiable": differentiable})
 
     def _init_state(self, state, param, grad):

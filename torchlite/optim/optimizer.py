@@ -83,8 +83,8 @@ _HOOK_TABLES = (
 class Optimizer:
     """The base class of all optimizers.
 
-    params: tensors, (name, tensor) pairs, or dicts with `params` and options of their own (parameter groups). defaults: the options of groups that do not
-    state them. Attributes: `param_groups`, a list of dicts; `state`, a dict from parameter to its state; `defaults`.
+    params: tensors, (name, tensor) pairs, or dicts with `params` and options of their own (parameter groups). defaults: the options of groups that
+    do not state them. Attributes: `param_groups`, a list of dicts; `state`, a dict from parameter to its state; `defaults`.
     """
 
     def __init_subclass__(cls, **kwargs):
@@ -250,7 +250,8 @@ class Optimizer:
         if isinstance(params, torch.Tensor):
             param_group["params"] = [params]
         elif isinstance(params, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change between runs. "
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change "
+                            "between runs. "
                             "Please use a list instead.")
         else:
             param_group["params"] = list(params)

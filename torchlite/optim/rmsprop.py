@@ -10,7 +10,8 @@ __all__ = ["RMSprop"]
 class RMSprop(Optimizer):
     """Steps divided by the root of a running average of squared gradients (Hinton's lecture; centered: Graves 2013), with momentum where wanted."""
 
-    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False, foreach=None, maximize=False,
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False, foreach=None,
+                 maximize=False,
                  differentiable=False):
         _check_lr(lr)
         _check_nonnegative(eps=eps)

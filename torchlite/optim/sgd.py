@@ -21,7 +21,8 @@ class SGD(Optimizer):
     tensor([0.9000, 0.9000], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None, differentiable=False,
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None,
+                 differentiable=False,
                  fused=None):
         _check_lr(lr)
         _check_nonnegative(momentum=momentum)

@@ -67,8 +67,8 @@ def get_swa_avg_fn():
 class AveragedModel(Module):
     """A copy of `model` whose parameters are averages: `update_parameters(model)` takes in the present ones.
 
-    avg_fn(average, value, count) or multi_avg_fn(averages, values, count): how to average; by default the mean. use_buffers: average the buffers too (else
-    they are copied). Called like the model.
+    avg_fn(average, value, count) or multi_avg_fn(averages, values, count): how to average; by default the mean. use_buffers: average the buffers too
+    (else they are copied). Called like the model.
     """
 
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):

@@ -97,12 +97,15 @@ class _Recompute:
         with enable_grad(), self.randomness.replay(), self.context_fn()[1], saved_tensors_hooks(pack, lambda t: t):
             self.function(*self.args, **self.kwargs)
         if len(made) != self.count:
-            raise CheckpointError(f"torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\nNumber of tensors "
+            raise CheckpointError(f"torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                                  f"recomputation.\nNumber of tensors "
                                   f"saved during forward: {self.count}\nNumber of tensors saved during recomputation: {len(made)}.")
         for i, (tensor, (shape, dtype)) in enumerate(zip(made, self.shapes, strict=True)):
             if tuple(tensor.shape) != shape or tensor.dtype is not dtype:
-                raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass.\n"
-                                      f"tensor at position {i}:\nsaved metadata: {shape}, {dtype}\nrecomputed metadata: {tuple(tensor.shape)}, {tensor.dtype}")
+                raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
+                                      "forward pass.\n"
+                                      f"tensor at position {i}:\nsaved metadata: {shape}, {dtype}\nrecomputed metadata: {tuple(tensor.shape)}, "
+                                      f"{tensor.dtype}")
         self.found = dict(enumerate(made))
 
 
@@ -110,8 +113,9 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
                preserve_rng_state=True, **kwargs):
     """`function(*args, **kwargs)` without keeping what backward needs: it runs again then.
 
-    use_reentrant: True runs the part as one node (its inputs must require grad); False (the default) lets the part record itself and makes its saved tensors again when
-    the first is needed. The random state is replayed unless `preserve_rng_state` is False. CheckpointError when the second run saves other tensors.
+    use_reentrant: True runs the part as one node (its inputs must require grad); False (the default) lets the part record itself and makes its saved
+    tensors again when the first is needed. The random state is replayed unless `preserve_rng_state` is False. CheckpointError when the second run
+    saves other tensors.
 
     >>> import torchlite as torch
     >>> from torchlite.utils.checkpoint import checkpoint

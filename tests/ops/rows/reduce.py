@@ -14,8 +14,10 @@ row("any", S(B), S(B, 1), S((3, 4), 0, True), S(A((3,), dtype="uint8", low=0, hi
 row("all", S(B), S(B, 1), S((3, 4), 0, True), S((0,)))
 row("argmax", S(D), S(D, 1), S(D, 0, True))
 row("argmin", S(D), S(D, 1), S(D, 0, True))
-row("prod", S((3, 4)), S((3, 4), 1), S((3, 4), 0, True), S(I), S(A((2, 3), dtype="complex128"), 1), S((0, 2), 0), S(A((3, 3), low=0, high=1, dtype="int64")))
-row("var", *OVER[:3], S((3, 4), 1, correction=0), S((3, 4), False), S((3, 4), 0, False, True), S(A((2, 3), dtype="complex128"), 1), covers=("var_correction",))
+row("prod", S((3, 4)), S((3, 4), 1), S((3, 4), 0, True), S(I), S(A((2, 3), dtype="complex128"), 1), S((0, 2), 0),
+    S(A((3, 3), low=0, high=1, dtype="int64")))
+row("var", *OVER[:3], S((3, 4), 1, correction=0), S((3, 4), False), S((3, 4), 0, False, True), S(A((2, 3), dtype="complex128"), 1),
+    covers=("var_correction",))
 row("std", *OVER[:3], S((3, 4), 1, correction=0.5), S((3, 4), False), S(A((2, 3), dtype="complex128"), 1), covers=("std_correction",))
 row("var_mean", S((3, 4)), S((3, 4), 1, correction=0, keepdim=True))
 row("std_mean", S((3, 4)), S((3, 4), 1, correction=0, keepdim=True))
@@ -34,7 +36,8 @@ row("quantile", S(D, 0.4), S(D, 0.25, 1, True), S(D, [0.1, 0.55, 0.9], 0), S(D, 
     oracle=lambda torch, x, q, *args, **kwargs: torch.quantile(x, torch.tensor(q, dtype=x.dtype) if isinstance(q, list) else q, *args, **kwargs))
 row("nanquantile", S(D, 0.4), S(D, 0.25, 1, True), S(D, 0.6, 0, interpolation="higher"), meta=False, gradgrad=False)
 row("histc", S((20,), 5), S((20,), 4, -1, 1))
-row("bincount", S(A((9,), low=0, high=5, dtype="int64")), S(A((9,), low=0, high=5, dtype="int64"), (9,)), S(A((3,), low=0, high=3, dtype="int64"), minlength=7), meta=False)
+row("bincount", S(A((9,), low=0, high=5, dtype="int64")), S(A((9,), low=0, high=5, dtype="int64"), (9,)),
+    S(A((3,), low=0, high=3, dtype="int64"), minlength=7), meta=False)
 row("histogram", S((20,), 5), S((20,), 4, range=(-1.0, 1.0)), S((20,), 4, weight=A((20,)), density=True), S((20,), 3),
     meta=False, grad=False, covers=("histogram_counts",))
 row("histogramdd", S((20, 2), [3, 4]), S((20, 2), [2, 2], range=[-1.0, 1.0, -2.0, 2.0]), meta=False, grad=False)

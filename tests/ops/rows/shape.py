@@ -16,7 +16,8 @@ row("flip", S((2, 3), (0, 1)), S((2, 3), (-1,)), S((3,), [0]), S((0, 2), (1,)))
 row("clone", S((2, 3)), S(()))
 row("contiguous", S((2, 3)), oracle=lambda torch, x: x.contiguous())
 row("cat", S([(2, 3), (1, 3)]), S([(2, 3), (2, 2)], -1), S([(0,), (2,)]), S([A((2,), dtype="int64"), A((3,))]))
-row("slice", S((5, 3), 0, 1, 4, 2), S((5, 3), 1, -2, None, 1), oracle=lambda torch, x, dim, a, b, step: x[(slice(None),) * dim + (slice(a, b, step),)],
+row("slice", S((5, 3), 0, 1, 4, 2), S((5, 3), 1, -2, None, 1), oracle=lambda torch, x, dim, a, b,
+    step: x[(slice(None),) * dim + (slice(a, b, step),)],
     call=lambda x, dim, a, b, step: _slice(x, dim, a, b, step), covers=("_slice_backward",))
 row("narrow", S((5, 3), 0, 1, 3), S((5, 3), -1, -2, 2), S((5,), 0, 5, 0), covers=("_narrow",))
 row("select", S((5, 3), 0, -1), S((2, 3, 4), 1, 2), covers=("select_backward",))

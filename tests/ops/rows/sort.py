@@ -14,7 +14,8 @@ row("searchsorted", S(A((4,), kind="distinct"), (3, 2)), S(A((2, 5), low=0, high
 row("bucketize", S((3, 2), A((4,), kind="distinct")), S((3,), A((4,), kind="distinct"), right=True), grad=False,
     oracle=lambda torch, x, keys, **k: torch.bucketize(x, torch.sort(keys.detach())[0], **k))
 row("isin", S(I, A((2,), low=0, high=3, dtype="int64")), S(I, 1, invert=True))
-row("unique", S(I), S(I, return_inverse=True, return_counts=True), S(I, dim=0, return_inverse=True, return_counts=True), S(I, dim=1), S((0,)), meta=False,
+row("unique", S(I), S(I, return_inverse=True, return_counts=True), S(I, dim=0, return_inverse=True, return_counts=True), S(I, dim=1), S((0,)),
+    meta=False,
     covers=("unique_flat", "unique_rows"))
 row("unique_consecutive", S(I), S(I, return_inverse=True, return_counts=True), S(I, dim=0, return_counts=True), meta=False, covers=("unique_runs",))
 row("nonzero", S(I), S(I, as_tuple=True), S(()), meta=False, covers=("nonzero_indices",))

@@ -73,7 +73,8 @@ class BackwardHook:
             for hook in self.hooks:
                 result = hook(self.module, (None,) * self.input_count, grads)
                 if result is not None and not (isinstance(result, tuple) and all(item is None for item in result)):
-                    raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None or None for all gradients.")
+                    raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None or None for all "
+                                       "gradients.")
         return grads
 
     def tap_inputs(self, args):

@@ -1,7 +1,7 @@
 """Hooks of modules: how they are kept, registered and run.
 
-A module without hooks never comes here: `Module.__call__` tests one flag and calls `forward`. The flag is raised when a hook is registered and stays up,
-since hooks may also be removed by emptying the dictionaries.
+A module without hooks never comes here: `Module.__call__` tests one flag and calls `forward`. The flag is raised when a hook is registered and stays
+up, since hooks may also be removed by emptying the dictionaries.
 """
 
 import functools
@@ -191,7 +191,8 @@ class HooksMixin:
 
     def _register_state_dict_hook(self, hook):
         if getattr(hook, "_from_public_api", False):
-            raise RuntimeError("Cannot register the same function as the state dict post hook that was previously registered via register_state_dict_post_hook")
+            raise RuntimeError("Cannot register the same function as the state dict post hook that was previously registered via "
+                               "register_state_dict_post_hook")
         return _register(self._state_dict_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):

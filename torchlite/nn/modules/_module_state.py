@@ -77,7 +77,8 @@ class StateDictMixin:
         """
         if args:
             warnings.warn("Positional args are being deprecated, use kwargs instead. Refer to "
-                          "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.", FutureWarning, stacklevel=2)
+                          "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.", FutureWarning,
+                          stacklevel=2)
             destination = args[0] if destination is None else destination
             prefix = args[1] if len(args) > 1 and prefix == "" else prefix
             keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
@@ -136,7 +137,8 @@ class StateDictMixin:
 
     def _load_one(self, name, param, key, value, assign, error_msgs):
         if not isinstance(value, torch.Tensor):
-            error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but received {type(value)}')
+            error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but received '
+                              f'{type(value)}')
             return
         lazy = is_lazy(param)
         # Checkpoints of PyTorch 0.3 hold scalars as one-element vectors.
@@ -149,7 +151,8 @@ class StateDictMixin:
         if _rehearsal.active:
             return
         if param.device.type == "meta" and value.device.type != "meta" and not assign:
-            warnings.warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a no-op."
+            warnings.warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
+                          f"no-op."
                           " (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the module"
                           " instead of copying them in place?)", stacklevel=4)
         try:
@@ -164,7 +167,8 @@ class StateDictMixin:
                         value.requires_grad_(param.requires_grad)
                 setattr(self, name, value)
         except Exception as error:
-            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are {param.shape} and whose dimensions in the '
+            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are {param.shape} and whose dimensions in '
+                              f'the '
                               f"checkpoint are {value.shape}, an exception occurred : {error.args}.")
 
     def load_state_dict(self, state_dict, strict=True, assign=False):

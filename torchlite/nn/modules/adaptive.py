@@ -17,8 +17,8 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log softmax over many classes, sorted by frequency: rare ones in clusters with smaller projections (Grave et al. 2017).
 
-    cutoffs: where the clusters begin; div_value: by how much each cluster's projection shrinks. Call with inputs (N, in_features) or (in_features) and
-    targets (N) or (): gives `output` (the log probability of each target) and `loss` (minus their mean).
+    cutoffs: where the clusters begin; div_value: by how much each cluster's projection shrinks. Call with inputs (N, in_features) or (in_features)
+    and targets (N) or (): gives `output` (the log probability of each target) and `loss` (minus their mean).
     """
 
     def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
@@ -28,7 +28,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             raise ValueError("cutoffs should be a sequence of length larger than 0")
         if cutoffs != sorted(cutoffs) or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1 or len(set(cutoffs)) != len(cutoffs) \
                 or any(int(cutoff) != cutoff for cutoff in cutoffs):
-            raise ValueError("cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value is between 1 and "
+            raise ValueError("cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value is between "
+                             "1 and "
                              "n_classes-1")
         self.in_features = in_features
         self.n_classes = n_classes
@@ -86,7 +87,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         else:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         if target.numel() and (target.min() < 0 or target.max() >= self.n_classes):
-            raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range [{target.min().item()}, {target.max().item()}] "
+            raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range [{target.min().item()}, "
+                               f"{target.max().item()}] "
                                "were found. ")
 
     def _get_full_log_prob(self, input, head_output):

@@ -84,7 +84,8 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) weight + bias, with mean and variance of each channel over the batch: (N, C) or (N, C, L) (Ioffe and Szegedy 2015).
+    """(x - mean) / sqrt(var + eps) weight + bias, with mean and variance of each channel over the batch: (N, C) or (N, C, L) (Ioffe and Szegedy
+    2015).
 
     In training the biased variance normalises and the running statistics move by `momentum` towards the batch's (with the unbiased variance); None:
     a cumulative mean. In evaluation the running statistics normalise.

@@ -42,7 +42,8 @@ class Sequential(Module):
 
     def __init__(self, *args):
         super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else ((str(index), module) for index, module in enumerate(args))
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else ((str(index), module) for index,
+            module in enumerate(args))
         for name, module in named:
             self.add_module(name, module)
 

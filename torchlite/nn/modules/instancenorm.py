@@ -49,7 +49,8 @@ class _InstanceNorm(_NormBase):
             if self.affine:
                 raise ValueError(f"expected input's size at dim={channel_dim} to match num_features ({self.num_features}), "
                                  f"but got: {input.size(channel_dim)}.")
-            warnings.warn(f"input's size at dim={channel_dim} does not match num_features. You can silence this warning by not passing in num_features, "
+            warnings.warn(f"input's size at dim={channel_dim} does not match num_features. You can silence this warning by not passing in "
+                          f"num_features, "
                           "which is not used because affine=False", stacklevel=2)
         if channel_dim == 0:
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)

@@ -124,7 +124,8 @@ class RNNBase(Module):
         """Raise where the input's dtype, dimension or size is wrong."""
         weight = self._flat_weights[0]
         if input.dtype is not weight.dtype and not _autocast():
-            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: input.to({weight.dtype}), "
+            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
+                             f"input.to({weight.dtype}), "
                              f"or convert model: model.to({input.dtype})")
         expected = 2 if batch_sizes is not None else 3
         if input.dim() != expected:
@@ -230,7 +231,8 @@ class RNN(_OneState):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         self.__dict__["nonlinearity"] = nonlinearity
-        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device,
+                         dtype)
 
 
 class GRU(_OneState):
@@ -257,7 +259,8 @@ class LSTM(RNNBase):
     (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
     """
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0, device=None,
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0,
+                 device=None,
                  dtype=None):
         super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype)
 
@@ -279,7 +282,8 @@ class LSTM(RNNBase):
         packed = isinstance(input, PackedSequence)
         data, batch_sizes, sorted_indices, unsorted_indices, batched = self._unpack(input)
         if hx is None:
-            hx = (self._zeros(data, self.get_expected_hidden_size(data, batch_sizes)), self._zeros(data, self.get_expected_cell_size(data, batch_sizes)))
+            hx = (self._zeros(data, self.get_expected_hidden_size(data, batch_sizes)),
+                  self._zeros(data, self.get_expected_cell_size(data, batch_sizes)))
         else:
             if not packed:
                 hx = self._batched_state(hx, batched)

@@ -73,7 +73,8 @@ class ParametrizationList(ModuleList):
         else:
             for index, tensor in enumerate(new):
                 if not isinstance(tensor, torch.Tensor):
-                    raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element {index} of the sequence with "
+                    raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element {index} of the "
+                                     f"sequence with "
                                      f"type {type(tensor).__name__}.")
                 if isinstance(original, Parameter):
                     tensor = Parameter(tensor, original.requires_grad)
@@ -101,19 +102,22 @@ class ParametrizationList(ModuleList):
                 if not isinstance(value, torch.Tensor):
                     raise ValueError(f"`right_inverse` should return a tensor. Got {type(value).__name__}")
                 if value.dtype != self.original.dtype:
-                    raise ValueError(f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` has dtype {self.original.dtype}")
+                    raise ValueError(f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` has dtype "
+                                     f"{self.original.dtype}")
                 _set_data(self.original, value)
                 return
             if not isinstance(value, collections.abc.Sequence):
                 raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}.")
             if len(value) != self.ntensors:
-                raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of length {len(value)}.")
+                raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of length "
+                                 f"{len(value)}.")
             for index, tensor in enumerate(value):
                 original = getattr(self, f"original{index}")
                 if not isinstance(tensor, torch.Tensor):
                     raise ValueError(f"`right_inverse` must return a sequence of tensors. Got element {index} of type {type(tensor).__name__}")
                 if original.dtype != tensor.dtype:
-                    raise ValueError(f"Tensor {index} returned by `right_inverse` has dtype {tensor.dtype} while `original{index}` has dtype {original.dtype}")
+                    raise ValueError(f"Tensor {index} returned by `right_inverse` has dtype {tensor.dtype} while `original{index}` has dtype "
+                                     f"{original.dtype}")
                 _set_data(original, tensor)
 
     def forward(self):
@@ -170,8 +174,9 @@ def _inject_property(module, name):
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
     """Make `module.<tensor_name>` be `parametrization(original)`, computed whenever it is read.
 
-    The original becomes `module.parametrizations.<tensor_name>.original`. A `right_inverse` method of the parametrization gives the original for a value,
-    at registration and on assignment. Several may be registered on one tensor. `unsafe` skips the check of dtype and shape. Returns the module.
+    The original becomes `module.parametrizations.<tensor_name>.original`. A `right_inverse` method of the parametrization gives the original for a
+    value, at registration and on assignment. Several may be registered on one tensor. `unsafe` skips the check of dtype and shape. Returns the
+    module.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -184,7 +189,8 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
             for what in ("dtype", "shape"):
                 if getattr(x, what) != getattr(y, what):
                     raise ValueError(f"Registering a parametrization may not change the {what} of the tensor, unless the `unsafe` flag is enabled.\n"
-                                     f"module.{tensor_name}.{what}: {getattr(y, what)}\nparametrization(module.{tensor_name}).{what}: {getattr(x, what)}")
+                                     f"module.{tensor_name}.{what}: {getattr(y, what)}\nparametrization(module.{tensor_name}).{what}: "
+                                     f"{getattr(x, what)}")
         existing.append(parametrization)
         existing.unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:

@@ -8,7 +8,8 @@ import torchlite as torch
 
 __all__ = [
     "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer", "RandomStructured", "RandomUnstructured",
-    "custom_from_mask", "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured", "random_structured", "random_unstructured",
+    "custom_from_mask", "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured", "random_structured",
+    "random_unstructured",
     "remove",
 ]
 
@@ -302,7 +303,8 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
     masks = torch.cat([getattr(module, name + "_mask", torch.ones_like(getattr(module, name))).reshape(-1) for module, name in parameters])
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
-        raise TypeError(f'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method {pruning_method} of type {method.PRUNING_TYPE}')
+        raise TypeError(f'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method {pruning_method} of type '
+                        f'{method.PRUNING_TYPE}')
     container = PruningContainer()
     container._tensor_name = method._tensor_name = "temp"
     container.add_pruning_method(method)

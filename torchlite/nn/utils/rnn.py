@@ -14,8 +14,8 @@ _Packed = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices",
 class PackedSequence(_Packed):
     """Sequences of different lengths, one time step after the other, made by `pack_padded_sequence` or `pack_sequence`.
 
-    data: (sum of the lengths, *), time-major. batch_sizes: int64 on the CPU, how many sequences reach each step. sorted_indices, unsorted_indices: how
-    the sequences were sorted by length and how to sort them back, or None.
+    data: (sum of the lengths, *), time-major. batch_sizes: int64 on the CPU, how many sequences reach each step. sorted_indices, unsorted_indices:
+    how the sequences were sorted by length and how to sort them back, or None.
     """
 
     __slots__ = ()

@@ -17,7 +17,8 @@ def _tied(module, given, strict):
     for name, value in given.items():
         for other in groups.get(name, ()):
             if other in given and given[other] is not value:
-                raise ValueError(f"functional_call got multiple values for keys {sorted(set(groups[name]) & set(given))}, which are tied. Consider using "
+                raise ValueError(f"functional_call got multiple values for keys {sorted(set(groups[name]) & set(given))}, which are tied. Consider "
+                                 f"using "
                                  "tie_weights=False")
             result[other] = value
     return result

@@ -29,7 +29,8 @@ class WeightNorm:
         hook = WeightNorm(name, dim)
         weight = getattr(module, name)
         if isinstance(weight, UninitializedParameter):
-            raise ValueError("The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward before applying "
+            raise ValueError("The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward before "
+                             "applying "
                              "weight normalization")
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(_norm_except(weight.detach(), hook.dim)))
@@ -55,7 +56,8 @@ def weight_norm(module, name="weight", dim=0):
     """Replace a weight by `name_g` (magnitude) and `name_v` (direction) (Salimans and Kingma 2016). Returns the module."""
     import warnings
 
-    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.", FutureWarning, stacklevel=2)
+    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.", FutureWarning,
+                  stacklevel=2)
     WeightNorm.apply(module, name, dim)
     return module
 
