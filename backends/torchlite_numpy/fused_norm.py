@@ -8,7 +8,7 @@ import numpy as np
 
 from . import blocks
 from .blocks import buffer
-from .fused import F32, F64, _is_half, ones, refuse, row_dots, row_sums
+from .fused import F32, F64, SMALL, _is_half, ones, refuse, row_dots, row_sums
 
 # From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all channels.
 LONG = 256
@@ -243,6 +243,8 @@ class _Channels:
 
 def _batch_norm_train(input, weight, bias, eps):
     _check(input, "batch_norm")
+    if 0 < input.size <= SMALL and not _is_half(input.dtype):
+        return _small_batch_norm(input, weight, bias, eps)
     x, weight, bias = _wide(input), _wide(weight), _wide(bias)
     layout, dtype = _Channels(x.shape), x.dtype
     if x.size == 0:
@@ -269,6 +271,30 @@ def _batch_norm_train(input, weight, bias, eps):
         shift += bias
     out = _affine_rows(x, scale, shift, layout)
     return _narrow(out.reshape(input.shape), input.dtype), _narrow(mean, input.dtype), _narrow(var, input.dtype)
+
+
+def _moving_average_(target, new, keep, take):
+    np.multiply(target, keep, target)
+    np.add(target, new * take, target, casting="same_kind")
+
+
+def _small_batch_norm(x, weight, bias, eps):
+    """`_batch_norm_train` in as few calls as can be."""
+    batch, channels = x.shape[:2]
+    rows = x.reshape(batch, channels, -1)
+    count = batch * rows.shape[2]
+    mean = np.add.reduce(rows, (0, 2))
+    mean /= count
+    centred = rows - mean[:, None]
+    var = np.add.reduce(centred * centred, (0, 2))
+    var /= count
+    scale = var + x.dtype.type(eps)
+    np.sqrt(scale, scale)
+    np.divide(1 if weight is None else weight, scale, scale)
+    np.multiply(centred, scale[:, None], centred)
+    if bias is not None:
+        np.add(centred, bias[:, None], centred)
+    return centred.reshape(x.shape), mean, var
 
 
 def _affine_rows(x, scale, shift, layout):
@@ -299,6 +325,8 @@ def _channel_affine(input, scale, shift):
 
 def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
     given = input.dtype
+    if 0 < input.size <= SMALL and not _is_half(given):
+        return _small_batch_norm_backward(grad, input, weight, mean, var, eps, needs)
     layout = _Channels(input.shape)
     if input.size == 0:
         channels = (layout.channels,)
@@ -326,6 +354,25 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
         constant = -of_grad * total / layout.count - of_x * mean
         out = _lines(grad, x, of_grad, of_x, constant, layout).reshape(input.shape)
     return _narrow(out, given), _narrow(product, given) if needs[1] else None, _narrow(total, given) if needs[2] else None
+
+
+def _small_batch_norm_backward(grad, x, weight, mean, var, eps, needs):
+    batch, channels = x.shape[:2]
+    grad, rows = grad.reshape(batch, channels, -1), x.reshape(batch, channels, -1)
+    count = batch * rows.shape[2]
+    rstd = 1 / np.sqrt(var + x.dtype.type(eps))
+    centred = rows - mean[:, None]
+    total = np.add.reduce(grad, (0, 2))
+    product = np.add.reduce(grad * centred, (0, 2))
+    product *= rstd
+    out = None
+    if needs[0]:
+        np.multiply(centred, (product * rstd / count)[:, None], centred)
+        out = grad - (total / count)[:, None]
+        out -= centred
+        out *= (rstd if weight is None else rstd * weight)[:, None]
+        out = out.reshape(x.shape)
+    return out, product if needs[1] else None, total if needs[2] else None
 
 
 def _lines(grad, x, of_grad, of_x, constant, layout):

@@ -7,7 +7,8 @@ result, so that a fused backward need not compute them again. The composites of 
 derivative must see how they depend on the input.
 """
 
-from torchlite._dispatch import composite, op
+from torchlite._dispatch import INPLACE, composite, op
+from torchlite._dispatch.codegen import in_place_method
 
 from .activation import require_float
 
@@ -264,13 +265,23 @@ def _check_channels(input, weight, bias, running_mean, running_var):
             raise RuntimeError(f"{name} should contain {channels} elements not {tensor.numel()}")
 
 
-def _update_running(running, new, momentum):
-    if running is not None:
-        running.mul_(1.0 - momentum).add_(new.to(running.dtype), alpha=momentum)
+_moving_average = op(
+    "_moving_average(Tensor input, Tensor new, keep, take)",
+    where="",
+    composite=lambda F, input, new, keep, take: F.to(F.add(F.mul(input, keep), F.mul(new, take)), F.dtype_of(input)),
+    tags=INPLACE,
+)
+_move = in_place_method(_moving_average)
 
 
-def _unbiased(var, count):
-    return var * (count / (count - 1)) if count > 1 else var * float("nan")
+def _update_running(running_mean, running_var, mean, var, momentum, count):
+    """Move running statistics in place towards a batch's; the variance that they follow is the unbiased one."""
+    momentum = momentum or 0.0
+    if running_mean is not None:
+        _move(running_mean, mean, 1.0 - momentum, momentum)
+    if running_var is not None:
+        unbiased = count / (count - 1) if count > 1 else float("nan")
+        _move(running_var, var, 1.0 - momentum, momentum * unbiased)
 
 
 @composite(
@@ -291,9 +302,7 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
     if training:
         out, mean, var = F._batch_norm_train(input, weight, bias, eps)
         if (running_mean is not None or running_var is not None) and input.numel():
-            momentum = momentum or 0.0
-            _update_running(running_mean, mean, momentum)
-            _update_running(running_var, _unbiased(var, input.numel() // max(input.shape[1], 1)), momentum)
+            _update_running(running_mean, running_var, mean, var, momentum, input.numel() // input.shape[1])
         return out
     for name, tensor in (("running_mean", running_mean), ("running_var", running_var)):
         if tensor is None:
@@ -324,8 +333,9 @@ def native_batch_norm(F, input, weight, bias, running_mean, running_var, trainin
     shape, channels = _channel_shape(input), (input.shape[1],)
     mean, var, rstd, centred = _statistics(F, input, _batch_dims(input), eps)
     weight, bias = (None if p is None else F.reshape(p, shape) for p in (weight, bias))
-    _update_running(running_mean, mean.detach().reshape(channels), momentum)
-    _update_running(running_var, _unbiased(var.detach().reshape(channels), input.numel() // max(input.shape[1], 1)), momentum)
+    if input.numel():
+        count = input.numel() // input.shape[1]
+        _update_running(running_mean, running_var, mean.detach().reshape(channels), var.detach().reshape(channels), momentum, count)
     return _affine(F, F.mul(centred, rstd), weight, bias), F.reshape(mean, channels), F.reshape(rstd, channels)
 
 
@@ -348,10 +358,9 @@ def instance_norm(F, input, weight, bias, running_mean, running_var, use_input_s
     batch, channels = input.shape[:2]
     flat = F.reshape(input, (1, batch * channels, *input.shape[2:]))
     out, mean, var = F._batch_norm_train(flat, None, None, eps)
-    if running_mean is not None or running_var is not None:
-        count = flat.numel() // max(batch * channels, 1)
-        _update_running(running_mean, mean.reshape(batch, channels).mean(0), momentum)
-        _update_running(running_var, _unbiased(var, count).reshape(batch, channels).mean(0), momentum)
+    if (running_mean is not None or running_var is not None) and input.numel():
+        mean, var = (s.reshape(batch, channels).mean(0) for s in (mean, var))
+        _update_running(running_mean, running_var, mean, var, momentum, input.numel() // (batch * channels))
     return _channelwise(F, F.reshape(out, input.shape), weight, bias)
 
 

@@ -13,7 +13,7 @@ row(
     S((2, 3, 4, 2), (3,), (3,), None, None, True, 0.1, 1e-3, False),
     S((2, 3, 5), (3,), None, None, None, True, 0.1, 1e-5, False),
     S((2, 3, 5), (3,), (3,), MEAN, VAR, False, 0.1, 1e-5, False),
-    covers=("_batch_norm_train", "_batch_norm_backward", "_channel_affine"),
+    covers=("_batch_norm_train", "_batch_norm_backward", "_channel_affine", "_moving_average"),
 )
 row("instance_norm", S((2, 3, 4), None, None, None, None, True, 0.1, 1e-5, False), S((2, 3, 4, 2), (3,), (3,), None, None, True, 0.1, 1e-3, False),
     S((2, 3, 4), (3,), (3,), MEAN, VAR, False, 0.1, 1e-5, False))  # fmt: skip
