@@ -16,9 +16,10 @@ def __getattr__(name: str):
         raise AttributeError(f"module 'torchlite.autograd' has no attribute '{name}'")
     home = _LAZY[name]
     module = importlib.import_module(f".{home or name}", __name__)
-    found = getattr(module, name) if home else module
-    globals()[name] = found
-    return found
+    globals()[name] = module
+    # Importing put the module there under its own name, which may be a function's: all functions of that module win.
+    globals().update({other: getattr(module, other) for other, where in _LAZY.items() if where is not None and where == home})
+    return globals()[name]
 
 
 def _tuple(value):
