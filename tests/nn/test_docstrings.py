@@ -17,6 +17,6 @@ MODULES = [f"{package}.{info.name}" for package in ("torchlite.nn", "torchlite.n
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     module = importlib.import_module(name)
-    names = {"torchlite": torchlite, "torch": torchlite}
+    names = {"torchlite": torchlite, "torch": torchlite, "F": torchlite.nn.functional}
     result = doctest.testmod(module, extraglobs=names, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0

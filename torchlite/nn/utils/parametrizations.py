@@ -7,6 +7,7 @@ from torchlite.nn import functional as F
 from torchlite.nn.modules.module import Module
 
 from . import parametrize
+from .weight_norm import _norm_except
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -115,13 +116,6 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
         raise ValueError(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}')
     parametrize.register_parametrization(module, name, _Orthogonal(weight, chosen, use_trivialization=use_trivialization), unsafe=True)
     return module
-
-
-def _norm_except(v, dim):
-    """The 2-norm of v over all dimensions but `dim` (over all where it is None), with the dimensions kept."""
-    if dim is None or dim == -1:
-        return v.norm()
-    return v.norm(dim=[d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True)
 
 
 class _WeightNorm(Module):

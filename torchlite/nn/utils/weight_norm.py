@@ -3,9 +3,14 @@
 import torchlite as torch
 from torchlite.nn.parameter import Parameter, UninitializedParameter
 
-from .parametrizations import _norm_except
-
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
+
+
+def _norm_except(v, dim):
+    """The 2-norm of v over all dimensions but `dim` (over all where it is None), with the dimensions kept."""
+    if dim is None or dim == -1:
+        return v.norm()
+    return v.norm(dim=[d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True)
 
 
 class WeightNorm:
