@@ -49,6 +49,9 @@ def test_the_mirror_follows_the_registry():
     layer.weight = nn.Parameter(torch.ones(2, 2))
     layer.weight = nn.Parameter(torch.zeros(2, 2))
     assert layer._parameters["weight"].sum().item() == 0
+    net = nn.Sequential(nn.Linear(1, 1), nn.ReLU())
+    net._modules = OrderedDict(only=nn.Tanh())
+    assert isinstance(net.only, nn.Tanh) and not hasattr(net, "0") and len(net) == 1
     plain = nn.Module()
     plain.x = 3
     plain.x = nn.Parameter(torch.zeros(1))

@@ -243,6 +243,10 @@ class Module(HooksMixin, StateDictMixin):
             self._modules[name] = _after_registration(_hooks._global_module_registration_hooks, self, name, None)
         elif isinstance(value, Buffer) or (params is not None and name in attributes["_buffers"]):
             self._set_buffer(name, value, params)
+        elif name in _REGISTRIES and params is not None:
+            # A program puts another dict there: the mirror must follow.
+            attributes[name].clear()
+            attributes[name] = _Registry(self, value)
         else:
             super().__setattr__(name, value)
 
