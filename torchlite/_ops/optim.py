@@ -146,7 +146,15 @@ class Plan:
             result.append(grads)
         return result
 
-    def count_changes(self):
+    def run(self, name, gradients, states, *options):
+        """Step every pack by the op `name`: its parameters, gradients and the states so named (None where there is none), then the options."""
+        kernel = getattr(self.table, name)
+        for pack, grads in zip(self.packs, gradients, strict=True):
+            found = pack.states
+            kernel(pack.raws, grads, *[found.get(state) for state in states], pack.cache, *options)
+        self._count_changes()
+
+    def _count_changes(self):
         """Count the in-place change of every parameter."""
         for pack in self.packs:
             for param in pack.params:

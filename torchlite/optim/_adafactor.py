@@ -46,12 +46,7 @@ class Adafactor(Optimizer):
 
     def step(self, closure=None):
         """Update the parameters once. Returns the closure's loss."""
-        loss = self._loss(closure)
-        with torch.no_grad():
-            for group in self.param_groups:
-                for param, grad, state in self._each(group, self._init_state):
-                    self._update(group, param, grad, state)
-        return loss
+        return self._step_one_by_one(closure)
 
     def _update(self, group, param, grad, state):
         step, lr, (eps1, eps2) = _stepped(state["step"]), _number(group["lr"]), group["eps"]

@@ -50,10 +50,7 @@ class Adagrad(Optimizer):
             plan.steps += 1
             rate = _number(group["lr"]) / (1 + (plan.steps.item(0) - 1) * group["lr_decay"])
             options = (rate, group["eps"], group["weight_decay"], group["maximize"])
-            run = plan.table._fused_adagrad
-            for pack, grads in zip(plan.packs, gradients, strict=True):
-                run(pack.raws, grads, pack.states["sum"], pack.cache, *options)
-            plan.count_changes()
+            plan.run("_fused_adagrad", gradients, ("sum",), *options)
         return loss
 
     def _step_plainly(self, group):

@@ -88,11 +88,7 @@ class Adam(Optimizer):
             plan.steps += 1
             options = (plan.steps.item(0), _number(group["lr"]), _number(beta1), _number(beta2), group["eps"], group["weight_decay"],
                        group["decoupled_weight_decay"], group["maximize"])
-            run = plan.table._fused_adam
-            for pack, grads in zip(plan.packs, gradients, strict=True):
-                states = pack.states
-                run(pack.raws, grads, states["exp_avg"], states["exp_avg_sq"], states.get("max_exp_avg_sq"), pack.cache, *options)
-            plan.count_changes()
+            plan.run("_fused_adam", gradients, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), *options)
         return loss
 
     def _step_plainly(self, group):

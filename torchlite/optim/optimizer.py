@@ -304,6 +304,15 @@ class Optimizer:
         with torch.enable_grad():
             return closure()
 
+    def _step_one_by_one(self, closure):
+        """`step` of an optimizer that has `_init_state(state, param, grad)` and `_update(group, param, grad, state)`."""
+        loss = self._loss(closure)
+        for group in self.param_groups:
+            with torch.set_grad_enabled(group.get("differentiable", False)):
+                for param, grad, state in self._each(group, self._init_state):
+                    self._update(group, param, grad, state)
+        return loss
+
     def _each(self, group, init):
         """(parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated where `maximize`.
 

@@ -28,12 +28,7 @@ class RAdam(Optimizer):
 
     def step(self, closure=None):
         """Update the parameters once. Returns the closure's loss."""
-        loss = self._loss(closure)
-        for group in self.param_groups:
-            with torch.set_grad_enabled(group["differentiable"]):
-                for param, grad, state in self._each(group, self._init_state):
-                    self._update(group, param, grad, state)
-        return loss
+        return self._step_one_by_one(closure)
 
     def _update(self, group, param, grad, state):
         lr, (beta1, beta2), eps, weight_decay = _number(group["lr"]), group["betas"], group["eps"], group["weight_decay"]

@@ -54,11 +54,7 @@ class RMSprop(Optimizer):
             plan, gradients = fused
             plan.steps += 1
             options = (_number(group["lr"]), group["alpha"], group["eps"], group["momentum"], group["weight_decay"], group["maximize"])
-            run = plan.table._fused_rmsprop
-            for pack, grads in zip(plan.packs, gradients, strict=True):
-                states = pack.states
-                run(pack.raws, grads, states["square_avg"], states.get("grad_avg"), states.get("momentum_buffer"), pack.cache, *options)
-            plan.count_changes()
+            plan.run("_fused_rmsprop", gradients, ("square_avg", "grad_avg", "momentum_buffer"), *options)
         return loss
 
     def _update(self, group, param, grad, state):

@@ -51,10 +51,7 @@ class SGD(Optimizer):
             plan, gradients = fused
             options = (False, _number(group["lr"]), group["momentum"], group["dampening"], _number(group["weight_decay"]), group["nesterov"],
                        group["maximize"])
-            run = plan.table._fused_sgd
-            for pack, grads in zip(plan.packs, gradients, strict=True):
-                run(pack.raws, grads, pack.states.get("momentum_buffer"), pack.cache, *options)
-            plan.count_changes()
+            plan.run("_fused_sgd", gradients, ("momentum_buffer",), *options)
         return loss
 
     def _step_plainly(self, group):
