@@ -1,6 +1,5 @@
 """NAdam."""
 
-import torchlite as torch
 
 from .optimizer import Optimizer, _check_betas, _check_lr, _check_nonnegative, _number, _real, _scalar, _stepped, _zeros_like
 

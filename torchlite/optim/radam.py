@@ -2,8 +2,6 @@
 
 import math
 
-import torchlite as torch
-
 from .optimizer import Optimizer, _check_betas, _check_lr, _check_nonnegative, _number, _real, _scalar, _stepped, _zeros_like
 
 __all__ = ["RAdam"]
