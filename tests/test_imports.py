@@ -51,6 +51,13 @@ def test_layers_know_ops_and_no_kernels(folder):
         assert not names(path, BACKENDS), path
 
 
+@pytest.mark.parametrize("folder", ["nn", "optim", "utils"])
+def test_layers_touch_no_raw_array(folder):
+    for path in files(f"torchlite/{folder}"):
+        touched = [node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute) and node.attr in ("_data", "_table")]
+        assert not touched, path
+
+
 @pytest.mark.parametrize("path", files("backends"), ids=lambda p: str(p.relative_to(ROOT / "backends")))
 def test_backends_know_the_protocol_only(path):
     """Of the front end a backend may know the registry, dtypes, devices, shape rules, thread settings and errors."""
