@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import torchlite
-from torchlite._dispatch import REGISTRY
+from torchlite._dispatch import NAMESPACES, REGISTRY
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
@@ -23,7 +23,18 @@ def run_doctest(test: doctest.DocTest) -> None:
     assert not result.failed, "".join(said)
 
 
+@pytest.fixture
+def forget_ops():
+    """Takes away the ops that an example declares: other tests walk the registry."""
+    registry, spaces = dict(REGISTRY), {space: dict(names) for space, names in NAMESPACES.items()}
+    yield
+    for live, before in ((REGISTRY, registry), *((NAMESPACES[space], names) for space, names in spaces.items())):
+        live.clear()
+        live.update(before)
+
+
 @pytest.mark.parametrize("page", PAGES)
+@pytest.mark.usefixtures("forget_ops")
 def test_page(page, tmp_path, monkeypatch):
     """The Python blocks of a page, one after the other in one namespace; blocks with prompts are compared with the output that they show."""
     text = (ROOT / page).read_text()
