@@ -93,6 +93,21 @@ def test_gradients_do_not_share_memory(device):
     assert given.tolist() == [1.0, 1.0]
 
 
+def test_accumulation_is_in_place_and_hooks_may_keep_gradients(device):
+    x = leaf([1.0, 2.0], device)
+    (x * 3).sum().backward()
+    same, shared = x.grad, x.grad.detach()
+    (x * 3).sum().backward()
+    assert x.grad is same and shared.tolist() == [6.0, 6.0]
+    kept = []
+    for tensor in (x, y := x + 0):
+        tensor.register_hook(lambda g: kept.append(g))
+    x.grad = None
+    y.backward(torch.ones_like(y))
+    x.grad.zero_()
+    assert [g.tolist() for g in kept] == [[1.0, 1.0], [1.0, 1.0]]
+
+
 def test_tensor_hooks_change_gradients_and_can_be_removed(device):
     x = leaf([1.0, 2.0], device)
     y = x * 3

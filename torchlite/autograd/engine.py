@@ -6,7 +6,7 @@ import heapq
 from .._device import Size
 from .._dispatch import call
 from .._dispatch.derivative import backward_function
-from .._dispatch.graph import Node, OutputOf, edge, meta_of, version
+from .._dispatch.graph import Node, OutputOf, bump, edge, meta_of, version
 from .._dispatch.runtime import GLOBALS, LEAF, MODE
 from .._tensor import Parameter, Tensor
 
@@ -277,6 +277,7 @@ class Run:
                     if answer is not None:
                         value = answer
                 grads[index] = self.mode.untensor(value)
+                self.given.add(id(grads[index]))
             if hooks.pre:
                 values = tuple(None if x is None else self.mode.tensor(node.table, x) for x in grads)
                 for hook in list(hooks.pre.values()):
@@ -313,6 +314,7 @@ class Run:
                     if answer is not None:
                         value = answer
                 g = self.mode.untensor(value)
+                given.add(id(g))  # a hook may have kept it
             self._accumulate(tensor, found, g, given)
             if found.post_hooks:
                 for hook in list(found.post_hooks.values()):
@@ -334,9 +336,9 @@ class Run:
             self.given.add(id(g))
             found.grad = call.wrap(table, g, tensor.dtype)
         elif found.grad._node is None:
-            found.grad._data = self.mode.add(table, found.grad._data, g)
-            if found.grad._data.__class__ is not table.array:
-                found.grad._data = table.as_array(found.grad._data)
+            # In place, as in PyTorch: what shares memory with `.grad` sees the sum.
+            table.copy_into(found.grad._data, self.mode.add(table, found.grad._data, g))
+            bump(found.grad)
         else:
             found.grad = GLOBALS["F"].add(found.grad, call.wrap(table, g))
 
