@@ -633,7 +633,7 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         """The type's name, or the tensor cast to a dtype (or to a type named as "torch.FloatTensor")."""
         if dtype is None:
             where = "" if self.is_cpu else f"{self.device.type}."
-            return f"torch.{where}{self.dtype.scalar_name.replace('ComplexF', 'ComplexF')}Tensor"
+            return f"torch.{where}{self.dtype.scalar_name}Tensor"
         if isinstance(dtype, str):
             names = {f"torch.{d.scalar_name}Tensor": d for d in _dtype.ALL.values()}
             if dtype not in names:
@@ -662,9 +662,6 @@ class Tensor(TensorMethods, metaclass=_TensorType):
     def is_pinned(self, device=None) -> bool:
         """Always False on the CPU backend."""
         return False
-
-    def numpy_array(self):
-        return self.numpy()
 
     def apply_(self, function):
         """Replace each element x by function(x), in place (slow; CPU only)."""

@@ -8,7 +8,7 @@ from typing import Any
 from .._dtype import float16, float32, float64, int64
 from . import call
 from .derivative import compile_source
-from .graph import Meta, Node, bump, edge, make_node, meta_of, shape_of, version
+from .graph import Meta, Node, bump, edge, meta_of, shape_of, version
 from .record import ALWAYS_BOOL, DEFAULT, EMPTY, INT_TO_FLOAT, KEEPS_DTYPE, MAYBE_VIEW, NAMESPACES, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .runtime import GLOBALS, MODE
 
@@ -476,10 +476,9 @@ def freed(node):
 
 _REAL = frozenset((float32, float64, float16))
 F = Differentiable()
-GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version,
-               meta_of=meta_of,
-               shape_of=shape_of, Node=Node, Meta=Meta, make_node=make_node,
-               F=F, given=given, NODE_MADE=None, REAL=_REAL, int64=int64, OPERANDS=_OPERANDS, is_operand=_is_operand, freed=freed)
+GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, meta_of=meta_of,
+               shape_of=shape_of, Node=Node, Meta=Meta, F=F, given=given, NODE_MADE=None, REAL=_REAL, int64=int64, OPERANDS=_OPERANDS, is_operand=_is_operand,
+               freed=freed)
 
 
 @functools.cache

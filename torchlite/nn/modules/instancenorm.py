@@ -16,9 +16,6 @@ class _InstanceNorm(_NormBase):
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
-    def _get_no_batch_dim(self):
-        return self._unbatched
-
     def _check_input_dim(self, input):
         if input.dim() not in (self._unbatched, self._unbatched + 1):
             raise ValueError(f"expected {self._unbatched}D or {self._unbatched + 1}D input (got {input.dim()}D input)")

@@ -55,7 +55,3 @@ class LazyModuleMixin:
         module._settle_hooks()
         if module.cls_to_become is not None:
             module.__class__ = module.cls_to_become
-
-    def _replicate_for_data_parallel(self):
-        raise RuntimeError("Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward pass to correctly "
-                           "initialize the modules")

@@ -27,14 +27,6 @@ def _reverse_repeat_tuple(values, n):
     return tuple(value for value in reversed(values) for _ in range(n))
 
 
-def _list_with_default(out_size, defaults):
-    if isinstance(out_size, int):
-        return out_size
-    if len(defaults) <= len(out_size):
-        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
-    return [size if size is not None else default for size, default in zip(out_size, defaults[-len(out_size):], strict=True)]
-
-
 def consume_prefix_in_state_dict_if_present(state_dict, prefix):
     """Strip `prefix` (such as `"module."`) from the keys of `state_dict`, and from its metadata, in place."""
     for key in list(state_dict.keys()):
