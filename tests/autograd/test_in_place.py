@@ -135,6 +135,19 @@ def test_result_dtype_and_shape_rules(device):
     assert x.tolist() == [1, 1] and x._version == 0 and column.tolist() == [[1], [1]]
 
 
+def test_a_write_that_history_cannot_follow_changes_nothing(device):
+    w = torch.tensor([2.0, 3.0], dtype=torch.float64, device=device, requires_grad=True)
+    z = torch.ones(3, dtype=torch.complex128, device=device)
+    pairs = torch.view_as_real(z)
+    for write in (lambda: pairs.mul_(w), lambda: pairs.copy_(w.expand(3, 2)), lambda: pairs.__setitem__(0, w)):
+        with pytest.raises(RuntimeError, match="another dtype are not supported"):
+            write()
+    assert z.tolist() == [1, 1, 1] and z._version == 0
+    with torch.no_grad():
+        pairs.mul_(w)
+    assert z.tolist() == [2, 2, 2]
+
+
 def test_augmented_assignment_is_in_place(device):
     x = arange(3, device)
     alias = x

@@ -393,8 +393,7 @@ def _kept(out):
 def in_place(op: Op, args: tuple, kwargs: dict):
     """`self.op_(...)`: the result of the op written into its first argument."""
     if GLOBALS["ACTIVE"] and stack.items:
-        return intercepted(op, lambda *a, **k: in_place(op, a, k), args, {**kwargs, "_in_place": True})
-    kwargs.pop("_in_place", None)
+        return intercepted(op, lambda *a, **k: in_place(op, a, k), args, kwargs)
     values = bind(op, args, kwargs)
     target = values[0]
     wants = MODE.grad and (target._node is not None or (_any_wants(values) and not op.tags & NONDIFF))
@@ -475,12 +474,14 @@ def _alias(tensor):
 
 
 def check_writable(target) -> None:
-    """PyTorch's errors for in-place ops on leaves."""
+    """PyTorch's errors for in-place ops on leaves, and ours for what `rebase` cannot follow: before anything is written."""
     if target._node is LEAF:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     base = base_of(target)
     if base is not None and base._node is LEAF:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if base is not None and base.dtype.itemsize != target.dtype.itemsize:
+        raise RuntimeError("in-place changes, with gradients, of a view that reads its base's elements as another dtype are not supported; write out of place")
 
 
 def check_fits(target, shape) -> None:

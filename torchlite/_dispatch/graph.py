@@ -219,9 +219,6 @@ def positions(view) -> Any:
     """For each element of a view its position in the flattened base, as a raw int64 array of the view's shape."""
     data, base, table = view._data, meta_of(view).base._data, view._table
     size = view.dtype.itemsize
-    if base.strides and table.dtype_of(base).itemsize != size:
-        raise RuntimeError("in-place changes, with gradients, of a view that reads its base's elements as another dtype are not supported; write "
-                           "out of place")
     reach = 1 + sum((n - 1) * s // size for n, s in zip(base.shape, base.strides, strict=True) if n)
     memory = np.zeros(reach, np.int64)
     inside = np.lib.stride_tricks.as_strided(memory, base.shape, [s // size * 8 for s in base.strides])

@@ -53,7 +53,7 @@ for _name in ("sign", "floor", "ceil", "trunc"):
 for _name in ("isnan", "isinf", "isfinite"):
     row(_name, S((3, 4)), S(NUMBERS), S(A((2, 2), dtype="complex128")))
 row("real", S((3, 4)), S(A((2, 2), dtype="complex128")))
-row("to", S((3, 4)), oracle=lambda torch, x: x.to(torch.float32), gradgrad=False, grad=False)
+row("to", S((3, 4)), oracle=lambda torch, x: x.to(torch.complex128))
 row("_where", S(MASK, (2, 3), (2, 1)), S(MASK, (2, 3), 0.5), S(MASK, 1.5, (3,)), oracle=lambda torch, c, a, b: torch.where(c, a, b),
     covers=("_choose",))
 row("where", S(MASK, (2, 3), (2, 1)), S(MASK, (2, 3), 0.5), S(MASK, A((2, 3), dtype="complex128"), (3,)))

@@ -32,9 +32,9 @@ row("nansum", *OVER)
 row("nanmean", *OVER)
 row("count_nonzero", S(I), S(I, 1), S(I, (0, 1)), S(B))
 row("quantile", S(D, 0.4), S(D, 0.25, 1, True), S(D, [0.1, 0.55, 0.9], 0), S(D, 0.6, 1, interpolation="lower"),
-    S(D, 0.6, 1, interpolation="midpoint"), S(D, 0.6, 1, interpolation="nearest"), meta=False, gradgrad=False,
+    S(D, 0.6, 1, interpolation="midpoint"), S(D, 0.6, 1, interpolation="nearest"), meta=False,
     oracle=lambda torch, x, q, *args, **kwargs: torch.quantile(x, torch.tensor(q, dtype=x.dtype) if isinstance(q, list) else q, *args, **kwargs))
-row("nanquantile", S(D, 0.4), S(D, 0.25, 1, True), S(D, 0.6, 0, interpolation="higher"), meta=False, gradgrad=False)
+row("nanquantile", S(D, 0.4), S(D, 0.25, 1, True), S(D, 0.6, 0, interpolation="higher"), meta=False)
 row("histc", S((20,), 5), S((20,), 4, -1, 1))
 row("bincount", S(A((9,), low=0, high=5, dtype="int64")), S(A((9,), low=0, high=5, dtype="int64"), (9,)),
     S(A((3,), low=0, high=3, dtype="int64"), minlength=7), meta=False)
@@ -52,5 +52,4 @@ row("cumprod", *RUN, S(I, 1), S(A((2, 3), dtype="complex128"), 1), covers=("line
 row("cummax", S(D, 1), S(D, 0), S(I, 1), S((), 0))
 row("cummin", S(D, 1), S(D, 0), S(I, 1), S((), 0))
 row("logcumsumexp", S((3, 4), 0), S((3, 4), -1), S((), 0), S(A((3,), low=-300, high=300), 0), S(A((2, 3), dtype="complex128"), 1))
-row("segment_reduce", *(S((4, 2), how, lengths=A((2,), low=2, high=3, dtype="int64")) for how in ("sum", "mean", "max", "min", "prod")), meta=False,
-    gradgrad=False)
+row("segment_reduce", *(S((4, 2), how, lengths=A((2,), low=2, high=3, dtype="int64")) for how in ("sum", "mean", "max", "min", "prod")), meta=False)
