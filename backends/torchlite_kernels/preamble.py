@@ -1,0 +1,94 @@
+"""The two preambles that let one kernel text compile as OpenCL C and as CUDA C++, and the macros of a data type.
+
+A kernel's array parameter is a pointer and an offset: `IN(T, x)` and `OUT(T, x)` declare both, `AT(x)` is the place of its first element. `types(T="f16")` defines, for the name T:
+`T` (how it is stored), `T_C` (what it is computed in), `T_LD(p, i)` and `T_ST(p, i, v)` (element i, converted), and `T_LD16(p, i)`, `T_ST16(p, i, v)` for 16 elements from i on (also 4 and 8).
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    """How a data type is stored and computed with, in OpenCL's words."""
+
+    numpy: str
+    stored: str
+    computed: str
+    load: str = ""  # a macro's name; plain access when empty
+    store: str = ""
+    pack: str = ""  # the struct code of a scalar argument in the computed type
+
+
+KINDS = {
+    "b8": Kind("bool", "uchar", "uchar", pack="B"),
+    "u8": Kind("uint8", "uchar", "uchar", pack="B"),
+    "i8": Kind("int8", "char", "char", pack="b"),
+    "i16": Kind("int16", "short", "short", pack="h"),
+    "i32": Kind("int32", "int", "int", pack="i"),
+    "i64": Kind("int64", "long", "long", pack="q"),
+    "u16": Kind("uint16", "ushort", "ushort", pack="H"),
+    "u32": Kind("uint32", "uint", "uint", pack="I"),
+    "u64": Kind("uint64", "ulong", "ulong", pack="Q"),
+    "f16": Kind("float16", "half", "float", "LD_HALF", "ST_HALF", pack="f"),
+    "bf16": Kind("bfloat16", "ushort", "float", "LD_BF16", "ST_BF16", pack="f"),
+    "f32": Kind("float32", "float", "float", pack="f"),
+    "f64": Kind("float64", "double", "double", pack="d"),
+    "c64": Kind("complex64", "float2", "float2", pack="ff"),
+    "c128": Kind("complex128", "double2", "double2", pack="dd"),
+}
+
+OPENCL = r"""
+#define GLOBAL __global
+#define LOCAL __local
+#define KERNEL __kernel
+#define FUNCTION
+#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#define THREAD ((int)get_local_id(0))
+#define THREADS ((int)get_local_size(0))
+#define BLOCK ((int)get_group_id(0))
+#define BLOCK_Y ((int)get_group_id(1))
+#define BLOCK_Z ((int)get_group_id(2))
+#define ITEM ((int)get_global_id(0))
+#define ITEM_Y ((int)get_global_id(1))
+#define ITEM_Z ((int)get_global_id(2))
+#define IN(T, x) GLOBAL const T* x##_, const int x##_o
+#define OUT(T, x) GLOBAL T* x##_, const int x##_o
+#define AT(x) (x##_ + x##_o)
+#define LD_HALF(p, i) vload_half(0, (p) + (i))
+#define ST_HALF(p, i, v) vstore_half_rte(v, 0, (p) + (i))
+"""
+_BF16 = r"""
+uint bf16_bits(float v) { uint u = as_uint(v); return v != v ? 0x7fc0u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16; }
+#define LD_BF16(p, i) as_float((uint)(p)[i] << 16)
+#define ST_BF16(p, i, v) ((p)[i] = (ushort)bf16_bits(v))
+"""
+_BF16_WIDE = r"""
+uint{w} bf16_bits{w}(float{w} v) {{ uint{w} u = as_uint{w}(v); return v != v ? (uint{w})(0x7fc0u) : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16; }}
+#define LD_BF16{w}(p, i) as_float{w}(convert_uint{w}(vload{w}(0, (p) + (i))) << 16)
+#define ST_BF16{w}(p, i, v) vstore{w}(convert_ushort{w}(bf16_bits{w}(v)), 0, (p) + (i))
+"""
+
+
+def types(widths: tuple[int, ...] = (), **names: str) -> str:
+    """The OpenCL macros of data types: `types((16,), T="f16")`. `widths` lists the vector widths that the kernel loads and stores."""
+    text = []
+    kinds = set(names.values())
+    if "f64" in kinds or "c128" in kinds:
+        text.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
+    if "bf16" in kinds:
+        text.append(_BF16 + "".join(_BF16_WIDE.format(w=w) for w in widths))
+    for name, kind in names.items():
+        how = KINDS[kind]
+        text += [f"#define {name} {how.stored}", f"#define {name}_C {how.computed}"]
+        text.append(f"#define {name}_LD(p, i) {how.load}(p, i)" if how.load else f"#define {name}_LD(p, i) ((p)[i])")
+        text.append(f"#define {name}_ST(p, i, v) {how.store}(p, i, v)" if how.store else f"#define {name}_ST(p, i, v) ((p)[i] = (v))")
+        for w in widths:
+            if how.load == "LD_HALF":
+                text += [f"#define {name}_LD{w}(p, i) vload_half{w}(0, (p) + (i))", f"#define {name}_ST{w}(p, i, v) vstore_half{w}_rte(v, 0, (p) + (i))"]
+            elif how.load:
+                text += [f"#define {name}_LD{w}(p, i) {how.load}{w}(p, i)", f"#define {name}_ST{w}(p, i, v) {how.store}{w}(p, i, v)"]
+            elif kind[0] != "c":
+                text += [f"#define {name}_LD{w}(p, i) vload{w}(0, (p) + (i))", f"#define {name}_ST{w}(p, i, v) vstore{w}(v, 0, (p) + (i))"]
+            if kind[0] != "c":
+                text.append(f"#define {name}_C{w} {how.computed}{w}")
+    return "\n".join(text) + "\n"

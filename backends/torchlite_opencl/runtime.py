@@ -1,0 +1,176 @@
+"""One OpenCL device at run time: context, queue, memory pool, built kernels."""
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pyopencl as cl
+from pyopencl import tools
+from pyopencl._cl import enqueue_nd_range_kernel
+
+from torchlite._functions import OutOfMemoryError
+from torchlite_kernels.preamble import OPENCL, types
+
+
+def cache_folder() -> Path:
+    """Where built programs are kept: `TORCHLITE_CACHE_DIR`, else the user's cache folder."""
+    root = os.environ.get("TORCHLITE_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(root) / "torchlite" / "opencl"
+
+
+class Function:
+    """A built kernel: `function(global_size, local_size, *arguments)` starts it.
+
+    `signature` has one letter for each argument: `p` an Array (passed as its buffer and its offset in elements), `x` packed bytes, else the struct code of a number.
+    """
+
+    __slots__ = ("device", "kernel", "name", "signature", "_packers", "_lock")
+
+    def __init__(self, device: Device, kernel: Any, signature: str):
+        self.device, self.kernel, self.signature = device, kernel, signature
+        self.name = kernel.function_name
+        self._packers = [None if code in "px" else struct.Struct(code).pack for code in signature]
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<OpenCL kernel {self.name}({self.signature}) on {self.device.name}>"
+
+    def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
+        kernel, at = self.kernel, 0
+        with self._lock:
+            for pack, value in zip(self._packers, arguments, strict=True):
+                if pack is not None:
+                    kernel._set_arg_buf(at, pack(value))
+                elif value.__class__ is bytes:
+                    kernel._set_arg_buf(at, value)
+                else:
+                    kernel.set_arg(at, value.buffer)
+                    at += 1
+                    kernel._set_arg_buf(at, _pack_offset(value.offset))
+                at += 1
+            enqueue_nd_range_kernel(self.device.queue, kernel, global_size, local_size)
+
+    def max_group(self) -> int:
+        """The largest work-group that this kernel runs in on its device."""
+        return self.kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self.device.cl_device)
+
+
+_pack_offset = struct.Struct("i").pack
+
+
+class Device:
+    """The state of one device. `width` is the number of elements that a work-item takes in contiguous kernels."""
+
+    def __init__(self, index: int, cl_device: Any):
+        self.index, self.cl_device = index, cl_device
+        self.name = cl_device.name.strip()
+        self.context = cl.Context([cl_device])
+        self.queue = cl.CommandQueue(self.context)
+        self.pool = tools.MemoryPool(tools.ImmediateAllocator(self.queue))
+        self.is_cpu = bool(cl_device.type & cl.device_type.CPU)
+        self.fp64 = bool(cl_device.double_fp_config)
+        self.max_group = cl_device.max_work_group_size
+        self.units = cl_device.max_compute_units
+        self.local_memory = cl_device.local_mem_size
+        self.width = 16 if self.is_cpu else 4
+        self.group = min(256, self.max_group)
+        self.functions: dict[tuple, Function] = {}
+        self.plans: dict[Any, Any] = {}  # what kernel families remember of shapes they have seen
+        self._building = threading.Lock()
+        self._identity = "\n".join((cl_device.platform.version, cl_device.name, cl_device.version, cl_device.driver_version))
+
+    def __repr__(self) -> str:
+        return f"<opencl:{self.index} {self.name}>"
+
+    # -- memory --
+
+    def allocate(self, nbytes: int):
+        """A block of device memory. OutOfMemoryError with the sizes when there is none, after the pool was emptied."""
+        try:
+            return self.pool.allocate(nbytes or 4)
+        except (cl.MemoryError, cl.LogicError, cl.RuntimeError, MemoryError):
+            self.queue.finish()
+            self.pool.free_held()
+        try:
+            return self.pool.allocate(nbytes or 4)
+        except (cl.MemoryError, cl.LogicError, cl.RuntimeError, MemoryError) as error:
+            raise OutOfMemoryError(self.out_of_memory(nbytes)) from error
+
+    def out_of_memory(self, nbytes: int) -> str:
+        """The message of an OutOfMemoryError."""
+        gib = 1 << 30
+        return (f"OpenCL out of memory. Tried to allocate {nbytes / gib:.2f} GiB. Device opencl:{self.index} ({self.name}) has a total capacity of {self.cl_device.global_mem_size / gib:.2f} GiB and "
+                f"gives at most {self.cl_device.max_mem_alloc_size / gib:.2f} GiB in one block; {self.pool.active_bytes / gib:.2f} GiB are in use by tensors and {self.pool.managed_bytes / gib:.2f} GiB "
+                "are held by torchlite.")
+
+    # -- kernels --
+
+    def function(self, source: str, name: str, signature: str, widths: tuple[int, ...] = (), **kinds: str) -> Function:
+        """The kernel `name` of a program text, built once. `kinds` are data types for the macros of `torchlite_kernels.preamble.types`, or texts to define."""
+        key = (source, name, tuple(kinds.items())) if kinds else (source, name)
+        found = self.functions.get(key)
+        if found is None:
+            found = self._function(key, source, name, signature, widths, kinds)
+        return found
+
+    def _function(self, key, source, name, signature, widths, kinds) -> Function:
+        from torchlite_kernels.preamble import KINDS
+        typed = {k: v for k, v in kinds.items() if v in KINDS}
+        defined = "".join(f"#define {k} {v}\n" for k, v in kinds.items() if v not in KINDS)
+        for kind in typed.values():
+            self.check_kind(kind)
+        text = OPENCL + types(widths, **typed) + defined + source
+        with self._building:
+            found = self.functions.get(key)
+            if found is None:
+                found = Function(self, cl.Kernel(self.build(text), name), signature)
+                self.functions[key] = found
+        return found
+
+    def check_kind(self, kind: str) -> None:
+        """RuntimeError naming the device for a data type that it lacks."""
+        if kind in ("f64", "c128") and not self.fp64:
+            raise RuntimeError(f"device opencl:{self.index} ({self.name}) has no double precision (cl_khr_fp64): use float32, or device='cpu' for {'float64' if kind == 'f64' else 'complex128'}")
+
+    def build(self, text: str):
+        """A built program, from the disk where it was built before for this device and driver."""
+        digest = hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
+        path = cache_folder() / digest[:2] / f"{digest}.bin"
+        try:
+            program = cl._cl._Program(self.context, [self.cl_device], [path.read_bytes()])
+            program._build(b"", [self.cl_device])
+            return program
+        except (OSError, cl.Error):
+            pass
+        program = cl._cl._Program(self.context, text)
+        try:
+            program._build(b"", [self.cl_device])
+        except cl.Error as error:
+            numbered = "\n".join(f"{i:4} {line}" for i, line in enumerate(text.splitlines(), 1))
+            raise RuntimeError(f"opencl:{self.index} ({self.name}) could not build a kernel: {error}\n{program.get_build_info(self.cl_device, cl.program_build_info.LOG)}\n{numbered}") from error
+        self._keep(path, program)
+        return program
+
+    def _keep(self, path: Path, program) -> None:
+        """Write a program's binary beside its final name and move it there, so that other processes see all of it or nothing."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+            partial.write_bytes(program.get_info(cl.program_info.BINARIES)[0])
+            os.replace(partial, path)
+        except OSError as error:
+            warnings.warn(f"built OpenCL programs cannot be kept in {path.parent}: {error}. Set TORCHLITE_CACHE_DIR to a folder that can be written.", stacklevel=2)
+
+    def finish(self) -> None:
+        """Wait until the queue is empty."""
+        self.queue.finish()
+
+
+def grid(count: int, group: int) -> tuple[int]:
+    """The global size that covers `count` work-items in groups of `group`."""
+    return (-(-count // group) * group,)
