@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import pkgutil
 import types
 from collections.abc import Callable
 from typing import Any
@@ -23,11 +24,12 @@ def is_op(name: str) -> bool:
     return name in REGISTRY or name.endswith("_") and name[:-1] in REGISTRY
 
 
-def kernels_of(modules: tuple[str, ...], device: Device) -> dict[str, Any]:
-    """{op name: kernel}: each module's own functions that bear an op's name, and the entries of its `KERNELS`."""
+def kernels_of(device: Device) -> dict[str, Any]:
+    """{op name: kernel} of all modules of this package: their own functions that bear an op's name, and the entries of their `KERNELS`."""
     table: dict[str, Any] = {}
-    for name in modules:
-        module = importlib.import_module(f"{__package__}.{name}")
+    package = importlib.import_module(__package__)
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{__package__}.{info.name}")
         offered = {n: f for n, f in vars(module).items() if isinstance(f, types.FunctionType) and f.__module__ == module.__name__ and is_op(n)}
         offered.update(getattr(module, "KERNELS", {}))
         for op, kernel in offered.items():

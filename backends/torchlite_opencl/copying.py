@@ -1,0 +1,108 @@
+"""Copies between arrays of a device: contiguous, cloned, cast, filled, written into."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .array import Array, empty, view
+from .layout import dense_order
+from .pointwise import REAL_KIND, cast, fill_number
+
+
+def clone_row_major(x: Array) -> Array:
+    """A copy in row-major order."""
+    return copy_into(empty(x.device, x.shape, x.kind), x)
+
+
+def contiguous_array(x: Array) -> Array:
+    """`x` itself where it is row-major, else a copy that is."""
+    return x if x.contiguous else clone_row_major(x)
+
+
+def _overlaps(target: Array, source: Array) -> bool:
+    """Whether writing one element of `target` may change an element of `source` that is read later."""
+    if target.buffer is not source.buffer or not source.size:
+        return False
+    return target.offset != source.offset or target.steps != source.steps or target.shape != source.shape
+
+
+def copy_into(target: Array, source: Any) -> Array:
+    """Write `source` (an array of the device or a number), broadcast and cast, into `target`."""
+    if source.__class__ is not Array:
+        return fill_with(target, source)
+    if source.device is not target.device:
+        from .transfer import from_numpy, to_numpy
+        source = from_numpy(to_numpy(source), target.device)
+    if _overlaps(target, source):
+        source = clone_row_major(source)
+    while len(source.shape) > len(target.shape) and source.shape[0] == 1:
+        source = view(source, source.shape[1:], source.steps[1:], source.offset)
+    return cast(source, target.kind, target)
+
+
+def fill_with(target: Array, value: Any) -> Array:
+    """Set all elements of `target` to a Python number or 0-d array."""
+    if value.__class__ is Array:
+        return copy_into(target, value)
+    if isinstance(value, complex) and target.kind not in REAL_KIND:
+        from torchlite._dtype import from_np
+        raise RuntimeError(f"value cannot be converted to type {from_np(target.dtype).scalar_name.lower()} without overflow")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if target.size:
+        fill_number(target, value)
+    return target
+
+
+def like_memory(x: Array) -> Array:
+    """A copy that keeps the order of the dimensions in memory where they fill it without gaps."""
+    out = empty(x.device, x.shape, x.kind)
+    if not x.contiguous and dense_order(x.shape, x.steps) is not None:
+        out.steps, out.contiguous = x.steps, False
+    return copy_into(out, x)
+
+
+def channels_last(x: Array) -> Array:
+    """A copy with the second dimension innermost in memory."""
+    out = empty(x.device, x.shape, x.kind)
+    n, c, *space = x.shape
+    steps, step = [1], c
+    for size in reversed(space):
+        steps.insert(0, step)
+        step *= size
+    *spatial, channel = steps
+    out.steps = (step, channel, *spatial)
+    out.contiguous = False
+    view_ = view(out, out.shape, out.steps, 0)
+    out.contiguous = view_.contiguous
+    return copy_into(out, x)
+
+
+def clone(input, *, memory_format=None):
+    name = getattr(memory_format, "name", "preserve_format")
+    if name.startswith("channels_last"):
+        return channels_last(input)
+    return clone_row_major(input) if name == "contiguous_format" else like_memory(input)
+
+
+def contiguous(input, memory_format=None):
+    if memory_format is not None and memory_format.name.startswith("channels_last"):
+        return channels_last(input)
+    return contiguous_array(input)
+
+
+def _copy(input, src):
+    return copy_into(empty(input.device, input.shape, input.kind), src)
+
+
+def _copy_(input, src):
+    copy_into(input, src)
+
+
+def _fill(input, value):
+    return fill_with(empty(input.device, input.shape, input.kind), value)
+
+
+def _fill_(input, value):
+    fill_with(input, value)
