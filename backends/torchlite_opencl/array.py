@@ -107,7 +107,7 @@ def is_row_major(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
     return True
 
 
-def view(x: Array, shape: tuple[int, ...], steps: tuple[int, ...], offset: int) -> Array:
+def view_of(x: Array, shape: tuple[int, ...], steps: tuple[int, ...], offset: int) -> Array:
     """Another array on the memory of `x`; `offset` counts from the start of the buffer."""
     out = _new(Array)
     out.device, out.buffer, out.kind, out.dtype = x.device, x.buffer, x.kind, x.dtype

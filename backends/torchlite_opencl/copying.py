@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .array import Array, empty, view
+from .array import Array, empty, view_of
 from .layout import dense_order
 from .pointwise import REAL_KIND, cast, fill_number
 
@@ -37,7 +37,7 @@ def copy_into(target: Array, source: Any) -> Array:
     if _overlaps(target, source):
         source = clone_row_major(source)
     while len(source.shape) > len(target.shape) and source.shape[0] == 1:
-        source = view(source, source.shape[1:], source.steps[1:], source.offset)
+        source = view_of(source, source.shape[1:], source.steps[1:], source.offset)
     return cast(source, target.kind, target)
 
 
@@ -74,7 +74,7 @@ def channels_last(x: Array) -> Array:
     *spatial, channel = steps
     out.steps = (step, channel, *spatial)
     out.contiguous = False
-    view_ = view(out, out.shape, out.steps, 0)
+    view_ = view_of(out, out.shape, out.steps, 0)
     out.contiguous = view_.contiguous
     return copy_into(out, x)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import builtins
 import math
 
-from .array import Array, row_major, view
+from .array import Array, row_major, view_of
 from .copying import clone_row_major
 
 _ALL = builtins.slice(None)
@@ -58,7 +58,7 @@ def reshape(input, shape):
     if steps is None:
         input = clone_row_major(input)
         steps = row_major(shape)[1]
-    return view(input, shape, steps, input.offset)
+    return view_of(input, shape, steps, input.offset)
 
 
 def _view(input, shape):
@@ -66,12 +66,12 @@ def _view(input, shape):
     steps = _steps_without_copy(input, shape)
     if steps is None:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead.")
-    return view(input, shape, steps, input.offset)
+    return view_of(input, shape, steps, input.offset)
 
 
 def permute(input, dims):
     shape, steps = input.shape, input.steps
-    return view(input, tuple([shape[d] for d in dims]), tuple([steps[d] for d in dims]), input.offset)
+    return view_of(input, tuple([shape[d] for d in dims]), tuple([steps[d] for d in dims]), input.offset)
 
 
 def transpose(input, dim0, dim1):
@@ -79,7 +79,7 @@ def transpose(input, dim0, dim1):
     if shape:
         shape[dim0], shape[dim1] = shape[dim1], shape[dim0]
         steps[dim0], steps[dim1] = steps[dim1], steps[dim0]
-    return view(input, tuple(shape), tuple(steps), input.offset)
+    return view_of(input, tuple(shape), tuple(steps), input.offset)
 
 
 def expand(input, size):
@@ -97,7 +97,7 @@ def expand(input, size):
                                f"{list(input.shape)}")
     if -1 in shape:
         raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {shape.index(-1)}")
-    return view(input, tuple(shape), tuple(steps), input.offset)
+    return view_of(input, tuple(shape), tuple(steps), input.offset)
 
 
 def repeated_to(x: Array, shape: tuple[int, ...]) -> Array:
@@ -114,14 +114,14 @@ def squeeze(input, dim=None):
         if dim.__class__ is not int and len(dims) != len(dim):
             raise ValueError("repeated dimension")
         kept = [d for d, n in enumerate(input.shape) if n != 1 or d not in dims]
-    return view(input, tuple([input.shape[d] for d in kept]), tuple([input.steps[d] for d in kept]), input.offset)
+    return view_of(input, tuple([input.shape[d] for d in kept]), tuple([input.steps[d] for d in kept]), input.offset)
 
 
 def unsqueeze(input, dim):
     dim %= input.ndim + 1
     shape, steps = input.shape, input.steps
     step = shape[dim] * steps[dim] if dim < len(shape) else 1
-    return view(input, (*shape[:dim], 1, *shape[dim:]), (*steps[:dim], step, *steps[dim:]), input.offset)
+    return view_of(input, (*shape[:dim], 1, *shape[dim:]), (*steps[:dim], step, *steps[dim:]), input.offset)
 
 
 def as_strided(input, size, stride, offset=None, input_stride=None):
@@ -138,7 +138,7 @@ def as_strided(input, size, stride, offset=None, input_stride=None):
         step = input.itemsize
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {step} requiring a storage size of {(reach - input.offset) * step} are out of "
                            f"bounds for storage of size {held * step}")
-    return view(input, size, stride, start)
+    return view_of(input, size, stride, start)
 
 
 def narrowed(x: Array, dim: int, start: int, length: int, step: int = 1) -> Array:
@@ -147,7 +147,7 @@ def narrowed(x: Array, dim: int, start: int, length: int, step: int = 1) -> Arra
     offset = x.offset + start * steps[dim] if length else x.offset
     shape[dim] = length
     steps[dim] *= step
-    return view(x, tuple(shape), tuple(steps), offset)
+    return view_of(x, tuple(shape), tuple(steps), offset)
 
 
 def slice(input, dim=0, start=None, stop=None, step=1):
@@ -164,7 +164,7 @@ def select(input, dim, index):
     dim %= input.ndim
     shape, steps = input.shape, input.steps
     index = index + shape[dim] if index < 0 else index
-    return view(input, shape[:dim] + shape[dim + 1:], steps[:dim] + steps[dim + 1:], input.offset + index * steps[dim])
+    return view_of(input, shape[:dim] + shape[dim + 1:], steps[:dim] + steps[dim + 1:], input.offset + index * steps[dim])
 
 
 def unbind(input, dim=0):
@@ -208,7 +208,7 @@ def basic_index(x: Array, index) -> Array:
                 raise IndexError(f"index {at} is out of bounds for dimension {d} with size {n}")
             offset += (at % n) * x.steps[d]
             d += 1
-    return view(x, tuple(shape), tuple(steps), offset)
+    return view_of(x, tuple(shape), tuple(steps), offset)
 
 
 def _slice_index(input, index):
