@@ -1,42 +1,312 @@
-"""Which OpenCL devices there are: drivers found, Intel's runtime from pip made visible, devices ordered."""
+"""Which OpenCL devices there are: drivers found and tried, Intel's runtime from pip made visible, devices in a fixed order.
+
+What the drivers of a machine can do is found out once, in a process of its own (`trial.py`), and kept on the disk until a driver changes. Nothing here
+imports PyOpenCL before a device is used.
+"""
 from __future__ import annotations
 
-import ctypes
+import dataclasses
 import functools
-import glob
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
 import os
+import platform
+import shutil
+import signal
+import site
+import subprocess
 import sys
+import sysconfig
 import tempfile
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
+from . import trial
+
 _INTEL_NEEDS = ("libintlc.so.5", "libirng.so", "libimf.so", "libsvml.so", "libtbb.so.12")
+_KINDS = ("gpu", "accelerator", "cpu")
+_TRIAL_SECONDS = 60
+_RETRY_SECONDS = 24 * 3600  # what failed is tried again after a day: perhaps the machine was only busy
+INSTALL = "install one: your GPU vendor's; for CPUs, on x86-64 Linux pip install intel-opencl-rt intel-cmplr-lib-rt, on Debian apt install pocl-opencl-icd"
+_lock = threading.RLock()
 
 
-def show_intel_runtime() -> bool:
-    """Make the CPU runtime of the pip package intel-opencl-rt visible to the OpenCL loader, beside the system's drivers. Whether it is there."""
-    library = Path(sys.prefix) / "lib" / "libintelocl.so"
-    if not library.exists():
-        return False
+def cache_folder() -> Path:
+    """Where built programs and the outcome of trials are kept: `TORCHLITE_CACHE_DIR`, else the user's cache folder."""
+    root = os.environ.get("TORCHLITE_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(root) / "torchlite" / "opencl"
+
+
+# -- drivers ----------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Driver:
+    """A driver's library as its .icd file names it, and the libraries to load before it."""
+
+    name: str
+    library: str
+    before: tuple[str, ...] = ()
+
+
+def _icd_files() -> list[Path]:
+    """The .icd files that the OpenCL loader would read, and those that come with PyOpenCL's wheel."""
+    chosen = os.environ.get("OCL_ICD_VENDORS")
+    if chosen:
+        folders = [Path(chosen)]
+    else:
+        folders = [Path(os.environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors")]
+        if Path(sys.prefix, "conda-meta").is_dir():
+            folders.append(Path(sys.prefix, "etc/OpenCL/vendors"))
+    spec = importlib.util.find_spec("pyopencl")
+    if spec and spec.origin:
+        folders.append(Path(spec.origin).parent / ".libs")
+    return [file for folder in folders for file in ([folder] if folder.is_file() else sorted(folder.glob("*.icd")))]
+
+
+def _drivers_of(file: Path) -> list[Driver]:
     try:
-        for name in _INTEL_NEEDS:
-            ctypes.CDLL(str(library.parent / name), mode=ctypes.RTLD_GLOBAL)
+        lines = file.read_text(errors="replace").split("\n") if file.suffix == ".icd" else [str(file)]
     except OSError:
-        return False
-    folder = Path(tempfile.mkdtemp(prefix="torchlite-opencl-"))
-    vendors = os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors"
-    for file in glob.glob(os.path.join(vendors, "*.icd")) if os.path.isdir(vendors) else []:
-        (folder / os.path.basename(file)).write_text(Path(file).read_text())
-    (folder / "torchlite-intel.icd").write_text(f"{library}\n")
-    os.environ["OCL_ICD_VENDORS"] = str(folder)
-    return True
+        return []
+    found = []
+    for line in map(str.strip, lines):
+        beside = file.parent / line
+        library = str(beside) if line and "/" not in line and beside.is_file() else line
+        if library and (not os.path.isabs(library) or os.path.exists(library)):
+            found.append(Driver(file.stem, library))
+    return found
+
+
+def _prefixes() -> list[Path]:
+    """Where pip may put the `lib` folder of a package: the environment's, the system's and the user's."""
+    places = [sys.prefix, sysconfig.get_path("data"), sys.base_prefix, site.getuserbase()]
+    return [Path(p) for p in dict.fromkeys(places) if p]
+
+
+def _from_record() -> list[Path]:
+    """Where importlib.metadata says that Intel's library is: elsewhere only after `pip install --target`."""
+    try:
+        files = importlib.metadata.files("intel-opencl-rt") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    return [Path(str(f.locate())).resolve() for f in files if f.name == "libintelocl.so"]
+
+
+def intel_driver() -> Driver | None:
+    """The CPU runtime of the pip package intel-opencl-rt. Its own .icd file names a place that is not there."""
+    for library in [*(p / "lib" / "libintelocl.so" for p in _prefixes()), *_from_record()]:
+        if library.exists():
+            needs = (library.parent / name for name in _INTEL_NEEDS)
+            return Driver("pip's intel-opencl-rt", str(library), tuple(str(n) for n in needs if n.exists()))
+    return None
+
+
+def installed() -> list[Driver]:
+    """The drivers of this machine, each library once; empty where the system has other ways than .icd files to name them."""
+    if not sys.platform.startswith("linux"):
+        return []
+    found = [driver for file in _icd_files() for driver in _drivers_of(file)]
+    if not any("libintelocl.so" in driver.library for driver in found):
+        intel = intel_driver()
+        found += [intel] if intel else []
+    return list({driver.library: driver for driver in found}.values())
+
+
+class _Folder:
+    """A folder for the time of a block, with an .icd file for each driver."""
+
+    def __init__(self, drivers: list[Driver]):
+        self.drivers = drivers
+
+    def __enter__(self) -> str:
+        self.path = tempfile.mkdtemp(prefix="torchlite-opencl-")
+        for i, driver in enumerate(self.drivers):
+            Path(self.path, f"{i:02}.icd").write_text(driver.library + "\n")
+        return self.path
+
+    def __exit__(self, *exc) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+# -- trials -----------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Survey:
+    """What the trials found: the drivers to load (by library), a record for each of their devices, and why the other drivers are left out."""
+
+    keep: list[str]
+    devices: list[dict[str, Any]]
+    failed: dict[str, str]
+
+    def errors(self) -> list[str]:
+        """A sentence for each driver and device that cannot be used."""
+        return [*(f"{name}: {why}" for name, why in self.failed.items()), *(f"{d['platform']}, {d['name']}: {d['error']}" for d in self.devices if d["error"])]
+
+
+def _try(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
+    """The devices of some drivers together, None the system's own, and what went wrong."""
+    with _Folder(drivers or []) as folder:
+        options = [folder, *(library for driver in drivers for library in driver.before)] if drivers is not None else []
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
+        try:
+            done = subprocess.run([sys.executable, "-P", trial.__file__, *options], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                                  text=True, errors="replace", timeout=_TRIAL_SECONDS)
+        except subprocess.TimeoutExpired:
+            return [], f"gave no answer within {_TRIAL_SECONDS} seconds"
+        except OSError as error:
+            return [], f"could not be tried: {error}"
+    lines = done.stdout.splitlines()
+    if "done" in lines:
+        return [json.loads(line.removeprefix("device ")) for line in lines if line.startswith("device ")], ""
+    if done.returncode < 0:
+        return [], f"crashes ({signal.Signals(-done.returncode).name})"
+    said = [line for line in done.stderr.splitlines() if line.strip()]
+    return [], f"fails: {said[-1][:300]}" if said else f"ends the process with status {done.returncode}"
+
+
+def _survey(drivers: list[Driver]) -> Survey:
+    """Try all drivers together; when that fails, take them up one by one, so that one that breaks (or breaks beside others) is left out."""
+    if not sys.platform.startswith("linux"):
+        devices, error = _try(None)
+        return Survey([], devices, {"the system's OpenCL": error} if error else {})
+    devices, error = _try(drivers) if drivers else ([], "")
+    if not error:
+        return Survey([d.library for d in drivers], devices, {})
+    kept: list[Driver] = []
+    devices, failed = [], {}
+    for driver in drivers:
+        found, error = _try([*kept, driver])
+        if error:
+            failed[f"{driver.name} ({driver.library})"] = error
+        else:
+            kept, devices = [*kept, driver], found
+    return Survey([d.library for d in kept], devices, failed)
+
+
+def _stamp(path: str | Path) -> Any:
+    try:
+        found = os.stat(path)
+        return str(path), found.st_mtime_ns, found.st_size
+    except OSError:
+        return str(path)
+
+
+def _fingerprint(drivers: list[Driver]) -> str:
+    """Changes with what the outcome of a trial may depend on."""
+    folders = ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib", f"/usr/lib/{platform.machine()}-linux-gnu", *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
+    libraries = [path for d in drivers for path in ([d.library] if os.path.isabs(d.library) else [os.path.join(f, d.library) for f in folders if f])]
+    hardware = sorted(str(p) for pattern in ("dri/renderD*", "nvidia[0-9]*", "kfd") for p in Path("/dev").glob(pattern))
+    parts = [1, [dataclasses.astuple(d) for d in drivers], [s for s in map(_stamp, [*libraries, trial.__file__]) if not isinstance(s, str)], platform.node(), hardware,
+             importlib.metadata.version("pyopencl"), sys.version, [os.environ.get(n) for n in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "POCL_DEVICES")]]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+
+
+def _remembered(path: Path) -> Survey | None:
+    try:
+        kept = Survey(**json.loads(path.read_text()))
+        return kept if not kept.errors() or time.time() - path.stat().st_mtime < _RETRY_SECONDS else None
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _remember(path: Path, found: Survey) -> None:
+    partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(json.dumps(dataclasses.asdict(found)))
+        os.replace(partial, path)
+    except OSError:  # then the next process tries again
+        pass
 
 
 @functools.cache
+def _surveyed(again: bool) -> Survey:
+    drivers = installed()
+    path = cache_folder() / f"drivers-{_fingerprint(drivers)}.json"
+    found = _remembered(path)
+    if found is None or again and found.errors():
+        found = _survey(drivers)
+        _remember(path, found)
+    return found
+
+
+def survey(again: bool = False) -> Survey:
+    """What the drivers of this machine can do; `again` tries anew where something failed. PyOpenCL must be installed."""
+    with _lock:
+        return _surveyed(again)
+
+
+# -- devices ----------------------------------------------------------------------------
+
+
+def _wanted() -> list[str]:
+    """Parts of platforms' names, in the order of `TORCHLITE_OPENCL_PLATFORM`."""
+    return [word.strip().lower() for word in os.environ.get("TORCHLITE_OPENCL_PLATFORM", "").split(",") if word.strip()]
+
+
+def usable() -> list[dict[str, Any]]:
+    """The records of the devices in the order of their indices: GPUs, accelerators, CPUs, each by platform name and then as the driver has them.
+
+    `TORCHLITE_OPENCL_PLATFORM` keeps the platforms whose name contains one of its words, and puts them in its order.
+    """
+    words = _wanted()
+    chosen = []
+    for place, record in enumerate(survey().devices):
+        name = record["platform"].lower()
+        rank = next((i for i, word in enumerate(words) if word in name), None)
+        if not record["error"] and (rank is not None or not words):
+            chosen.append(((rank or 0, _KINDS.index(record["kind"]), name, place), record))
+    return [record for _, record in sorted(chosen, key=lambda pair: pair[0])]
+
+
+def why_not() -> str:
+    """"" when there is a device that can be used, else one sentence saying what is missing and what to install."""
+    if importlib.util.find_spec("pyopencl") is None:
+        return "device 'opencl' needs PyOpenCL and a driver: pip install 'torchlite-nd[opencl]'"
+    if usable():
+        return ""
+    found = survey()
+    if found.errors():
+        return f"no OpenCL driver works here ({'; '.join(found.errors())}); {INSTALL}"
+    if _wanted() and found.devices:
+        return f"TORCHLITE_OPENCL_PLATFORM={','.join(_wanted())} names none of the platforms found: {', '.join(sorted({d['platform'] for d in found.devices}))}"
+    return f"no OpenCL driver with a device was found; {INSTALL}"
+
+
+def problems() -> list[str]:
+    """A sentence for each driver or device that is left out, after trying it again; for `python -m torchlite info`."""
+    if importlib.util.find_spec("pyopencl") is None:
+        return []
+    return [f"{error}. Left out; mend the driver or {INSTALL}" for error in survey(again=True).errors()]
+
+
+@functools.cache
+def _devices() -> list[Any]:
+    found = survey()
+    drivers = [d for d in installed() if d.library in found.keep]
+    if sys.platform.startswith("linux"):
+        with _Folder(drivers) as folder:
+            platforms = trial.platforms(folder, [library for driver in drivers for library in driver.before])
+    else:
+        platforms = trial.platforms(None, [])
+    by_key = {_key(record): device for record, device in trial.devices(platforms)}
+    missing = [record for record in usable() if _key(record) not in by_key]
+    if missing:
+        raise RuntimeError(f"the OpenCL loader of this process does not see {missing[0]['name']} ({missing[0]['platform']}): import torchlite, and use its device, before other users of PyOpenCL")
+    return [by_key[_key(record)] for record in usable()]
+
+
+def _key(record: dict[str, Any]) -> tuple:
+    return record["platform"], record["version"], record["name"], record["nth"]
+
+
 def devices() -> list[Any]:
-    """pyopencl devices in the order of their indices: GPUs first; `TORCHLITE_OPENCL_PLATFORM` keeps the platforms whose name contains it."""
-    show_intel_runtime()
-    import pyopencl as cl
-    wanted = os.environ.get("TORCHLITE_OPENCL_PLATFORM", "").lower()
-    found = [d for p in cl.get_platforms() if wanted in p.name.lower() for d in p.get_devices()]
-    return sorted(found, key=lambda d: (not d.type & cl.device_type.GPU, d.platform.name, d.name))
+    """pyopencl's devices in the order of their indices."""
+    with _lock:
+        return _devices()
