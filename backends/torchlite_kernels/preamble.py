@@ -42,6 +42,7 @@ OPENCL = r"""
 #define LOCAL __local
 #define KERNEL __kernel
 #define FUNCTION
+#define LOCAL_ARRAY(T, name, n) __local T name[n]
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 #define THREAD ((int)get_local_id(0))
 #define THREADS ((int)get_local_size(0))
