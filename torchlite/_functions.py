@@ -5,13 +5,10 @@ from typing import Any
 
 from ._device import Size
 from ._dispatch import shapes
+from ._dispatch.backend import OutOfMemoryError as OutOfMemoryError
 from ._dispatch.promotion import result_dtype
 from ._dtype import dtype
 from ._tensor import Tensor
-
-
-class OutOfMemoryError(RuntimeError):
-    """A device has not enough free memory."""
 
 
 def is_tensor(obj: Any) -> bool:

@@ -22,15 +22,12 @@ class OpenCLBackend:
         return Array
 
     def why_not(self) -> str:
-        try:
-            from .drivers import devices
-            return "" if devices() else "no OpenCL device was found: install a driver, for x86-64 CPUs with pip install intel-opencl-rt"
-        except ImportError:
-            return "device 'opencl' needs PyOpenCL: pip install 'torchlite-nd[opencl]'"
+        from . import drivers
+        return drivers.why_not()
 
     def device_count(self) -> int:
-        from .drivers import devices
-        return len(devices())
+        from . import drivers
+        return len(drivers.usable())
 
     def device(self, index: int) -> Any:
         """The Device of an index, made when first asked for."""

@@ -156,7 +156,7 @@ def _try(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         try:
             done = subprocess.run([sys.executable, "-P", trial.__file__, *options], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                                  text=True, errors="replace", timeout=_TRIAL_SECONDS)
+                                  check=False, text=True, errors="replace", timeout=_TRIAL_SECONDS)
         except subprocess.TimeoutExpired:
             return [], f"gave no answer within {_TRIAL_SECONDS} seconds"
         except OSError as error:
@@ -298,7 +298,8 @@ def _devices() -> list[Any]:
     by_key = {_key(record): device for record, device in trial.devices(platforms)}
     missing = [record for record in usable() if _key(record) not in by_key]
     if missing:
-        raise RuntimeError(f"the OpenCL loader of this process does not see {missing[0]['name']} ({missing[0]['platform']}): import torchlite, and use its device, before other users of PyOpenCL")
+        raise RuntimeError(f"the OpenCL loader of this process does not see {missing[0]['name']} ({missing[0]['platform']}): "
+                           "use torchlite's device before PyOpenCL is used otherwise")
     return [by_key[_key(record)] for record in usable()]
 
 

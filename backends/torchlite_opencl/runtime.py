@@ -13,14 +13,10 @@ import pyopencl as cl
 from pyopencl import tools
 from pyopencl._cl import enqueue_nd_range_kernel
 
-from torchlite._functions import OutOfMemoryError
+from torchlite._dispatch.backend import OutOfMemoryError
 from torchlite_kernels.preamble import OPENCL, types
 
-
-def cache_folder() -> Path:
-    """Where built programs are kept: `TORCHLITE_CACHE_DIR`, else the user's cache folder."""
-    root = os.environ.get("TORCHLITE_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(root) / "torchlite" / "opencl"
+from .drivers import cache_folder
 
 
 class Function:

@@ -9,6 +9,13 @@ from .._device import device
 from .._dtype import dtype
 
 
+class OutOfMemoryError(RuntimeError):
+    """A device has not enough free memory."""
+
+
+OutOfMemoryError.__module__ = "torchlite"
+
+
 class Backend(Protocol):
     """What an entry point of the group `torchlite.backends` loads. Its name in the group is the device's type."""
 
