@@ -27,6 +27,13 @@ def pytest_report_header(config):
 
 
 @pytest.fixture
+def on_device(device):
+    """The test makes its tensors on its device (`pytestmark = pytest.mark.usefixtures("on_device")` for a whole file)."""
+    with torch.device(device):
+        yield
+
+
+@pytest.fixture
 def seed(request) -> int:
     """A seed of this test alone: the same in every run, in any order, with any number of workers."""
     value = zlib.crc32(request.node.nodeid.encode()) ^ request.config.getoption("--seed")

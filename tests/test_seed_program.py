@@ -46,8 +46,8 @@ def test_pytorchs_checkpoint_gives_pytorchs_outputs():
 
 
 @pytest.mark.parametrize("name", ["lenet", "mlp"])
-def test_every_step_has_pytorchs_loss(name):
-    assert getattr(seeded_runs, name)() == pytest.approx(RECORDED[name], abs=1e-4)
+def test_every_step_has_pytorchs_loss(name, device):
+    assert getattr(seeded_runs, name)(device=device) == pytest.approx(RECORDED[name], abs=1e-4 if device == "cpu" else 1e-3)
 
 
 def test_training_in_a_thread_does_not_disturb(trained):

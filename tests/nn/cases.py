@@ -72,12 +72,12 @@ def _tensors(value):
 
 
 def _checksum(lib, tensor):
-    flat = tensor.detach().to(lib.float64).reshape(-1)
+    flat = tensor.detach().cpu().to(lib.float64).reshape(-1)
     return round(float((flat * lib.cos(lib.arange(flat.numel(), dtype=lib.float64))).sum()), 7)
 
 
-def answers(lib, name):
-    """What a layer does: a digest of its seeded parameters, and checksums of outputs and gradients."""
+def answers(lib, name, device="cpu"):
+    """What a layer does: a digest of its parameters, seeded on the CPU, and checksums of outputs and gradients."""
     make, inputs = LAYERS[name]
     lib.manual_seed(0)
     layer = make(lib.nn)
@@ -85,12 +85,13 @@ def answers(lib, name):
     for key, value in layer.state_dict().items():
         digest.update(f"{key}{tuple(value.shape)}".encode())
         digest.update(value.detach().numpy().tobytes())
-    args = inputs(lib)
+    layer.to(device)
+    args = [arg.to(device) for arg in inputs(lib)]
     for arg in args:
         if arg.is_floating_point():
             arg.requires_grad_()
     outputs = [out for out in _tensors(layer(*args)) if out.is_floating_point()]
-    total = sum((out * lib.cos(lib.arange(out.numel(), dtype=lib.float32)).reshape(out.shape)).sum() for out in outputs if out.requires_grad)
+    total = sum((out * lib.cos(lib.arange(out.numel(), dtype=lib.float32, device=device)).reshape(out.shape)).sum() for out in outputs if out.requires_grad)
     total.backward()
     grads = [tensor.grad for tensor in [*args, *layer.parameters()] if tensor.grad is not None]
     return {

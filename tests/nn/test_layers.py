@@ -20,10 +20,10 @@ def _flat(tree):
 
 
 @pytest.mark.parametrize("name", cases.LAYERS)
-def test_as_pytorch(name):
+def test_as_pytorch(name, device):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = cases.answers(torch, name)
+        found = cases.answers(torch, name, device)
     want = GOLDEN[name]
     assert found["parameters"] == want["parameters"], "the seeded parameters differ"
     for part in ("outputs", "gradients", "state"):

@@ -12,6 +12,7 @@ from torchlite import nn, optim
 
 from . import cases
 
+pytestmark = pytest.mark.usefixtures("on_device")
 GOLDEN = json.loads(pathlib.Path(__file__).with_name("trajectories.json").read_text())
 
 
@@ -41,7 +42,7 @@ def run(name, prepare, steps=4):
                 param.grad = torch.full_like(param, 0.1 * (number + 1)) + 0.01 * place
         optimizer.step()
         optimizer.zero_grad()
-    return torch.cat([param.reshape(-1) for param in params]).numpy(), optimizer
+    return torch.cat([param.reshape(-1) for param in params]).cpu().numpy(), optimizer
 
 
 def test_packed_state_can_be_saved_loaded_and_replaced():
