@@ -76,6 +76,7 @@ class Device:
         self.width = 16 if self.is_cpu else 4
         self.group = min(256, self.max_group)
         self.functions: dict[tuple, Function] = {}
+        self.programs: dict[str, Any] = {}  # by text: a program may hold several kernels
         self.plans: dict[Any, Any] = {}  # what kernel families remember of shapes they have seen
         self._building = threading.Lock()
         self._identity = "\n".join((cl_device.platform.version, cl_device.name, cl_device.version, cl_device.driver_version))
@@ -124,8 +125,10 @@ class Device:
         with self._building:
             found = self.functions.get(key)
             if found is None:
-                found = Function(self, cl.Kernel(self.build(text), name), signature)
-                self.functions[key] = found
+                program = self.programs.get(text)
+                if program is None:
+                    program = self.programs[text] = self.build(text)
+                found = self.functions[key] = Function(self, cl.Kernel(program, name), signature)
         return found
 
     def check_kind(self, kind: str) -> None:
