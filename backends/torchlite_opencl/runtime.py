@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pyopencl as cl
-from pyopencl import tools
 from pyopencl._cl import enqueue_nd_range_kernel
 
-from torchlite._dispatch.backend import OutOfMemoryError
 from torchlite_kernels.preamble import OPENCL, types
 
+from . import forks
 from .drivers import cache_folder
+from .memory import Memory
 
 
 class Function:
@@ -63,12 +63,14 @@ class Device:
     """The state of one device. `width` is the number of elements that a work-item takes in contiguous kernels."""
 
     def __init__(self, index: int, cl_device: Any):
+        forks.watch(Device)
         self.index, self.cl_device = index, cl_device
         self.name = cl_device.name.strip()
         self.context = cl.Context([cl_device])
         self.queue = cl.CommandQueue(self.context)
-        self.pool = tools.MemoryPool(tools.ImmediateAllocator(self.queue))
         self.is_cpu = bool(cl_device.type & cl.device_type.CPU)
+        self.memory = Memory(self)
+        self.allocate = self.memory.allocate
         self.fp64 = bool(cl_device.double_fp_config)
         self.max_group = cl_device.max_work_group_size
         self.units = cl_device.max_compute_units
@@ -83,27 +85,6 @@ class Device:
 
     def __repr__(self) -> str:
         return f"<opencl:{self.index} {self.name}>"
-
-    # -- memory --
-
-    def allocate(self, nbytes: int):
-        """A block of device memory. OutOfMemoryError with the sizes when there is none, after the pool was emptied."""
-        try:
-            return self.pool.allocate(nbytes or 4)
-        except (cl.MemoryError, cl.LogicError, cl.RuntimeError, MemoryError):
-            self.queue.finish()
-            self.pool.free_held()
-        try:
-            return self.pool.allocate(nbytes or 4)
-        except (cl.MemoryError, cl.LogicError, cl.RuntimeError, MemoryError) as error:
-            raise OutOfMemoryError(self.out_of_memory(nbytes)) from error
-
-    def out_of_memory(self, nbytes: int) -> str:
-        """The message of an OutOfMemoryError."""
-        gib = 1 << 30
-        return (f"OpenCL out of memory. Tried to allocate {nbytes / gib:.2f} GiB. Device opencl:{self.index} ({self.name}) has a total capacity of {self.cl_device.global_mem_size / gib:.2f} GiB and "
-                f"gives at most {self.cl_device.max_mem_alloc_size / gib:.2f} GiB in one block; {self.pool.active_bytes / gib:.2f} GiB are in use by tensors and {self.pool.managed_bytes / gib:.2f} GiB "
-                "are held by torchlite.")
 
     # -- kernels --
 
