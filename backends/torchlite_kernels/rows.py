@@ -1,0 +1,138 @@
+"""Words for kernels that work on rows: one text for a work-item a row with wide vectors (CPU devices) and for a work-group a row (GPUs).
+
+Defined from outside: `T` (the data type), `W` (elements in a vector, 1 for none), `LANES` (work-items that share a row, 1 for none) and `COLUMNS` (1 where the rows lie across memory:
+then a worker takes W neighbouring ones, and a sum over a row is a vector of W sums).
+
+A kernel reads:
+
+    SCRATCH
+    EACH_ROW(row, rows, per) {
+        ROW_OF(row, n, inner)
+        V total = SPLAT(0);
+        ACROSS(i, n) total += GET(x, i, 0);
+        R sum = ROW_SUM(total);
+        ...
+
+`C` is the type computed in, `V` a vector of it, `R` what a reduction over a row gives (C, or V for columns). `GET(x, i, fill)` loads element i of the row and those beside it, with `fill` past the end.
+"""
+from __future__ import annotations
+
+_COMMON = r"""
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+typedef T_C C;
+#if W > 1
+typedef JOIN(T_C, W) V;
+#define LANE_OF(v, k) (((C*)&(v))[k])
+FUNCTION C lanes_sum(V v) {
+    C lane[W];
+    JOIN(vstore, W)(v, 0, lane);
+    for (int k = W / 2; k > 0; k /= 2) for (int i = 0; i < k; i++) lane[i] += lane[i + k];
+    return lane[0];
+}
+FUNCTION C lanes_max(V v) {
+    C lane[W];
+    JOIN(vstore, W)(v, 0, lane);
+    for (int k = W / 2; k > 0; k /= 2) for (int i = 0; i < k; i++) lane[i] = LARGER(lane[i], lane[i + k]);
+    return lane[0];
+}
+#else
+typedef T_C V;
+#define LANE_OF(v, k) (v)
+#define lanes_sum(v) (v)
+#define lanes_max(v) (v)
+#endif
+#define SPLAT(v) ((V)(v))
+
+#if LANES > 1
+FUNCTION C block_sum(C v, LOCAL C* shared) {
+    BARRIER;
+    shared[THREAD] = v;
+    BARRIER;
+    for (int k = LANES / 2; k > 0; k /= 2) {
+        if (THREAD < k) shared[THREAD] += shared[THREAD + k];
+        BARRIER;
+    }
+    return shared[0];
+}
+FUNCTION C block_max(C v, LOCAL C* shared) {
+    BARRIER;
+    shared[THREAD] = v;
+    BARRIER;
+    for (int k = LANES / 2; k > 0; k /= 2) {
+        if (THREAD < k) shared[THREAD] = LARGER(shared[THREAD], shared[THREAD + k]);
+        BARRIER;
+    }
+    return shared[0];
+}
+#define SCRATCH LOCAL_ARRAY(C, shared, LANES);
+#define WORKER BLOCK
+#define LANE THREAD
+#define SUM_OF_LANES(v) block_sum(lanes_sum(v), shared)
+#define MAX_OF_LANES(v) block_max(lanes_max(v), shared)
+#else
+#define SCRATCH
+#define WORKER ITEM
+#define LANE 0
+#define SUM_OF_LANES(v) lanes_sum(v)
+#define MAX_OF_LANES(v) lanes_max(v)
+#endif
+
+#define EACH_ROW(row, rows, per) for (int row = WORKER * (per), last_ = SMALLER(WORKER * (per) + (per), rows); row < last_; row++)
+#define ALONG(i, n) for (int i = LANE * W; i < (n); i += LANES * W)
+#if COLUMNS
+typedef V R;
+#define ROW_OF(row, n, inner) const int step = inner, left = inner - (row) % PIECES(inner) * W, start = (row) / PIECES(inner) * (n) * (inner) + (row) % PIECES(inner) * W;
+#define PIECES(inner) (((inner) + W - 1) / W)
+#define ACROSS(i, n) for (int i = 0; i < (n); i++)
+#define ROW_SUM(v) (v)
+#define ROW_MAX(v) (v)
+#define GET(x, i, fill) LOAD_T(AT(x) + start + (i) * step, left, fill)
+#define PUT(x, i, v) STORE_T(AT(x) + start + (i) * step, left, v)
+#else
+typedef C R;
+#define ROW_OF(row, n, inner) const int left = n, start = (row) * (n);
+#define ACROSS(i, n) ALONG(i, n)
+#define ROW_SUM(v) SUM_OF_LANES(v)
+#define ROW_MAX(v) MAX_OF_LANES(v)
+#define GET(x, i, fill) LOAD_T(AT(x) + start + (i), left - (i), fill)
+#define PUT(x, i, v) STORE_T(AT(x) + start + (i), left - (i), v)
+#endif
+"""
+_OF_TYPE = r"""
+#if W > 1
+FUNCTION V load_part_@(GLOBAL const @* p, int n, C fill) {
+    C lane[W];
+    for (int k = 0; k < W; k++) lane[k] = k < n ? @_LD(p, k) : fill;
+    return JOIN(vload, W)(0, lane);
+}
+FUNCTION void store_part_@(GLOBAL @* p, int n, V v) {
+    C lane[W];
+    JOIN(vstore, W)(v, 0, lane);
+    for (int k = 0; k < n; k++) @_ST(p, k, lane[k]);
+}
+#define LOAD_@(p, n, fill) ((n) >= W ? JOIN(@_LD, W)(p, 0) : load_part_@(p, n, fill))
+#define STORE_@(p, n, v) do { if ((n) >= W) JOIN(@_ST, W)(p, 0, v); else store_part_@(p, n, v); } while (0)
+#else
+#define LOAD_@(p, n, fill) @_LD(p, 0)
+#define STORE_@(p, n, v) @_ST(p, 0, v)
+#endif
+"""
+# Arrays of the type computed in: sums and statistics.
+_COMPUTED = r"""
+#define C_LD(p, i) ((p)[i])
+#define C_ST(p, i, v) ((p)[i] = (v))
+#define C_LD4(p, i) vload4(0, (p) + (i))
+#define C_ST4(p, i, v) vstore4(v, 0, (p) + (i))
+#define C_LD8(p, i) vload8(0, (p) + (i))
+#define C_ST8(p, i, v) vstore8(v, 0, (p) + (i))
+#define C_LD16(p, i) vload16(0, (p) + (i))
+#define C_ST16(p, i, v) vstore16(v, 0, (p) + (i))
+"""
+
+
+def rows(*names: str) -> str:
+    """The words above; `LOAD_P(p, n, fill)` and `STORE_P(p, n, v)` for each further type name P, which must be computed in the same type as T, and for C itself."""
+    return _COMMON + _COMPUTED + "".join(_OF_TYPE.replace("@", name) for name in ("T", "C", *names))

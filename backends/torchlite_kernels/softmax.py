@@ -1,0 +1,76 @@
+"""Softmax and log-softmax along any dimension, with their backward passes."""
+from __future__ import annotations
+
+from .rows import rows
+
+# RECOMPUTE: the exponentials do not survive in the output's precision and are computed twice.
+SOFTMAX = rows() + r"""
+KERNEL void softmax(IN(T, x), OUT(T, out), const int rows, const int n, const int inner, const int per) {
+    SCRATCH
+    EACH_ROW(row, rows, per) {
+        ROW_OF(row, n, inner)
+        V highest = SPLAT(-INFINITY), total = SPLAT(0);
+        ACROSS(i, n) {
+            V v = GET(x, i, -INFINITY);
+            highest = LARGER(highest, v);
+        }
+        R top = ROW_MAX(highest);
+        ACROSS(i, n) {
+            V e = exp(GET(x, i, -INFINITY) - top);
+            total += e;
+#if !RECOMPUTE
+            PUT(out, i, e);
+#endif
+        }
+        R scale = 1 / ROW_SUM(total);
+        ACROSS(i, n) {
+#if RECOMPUTE
+            PUT(out, i, exp(GET(x, i, 0) - top) * scale);
+#else
+            PUT(out, i, GET(out, i, 0) * scale);
+#endif
+        }
+    }
+}
+"""
+LOG_SOFTMAX = rows() + r"""
+KERNEL void log_softmax(IN(T, x), OUT(T, out), const int rows, const int n, const int inner, const int per) {
+    SCRATCH
+    EACH_ROW(row, rows, per) {
+        ROW_OF(row, n, inner)
+        V highest = SPLAT(-INFINITY), total = SPLAT(0);
+        ACROSS(i, n) {
+            V v = GET(x, i, -INFINITY);
+            highest = LARGER(highest, v);
+        }
+        R top = ROW_MAX(highest);
+        ACROSS(i, n) total += exp(GET(x, i, -INFINITY) - top);
+        R rest = log(ROW_SUM(total));
+        ACROSS(i, n) PUT(out, i, GET(x, i, 0) - top - rest);
+    }
+}
+"""
+SOFTMAX_BACKWARD = rows() + r"""
+KERNEL void softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int rows, const int n, const int inner, const int per) {
+    SCRATCH
+    EACH_ROW(row, rows, per) {
+        ROW_OF(row, n, inner)
+        V total = SPLAT(0);
+        ACROSS(i, n) total += GET(grad, i, 0) * GET(y, i, 0);
+        R sum = ROW_SUM(total);
+        ACROSS(i, n) PUT(out, i, (GET(grad, i, 0) - sum) * GET(y, i, 0));
+    }
+}
+"""
+LOG_SOFTMAX_BACKWARD = rows() + r"""
+KERNEL void log_softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int rows, const int n, const int inner, const int per) {
+    SCRATCH
+    EACH_ROW(row, rows, per) {
+        ROW_OF(row, n, inner)
+        V total = SPLAT(0);
+        ACROSS(i, n) total += GET(grad, i, 0);
+        R sum = ROW_SUM(total);
+        ACROSS(i, n) PUT(out, i, GET(grad, i, 0) - exp(GET(y, i, 0)) * sum);
+    }
+}
+"""
