@@ -1,0 +1,71 @@
+"""Atomic read-modify-write of any element type by compare-and-exchange: the portable subset of OpenCL has no atomic addition of floats."""
+from __future__ import annotations
+
+from .preamble import KINDS
+
+# What COMBINE(a, b) is for an operation, in the computed type: for numbers, truth values and complex numbers.
+COMBINE = {
+    "add": ("((a) + (b))", "((a) | (b))", "((a) + (b))"),
+    "multiply": ("((a) * (b))", "((a) & (b))", "((O)((a).x * (b).x - (a).y * (b).y, (a).x * (b).y + (a).y * (b).x))"),
+    "amax": ("((b) > (a) || (b) != (b) ? (b) : (a))", "((a) | (b))", ""),
+    "amin": ("((b) < (a) || (b) != (b) ? (b) : (a))", "((a) & (b))", ""),
+    "set": ("(b)", "(b)", "(b)"),
+}
+
+
+def combine(operation: str, kind: str) -> str:
+    """The definition of COMBINE for arrays of a kind."""
+    return f"#define COMBINE(a, b) {COMBINE[operation][2 if kind[0] == 'c' else kind == 'b8']}\n"
+
+
+_WORD = """
+FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {{
+    volatile GLOBAL {word}* place = (volatile GLOBAL {word}*)p;
+    {word} seen = *place, before;
+    do {{ before = seen; seen = {exchange}(place, before, as_{word}((O)COMBINE(as_{stored}(before), v))); }} while (seen != before);
+}}
+"""
+_PART = """
+FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {{
+    size_t at = (size_t)p;
+    volatile GLOBAL uint* place = (volatile GLOBAL uint*)(at & ~(size_t)3);
+    uint shift = (uint)(at & 3) * 8, mask = {mask}u << shift, seen = *place, before;
+    do {{
+        before = seen;
+        O now = (O)COMBINE((O)((before & mask) >> shift), v);
+        seen = atomic_cmpxchg(place, before, (before & ~mask) | ((uint){bits}(now) << shift));
+    }} while (seen != before);
+}}
+"""
+_PAIR = """
+FUNCTION void add_double(volatile GLOBAL double* p, double v) {
+    volatile GLOBAL ulong* place = (volatile GLOBAL ulong*)p;
+    ulong seen = *place, before;
+    do { before = seen; seen = atom_cmpxchg(place, before, as_ulong(as_double(before) + v)); } while (seen != before);
+}
+FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {
+    volatile GLOBAL double* parts = (volatile GLOBAL double*)p;
+    add_double(parts, v.x);
+    add_double(parts + 1, v.y);
+}
+"""
+_LONG = "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
+_SIZES = {"b8": 1, "u8": 1, "i8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "f32": 4, "i64": 8, "u64": 8, "f64": 8, "c64": 8, "c128": 16}
+
+
+def possible(operation: str, kind: str, long_atomics: bool) -> bool:
+    """Whether elements of a kind can be combined atomically; half precision is accumulated in single."""
+    size = _SIZES.get(kind, 0)
+    return 0 < size and (size < 8 or long_atomics) and (size < 16 or operation == "add")
+
+
+def combine_at(kind: str) -> str:
+    """The text of `combine_at(p, v)`: *p = COMBINE(*p, v), atomically, for arrays O of a kind."""
+    size, stored = _SIZES[kind], KINDS[kind].stored
+    if size == 16:
+        return _LONG + _PAIR
+    if size == 8:
+        return _LONG + _WORD.format(word="ulong", exchange="atom_cmpxchg", stored=stored)
+    if size == 4:
+        return _WORD.format(word="uint", exchange="atomic_cmpxchg", stored=stored)
+    return _PART.format(mask="0xff" if size == 1 else "0xffff", bits="as_uchar" if size == 1 else "as_ushort")

@@ -1,0 +1,87 @@
+"""Indices that do not fit: kernels note them in a small array of the device, the host raises PyTorch's error when it next waits for the device.
+
+`TORCHLITE_OPENCL_BLOCKING=1` looks after every op that can fail, so that the error's traceback names that op; it costs a wait each time.
+"""
+from __future__ import annotations
+
+import os
+import threading
+
+import numpy as np
+import pyopencl as cl
+
+from .array import Array, empty
+from .runtime import Device
+
+# By number, from 1 on: the error's type and its words.
+_ERRORS = (
+    (RuntimeError, "index {index} is out of bounds for dimension {dim} with size {size}"),
+    (IndexError, "index {index} is out of bounds for dimension {dim} with size {size}"),
+    (IndexError, "index out of range in self"),
+    (IndexError, "index_copy_(): index {index} is out of bounds for dimension {dim} with size {size}"),
+    (IndexError, "out of range: tried to access index {index} on a tensor of {size} elements."),
+    (IndexError, "Target {index} is out of bounds."),
+    (RuntimeError, "target out of range"),
+    (RuntimeError, "repeats can not be negative"),
+)
+SCATTERED, INDEXED, SELECTED, COPIED, FLAT, TARGET, MARGIN, REPEATS = range(1, len(_ERRORS) + 1)
+_lock = threading.Lock()
+
+
+class _State:
+    """What a device noted: the code of the first error, its index and the size; `asked` says whether a kernel may have written there since it was last read."""
+
+    __slots__ = ("array", "asked")
+
+    def __init__(self, device: Device):
+        self.array = empty(device, (4,), "i32")
+        self.asked = False
+        cl.enqueue_copy(device.queue, self.array.buffer, np.zeros(4, np.int32), is_blocking=True)
+
+
+def _state(device: Device) -> _State:
+    state = device.plans.get("errors")
+    if state is None:
+        with _lock:
+            state = device.plans.setdefault("errors", _State(device))
+    return state
+
+
+def error_code(which: int, dim: int = 0) -> int:
+    """What a kernel writes: the error and the dimension that it speaks of."""
+    return which | dim << 8
+
+
+def watched(device: Device) -> Array:
+    """The array in which a kernel that is about to start notes an error: int32 code, index, size. Call `after_launch` when it was started."""
+    state = _state(device)
+    state.asked = True
+    return state.array
+
+
+def after_launch(device: Device) -> None:
+    """With `TORCHLITE_OPENCL_BLOCKING` raise at once what the last kernel noted."""
+    if os.environ.get("TORCHLITE_OPENCL_BLOCKING", "0") not in ("", "0"):
+        raise_pending(device)
+
+
+def raise_pending(device: Device) -> None:
+    """Raise the first error that kernels noted since the last call. Called where the host waits for the device; waits only after kernels that can fail."""
+    state = device.plans.get("errors")
+    if state is None or not state.asked:
+        return
+    with _lock:
+        state.asked = False
+        noted = np.empty(4, np.int32)
+        cl.enqueue_copy(device.queue, noted, state.array.buffer, is_blocking=True)
+        code, index, size = (int(v) for v in noted[:3])
+        if code:
+            cl.enqueue_copy(device.queue, state.array.buffer, np.zeros(4, np.int32), is_blocking=True)
+    if code:
+        raise failure(code, index, size)
+
+
+def failure(code: int, index: int, size: int) -> Exception:
+    """The exception that a code stands for."""
+    kind, words = _ERRORS[(code & 255) - 1]
+    return kind(words.format(index=index, dim=code >> 8, size=size))
