@@ -24,7 +24,7 @@ from .indexed import (
     scatter_planes,
     take_slices,
 )
-from .pointwise import CATEGORY, KERNELS, cast
+from .pointwise import CATEGORY, RULES, apply, cast
 from .views import narrowed, select
 
 
@@ -220,7 +220,7 @@ def index_add(input, dim, index, source, *, alpha=1):
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
                            f"{list(input.shape)} source.shape = {list(source.shape)}")
     if alpha != 1:
-        source = KERNELS["mul"](source, alpha)
+        source = apply(RULES["mul"], (source, alpha))
     return _write_slices("add", input, dim, index, source, False, error_code(SCATTERED, dim))
 
 
