@@ -1,0 +1,327 @@
+"""Texts of the reduction kernels: how an op treats an element, and loops over elements for each way that memory can lie."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# kind: what elements are computed in (scalar type, integer type as wide for comparisons and counts, greatest and least value)
+WORK = {
+    "f32": ("float", "int", "INFINITY", "-INFINITY"), "f64": ("double", "long", "INFINITY", "-INFINITY"),
+    "i32": ("int", "int", "INT_MAX", "INT_MIN"), "i64": ("long", "long", "LONG_MAX", "LONG_MIN"), "u64": ("ulong", "long", "ULONG_MAX", "0"),
+    "c64": ("float2", "int", "0", "0"), "c128": ("double2", "long", "0", "0"),
+}
+WORK_OF = {"b8": "i32", "u8": "i32", "i8": "i32", "i16": "i32", "u16": "i32", "u32": "i64", "f16": "f32", "bf16": "f32"}
+REAL_OF = {"c64": "f32", "c128": "f64"}
+
+
+def work_kind(kind: str) -> str:
+    """The kind that a stored kind is computed in."""
+    return WORK_OF.get(kind, kind)
+
+
+class Pass(NamedTuple):
+    """How a reduction treats its elements. STEP takes element `v` of type V, number `at` in row-major order, into `acc` of type A."""
+
+    acc: str  # W: as the elements, I: the integer as wide, R: their real type
+    start: str
+    step: str
+    merge: str
+    finish: str  # the value of `acc` when all elements are in it
+
+
+_ADD = "acc += b"
+_GREATER, _LESS = "acc = ((b > acc) | (b != b)) ? b : acc", "acc = ((b < acc) | (b != b)) ? b : acc"
+SUM = Pass("W", "(A)(0)", "acc += v", _ADD, "acc")
+MEAN = SUM._replace(finish="acc / (R)g.count")
+AMAX = Pass("W", "LEAST", "acc = ((v > acc) | (v != v)) ? v : acc", _GREATER, "acc")
+AMIN = Pass("W", "GREATEST", "acc = ((v < acc) | (v != v)) ? v : acc", _LESS, "acc")
+_PLACE = Pass("I", "I_MAX", "acc = ((v == (V)(aux)) | (v != v)) ? min(acc, at) : acc", "acc = min(acc, b)", "acc")
+_SPREAD = Pass("R", "(A)(0)", "V d = v - (V)(aux); acc += SQUARED(d)", _ADD, "acc / fmax((R)g.count - (R)g.correction, (R)0)")
+_TOP = Pass("R", "LEAST", "acc = ((REAL(v) > acc) | (REAL(v) != REAL(v))) ? REAL(v) : acc", _GREATER, "isfinite(acc) ? acc : 0")
+
+# op: its passes; a later pass has the result of the one before as `aux`
+OPS: dict[str, tuple[Pass, ...]] = {
+    "sum": (SUM,),
+    "mean": (MEAN,),
+    "prod": (Pass("W", "ONE", "acc = TIMES(acc, v)", "acc = TIMES(acc, b)", "acc"),),
+    "amax": (AMAX,),
+    "amin": (AMIN,),
+    "any": (Pass("I", "0", "acc = NONZERO(v, V) ? (A)(1) : acc", "acc |= b", "acc"),),
+    "all": (Pass("I", "1", "acc = NONZERO(v, V) ? acc : (A)(0)", "acc &= b", "acc"),),
+    "count_nonzero": (Pass("I", "0", "acc += NONZERO(v, V) ? (A)(1) : (A)(0)", _ADD, "acc"),),
+    "max_dim": (AMAX, _PLACE),
+    "min_dim": (AMIN, _PLACE),
+    "var": (MEAN, _SPREAD),
+    "std": (MEAN, _SPREAD._replace(finish="sqrt(acc / fmax((R)g.count - (R)g.correction, (R)0))")),
+    "logsumexp": (_TOP, Pass("W", "(A)(0)", "acc += EXP(v, aux, V)", _ADD, "LOG(acc) + AS_W(aux)")),
+    "norm1": (Pass("R", "0", "acc += SIZE(v)", _ADD, "acc"),),
+    "norm2": (Pass("R", "0", "acc = fmax(acc, SIZE(v)) + (SIZE(v) - SIZE(v))", "acc = fmax(acc, b) + (b - b)", "acc > 0 && acc < INFINITY ? acc : 1"),
+              Pass("R", "(A)(0)", "V d = v / (V)(aux); acc += SQUARED(d)", _ADD, "sqrt(acc) * aux")),
+    "normp": (Pass("R", "0", "acc += pow(SIZE(v), (A)((R)g.correction))", _ADD, "pow(acc, 1 / (R)g.correction)"),),
+}
+MORE = {"max_dim": "aux", "min_dim": "aux"}  # what the second output gets
+
+_GEOMETRY = "typedef struct { int kept, k1, k2, a0, a1, a2, r0, r1, r2, s0, s1, s2, axis, chunk, parts, count; float correction; } Geometry;\n"
+_BASE = r"""
+int kept_base(const Geometry g, int i) {
+    int row = i / g.k2;
+    return (row / g.k1) * g.a0 + (row % g.k1) * g.a1 + (i % g.k2) * g.a2;
+}
+#define SPAN(part) \
+    int b0 = 0, b1 = 0, b2 = 0, n0 = g.r0, n1 = g.r1, n2 = g.r2; \
+    if (g.axis == 0) { b0 = (part) * g.chunk; n0 = min(n0, b0 + g.chunk); } \
+    if (g.axis == 1) { b1 = (part) * g.chunk; n1 = min(n1, b1 + g.chunk); } \
+    if (g.axis == 2) { b2 = (part) * g.chunk; n2 = min(n2, b2 + g.chunk); }
+"""
+
+# The loops of a pass. @ is its number. Blocks of elements are folded into a total, so that rounding errors of long sums stay small.
+_ARGUMENTS = "(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, A0 aux)"
+_ANY = "A@ pass@" + _ARGUMENTS + r""" {
+    A@ total = START@;
+    for (int i0 = b0; i0 < n0; i0++) {
+        for (int i1 = b1; i1 < n1; i1++) {
+            GLOBAL const T* q = p + i0 * g.s0 + i1 * g.s1;
+            I row = (I)((i0 * g.r1 + i1) * g.r2);
+            for (int i = b2; i < n2; ) {
+                int end = min(i + 256, n2);
+                A@ acc = START@;
+                for (; i < end; i++) { W v = LOAD(q, i * g.s2); STEP@(acc, v, row + (I)i, A@, W); }
+                MERGE@(total, acc);
+            }
+        }
+    }
+    return total;
+}
+"""
+_ROW = "A@ pass@" + _ARGUMENTS + r""" {
+    A@ total = START@;
+    A@_16 acc = (A@_16)(START@), block = acc;
+    A@ lanes[16];
+    int since = 0;
+    for (int i0 = b0; i0 < n0; i0++) {
+        for (int i1 = b1; i1 < n1; i1++) {
+            GLOBAL const T* q = p + i0 * g.s0 + i1 * g.s1;
+            int row = (i0 * g.r1 + i1) * g.r2, i = b2, last = b2 + ((n2 - b2) & ~15);
+            while (i < last) {
+                int end = min(i + 4096, last);
+                since += (end - i) >> 4;
+                for (; i < end; i += 16) { W_16 v = LOAD16(q, i); STEP@(acc, v, (I_16)(row + i) + IOTA, A@_16, W_16); }
+                if (since >= 256) { MERGE@(block, acc); acc = (A@_16)(START@); since = 0; }
+            }
+            for (; i < n2; i++) { W v = LOAD(q, i); STEP@(total, v, (I)(row + i), A@, W); }
+        }
+    }
+    MERGE@(block, acc);
+    vstore16(block, 0, lanes);
+    for (int w = 8; w; w >>= 1) { for (int j = 0; j < w; j++) { MERGE@(lanes[j], lanes[j + w]); } }
+    MERGE@(total, lanes[0]);
+    return total;
+}
+"""
+_GROUP = r"""
+A@ pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, A0 aux, LOCAL A@* shared) {
+    A@ total = START@;
+    int c1 = n1 - b1, c2 = n2 - b2, all = (n0 - b0) * c1 * c2;
+    for (int j = THREAD; j < all; ) {
+        A@ acc = START@;
+        for (int k = 0; k < 64 && j < all; k++, j += THREADS) {
+            int row = j / c2, i0 = b0 + row / c1, i1 = b1 + row % c1, i = b2 + j % c2;
+            W v = LOAD(p, i0 * g.s0 + i1 * g.s1 + i * g.s2);
+            STEP@(acc, v, (I)((i0 * g.r1 + i1) * g.r2 + i), A@, W);
+        }
+        MERGE@(total, acc);
+    }
+    BARRIER;
+    shared[THREAD] = total;
+    BARRIER;
+    for (int w = THREADS / 2; w; w >>= 1) {
+        if (THREAD < w) { A@ one = shared[THREAD]; MERGE@(one, shared[THREAD + w]); shared[THREAD] = one; }
+        BARRIER;
+    }
+    return shared[0];
+}
+"""
+_COLUMN = r"""
+void pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, const A0_16* auxes, A@_16* total) {
+    for (int c = 0; c < WIDE; c++) { total[c] = (A@_16)(START@); }
+    for (int i0 = b0; i0 < n0; i0++) {
+        for (int i1 = b1; i1 < n1; i1++) {
+            GLOBAL const T* q = p + i0 * g.s0 + i1 * g.s1;
+            int row = (i0 * g.r1 + i1) * g.r2;
+            for (int i = b2; i < n2; ) {
+                int end = min(i + 64, n2);
+                A@_16 some[WIDE];
+                for (int c = 0; c < WIDE; c++) { some[c] = (A@_16)(START@); }
+                for (; i < end; i++) {
+                    for (int c = 0; c < WIDE; c++) {
+                        W_16 v = LOAD16(q, i * g.s2 + 16 * c);
+                        A0_16 aux = auxes[c];
+                        STEP@(some[c], v, (I_16)(row + i), A@_16, W_16);
+                    }
+                }
+                for (int c = 0; c < WIDE; c++) { MERGE@(total[c], some[c]); }
+            }
+        }
+    }
+}
+"""
+
+# The kernels. `whole` gives the result in one launch, `part` one pass over a part of each output's elements, `join` what the parts of a pass make together.
+_WHOLE_ITEM = r"""
+KERNEL void whole(IN(T, x), OUT(O, out), OUT(M, more), const Geometry g) {
+    int i = ITEM;
+    if (i >= g.kept) { return; }
+    SPAN(0)
+    GLOBAL const T* p = AT(x) + kept_base(g, i);
+    A1 acc1 = pass1(p, g, b0, n0, b1, n1, b2, n2, 0);
+    A0 aux = FINISH1(acc1, 0);
+#ifdef START2
+    A2 acc2 = pass2(p, g, b0, n0, b1, n1, b2, n2, aux);
+#endif
+    STORE(i)
+}
+"""
+_WHOLE_GROUP = _WHOLE_ITEM.replace("ITEM", "BLOCK").replace("if (i >= g.kept) { return; }", "LOCAL A1 shared1[GROUP];\nLOCAL A_LAST shared2[GROUP];") \
+    .replace("n2, 0)", "n2, 0, shared1)").replace("n2, aux)", "n2, aux, shared2)").replace("STORE(i)", "if (THREAD == 0) { STORE(i) }")
+_STRIP = r"""
+    int strips = (g.k2 + 16 * WIDE - 1) / (16 * WIDE), first = (j / strips) * g.k2 + min((j % strips) * 16 * WIDE, g.k2 - 16 * WIDE);
+    GLOBAL const T* p = AT(x) + kept_base(g, first);
+    A0_16 aux16[WIDE];
+"""
+_WHOLE_COLUMN = r"""
+KERNEL void whole(IN(T, x), OUT(O, out), OUT(M, more), const Geometry g) {
+    int j = ITEM;
+    if (j >= (g.kept / g.k2) * ((g.k2 + 16 * WIDE - 1) / (16 * WIDE))) { return; }
+    SPAN(0)
+""" + _STRIP + r"""
+    A1_16 all1[WIDE];
+    A1 lanes1[16 * WIDE];
+    A0 auxes[16 * WIDE];
+    for (int c = 0; c < WIDE; c++) { aux16[c] = (A0_16)(0); }
+    pass1(p, g, b0, n0, b1, n1, b2, n2, aux16, all1);
+    for (int c = 0; c < WIDE; c++) { vstore16(all1[c], c, lanes1); }
+    for (int c = 0; c < 16 * WIDE; c++) { A1 acc1 = lanes1[c]; auxes[c] = FINISH1(acc1, 0); }
+#ifdef START2
+    A2_16 all2[WIDE];
+    A2 lanes2[16 * WIDE];
+    for (int c = 0; c < WIDE; c++) { aux16[c] = vload16(c, auxes); }
+    pass2(p, g, b0, n0, b1, n1, b2, n2, aux16, all2);
+    for (int c = 0; c < WIDE; c++) { vstore16(all2[c], c, lanes2); }
+#endif
+    for (int c = 0; c < 16 * WIDE; c++) {
+        A0 aux = auxes[c];
+#ifdef START2
+        A2 acc2 = lanes2[c];
+#endif
+        STORE(first + c)
+    }
+}
+"""
+_PART_ITEM = r"""
+KERNEL void part(IN(T, x), IN(X, before), OUT(P, out), const Geometry g) {
+    int j = ITEM;
+    if (j >= g.kept * g.parts) { return; }
+    int i = j % g.kept;
+    SPAN(j / g.kept)
+    A@ all = pass@(AT(x) + kept_base(g, i), g, b0, n0, b1, n1, b2, n2, AUX(before, i));
+    AT(out)[j] = all;
+}
+"""
+_PART_GROUP = _PART_ITEM.replace("ITEM", "BLOCK").replace("if (j >= g.kept * g.parts) { return; }", "LOCAL A@ shared[GROUP];") \
+    .replace("AUX(before, i))", "AUX(before, i), shared)").replace("AT(out)[j] = all;", "if (THREAD == 0) { AT(out)[j] = all; }")
+_PART_COLUMN = r"""
+KERNEL void part(IN(T, x), IN(X, before), OUT(P, out), const Geometry g) {
+    int all = (g.kept / g.k2) * ((g.k2 + 16 * WIDE - 1) / (16 * WIDE)), j = ITEM % all, part = ITEM / all;
+    if (part >= g.parts) { return; }
+    SPAN(part)
+""" + _STRIP + r"""
+    A@_16 total[WIDE];
+    for (int c = 0; c < WIDE; c++) { aux16[c] = AUX16(before, first + 16 * c); }
+    pass@(p, g, b0, n0, b1, n1, b2, n2, aux16, total);
+    for (int c = 0; c < WIDE; c++) { vstore16(total[c], 0, AT(out) + part * g.kept + first + 16 * c); }
+}
+"""
+_JOIN = r"""
+KERNEL void join(IN(P, parts), IN(X, before), OUT(O, out), OUT(M, more), const Geometry g) {
+    int i = ITEM;
+    if (i >= g.kept) { return; }
+    A@ acc@ = START@;
+    for (int k = 0; k < g.parts; k++) { A@ one = AT(parts)[k * g.kept + i]; MERGE@(acc@, one); }
+    A0 aux = AUX(before, i);
+    STORE(i)
+}
+"""
+_PASSES = {"any": _ANY, "row": _ROW, "group": _GROUP, "column": _COLUMN}
+_KERNELS = {
+    ("whole", "any"): _WHOLE_ITEM, ("whole", "row"): _WHOLE_ITEM, ("whole", "group"): _WHOLE_GROUP, ("whole", "column"): _WHOLE_COLUMN,
+    ("part", "any"): _PART_ITEM, ("part", "row"): _PART_ITEM, ("part", "group"): _PART_GROUP, ("part", "column"): _PART_COLUMN,
+}
+_COMPLEX = r"""
+#define NONZERO(v, V) ((v).x != 0 || (v).y != 0)
+#define ONE ((W)(1, 0))
+#define TIMES(a, b) ((W)((a).x * (b).x - (a).y * (b).y, (a).x * (b).y + (a).y * (b).x))
+#define SQUARED(d) ((d).x * (d).x + (d).y * (d).y)
+#define REAL(v) ((v).x)
+#define SIZE(v) hypot((v).x, (v).y)
+#define EXP(v, aux, V) ((W)(cos((v).y), sin((v).y)) * exp((v).x - aux))
+#define LOG(v) ((W)(log(hypot((v).x, (v).y)), atan2((v).y, (v).x)))
+#define AS_W(v) ((W)(v, 0))
+"""
+_REAL = r"""
+#define NONZERO(v, V) ((v) != (V)(0))
+#define ONE 1
+#define TIMES(a, b) ((a) * (b))
+#define SQUARED(d) ((d) * (d))
+#define REAL(v) (v)
+#define SIZE(v) fabs(v)
+#define EXP(v, aux, V) exp((v) - (V)(aux))
+#define LOG(v) log(v)
+#define AS_W(v) (v)
+"""
+
+
+def acc_kind(how: Pass, work: str) -> str:
+    """The kind of a pass's accumulator for elements computed in `work`."""
+    if how.acc == "W":
+        return work
+    return REAL_OF.get(work, work) if how.acc == "R" else "i64" if WORK[work][1] == "long" else "i32"
+
+
+def aux_kind(op: str, work: str) -> str:
+    """The kind of what the first pass of an op hands to the second."""
+    return acc_kind(OPS[op][0], work)
+
+
+def _macros(op: str, work: str) -> list[str]:
+    scalar, integer, greatest, least = WORK[work]
+    real = REAL_OF.get(work, work)
+    if real != work:
+        greatest, least = WORK[real][2:]
+    lines = [f"#define W {scalar}", f"#define I {integer}", f"#define R {WORK[real][0]}", f"#define GREATEST {greatest}", f"#define LEAST {least}",
+             f"#define I_MAX {'LONG_MAX' if integer == 'long' else 'INT_MAX'}", f"#define A0 {WORK[aux_kind(op, work)][0]}"]
+    if real == work:
+        lines += [f"#define W_16 {scalar}16", f"#define I_16 {integer}16", f"#define A0_16 {WORK[aux_kind(op, work)][0]}16",
+                  f"#define LOAD(p, i) convert_{scalar}(T_LD(p, i))", f"#define LOAD16(p, i) convert_{scalar}16(T_LD16(p, i))",
+                  "#define IOTA ((I_16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))", _REAL]
+    else:
+        lines += ["#define LOAD(p, i) T_LD(p, i)", _COMPLEX]
+    for n, how in enumerate(OPS[op], 1):
+        acc = WORK[acc_kind(how, work)][0]
+        lines += [f"#define A{n} {acc}", f"#define A{n}_16 {acc}16", f"#define START{n} {how.start.replace('(A)', f'({acc})')}",
+                  f"#define STEP{n}(acc, v, at, A, V) {{ {how.step}; }}", f"#define MERGE{n}(acc, b) {{ {how.merge}; }}", f"#define FINISH{n}(acc, aux) ({how.finish})"]
+    return lines
+
+
+def reduction_text(op: str, work: str, form: str, layout: str, number: int = 0, wide: int = 1, group: int = 1) -> str:
+    """A kernel: `form` whole, part or join; `layout` any, row, group or column; `number` of the pass for parts and joins."""
+    passes = OPS[op]
+    last = number or len(passes)
+    lines = [*_macros(op, work), f"#define WIDE {wide}", f"#define GROUP {group}", f"#define A_LAST A{len(passes)}"]
+    more = f"M_ST(AT(more), i_, {MORE[op]});" if op in MORE and last == len(passes) else ""
+    value = "aux" if form == "whole" and last == 1 else f"FINISH{last}(acc{last}, aux)"
+    lines.append(f"#define STORE(i) {{ int i_ = (i); O_ST(AT(out), i_, {value}); {more} }}")
+    lines.append("#define AUX(x, i) AT(x)[i]\n#define AUX16(x, i) vload16(0, AT(x) + (i))" if number == 2 else "#define AUX(x, i) 0\n#define AUX16(x, i) (A0_16)(0)")
+    loops = ""
+    if form != "join":
+        loops = "".join(_PASSES[layout].replace("@", str(n)) for n in ((number,) if number else range(1, last + 1)))
+    kernel = _JOIN if form == "join" else _KERNELS[form, layout]
+    return "\n".join(lines) + "\n" + _GEOMETRY + _BASE + loops + kernel.replace("@", str(number))
