@@ -1,0 +1,247 @@
+"""Scaled dot product attention that never stores the matrix of scores: a running softmax forward (Milakov and Gimelshein, 2018), weights computed again backward (Dao et al., 2022).
+
+A work-item owns NV * LANES rows of one side (queries, or keys for their gradients), one a vector lane, and holds them transposed: element d of its rows is the vector `x[d]`. The rows of the other
+side are staged tile by tile in local memory and multiplied as scalars. Maxima and sums over a row are then plain vector operations. LANES is 1 on GPUs; wider vectors are OpenCL's alone.
+
+Text to be defined by the caller: LANES (vector width) and V (vector type), NV, DMAX (the most features, a multiple of 16), MASK (0 none, 1 booleans, 2 added).
+"""
+from __future__ import annotations
+
+_TYPES = r"""
+#define BK 32
+#define JB 8
+#define OWN (LANES * NV)
+typedef struct { int outer, inner, row, column; } Walk;
+typedef struct { int inner, rows, columns, features, values, causal; Walk q, k, v, g, o, m; } Shape;
+#define START(w) (outer * (w).outer + inner * (w).inner)
+"""
+
+
+def _stage(tile: str, source: str, walk: str, width: str, limit: str) -> str:
+    """Rows `first` to first + BK of `source` as computed values in local memory, LD apart, zeros beyond the edges."""
+    return f"""
+        for (int j = 0; j < BK; j++) {{
+            int width = first + j < {limit} ? {width} : 0, d = THREAD;
+            GLOBAL const T* line = {source} + (first + j) * {walk}.row;
+#if LANES > 1
+            if ({walk}.column == 1) for (; d + LANES <= width; d += LANES) WIDE_STORE(WIDE_LOAD(line, d), 0, {tile} + j * LD + d);
+#endif
+            for (; d < width; d += THREADS) {tile}[j * LD + d] = T_LD(line, d * {walk}.column);
+            for (; d < LD; d += THREADS) {tile}[j * LD + d] = 0;
+        }}"""
+
+
+def _own(x: str, source: str, walk: str, width: str, limit: str, scale: str = "1") -> str:
+    """The work-item's own rows, transposed; zeros beyond the edges."""
+    return f"""
+    for (int lane = 0; lane < OWN; lane++) {{
+        int width = mine + lane < {limit} ? {width} : 0, d = 0;
+        GLOBAL const T* line = {source} + (mine + lane) * {walk}.row;
+        for (; d < width; d++) ((T_C*){x})[d * OWN + lane] = T_LD(line, d * {walk}.column) * {scale};
+        for (; d < LD; d++) ((T_C*){x})[d * OWN + lane] = 0;
+    }}"""
+
+
+def _give(target: str, x: str, walk: str, width: str, limit: str) -> str:
+    """The transposed rows `x` written to the work-item's rows of `target`."""
+    return f"""
+    for (int lane = 0; lane < OWN && mine + lane < {limit}; lane++) {{
+        GLOBAL T* line = {target} + (mine + lane) * {walk}.row;
+        for (int d = 0; d < {width}; d++) T_ST(line, d * {walk}.column, ((T_C*){x})[d * OWN + lane]);
+    }}"""
+
+
+def _products(out: str, tile: str, x: str) -> str:
+    """out[j] = sum over d of tile[j][d] * x[d], for the tile's rows."""
+    return f"""
+        for (int j = 0; j < count; j += JB) {{
+            V sum[JB * NV];
+            #pragma unroll
+            for (int r = 0; r < JB * NV; r++) sum[r] = 0;
+            for (int d = 0; d < LD; d++) {{
+                #pragma unroll
+                for (int r = 0; r < JB; r++) {{
+                    V factor = (V)({tile}[(j + r) * LD + d]);
+                    #pragma unroll
+                    for (int u = 0; u < NV; u++) sum[r * NV + u] = fma(factor, {x}[d * NV + u], sum[r * NV + u]);
+                }}
+            }}
+            #pragma unroll
+            for (int r = 0; r < JB * NV; r++) {out}[j * NV + r] = sum[r];
+        }}"""
+
+
+def _accumulate(out: str, tile: str, weights: str, scale: str = "") -> str:
+    """out[d] = out[d] * scale + sum over the tile's rows j of tile[j][d] * weights[j]."""
+    begin = f"{out}[d * NV + r] * {scale}[r % NV]" if scale else f"{out}[d * NV + r]"
+    return f"""
+        for (int d = 0; d < LD; d += JB) {{
+            V sum[JB * NV];
+            #pragma unroll
+            for (int r = 0; r < JB * NV; r++) sum[r] = {begin};
+            for (int j = 0; j < count; j++) {{
+                #pragma unroll
+                for (int r = 0; r < JB; r++) {{
+                    V factor = (V)({tile}[j * LD + d + r]);
+                    #pragma unroll
+                    for (int u = 0; u < NV; u++) sum[r * NV + u] = fma(factor, {weights}[j * NV + u], sum[r * NV + u]);
+                }}
+            }}
+            #pragma unroll
+            for (int r = 0; r < JB * NV; r++) {out}[d * NV + r] = sum[r];
+        }}"""
+
+
+# The place of a work-item: its batch entry, its own rows (from `mine` on) and, for the tiles, the features rounded up.
+_PLACE = r"""
+    const int outer = ITEM_Y / s.inner, inner = ITEM_Y % s.inner, mine = ITEM * OWN, group = BLOCK * THREADS * OWN;
+    const int LD = (max(s.features, s.values) + JB - 1) / JB * JB;
+    V position[NV];
+    for (int lane = 0; lane < OWN; lane++) ((T_C*)position)[lane] = mine + lane;
+"""
+
+# Scores of the work-item's queries for the staged keys: causal and other masks.
+_MASK_QUERIES = r"""
+        for (int j = 0; j < count; j++) {
+            const int key = first + j;
+            for (int u = 0; u < NV; u++) {
+                V score = weights[j * NV + u];
+#if MASK
+                V part;
+                for (int lane = 0; lane < LANES; lane++) {
+                    int query = min(mine + u * LANES + lane, s.rows - 1);
+                    ((T_C*)&part)[lane] = M_LD(mask, query * s.m.row + min(key, s.columns - 1) * s.m.column);
+                }
+                score = MASK == 1 ? (part != 0 ? score : (V)(-INFINITY)) : score + part;
+#endif
+                if (s.causal && key > mine) score = position[u] < (V)(key) ? (V)(-INFINITY) : score;
+                weights[j * NV + u] = key < s.columns ? score : (V)(-INFINITY);
+            }
+        }
+"""
+
+# The same for the work-item's keys and the staged queries.
+_MASK_KEYS = r"""
+        for (int j = 0; j < count; j++) {
+            const int query = first + j;
+            for (int u = 0; u < NV; u++) {
+                V score = weights[j * NV + u];
+#if MASK
+                V part;
+                for (int lane = 0; lane < LANES; lane++) {
+                    int key = min(mine + u * LANES + lane, s.columns - 1);
+                    ((T_C*)&part)[lane] = M_LD(mask, min(query, s.rows - 1) * s.m.row + key * s.m.column);
+                }
+                score = MASK == 1 ? (part != 0 ? score : (V)(-INFINITY)) : score + part;
+#endif
+                if (s.causal && query < mine + OWN) score = position[u] > (V)(query) ? (V)(-INFINITY) : score;
+                weights[j * NV + u] = query < s.rows ? score : (V)(-INFINITY);
+            }
+        }
+"""
+
+FORWARD = _TYPES + r"""
+KERNEL void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(T_C, lse), const Shape s, const T_C scale) {
+    LOCAL_ARRAY(T_C, tile, BK * DMAX);""" + _PLACE + r"""
+    GLOBAL const T* query = AT(q) + START(s.q); GLOBAL const T* key_rows = AT(k) + START(s.k); GLOBAL const T* value_rows = AT(v) + START(s.v);
+    GLOBAL const M* mask = AT(m) + START(s.m);
+    V x[DMAX * NV], out[DMAX * NV], weights[BK * NV], largest[NV], total[NV], factor_[NV];
+    for (int u = 0; u < NV; u++) { largest[u] = -INFINITY; total[u] = 0; }""" + _own("x", "query", "s.q", "s.features", "s.rows", "scale") + r"""
+    for (int i = 0; i < LD * NV; i++) out[i] = 0;
+    const int stop = s.causal ? min(s.columns, group + THREADS * OWN) : s.columns;
+    for (int first = 0; first < stop; first += BK) {
+        const int count = min(BK, (stop - first + JB - 1) / JB * JB);
+        BARRIER;""" + _stage("tile", "key_rows", "s.k", "s.features", "s.columns") + r"""
+        BARRIER;""" + _products("weights", "tile", "x") + _MASK_QUERIES + r"""
+        BARRIER;""" + _stage("tile", "value_rows", "s.v", "s.values", "s.columns") + r"""
+        BARRIER;
+        for (int u = 0; u < NV; u++) {
+            V top = largest[u], sum = 0;
+            for (int j = 0; j < count; j++) top = fmax(top, weights[j * NV + u]);
+            V shift = top == (V)(-INFINITY) ? (V)(0) : top;
+            for (int j = 0; j < count; j++) { V w = exp(weights[j * NV + u] - shift); weights[j * NV + u] = w; sum += w; }
+            factor_[u] = exp(largest[u] - shift);
+            total[u] = total[u] * factor_[u] + sum;
+            largest[u] = top;
+        }""" + _accumulate("out", "tile", "weights", "factor_") + r"""
+    }
+    for (int u = 0; u < NV; u++) {
+        V shift = largest[u] == (V)(-INFINITY) ? (V)(0) : largest[u], sum = total[u] == (V)(0) ? (V)(1) : total[u];
+        for (int d = 0; d < LD; d++) out[d * NV + u] /= sum;
+        total[u] = log(sum) + shift;
+    }""" + _give("(AT(o) + START(s.o))", "out", "s.o", "s.values", "s.rows") + r"""
+    for (int lane = 0; lane < OWN && mine + lane < s.rows; lane++) AT(lse)[ITEM_Y * s.rows + mine + lane] = ((T_C*)total)[lane];
+}
+"""
+
+# delta = sum of grad * out over a query's values
+DELTA = _TYPES + r"""
+KERNEL void dots(IN(T, g), IN(T, o), OUT(T_C, delta), const Shape s, const T_C scale) {
+    const int outer = ITEM_Y / s.inner, inner = ITEM_Y % s.inner, row = ITEM;
+    if (row >= s.rows) return;
+    GLOBAL const T* a = AT(g) + START(s.g) + row * s.g.row; GLOBAL const T* b = AT(o) + START(s.o) + row * s.o.row;
+    T_C sum = 0;
+    int d = 0;
+#if LANES > 1
+    if (s.g.column == 1 && s.o.column == 1) {
+        V part = 0;
+        for (; d + LANES <= s.values; d += LANES) part += WIDE_LOAD(a, d) * WIDE_LOAD(b, d);
+        for (int lane = 0; lane < LANES; lane++) sum += ((T_C*)&part)[lane];
+    }
+#endif
+    for (; d < s.values; d++) sum += T_LD(a, d * s.g.column) * T_LD(b, d * s.o.column);
+    AT(delta)[ITEM_Y * s.rows + row] = sum;
+}
+"""
+
+# `o` walks the gradient of the queries.
+BACKWARD_QUERY = _TYPES + r"""
+KERNEL void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_C, lse), IN(T_C, delta), OUT(T, dq), const Shape s, const T_C scale) {
+    LOCAL_ARRAY(T_C, tile, BK * DMAX); LOCAL_ARRAY(T_C, values, BK * DMAX);""" + _PLACE + r"""
+    GLOBAL const T* query = AT(q) + START(s.q); GLOBAL const T* key_rows = AT(k) + START(s.k); GLOBAL const T* value_rows = AT(v) + START(s.v);
+    GLOBAL const T* grad = AT(g) + START(s.g); GLOBAL const M* mask = AT(m) + START(s.m);
+    V x[DMAX * NV], y[DMAX * NV], out[DMAX * NV], weights[BK * NV], slopes[BK * NV], log_sum[NV], dot_[NV];
+    for (int lane = 0; lane < OWN; lane++) {
+        int inside = mine + lane < s.rows, at = ITEM_Y * s.rows + mine + lane;
+        ((T_C*)log_sum)[lane] = inside ? AT(lse)[at] : 0;
+        ((T_C*)dot_)[lane] = inside ? AT(delta)[at] : 0;
+    }""" + _own("x", "query", "s.q", "s.features", "s.rows", "scale") + _own("y", "grad", "s.g", "s.values", "s.rows") + r"""
+    for (int i = 0; i < LD * NV; i++) out[i] = 0;
+    const int stop = s.causal ? min(s.columns, group + THREADS * OWN) : s.columns;
+    for (int first = 0; first < stop; first += BK) {
+        const int count = min(BK, (stop - first + JB - 1) / JB * JB);
+        BARRIER;""" + _stage("tile", "key_rows", "s.k", "s.features", "s.columns") + _stage("values", "value_rows", "s.v", "s.values", "s.columns") + r"""
+        BARRIER;""" + _products("weights", "tile", "x") + _MASK_QUERIES + _products("slopes", "values", "y") + r"""
+        for (int j = 0; j < count * NV; j++) weights[j] = exp(weights[j] - log_sum[j % NV]) * (slopes[j] - dot_[j % NV]);""" + _accumulate("out", "tile", "weights") + r"""
+    }
+    for (int i = 0; i < LD * NV; i++) out[i] *= (V)(scale);""" + _give("(AT(dq) + START(s.o))", "out", "s.o", "s.features", "s.rows") + r"""
+}
+"""
+
+# dk and dv are walked as `o` (batch entries and rows the same; `o.row` for dk) and `v`-like through `w`.
+BACKWARD_KEY = _TYPES + r"""
+KERNEL void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_C, lse), IN(T_C, delta), OUT(T, dk), OUT(T, dv), const Shape s, const T_C scale, const Walk w) {
+    LOCAL_ARRAY(T_C, tile, BK * DMAX); LOCAL_ARRAY(T_C, values, BK * DMAX);""" + _PLACE + r"""
+    GLOBAL const T* key_rows = AT(k) + START(s.k); GLOBAL const T* query_rows = AT(q) + START(s.q); GLOBAL const T* value_rows = AT(v) + START(s.v);
+    GLOBAL const T* grad = AT(g) + START(s.g); GLOBAL const M* mask = AT(m) + START(s.m);
+    GLOBAL const T_C* log_sums = AT(lse) + ITEM_Y * s.rows; GLOBAL const T_C* dots = AT(delta) + ITEM_Y * s.rows;
+    V x[DMAX * NV], y[DMAX * NV], out[DMAX * NV], more[DMAX * NV], weights[BK * NV], slopes[BK * NV];""" + _own(
+    "x", "key_rows", "s.k", "s.features", "s.columns", "scale") + _own("y", "value_rows", "s.v", "s.values", "s.columns") + r"""
+    for (int i = 0; i < LD * NV; i++) { out[i] = 0; more[i] = 0; }
+    for (int first = s.causal ? group / BK * BK : 0; first < s.rows; first += BK) {
+        const int count = min(BK, (s.rows - first + JB - 1) / JB * JB);
+        BARRIER;""" + _stage("tile", "query_rows", "s.q", "s.features", "s.rows") + _stage("values", "grad", "s.g", "s.values", "s.rows") + r"""
+        BARRIER;""" + _products("weights", "tile", "x") + _MASK_KEYS + _products("slopes", "values", "y") + r"""
+        for (int j = 0; j < count; j++) {
+            int at = min(first + j, s.rows - 1);
+            for (int u = 0; u < NV; u++) {
+                V w_ = exp(weights[j * NV + u] - (V)(log_sums[at]));
+                weights[j * NV + u] = w_;
+                slopes[j * NV + u] = (slopes[j * NV + u] - (V)(dots[at])) * w_;
+            }
+        }""" + _accumulate("more", "values", "weights") + _accumulate("out", "tile", "slopes") + r"""
+    }
+    for (int i = 0; i < LD * NV; i++) out[i] *= (V)(scale);""" + _give(
+    "(AT(dk) + START(s.o))", "out", "s.o", "s.features", "s.columns") + _give("(AT(dv) + START(w))", "more", "w", "s.values", "s.columns") + r"""
+}
+"""
