@@ -8,8 +8,8 @@ import sys
 
 import numpy as np
 
-_PACKAGES = ("numpy", "array-api-compat", "ml_dtypes", "pyopencl", "cupy-cuda12x", "cupy-cuda13x", "scikit-learn", "matplotlib")
-_DRIVERS = {"cuda": "an NVIDIA driver", "opencl": "an OpenCL driver (on Debian: apt install pocl-opencl-icd, or your GPU vendor's)"}
+_PACKAGES = ("numpy", "array-api-compat", "ml_dtypes", "pyopencl", "intel-opencl-rt", "pocl-binary-distribution", "cupy-cuda12x", "cupy-cuda13x", "scikit-learn", "matplotlib")
+_DRIVERS = {"cuda": "an NVIDIA driver", "opencl": "an OpenCL driver (for x86-64 CPUs on Linux the extra brings one; else your GPU vendor's, or on Debian apt install pocl-opencl-icd)"}
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TORCHLITE_NUM_THREADS")
 
 
@@ -31,7 +31,8 @@ def devices() -> dict[str, str]:
             table_of(device(name))
             out[name] = ""
         except Exception as error:  # a broken driver must not break the report
-            out[name] = f"{error or type(error).__name__}" + (f"; it needs {runtime}" if runtime else "")
+            said = str(error) or type(error).__name__
+            out[name] = said + (f"; it needs {runtime}" if runtime and "install" not in said else "")
     return out
 
 
@@ -70,8 +71,10 @@ def _blas_threads() -> str:
 def _device_lines() -> list[tuple[str, str]]:
     from ._dispatch.registry import backend_of
 
+    left_out = _left_out()  # first: it tries again what failed before
     lines = []
     for name, missing in devices().items():
+        lines += [(name, f"left out: {what}") for what in left_out.get(name, [])]
         if missing:
             lines.append((name, f"absent: {missing}"))
             continue
@@ -85,11 +88,26 @@ def _device_lines() -> list[tuple[str, str]]:
     return lines
 
 
+def _left_out() -> dict[str, list[str]]:
+    """Of each backend that can tell, the drivers and devices that it found but cannot use."""
+    from ._dispatch.registry import _added, _entry_points, backend_of
+
+    out = {}
+    for name in {**_entry_points(), **_added}:
+        try:
+            problems = getattr(backend_of(name), "problems", None)
+            out[name] = problems() if callable(problems) else []
+        except Exception as error:  # a broken driver must not break the report
+            out[name] = [str(error) or type(error).__name__]
+    return out
+
+
 def cache_folders() -> dict[str, str]:
     """Folders in which the runtimes keep compiled kernels."""
     home = os.path.expanduser("~")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
     return {
+        "torchlite (TORCHLITE_CACHE_DIR)": os.path.join(os.environ.get("TORCHLITE_CACHE_DIR") or base, "torchlite"),
         "CuPy (CUPY_CACHE_DIR)": os.environ.get("CUPY_CACHE_DIR") or os.path.join(home, ".cupy", "kernel_cache"),
         "PyOpenCL (PYOPENCL_CACHE_DIR)": os.environ.get("PYOPENCL_CACHE_DIR") or os.path.join(base, "pyopencl"),
     }

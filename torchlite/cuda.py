@@ -1,23 +1,10 @@
 """CUDA devices: whether there are any. Their backend is an extra of its own."""
 from __future__ import annotations
 
-from . import _accelerator
+from ._accelerator import Accelerator
 
+_cuda = Accelerator("cuda")
 
-def is_available() -> bool:
-    """Whether a device can be used. Never raises and asks no question.
+is_available, device_count, why_not = _cuda.is_available, _cuda.device_count, _cuda.why_not
 
-    >>> import torchlite as torch
-    >>> device = "cuda" if torch.cuda.is_available() else "cpu"
-    """
-    return _accelerator.is_available("cuda")
-
-
-def device_count() -> int:
-    """The number of devices; 0 when none can be used."""
-    return _accelerator.device_count("cuda")
-
-
-def why_not() -> str:
-    """"" when a device can be used, else one sentence saying what is missing and what to install."""
-    return _accelerator.why_not("cuda")
+__all__ = ["device_count", "is_available", "why_not"]

@@ -14,7 +14,8 @@ class OpenCLBackend:
 
     def __init__(self) -> None:
         self._devices: dict[int, Any] = {}
-        self._lock = threading.Lock()
+        self._runtimes: dict[int, Any] = {}
+        self._lock = threading.RLock()
 
     @property
     def array(self) -> type:
@@ -37,6 +38,24 @@ class OpenCLBackend:
                 from .runtime import Device
                 self._devices[index] = Device(index, devices()[index])
             return self._devices[index]
+
+    def runtime(self, index: int) -> Any:
+        """One device as `torch.opencl` asks for it."""
+        from .streams import Runtime
+        with self._lock:
+            if index not in self._runtimes:
+                self._runtimes[index] = Runtime(self.device(index))
+            return self._runtimes[index]
+
+    def describe(self, index: int) -> str:
+        """One line about a device."""
+        from . import drivers
+        return drivers.describe(index)
+
+    def problems(self) -> list[str]:
+        """A sentence for each driver or device that is left out."""
+        from . import drivers
+        return drivers.problems()
 
     def kernels(self, index: int) -> dict[str, Any]:
         from .registering import kernels_of

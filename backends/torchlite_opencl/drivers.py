@@ -286,6 +286,13 @@ def problems() -> list[str]:
     return [f"{error}. Left out; mend the driver or {INSTALL}" for error in survey(again=True).errors()]
 
 
+def describe(index: int) -> str:
+    """One line about a device."""
+    record = usable()[index]
+    kind = {"gpu": "GPU", "cpu": "CPU"}.get(record["kind"], record["kind"])
+    return f"{record['name']}, {kind}, through {record['platform']} ({record['version'].split('  ')[0]})"
+
+
 @functools.cache
 def _devices() -> list[Any]:
     found = survey()

@@ -43,9 +43,9 @@ class Memory:
         if nbytes > self.largest:
             raise self._exhausted(nbytes)
         try:
-            block = pool.allocate(nbytes or 4)
+            block: Any = pool.allocate(nbytes or 4)
             if nbytes >= _LARGE and pool.managed_bytes > self.capacity:
-                block = None
+                block = None  # into the pool, which is then emptied
                 block = self._allocate_again(nbytes)
         except _FAILURES:
             block = self._allocate_again(nbytes)

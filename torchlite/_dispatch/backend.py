@@ -62,6 +62,12 @@ class Backend(Protocol):
         """A new engine of the device's random stream (see `torchlite._random`)."""
         ...
 
+    # Only of device types with a module such as `torch.opencl`:
+
+    def runtime(self, index: int) -> Any:
+        """A device as that module asks for it: what `torchlite._accelerator.Runtime` lists."""
+        ...
+
 
 def is_view(raw: Any, of: Any) -> bool:
     """Whether `raw`, made by an op from `of`, shares its memory: an array's `.base` is the array that owns its memory, or None."""

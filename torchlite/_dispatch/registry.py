@@ -6,6 +6,7 @@ import threading
 
 from .._device import device
 from .backend import Backend, Table
+from .fallback import Absent, stand_in
 from .record import REGISTRY, Op
 
 _tables: dict[device, Table] = {}
@@ -58,10 +59,37 @@ def table_of(where: device) -> Table:
     found = _tables.get(where)
     if found is not None:
         return found
+    if where.index is None and where.type not in ("cpu", "meta"):
+        return table_of(device(where.type, current_index(where.type)))
     with _lock:
         if where not in _tables:
             _tables[where] = _make(where)
         return _tables[where]
+
+
+def tables(name: str) -> list[Table]:
+    """The tables of a device type that are in use."""
+    return [table for where, table in list(_tables.items()) if where.type == name]
+
+
+class _Current(threading.local):
+    """Each thread's current device of each type: the one that a name without an index means."""
+
+    def __init__(self):
+        self.indices: dict[str, int] = {}
+
+
+_current = _Current()
+
+
+def current_index(name: str) -> int:
+    """The index of the calling thread's current device of a type."""
+    return _current.indices.get(name, 0)
+
+
+def set_current_index(name: str, index: int) -> None:
+    """Choose the calling thread's current device of a type."""
+    _current.indices[name] = index
 
 
 def _make(where: device) -> Table:
@@ -72,9 +100,9 @@ def _make(where: device) -> Table:
     index = where.index or 0
     if index >= backend.device_count():
         raise RuntimeError(f"device {where}: invalid device ordinal; {backend.device_count()} {where.type} device(s) found")
-    if where.index is None and where.type not in ("cpu", "meta"):
-        return table_of(device(where.type, 0))
-    table = Table(backend, device(where.type) if where.type in ("cpu", "meta") else where)
+    if where.index is not None and where.type in ("cpu", "meta"):
+        return table_of(device(where.type))
+    table = Table(backend, where)
     kernels = backend.kernels(index)
     unknown = {name for name in kernels if name not in REGISTRY and name.removesuffix("_") not in REGISTRY}
     if unknown:
@@ -92,21 +120,9 @@ def _resolve(record: Op, kernels: dict, table: Table):
     kernel = kernels.get(record.name)
     if kernel is None and record.composite is not None:
         return functools.partial(record.composite, table)
-    return kernel or _Absent(record.name, table.device)
-
-
-class _Absent:
-    """In the place of a kernel that a backend lacks: says so when called."""
-
-    def __init__(self, name: str, where: device):
-        self.name, self.where = name, where
-
-    def __call__(self, *args, **kwargs):
-        raise NotImplementedError(f"the op '{self.name}' has no kernel on device '{self.where}': move its inputs with .cpu(), or give the backend a "
-                                  f"kernel named "
-                                  f"'{self.name}'")
+    return kernel or stand_in(record, table, lambda: table_of(device("cpu")))
 
 
 def has_kernel(table: Table, name: str) -> bool:
     """Whether an op can run on this device."""
-    return not isinstance(getattr(table, name), _Absent)
+    return not isinstance(getattr(table, name), Absent)

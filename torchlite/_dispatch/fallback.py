@@ -1,0 +1,62 @@
+"""What stands in a kernel table where a backend has neither a kernel nor a composite: an error, or with `TORCHLITE_FALLBACK=1` a way over the host."""
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+from .._device import device
+from .backend import Table
+from .record import VIEW, Op
+
+
+class Absent:
+    """In the place of a kernel that a backend lacks: says so when called."""
+
+    def __init__(self, name: str, where: device):
+        self.name, self.where = name, where
+
+    def __call__(self, *args, **kwargs):
+        raise NotImplementedError(f"the op '{self.name}' has no kernel on device '{self.where}': set TORCHLITE_FALLBACK=1 to run it on the host, "
+                                  f"move its inputs with .cpu(), or give the backend a kernel named '{self.name}'")
+
+
+class OnHost:
+    """In the place of a kernel that a backend lacks: runs the op on "cpu" and brings the results back."""
+
+    def __init__(self, name: str, table: Table, host: Table):
+        self.name, self.table, self.host = name, table, host
+        self.warned = False
+
+    def __call__(self, *args, **kwargs):
+        if not self.warned:
+            self.warned = True
+            warnings.warn(f"the op '{self.name}' has no kernel on device '{self.table.device}' and runs on the host (TORCHLITE_FALLBACK is set): "
+                          "every call copies its inputs and results", UserWarning, stacklevel=3)
+        run = getattr(self.host, self.name)
+        return self._back(run(*map(self._there, args), **{name: self._there(value) for name, value in kwargs.items()}))
+
+    def _there(self, value: Any) -> Any:
+        """An argument with the device's arrays as the host's."""
+        if isinstance(value, self.table.array):
+            return self.host.from_numpy(self.table.to_numpy(value))
+        if value.__class__ in (tuple, list):
+            return type(value)(map(self._there, value))
+        return value
+
+    def _back(self, value: Any) -> Any:
+        """A result with the host's arrays as the device's."""
+        if value is None:
+            return None
+        if value.__class__ in (tuple, list):
+            return type(value)(map(self._back, value))
+        return self.table.from_numpy(self.host.to_numpy(self.host.as_array(value)))
+
+
+def stand_in(op: Op, table: Table, host) -> Any:
+    """What to put in a table for an op that its backend lacks. `host` gives the table of "cpu"."""
+    wanted = os.environ.get("TORCHLITE_FALLBACK", "") not in ("", "0")
+    # A view made on the host would not share the device's memory.
+    if wanted and table.device.type not in ("cpu", "meta") and not op.tags & VIEW and not isinstance(getattr(host(), op.name), Absent):
+        return OnHost(op.name, table, host())
+    return Absent(op.name, table.device)
