@@ -1,0 +1,405 @@
+"""Matrix products: panels of vectors for CPUs, tiles in local memory for GPUs. Both walk operands by steps or, for convolutions, by tables of offsets.
+
+c[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * d[m, n], for every matrix of a batch. Element (m, k) of `a` lies at m * am + k * ak, and so on; with tables
+at rows[m] + depth_a[k], and that of `b` at depth_b[k] + n * bn.
+"""
+from __future__ import annotations
+
+import functools
+import struct
+from typing import NamedTuple
+
+from .preamble import KINDS
+
+# Rows that a work-item keeps in registers at a time.
+ROWS = 8
+# The numbers of a product, passed to kernels as one struct.
+FIELDS = (
+    "m", "n", "k", "am", "ak", "bk", "bn", "cm", "cn", "dm", "dn", "inner", "a0", "a1", "b0", "b1", "c0", "c1", "d0", "d1", "added", "direct", "conj_a", "conj_b",
+    "tiles", "panels", "splits", "depth", "block", "most", "slot", "total", "part", "a_fast", "b_fast",
+)
+_SHAPE = "typedef struct { int " + ", ".join(FIELDS[:17]) + ";\nint " + ", ".join(FIELDS[17:]) + "; } Shape;\n"
+pack_shape = struct.Struct("i" * len(FIELDS)).pack
+
+
+class Sums(NamedTuple):
+    """What products of a kind are summed in: a kind, the elements of a vector, and the struct code of its numbers."""
+
+    kind: str
+    width: int
+    pack: str
+
+
+def sums_of(kind: str) -> Sums:
+    """Half precision sums in float, small integers in int."""
+    if kind in ("f16", "bf16", "c64"):
+        return Sums("f32", 16, "f")
+    if kind == "c128":
+        return Sums("f64", 8, "d")
+    if kind in ("u8", "i8", "i16", "u16"):
+        return Sums("i32", 16, "i")
+    return Sums(kind, 8 if kind in ("f64", "i64", "u64") else 16, KINDS[kind].pack)
+
+
+def _vector_access(name: str, kind: str, acc: str, w: int) -> str:
+    """`name_V(p, i)` and `name_SV(p, i, v)`: a vector of the summing type loaded and stored."""
+    if kind in ("u8", "i8", "i16", "u16"):
+        stored = KINDS[kind].stored
+        return f"#define {name}_V(p, i) convert_{acc}{w}({name}_LD{w}(p, i))\n#define {name}_SV(p, i, v) {name}_ST{w}(p, i, convert_{stored}{w}(v))\n"
+    return f"#define {name}_V(p, i) {name}_LD{w}(p, i)\n#define {name}_SV(p, i, v) {name}_ST{w}(p, i, v)\n"
+
+
+def _defines(kind: str, out: str, vectors: int) -> str:
+    sums = sums_of(kind)
+    acc = KINDS[sums.kind].computed
+    lines = [f"#define ACC {acc}", f"#define W {sums.width}", f"#define NV {vectors}", f"#define V {acc}{sums.width}", f"#define VLOAD vload{sums.width}", f"#define VSTORE vstore{sums.width}"]
+    if kind[0] == "c":
+        lines += ["#define COMPLEX", "#define NR W", "#define PANEL (2 * W)"]
+    else:
+        lines += ["#define NR (NV * W)", "#define PANEL NR"]
+    text = "\n".join(lines) + "\n"
+    if kind[0] != "c":
+        text += _vector_access("T", kind, acc, sums.width) + _vector_access("U", out, acc, sums.width)
+    return text
+
+
+def _each_row(text: str) -> str:
+    return "".join(text.replace("@", str(r)) for r in range(ROWS))
+
+
+def _each(text: str, vectors: int) -> str:
+    """The text for each row and vector of the tile: @ is the row and $ the vector."""
+    return "".join(text.replace("@", str(r)).replace("$", str(v)) for r in range(ROWS) for v in range(vectors))
+
+
+_PACK = r"""
+#ifdef TABLES
+#define AK(k) depth_a[k]
+#define BK(k) depth_b[k]
+#define AM(m) rows[m]
+#define CM(m) places[m]
+#define TABLE_PARAMETERS , GLOBAL const int* depth_b
+#else
+#define AK(k) ((k) * s.ak)
+#define BK(k) ((k) * bk)
+#define AM(m) ((m) * s.am)
+#define CM(m) ((m) * s.cm)
+#endif
+#ifdef COMPLEX
+FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth_b, const int bk, const int bn, const int wide, const int k0, const int k1, const int conj_b) {
+    for (int k = k0; k < k1; ++k, panel += PANEL) {
+        for (int j = 0; j < NR; ++j) {
+            T v = b[BK(k) + min(j, wide - 1) * bn];
+            panel[j] = v.x;
+            panel[W + j] = conj_b ? -v.y : v.y;
+        }
+    }
+}
+#else
+FUNCTION void pack_rows(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth_b, const int bk, const int bn, const int wide, const int k0, const int k1) {
+    for (int k = k0; k < k1; ++k, panel += PANEL) {
+        for (int j = 0; j < NR; ++j) { panel[j] = T_LD(b, BK(k) + min(j, wide - 1) * bn); }
+    }
+}
+FUNCTION void pack_block(GLOBAL const T* b, GLOBAL ACC* panel, const int bn, const int wide) {
+    V x[W], y[W];
+    #pragma unroll
+    for (int i = 0; i < W; ++i) { x[i] = T_V(b, min(i, wide - 1) * bn); }
+    #pragma unroll
+    for (int bit = 1; bit < W; bit += bit) {
+        #pragma unroll
+        for (int i = 0; i < W / 2; ++i) {
+            y[i] = (V)(x[2 * i].even, x[2 * i + 1].even);
+            y[i + W / 2] = (V)(x[2 * i].odd, x[2 * i + 1].odd);
+        }
+        #pragma unroll
+        for (int i = 0; i < W; ++i) { x[i] = y[i]; }
+    }
+    #pragma unroll
+    for (int i = 0; i < W; ++i) { VSTORE(x[i], 0, panel + i * PANEL); }
+}
+FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth_b, const int bk, const int bn, const int wide, const int k0, const int k1, const int conj_b) {
+    if (bn == 1 && wide == NR) {
+        for (int k = k0; k < k1; ++k, panel += PANEL) {
+            #pragma unroll
+            for (int v = 0; v < NV; ++v) { VSTORE(T_V(b, BK(k) + v * W), 0, panel + v * W); }
+        }
+        return;
+    }
+    int k = k0;
+    for (; k + W <= k1; k += W, panel += W * PANEL) {
+        if (BK(k + W - 1) - BK(k) == W - 1) {
+            for (int v = 0; v < NV; ++v) { pack_block(b + BK(k) + min(v * W, wide - 1) * bn, panel + v * W, bn, max(1, wide - v * W)); }
+        } else {
+            pack_rows(b, panel, depth_b, bk, bn, wide, k, k + W);
+        }
+    }
+    pack_rows(b, panel, depth_b, bk, bn, wide, k, k1);
+}
+#endif
+"""
+
+_STORE = r"""
+#ifdef COMPLEX
+#define TIMES(p, q) (T)((p).x * (q).x - (p).y * (q).y, (p).x * (q).y + (p).y * (q).x)
+#else
+#define TIMES(p, q) ((p) * (q))
+#endif
+FUNCTION void store_scattered(const ACC* tile, GLOBAL U* c, GLOBAL const T* d, GLOBAL const int* places, const Shape s, const int m, const int wide, const FACTOR alpha, const FACTOR beta) {
+    int high = min(@ROWS, s.m - m);
+    for (int j = 0; j < wide; ++j) {
+        for (int r = 0; r < high; ++r) {
+#ifdef COMPLEX
+            T v = (T)(tile[r * PANEL + j], tile[r * PANEL + W + j]);
+            v = TIMES(alpha, v);
+            if (s.added) { T w = d[(m + r) * s.dm + j * s.dn]; v += TIMES(beta, w); }
+            c[CM(m + r) + j * s.cn] = v;
+#else
+            ACC v = alpha * tile[r * PANEL + j];
+            if (s.added) { v += beta * T_LD(d, (m + r) * s.dm + j * s.dn); }
+            U_ST(c, CM(m + r) + j * s.cn, v);
+#endif
+        }
+    }
+}
+"""
+
+
+def _multiply(complex_: bool, vectors: int) -> str:
+    """The inner loop's lines: one k for all rows."""
+    if complex_:
+        return _each_row("T s@ = a@[place]; ACC i@ = conj * s@.y; c@_0 = fma((V)(s@.x), b0, fma((V)(-i@), b1, c@_0)); c@_1 = fma((V)(s@.x), b1, fma((V)(i@), b0, c@_1));\n")
+    lines = "V s@ = (V)(T_LD(a@, place)); "
+    return _each_row(lines + " ".join(f"c@_{v} += s@ * b{v};" for v in range(vectors)) + "\n")
+
+
+@functools.cache
+def panels_text(kind: str, out: str, vectors: int) -> str:
+    """The CPU kernel `product`. A work-item takes a stretch of all row tiles of all panels of `b`: it packs a panel's columns one row after the other, and multiplies with each row tile."""
+    complex_ = kind[0] == "c"
+    registers = 2 if complex_ else vectors
+    vector_store = "" if complex_ else r"""
+            if (s.cn == 1 && wide == NR && (!s.added || s.dn == 1 || s.dn == 0)) {
+""" + _each_row("                if (m + @ < s.m) {" + "".join(
+        f" {{ V v = alpha * c@_{v}; if (s.added) {{ v += beta * (s.dn ? T_V(d, (m + @) * s.dm + {v} * W) : (V)(T_LD(d, (m + @) * s.dm))); }} U_SV(c, CM(m + @) + {v} * W, v); }}"
+        for v in range(vectors)) + " }\n") + "                continue;\n            }\n"
+    return _SHAPE + _defines(kind, out, vectors) + f"#define FACTOR {'T' if complex_ else 'ACC'}\n" + _PACK + _STORE.replace("@ROWS", str(ROWS)) + r"""
+KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC* scratch, const int scratch_o, GLOBAL const int* table, const int table_o, const Shape s, const FACTOR alpha, const FACTOR beta) {
+    GLOBAL const int *rows = table, *places = table + s.m, *depth_a = places + s.m, *depth_b = depth_a + s.k;
+    GLOBAL ACC* own = scratch + (long)ITEM * s.slot;
+    GLOBAL ACC* kept = own + s.block * PANEL;
+    int items = (int)get_global_size(0), at = (int)((long)s.total * ITEM / items), stop = (int)((long)s.total * (ITEM + 1) / items);
+    while (at < stop) {
+        int job = at / s.tiles, first = at % s.tiles, last = min(min(s.tiles, first + s.most), first + stop - at);
+        at += last - first;
+        int split = job % s.splits; job /= s.splits;
+        int n = job % s.panels * NR, wide = min(NR, s.n - n), batch = job / s.panels;
+        int outer = batch / s.inner, inner = batch % s.inner;
+        GLOBAL const T* a_at = AT(a) + outer * s.a0 + inner * s.a1;
+        GLOBAL const T* b_at = AT(b) + outer * s.b0 + inner * s.b1 + n * s.bn;
+        GLOBAL const T* d = AT(d) + outer * s.d0 + inner * s.d1 + n * s.dn;
+        GLOBAL U* c = AT(c) + outer * s.c0 + inner * s.c1 + n * s.cn + split * s.part;
+        int end = min(s.k, (split + 1) * s.depth);
+        for (int k0 = split * s.depth; k0 == split * s.depth || k0 < end; k0 += s.block) {
+            int k1 = min(end, k0 + s.block), step = PANEL;
+            GLOBAL const ACC* panel = own;
+#ifdef SAME
+            if (s.direct && wide == NR) { panel = b_at + k0 * s.bk; step = s.bk; } else
+#endif
+            pack(b_at, own, depth_b, s.bk, s.bn, wide, k0, k1, s.conj_b);
+            for (int t = first; t < last; ++t) {
+                int m = t * """ + str(ROWS) + ";\n" + _each_row("GLOBAL const T* a@ = a_at + AM(min(m + @, s.m - 1));\n") + _each("V c@_$ = 0;\n", registers) + r"""
+                GLOBAL ACC* saved = kept + (t - first) * """ + str(ROWS) + r""" * PANEL;
+                if (k0 > split * s.depth) {
+""" + _each("c@_$ = VLOAD(0, saved + @ * PANEL + $ * W);\n", registers) + r"""
+                }
+                GLOBAL const ACC* row = panel;
+                ACC conj = s.conj_a ? -1 : 1;
+                for (int k = k0; k < k1; ++k, row += step) {
+                    int place = AK(k);
+""" + "".join(f"V b{v} = VLOAD(0, row + {v} * W);\n" for v in range(registers)) + _multiply(complex_, vectors) + r"""
+                }
+                if (k1 < end) {
+""" + _each("VSTORE(c@_$, 0, saved + @ * PANEL + $ * W);\n", registers) + r"""
+                    continue;
+                }
+""" + vector_store + """
+                ACC tile[""" + str(ROWS) + r""" * PANEL];
+""" + _each("VSTORE(c@_$, 0, tile + @ * PANEL + $ * W);\n", registers) + r"""
+                store_scattered(tile, c, d, places, s, m, wide, alpha, beta);
+            }
+        }
+    }
+}
+"""
+
+
+# Rows and columns of the tile of `dots_text`.
+FEW = 4
+
+
+@functools.cache
+def dots_text(kind: str, out: str) -> str:
+    """The CPU kernel `dots` for few rows, k contiguous in both operands: vectors along k. A work-item takes a stretch of groups of columns."""
+    pairs = [(r, j) for r in range(FEW) for j in range(FEW)]
+    lines = "".join(f"V b{j} = T_V(b_{j}, k); " for j in range(FEW)) + "".join(
+        f"{{ V x = T_V(a_{r}, k); " + " ".join(f"c{r}_{j} += x * b{j};" for j in range(FEW)) + " }\n" for r in range(FEW))
+    ends = "".join(f"t{r}_{j} += T_LD(a_{r}, k) * T_LD(b_{j}, k);\n" for r, j in pairs)
+    halves = "".join(f"ACC{w} h{w} = " + (f"h{2 * w}.lo + h{2 * w}.hi" if 2 * w < sums_of(kind).width else "v.lo + v.hi") + "; " for w in (8, 4, 2) if w < sums_of(kind).width)
+    acc = KINDS[sums_of(kind).kind].computed
+    stores = "".join(
+        f"if ({r} < s.m && n + {j} < s.n) {{ ACC v = alpha * (sum_of(c{r}_{j}) + t{r}_{j}); if (s.added) {{ v += beta * T_LD(d, {r} * s.dm + (n + {j}) * s.dn); }} "
+        f"U_ST(c, {r} * s.cm + (n + {j}) * s.cn, v); }}\n" for r, j in pairs)
+    return _SHAPE + _defines(kind, out, 1) + f"FUNCTION ACC sum_of(V v) {{ {halves.replace('ACC', acc)}return h2.x + h2.y; }}\n" + r"""
+KERNEL void dots(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), const Shape s, const ACC alpha, const ACC beta) {
+    int items = (int)get_global_size(0), at = (int)((long)s.total * ITEM / items), stop = (int)((long)s.total * (ITEM + 1) / items);
+    for (; at < stop; ++at) {
+        int n = at % s.panels * """ + str(FEW) + r""", job = at / s.panels, split = job % s.splits, batch = job / s.splits, outer = batch / s.inner, inner = batch % s.inner;
+        GLOBAL const T* a_at = AT(a) + outer * s.a0 + inner * s.a1;
+        GLOBAL const T* b_at = AT(b) + outer * s.b0 + inner * s.b1;
+        GLOBAL const T* d = AT(d_) + outer * s.d0 + inner * s.d1;
+        GLOBAL U* c = AT(c_) + outer * s.c0 + inner * s.c1 + split * s.part;
+        int k = split * s.depth, end = min(s.k, k + s.depth);
+""" + "".join(f"GLOBAL const T* a_{r} = a_at + min({r}, s.m - 1) * s.am;\nGLOBAL const T* b_{r} = b_at + min(n + {r}, s.n - 1) * s.bn;\n" for r in range(FEW)) \
+        + "".join(f"V c{r}_{j} = 0; ACC t{r}_{j} = 0;\n" for r, j in pairs) + r"""
+        for (; k + W <= end; k += W) {
+""" + lines + r"""
+        }
+        for (; k < end; ++k) {
+""" + ends + r"""
+        }
+""" + stores + r"""
+    }
+}
+"""
+
+
+@functools.cache
+def total_text() -> str:
+    """The kernel `total`: the sum of the products of the parts (of kind P) that k was split into, as T."""
+    return _SHAPE + r"""
+#ifdef COMPLEX
+#define TIMES(p, q) (T)((p).x * (q).x - (p).y * (q).y, (p).x * (q).y + (p).y * (q).x)
+#else
+#define TIMES(p, q) ((p) * (q))
+#endif
+KERNEL void total(IN(P, parts), OUT(T, c), IN(T, d), const Shape s, const P_C alpha, const P_C beta) {
+    if (ITEM >= s.part) { return; }
+    int n = ITEM % s.n, m = ITEM / s.n % s.m, batch = ITEM / s.n / s.m, outer = batch / s.inner, inner = batch % s.inner;
+    P_C v = P_LD(AT(parts), ITEM);
+    for (int i = 1; i < s.splits; ++i) { v += P_LD(AT(parts), i * s.part + ITEM); }
+    v = TIMES(alpha, v);
+    if (s.added) {
+        P_C w = T_LD(AT(d), outer * s.d0 + inner * s.d1 + m * s.dm + n * s.dn);
+        v += TIMES(beta, w);
+    }
+    T_ST(AT(c), outer * s.c0 + inner * s.c1 + m * s.cm + n * s.cn, v);
+}
+"""
+
+
+# Threads along each side of a GPU's work-group, and the rows and columns of its tile that a thread has along each.
+EACH, DEPTH = 4, 8
+
+
+@functools.cache
+def tiles_text(kind: str, out: str, side: int) -> str:
+    """The GPU kernel `tiles`: a work-group of side * side threads computes a square of c, with pieces of a and b in local memory."""
+    sums = sums_of(kind).kind
+    complex_ = kind[0] == "c"
+    acc = KINDS[kind].computed if complex_ else KINDS[sums].computed
+    return _SHAPE + f"#define ACC {acc}\n#define SIDE {side}\n#define EACH {EACH}\n#define DEPTH {DEPTH}\n" + (
+        "#define COMPLEX\n" if complex_ else "") + r"""
+#define TILE (SIDE * EACH)
+#ifdef TABLES
+#define ACROSS_ROWS 1
+#define AK(k) depth_a[k]
+#define BK(k) depth_b[k]
+#define AM(m) rows[m]
+#define CM(m) places[m]
+#else
+#define ACROSS_ROWS 0
+#define AK(k) ((k) * s.ak)
+#define BK(k) ((k) * s.bk)
+#define AM(m) ((m) * s.am)
+#define CM(m) ((m) * s.cm)
+#endif
+#ifdef COMPLEX
+#define ADD_PRODUCT(sum, p, q) sum.x += p.x * q.x - p.y * q.y; sum.y += p.x * q.y + p.y * q.x
+#define SET_ZERO(v) v.x = 0; v.y = 0
+#else
+#define ADD_PRODUCT(sum, p, q) sum += p * q
+#define SET_ZERO(v) v = 0
+#endif
+KERNEL void tiles(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), GLOBAL const int* table, const int table_o, const Shape s, const ACC alpha, const ACC beta) {
+    LOCAL ACC left[DEPTH][TILE + 1];
+    LOCAL ACC right[DEPTH][TILE + 1];
+    GLOBAL const int* rows = table;
+    GLOBAL const int* places = table + s.m;
+    GLOBAL const int* depth_a = places + s.m;
+    GLOBAL const int* depth_b = depth_a + s.k;
+    int job = BLOCK, m0 = job % s.tiles * TILE;
+    job /= s.tiles;
+    int split = job % s.splits;
+    job /= s.splits;
+    int n0 = job % s.panels * TILE, batch = job / s.panels, outer = batch / s.inner, inner = batch % s.inner;
+    GLOBAL const T* a = AT(a) + outer * s.a0 + inner * s.a1;
+    GLOBAL const T* b = AT(b) + outer * s.b0 + inner * s.b1;
+    GLOBAL const T* d = AT(d_) + outer * s.d0 + inner * s.d1;
+    GLOBAL U* c = AT(c_) + outer * s.c0 + inner * s.c1 + split * s.part;
+    int first = split * s.depth, end = min(s.k, first + s.depth), across = THREAD % SIDE, down = THREAD / SIDE;
+    ACC sums[EACH][EACH];
+    for (int i = 0; i < EACH; ++i) {
+        for (int j = 0; j < EACH; ++j) { SET_ZERO(sums[i][j]); }
+    }
+    for (int k0 = first; k0 < end; k0 += DEPTH) {
+        for (int i = THREAD; i < DEPTH * TILE; i += THREADS) {
+            int at = s.a_fast ? i / DEPTH : i % TILE, k = s.a_fast ? i % DEPTH : i / TILE;
+            ACC v;
+            SET_ZERO(v);
+            if (m0 + at < s.m && k0 + k < end) { v = T_LD(a, AM(m0 + at) + AK(k0 + k)); }
+#ifdef COMPLEX
+            if (s.conj_a) { v.y = -v.y; }
+#endif
+            left[k][at] = v;
+        }
+        for (int i = THREAD; i < DEPTH * TILE; i += THREADS) {
+            int at = s.b_fast ? i / DEPTH : i % TILE, k = s.b_fast ? i % DEPTH : i / TILE;
+            ACC v;
+            SET_ZERO(v);
+            if (n0 + at < s.n && k0 + k < end) { v = T_LD(b, BK(k0 + k) + (n0 + at) * s.bn); }
+#ifdef COMPLEX
+            if (s.conj_b) { v.y = -v.y; }
+#endif
+            right[k][at] = v;
+        }
+        BARRIER;
+        for (int k = 0; k < DEPTH; ++k) {
+            for (int i = 0; i < EACH; ++i) {
+                ACC x = left[k][(ACROSS_ROWS ? across : down) + i * SIDE];
+                for (int j = 0; j < EACH; ++j) {
+                    ACC y = right[k][(ACROSS_ROWS ? down : across) + j * SIDE];
+                    ADD_PRODUCT(sums[i][j], x, y);
+                }
+            }
+        }
+        BARRIER;
+    }
+    for (int i = 0; i < EACH; ++i) {
+        int m = m0 + (ACROSS_ROWS ? across : down) + i * SIDE;
+        for (int j = 0; j < EACH; ++j) {
+            int n = n0 + (ACROSS_ROWS ? down : across) + j * SIDE;
+            if (m < s.m && n < s.n) {
+                ACC v;
+                SET_ZERO(v);
+                ADD_PRODUCT(v, alpha, sums[i][j]);
+                if (s.added) {
+                    ACC w = T_LD(d, m * s.dm + n * s.dn);
+                    ADD_PRODUCT(v, beta, w);
+                }
+                U_ST(c, CM(m) + n * s.cn, v);
+            }
+        }
+    }
+}
+"""
