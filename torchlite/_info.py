@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 _PACKAGES = ("numpy", "array-api-compat", "ml_dtypes", "pyopencl", "intel-opencl-rt", "pocl-binary-distribution", "cupy-cuda12x", "cupy-cuda13x", "scikit-learn", "matplotlib")
-_DRIVERS = {"cuda": "an NVIDIA driver", "opencl": "an OpenCL driver (for x86-64 CPUs on Linux the extra brings one; else your GPU vendor's, or on Debian apt install pocl-opencl-icd)"}
+_DRIVERS = {"cuda": "an NVIDIA driver", "opencl": "an OpenCL driver (the extra brings one for x86-64 CPUs on Linux; Debian has pocl-opencl-icd; or your GPU vendor's)"}
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TORCHLITE_NUM_THREADS")
 
 
