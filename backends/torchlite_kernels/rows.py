@@ -124,13 +124,7 @@ FUNCTION void store_part_@(GLOBAL @* p, int n, V v) {
 _COMPUTED = r"""
 #define C_LD(p, i) ((p)[i])
 #define C_ST(p, i, v) ((p)[i] = (v))
-#define C_LD4(p, i) vload4(0, (p) + (i))
-#define C_ST4(p, i, v) vstore4(v, 0, (p) + (i))
-#define C_LD8(p, i) vload8(0, (p) + (i))
-#define C_ST8(p, i, v) vstore8(v, 0, (p) + (i))
-#define C_LD16(p, i) vload16(0, (p) + (i))
-#define C_ST16(p, i, v) vstore16(v, 0, (p) + (i))
-"""
+""" + "".join(f"#define C_LD{w}(p, i) vload{w}(0, (p) + (i))\n#define C_ST{w}(p, i, v) vstore{w}(v, 0, (p) + (i))\n" for w in (2, 4, 8, 16))
 
 
 def rows(*names: str) -> str:

@@ -32,13 +32,14 @@ def lanes_of(device: Device, n: int) -> int:
     return min(most, 64 if n <= 1024 else 256)
 
 
-def layout(device: Device, kind: str, rows: int, n: int, inner: int = 1, workers: int = 0) -> Layout:
-    """The launch over `rows` rows of `n` elements, `inner` of which lie side by side when `inner` is not 1. `workers` is the most that there may be, 0 for as many as pay."""
+def layout(device: Device, kind: str, rows: int, n: int, inner: int = 1, workers: int = 0, run: int = 0) -> Layout:
+    """The launch over `rows` rows of `n` elements, `inner` of which lie side by side when `inner` is not 1. `workers` is the most that there may be, 0 for as many as pay; `run` is how many of a row's
+    elements lie one after the other when it is not all."""
     lanes = 1 if inner > 1 else lanes_of(device, n)
     width = device.width // 2 if kind == "f64" else device.width
-    if not device.is_cpu and lanes == 1:
+    if not device.is_cpu and (lanes == 1 or run):
         width = 1
-    if (n if inner == 1 else inner) < width:
+    elif (run or n if inner == 1 else inner) < width:
         width = min(width, 4)
     units = rows if inner == 1 else rows // inner * -(-inner // width)
     per = -(-units // workers) if workers else 1

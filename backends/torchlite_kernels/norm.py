@@ -1,0 +1,167 @@
+"""Layer, RMS and batch normalisation with their backward passes, and a line for each channel.
+
+P is the type of weights, biases and their gradients. The bits of `flags`: 1 weight, 2 bias, 4 centred (layer norm; RMS norm does not subtract the mean);
+backward 1 weight, 4 centred, 8, 16 and 32 for the gradients of input, weight and bias.
+"""
+from __future__ import annotations
+
+from .rows import rows
+
+LAYER_NORM = rows("P") + r"""
+KERNEL void layer_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(C, mean), OUT(C, rstd), const int rows, const int n, const int per, const int flags, const C eps) {
+    SCRATCH
+    EACH_ROW(row, rows, per) {
+        ROW_OF(row, n, 1)
+        V total = SPLAT(0), squares = SPLAT(0);
+        C centre = 0;
+        if (flags & 4) {
+            ACROSS(i, n) total += GET(x, i, 0);
+            centre = ROW_SUM(total) / n;
+            if (LANE == 0) AT(mean)[row] = centre;
+        }
+        ACROSS(i, n) {
+            V d = GET(x, i, centre) - centre;
+            squares += d * d;
+        }
+        C inverse = 1 / sqrt(ROW_SUM(squares) / n + eps);
+        if (LANE == 0) AT(rstd)[row] = inverse;
+        ACROSS(i, n) {
+            V v = (GET(x, i, 0) - centre) * inverse;
+            if (flags & 1) v *= LOAD_P(AT(weight) + i, n - i, 0);
+            if (flags & 2) v += LOAD_P(AT(bias) + i, n - i, 0);
+            PUT(out, i, v);
+        }
+    }
+}
+"""
+# Each worker adds up the gradients of weight and bias over its rows into a row of its own; COLUMN_SUMS adds the workers' rows.
+LAYER_NORM_BACKWARD = rows("P") + r"""
+KERNEL void layer_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(C, mean), IN(C, rstd), OUT(T, out), OUT(C, weight_sums), OUT(C, bias_sums),
+                                const int rows, const int n, const int per, const int flags) {
+    SCRATCH
+    if (WORKER * per >= rows) return;
+    GLOBAL C* of_weight = AT(weight_sums) + WORKER * n;
+    GLOBAL C* of_bias = AT(bias_sums) + WORKER * n;
+    if (flags & 16) ALONG(i, n) STORE_C(of_weight + i, n - i, SPLAT(0));
+    if (flags & 32) ALONG(i, n) STORE_C(of_bias + i, n - i, SPLAT(0));
+    EACH_ROW(row, rows, per) {
+        ROW_OF(row, n, 1)
+        C centre = flags & 4 ? AT(mean)[row] : 0, inverse = AT(rstd)[row], average = 0, slope = 0;
+        if (flags & 8) {
+            V total = SPLAT(0), products = SPLAT(0);
+            ACROSS(i, n) {
+                V g = GET(grad, i, 0);
+                if (flags & 1) g *= LOAD_P(AT(weight) + i, n - i, 0);
+                total += g;
+                products += g * (GET(x, i, centre) - centre);
+            }
+            if (flags & 4) average = ROW_SUM(total) / n;
+            slope = ROW_SUM(products) * inverse * inverse / n;
+        }
+        ACROSS(i, n) {
+            V g = GET(grad, i, 0), d = GET(x, i, centre) - centre;
+            if (flags & 16) STORE_C(of_weight + i, n - i, LOAD_C(of_weight + i, n - i, 0) + g * d * inverse);
+            if (flags & 32) STORE_C(of_bias + i, n - i, LOAD_C(of_bias + i, n - i, 0) + g);
+            if (flags & 8) {
+                if (flags & 1) g *= LOAD_P(AT(weight) + i, n - i, 0);
+                PUT(out, i, (g - average - d * slope) * inverse);
+            }
+        }
+    }
+}
+"""
+COLUMN_SUMS = rows("P") + r"""
+KERNEL void column_sums(IN(C, first), IN(C, second), OUT(P, first_out), OUT(P, second_out), const int chunks, const int n, const int flags) {
+    int pieces = (n + W - 1) / W, i = ITEM % pieces * W, of_second = ITEM >= pieces;
+    if (ITEM >= 2 * pieces || !(flags & (of_second ? 32 : 16))) return;
+    GLOBAL const C* sums = (of_second ? AT(second) : AT(first)) + i;
+    V total = SPLAT(0);
+    for (int k = 0; k < chunks; k++) total += LOAD_C(sums + k * n, n - i, 0);
+    STORE_P((of_second ? AT(second_out) : AT(first_out)) + i, n - i, total);
+}
+"""
+# The cells of a channel in an array (samples, channels, length). COLUMNS: length is 1, and a worker takes W channels.
+_CHANNELS = rows("P") + r"""
+#if COLUMNS
+#define CHANNEL_OF(row) const int first = (row) * W, left = channels - first;
+#define EACH_CELL for (int s = 0; s < samples; s++)
+#define PLACE (s * channels + first)
+#define LEFT left
+#define FILL(v) 0
+#define OF_CHANNEL(name, p) LOAD_##name(AT(p) + first, left, 0)
+#define SET_CHANNEL(name, p, v) STORE_##name(AT(p) + first, left, v)
+#else
+#define CHANNEL_OF(row) const int first = row;
+#if LANES > 1
+#define EACH_CELL for (int k = LANE; k < samples * length; k += LANES)
+#define PLACE (k / length * channels * length + first * length + k % length)
+#define LEFT W
+#else
+#define EACH_CELL for (int s = 0; s < samples; s++) ALONG(i, length)
+#define PLACE ((s * channels + first) * length + i)
+#define LEFT (length - i)
+#endif
+#define FILL(v) (v)
+#define OF_CHANNEL(name, p) name##_LD(AT(p), first)
+#define SET_CHANNEL(name, p, v) do { if (LANE == 0) name##_ST(AT(p), first, v); } while (0)
+#endif
+#define CELL(x, fill) LOAD_T(AT(x) + PLACE, LEFT, FILL(fill))
+#define SET_CELL(x, v) STORE_T(AT(x) + PLACE, LEFT, v)
+"""
+BATCH_NORM = _CHANNELS + r"""
+KERNEL void batch_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(T, mean), OUT(T, var), const int rows, const int samples, const int channels, const int length, const int per,
+                       const int flags, const C eps) {
+    SCRATCH
+    EACH_ROW(row, rows, per) {
+        CHANNEL_OF(row)
+        C count = (C)samples * length;
+        V total = SPLAT(0), squares = SPLAT(0);
+        EACH_CELL total += CELL(x, 0);
+        R centre = ROW_SUM(total) / count;
+        EACH_CELL {
+            V d = CELL(x, centre) - centre;
+            squares += d * d;
+        }
+        R spread = ROW_SUM(squares) / count, scale = 1 / sqrt(spread + eps), shift = (R)(0);
+        SET_CHANNEL(T, mean, centre);
+        SET_CHANNEL(T, var, spread);
+        if (flags & 1) scale *= OF_CHANNEL(P, weight);
+        if (flags & 2) shift = OF_CHANNEL(P, bias);
+        EACH_CELL SET_CELL(out, (CELL(x, 0) - centre) * scale + shift);
+    }
+}
+"""
+BATCH_NORM_BACKWARD = _CHANNELS + r"""
+KERNEL void batch_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(T, mean), IN(T, var), OUT(T, out), OUT(P, of_weight), OUT(P, of_bias),
+                                const int rows, const int samples, const int channels, const int length, const int per, const int flags, const C eps) {
+    SCRATCH
+    EACH_ROW(row, rows, per) {
+        CHANNEL_OF(row)
+        C count = (C)samples * length;
+        R centre = OF_CHANNEL(T, mean), inverse = 1 / sqrt(OF_CHANNEL(T, var) + eps);
+        V total = SPLAT(0), products = SPLAT(0);
+        EACH_CELL {
+            V g = CELL(grad, 0);
+            total += g;
+            products += g * (CELL(x, centre) - centre);
+        }
+        R sum = ROW_SUM(total), product = ROW_SUM(products) * inverse;
+        if (flags & 16) SET_CHANNEL(P, of_weight, product);
+        if (flags & 32) SET_CHANNEL(P, of_bias, sum);
+        if (flags & 8) {
+            R average = sum / count, slope = product * inverse / count;
+            if (flags & 1) inverse *= OF_CHANNEL(P, weight);
+            EACH_CELL SET_CELL(out, (CELL(grad, 0) - average - (CELL(x, 0) - centre) * slope) * inverse);
+        }
+    }
+}
+"""
+CHANNEL_AFFINE = _CHANNELS + r"""
+KERNEL void channel_affine(IN(T, x), IN(P, scale), IN(P, shift), OUT(T, out), const int rows, const int samples, const int channels, const int length, const int per) {
+    EACH_ROW(row, rows, per) {
+        CHANNEL_OF(row)
+        R slope = OF_CHANNEL(P, scale), rise = OF_CHANNEL(P, shift);
+        EACH_CELL SET_CELL(out, CELL(x, 0) * slope + rise);
+    }
+}
+"""
