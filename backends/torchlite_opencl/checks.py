@@ -23,8 +23,9 @@ _ERRORS = (
     (IndexError, "Target {index} is out of bounds."),
     (RuntimeError, "target out of range"),
     (RuntimeError, "repeats can not be negative"),
+    (RuntimeError, "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"),
 )
-SCATTERED, INDEXED, SELECTED, COPIED, FLAT, TARGET, MARGIN, REPEATS = range(1, len(_ERRORS) + 1)
+SCATTERED, INDEXED, SELECTED, COPIED, FLAT, TARGET, MARGIN, REPEATS, PIVOTS = range(1, len(_ERRORS) + 1)
 _lock = threading.Lock()
 
 
