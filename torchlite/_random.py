@@ -97,10 +97,17 @@ class Generator:
         self._engine.set_state(new_state._engine.get_state())
 
     def get_offset(self) -> int:
-        raise RuntimeError(f"{self._device.type.upper()} Generator does not use offset")
+        """How far a counter-based stream (that of a GPU) has come. RuntimeError on "cpu"."""
+        return self._counted().get_offset()
 
     def set_offset(self, offset: int) -> None:
-        raise RuntimeError(f"{self._device.type.upper()} Generator does not use offset")
+        """Go to another place of a counter-based stream. RuntimeError on "cpu"."""
+        self._counted().set_offset(offset)
+
+    def _counted(self):
+        if not hasattr(self._engine, "get_offset"):
+            raise RuntimeError(f"{self._device.type.upper()} Generator does not use offset")
+        return self._engine
 
     def __reduce__(self):
         return _restored, (str(self._device), self._engine.get_state().tobytes())

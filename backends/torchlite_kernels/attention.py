@@ -1,9 +1,11 @@
-"""Scaled dot product attention that never stores the matrix of scores: a running softmax forward (Milakov and Gimelshein, 2018), weights computed again backward (Dao et al., 2022).
+"""Scaled dot product attention that never stores the matrix of scores.
 
-A work-item owns NV * LANES rows of one side (queries, or keys for their gradients), one a vector lane, and holds them transposed: element d of its rows is the vector `x[d]`. The rows of the other
-side are staged tile by tile in local memory and multiplied as scalars. Maxima and sums over a row are then plain vector operations. LANES is 1 on GPUs; wider vectors are OpenCL's alone.
+Forward keeps a running softmax (Milakov and Gimelshein, 2018); backward computes the weights again (Dao et al., 2022). A work-item owns NV * LANES rows of
+one side (queries, or keys for their gradients), one a vector lane, and holds them transposed: element d of its rows is the vector `x[d]`. The rows of the
+other side are staged tile by tile in local memory and multiplied as scalars, so maxima and sums over a row are plain vector operations. LANES is 1 on GPUs;
+wider vectors are OpenCL's alone.
 
-Text to be defined by the caller: LANES (vector width) and V (vector type), NV, DMAX (the most features, a multiple of 16), MASK (0 none, 1 booleans, 2 added).
+Text to be defined by the caller: LANES and V (vector width and type), NV, DMAX (the most features, a multiple of 16), MASK (0 none, 1 booleans, 2 added).
 """
 from __future__ import annotations
 
