@@ -79,6 +79,8 @@ def _check_mask(mask: Array, shape, axis: int) -> None:
 
 
 def _index(input, index):
+    if Array not in map(type, index):
+        return clone_row_major(basic_index(input, index))
     where = _Selection(input.shape, index)
     x = where.ordered(input)
     planes = planes_of(x, where.first, where.last, where.joined)
@@ -87,6 +89,8 @@ def _index(input, index):
 
 
 def _index_backward(input, shape, index):
+    if Array not in map(type, index):
+        return _slice_index_backward(input, shape, index)
     return combined("add", full(input.device, shape, 0, input.kind), lambda out: _write(out, index, input, "add"))
 
 
