@@ -31,6 +31,13 @@ def offset_of(tensor: Tensor) -> int:
     return getattr(data, "offset", 0)
 
 
+def owner_of(tensor: Tensor):
+    """The raw array that owns a device tensor's memory, as far as its backend shows it."""
+    data = tensor._data
+    base = getattr(data, "base", None)
+    return base if isinstance(base, tensor._table.array) else data
+
+
 class UntypedStorage:
     """The bytes under a tensor and all that share its memory."""
 
@@ -42,21 +49,24 @@ class UntypedStorage:
         return self._tensor.device
 
     def data_ptr(self) -> int:
-        """The address of the first byte."""
+        """The address of the first byte; on a device a number that no other memory has."""
         data = self._tensor._data
-        return _bounds(data)[0] if isinstance(data, np.ndarray) else getattr(data, "base_ptr", 0)
+        return _bounds(data)[0] if isinstance(data, np.ndarray) else owner_of(self._tensor).data_ptr() if hasattr(data, "data_ptr") else 0
 
     def nbytes(self) -> int:
         """The length in bytes."""
         data = self._tensor._data
-        return _bounds(data)[1] if isinstance(data, np.ndarray) else data.nbytes
+        return _bounds(data)[1] if isinstance(data, np.ndarray) else getattr(owner_of(self._tensor), "nbytes", self._tensor.nbytes)
 
     size = nbytes
     __len__ = nbytes
 
     def numpy(self) -> np.ndarray:
-        """The bytes as a uint8 array on the same memory (CPU)."""
-        root = root_array(self._tensor._data)
+        """The bytes as a uint8 array on the same memory (CPU), or a copy of a device's."""
+        data = self._tensor._data
+        if not isinstance(data, np.ndarray):
+            return np.ascontiguousarray(self._tensor._table.to_numpy(owner_of(self._tensor))).reshape(-1).view(np.uint8)
+        root = root_array(data)
         if not root.flags.c_contiguous:
             root = root.T if root.flags.f_contiguous else np.lib.stride_tricks.as_strided(root, (self.nbytes() // root.itemsize,), (root.itemsize,))
         return root.reshape(-1).view(np.uint8)
@@ -101,11 +111,11 @@ class TypedStorage(UntypedStorage):
         return self.numpy().view(self.dtype.np)[index]
 
 
-def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, attributes: dict):
+def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, attributes: dict, where: str = "cpu"):
     """A tensor out of a pickle."""
     d = _dtype.ALL[dtype_name]
     from ._device import device
-    table = table_of(device("cpu"))
+    table = table_of(device(where))
     out = call.wrap(table, table.from_numpy(array.view(d.np) if array.dtype != d.np else array), d)
     if cls is not Tensor:
         out = out.as_subclass(cls)
@@ -124,7 +134,7 @@ def reduce_tensor(tensor: Tensor):
     d = tensor.dtype
     if array.dtype.kind == "V" or d.name in _dtype._EXTRA:
         array = np.ascontiguousarray(array).view(f"u{d.itemsize}")
-    return rebuild, (array, d.name, tensor._node is LEAF, type(tensor), dict(tensor.__dict__))
+    return rebuild, (array, d.name, tensor._node is LEAF, type(tensor), dict(tensor.__dict__), str(tensor.device))
 
 
 _shared: dict[int, object] = {}

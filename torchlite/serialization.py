@@ -21,7 +21,7 @@ from ._dispatch import call, table_of
 from ._serialization import restricted
 from ._serialization.archive import ALIGNMENT, NATIVE, Reader, Writer, byteswap, replacing
 from ._serialization.names import TYPED_STORAGES, UNTYPED_STORAGE, StorageType, lookup, torch_name
-from ._storage import TypedStorage, UntypedStorage
+from ._storage import TypedStorage, UntypedStorage, owner_of
 from ._tensor import Parameter, Tensor
 
 __all__ = [
@@ -128,10 +128,8 @@ class _Storages:
             storage = tensor.untyped_storage()
             bytes_, offset, stride = storage.numpy(), tensor.storage_offset(), tensor.stride()
             identity: tuple = (storage.data_ptr(), storage.nbytes()) if bytes_.size else ("empty", id(data))
-        else:  # a device's memory, or strides that PyTorch has no word for
-            array = np.ascontiguousarray(tensor._table.to_numpy(data))
-            bytes_, offset, identity = array.reshape(-1).view(np.uint8), 0, ("copy", id(data))
-            stride = tuple(s // tensor.dtype.itemsize for s in np.empty(array.shape, array.dtype).strides) if array.size else tensor.stride()
+        else:
+            bytes_, offset, stride, identity = _copied(tensor)
         self._keep.append(data)
         key, known = self._keys.get(identity, (None, tensor.dtype))
         if known is not tensor.dtype:
@@ -142,6 +140,19 @@ class _Storages:
             self.arrays.append(bytes_)
         kind = TYPED_STORAGES.get(tensor.dtype, UNTYPED_STORAGE)
         return _Reference(key, kind, location_tag(tensor), bytes_.size // (tensor.dtype.itemsize if kind.dtype else 1)), int(offset), tuple(stride)
+
+
+def _copied(tensor: Tensor) -> tuple[np.ndarray, int, tuple[int, ...], tuple]:
+    """Bytes, offset, strides and identity of a tensor whose memory the host cannot read as it is: a device's, or with strides that PyTorch has no word for."""
+    data, table, size = tensor._data, tensor._table, tensor.dtype.itemsize
+    owner = owner_of(tensor)
+    if not isinstance(data, np.ndarray) and owner.dtype == data.dtype and min(data.strides, default=0) >= 0:
+        array = table.to_numpy(owner)
+        if array.flags.c_contiguous and array.strides == owner.strides:  # then views keep sharing it
+            return array.reshape(-1).view(np.uint8), table.offset_between(data, owner) // size, tensor.stride(), ("device", id(owner))
+    array = np.ascontiguousarray(table.to_numpy(data))
+    stride = tuple(s // size for s in np.empty(array.shape, array.dtype).strides) if array.size else tensor.stride()
+    return array.reshape(-1).view(np.uint8), 0, stride, ("copy", id(data))
 
 
 def location_tag(storage) -> str:

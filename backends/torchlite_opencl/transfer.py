@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from typing import Any
 
@@ -20,6 +21,7 @@ COUNTS = {"to_host": 0, "to_device": 0}
 _STAGED = 1 << 20  # up to so many bytes are copied first, so that the caller need not wait for the device
 _WAITING = 32
 _staged: deque[Any] = deque()  # uploads under way; each keeps its bytes alive
+_BYTE: Any = np.uint8
 _DONE = cl.command_execution_status.COMPLETE
 
 
@@ -52,10 +54,8 @@ def from_numpy(array: np.ndarray, device: Device) -> Array:
 
 
 def _drop_oldest() -> None:
-    try:
+    with contextlib.suppress(IndexError):  # another thread was first
         _staged.popleft().wait()
-    except IndexError:  # another thread was first
-        pass
 
 
 def to_numpy(x: Array) -> np.ndarray:
@@ -81,19 +81,20 @@ class mapped:
     """
 
     __slots__ = ("x", "flags", "array")
+    array: Any
 
     def __init__(self, x: Array, write: bool = False):
         if not x.contiguous or not x.device.is_cpu:
             raise ValueError("only contiguous arrays of CPU devices can be mapped")
         self.x = x
-        self.flags = cl.map_flags.READ | cl.map_flags.WRITE if write else cl.map_flags.READ
+        self.flags: Any = cl.map_flags.READ | cl.map_flags.WRITE if write else cl.map_flags.READ
 
     def __enter__(self) -> np.ndarray:
         x = self.x
         if not x.size:
             self.array = None
             return np.empty(x.shape, x.dtype)
-        self.array, _ = cl.enqueue_map_buffer(x.device.queue, x.buffer, self.flags, x.offset * x.dtype.itemsize, (x.size * x.dtype.itemsize,), np.uint8)
+        self.array, _ = cl.enqueue_map_buffer(x.device.queue, x.buffer, self.flags, x.offset * x.dtype.itemsize, (x.size * x.dtype.itemsize,), _BYTE)
         return self.array.view(x.dtype).reshape(x.shape)
 
     def __exit__(self, *exc) -> None:
