@@ -16,7 +16,7 @@ from .runtime import Device, Function, grid
 
 _SMALL = 4096  # elements up to which the simplest loops serve
 _pack = struct.Struct("16if").pack
-_WHOLE = {"b8", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"}
+WHOLE = {"b8", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"}
 _EMPTY = {"prod": 1, "all": 1, "mean": math.nan, "var": math.nan, "std": math.nan, "logsumexp": -math.inf}  # what nothing reduces to, else 0
 
 
@@ -190,40 +190,40 @@ def _name(x: Array) -> str:
     return from_np(x.dtype).scalar_name
 
 
-def _in_dtype(input: Array, dtype) -> tuple[Array, str]:
+def in_dtype(input: Array, dtype) -> tuple[Array, str]:
     """The input and the kind to reduce it into: integers as int64 unless `dtype` says otherwise."""
     if dtype is None:
-        return input, "i64" if input.kind in _WHOLE else input.kind
+        return input, "i64" if input.kind in WHOLE else input.kind
     kind = kind_of(dtype.np)
     if kind == "b8" or kind[0] != input.kind[0] and "c" in (kind[0], input.kind[0]):
         input = cast(input, kind)
     return input, kind
 
 
-def _work(kind: str) -> str:
+def sum_work(kind: str) -> str:
     """What sums and products into `kind` are computed in."""
-    return "i64" if kind in _WHOLE and kind != "u64" else work_kind(kind)
+    return "i64" if kind in WHOLE and kind != "u64" else work_kind(kind)
 
 
 def sum(input, dim=None, keepdim=False, *, dtype=None):
-    input, kind = _in_dtype(input, dtype)
-    return reduce("sum", input, dim, keepdim, kind, _work(kind))
+    input, kind = in_dtype(input, dtype)
+    return reduce("sum", input, dim, keepdim, kind, sum_work(kind))
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None):
     if dtype is not None:
-        input, kind = _in_dtype(input, dtype)
+        input, kind = in_dtype(input, dtype)
     else:
         kind = input.kind
-    if kind in _WHOLE:
+    if kind in WHOLE:
         name = from_np(input.dtype).scalar_name if dtype is None else dtype.scalar_name
         raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {name}")
     return reduce("mean", input, dim, keepdim, kind, work_kind(kind))
 
 
 def prod(input, dim=None, keepdim=False, *, dtype=None):
-    input, kind = _in_dtype(input, dtype)
-    return reduce("prod", input, dim, keepdim, kind, _work(kind))
+    input, kind = in_dtype(input, dtype)
+    return reduce("prod", input, dim, keepdim, kind, sum_work(kind))
 
 
 def _extreme(op: str, kernel: str, input: Array, dim, keepdim: bool) -> Array:
@@ -301,7 +301,7 @@ def min_dim(input, dim, keepdim=False):
 
 
 def _spread(op: str, input: Array, dim, correction: float, keepdim: bool) -> Array:
-    if input.kind in _WHOLE:
+    if input.kind in WHOLE:
         raise RuntimeError("std and var only support floating point and complex dtypes")
     return reduce(op, input, dim, keepdim, REAL_OF.get(input.kind, input.kind), correction=float(correction))
 

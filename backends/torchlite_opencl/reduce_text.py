@@ -29,14 +29,14 @@ class Pass(NamedTuple):
 
 
 _ADD = "acc += b"
-_GREATER, _LESS = "acc = ((b > acc) | (b != b)) ? b : acc", "acc = ((b < acc) | (b != b)) ? b : acc"
+_GREATER, _LESS = "acc = ((b > acc) | ISNAN(b)) ? b : acc", "acc = ((b < acc) | ISNAN(b)) ? b : acc"
 SUM = Pass("W", "(A)(0)", "acc += v", _ADD, "acc")
 MEAN = SUM._replace(finish="acc / (R)g.count")
-AMAX = Pass("W", "LEAST", "acc = ((v > acc) | (v != v)) ? v : acc", _GREATER, "acc")
-AMIN = Pass("W", "GREATEST", "acc = ((v < acc) | (v != v)) ? v : acc", _LESS, "acc")
-_PLACE = Pass("I", "I_MAX", "acc = ((v == (V)(aux)) | (v != v)) ? min(acc, at) : acc", "acc = min(acc, b)", "acc")
+AMAX = Pass("W", "LEAST", "acc = ((v > acc) | ISNAN(v)) ? v : acc", _GREATER, "acc")
+AMIN = Pass("W", "GREATEST", "acc = ((v < acc) | ISNAN(v)) ? v : acc", _LESS, "acc")
+_PLACE = Pass("I", "I_MAX", "acc = ((v == (V)(aux)) | ISNAN(v)) ? min(acc, at) : acc", "acc = min(acc, b)", "acc")
 _SPREAD = Pass("R", "(A)(0)", "V d = v - (V)(aux); acc += SQUARED(d)", _ADD, "acc / fmax((R)g.count - (R)g.correction, (R)0)")
-_TOP = Pass("R", "LEAST", "acc = ((REAL(v) > acc) | (REAL(v) != REAL(v))) ? REAL(v) : acc", _GREATER, "isfinite(acc) ? acc : 0")
+_TOP = Pass("R", "LEAST", "acc = ((REAL(v) > acc) | ISNAN(REAL(v))) ? REAL(v) : acc", _GREATER, "isfinite(acc) ? acc : 0")
 
 # op: its passes; a later pass has the result of the one before as `aux`
 OPS: dict[str, tuple[Pass, ...]] = {
@@ -297,7 +297,8 @@ def _macros(op: str, work: str) -> list[str]:
     if real != work:
         greatest, least = WORK[real][2:]
     lines = [f"#define W {scalar}", f"#define I {integer}", f"#define R {WORK[real][0]}", f"#define GREATEST {greatest}", f"#define LEAST {least}",
-             f"#define I_MAX {'LONG_MAX' if integer == 'long' else 'INT_MAX'}", f"#define A0 {WORK[aux_kind(op, work)][0]}"]
+             f"#define I_MAX {'LONG_MAX' if integer == 'long' else 'INT_MAX'}", f"#define A0 {WORK[aux_kind(op, work)][0]}",
+             f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}"]
     if real == work:
         lines += [f"#define W_16 {scalar}16", f"#define I_16 {integer}16", f"#define A0_16 {WORK[aux_kind(op, work)][0]}16",
                   f"#define LOAD(p, i) convert_{scalar}(T_LD(p, i))", f"#define LOAD16(p, i) convert_{scalar}16(T_LD16(p, i))",
