@@ -179,6 +179,8 @@ def times_log(name, where, alias, inner, edge, doc):
     """xlogy and xlog1py: 0 where `input` is 0, whatever the logarithm."""
 
     def by_input(F, g, input, other):
+        if not hasattr(other, "shape"):
+            other = F.full_like(g, other)
         dead = F.logical_and(F.eq(input, 0), F.le(other, edge))
         return F.where(dead, 0, F.mul(g, getattr(F, inner)(F.where(dead, 1, other))))
 
