@@ -1,0 +1,95 @@
+"""Optimizer steps for several parameters at once, whose states lie one after the other in flat arrays.
+
+A work-item updates LANES elements of one parameter (1 on GPUs; wider vectors are OpenCL's alone). `step_text` writes the program for K parameters.
+"""
+from __future__ import annotations
+
+# Statements over the gradient g, the parameter p and the states a, b, c; n.v holds the step's numbers, of which the first two are the sign that the gradient
+# is taken with and the weight decay that is added to it.
+STEPS = {
+    # numbers: 1 - beta1, beta2, 1 - beta2, eps, size of the step, decoupled decay
+    "adam": """
+        a += (g - a) * n.v[2];
+        b = b * n.v[3] + g * g * n.v[4];
+        X second = b;
+#if STATES == 3
+        c = fmax(c, b);
+        second = c;
+#endif
+        p -= a / (sqrt(second) + n.v[5]) * n.v[6] + p * n.v[7];""",
+    # numbers: lr, momentum, 1 - dampening, whether it is the first step, whether Nesterov's
+    "sgd": """
+#if STATES
+        a = n.v[5] != 0 ? g : a * n.v[3] + g * n.v[4];
+        g = n.v[6] != 0 ? g + a * n.v[3] : a;
+#endif
+        p -= g * n.v[2];""",
+    # numbers: lr, alpha, 1 - alpha, eps, momentum
+    "rmsprop": """
+        a = a * n.v[3] + g * g * n.v[4];
+        X average = a;
+#if CENTERED
+        b += (g - b) * n.v[4];
+        average -= b * b;
+#endif
+        X update = g / (sqrt(average) + n.v[5]);
+#if STATES == CENTERED + 2
+        LAST = LAST * n.v[6] + update;
+        update = LAST;
+#endif
+        p -= update * n.v[2];""",
+    # numbers: rate, eps
+    "adagrad": """
+        a += g * g;
+        p -= g / (sqrt(a) + n.v[3]) * n.v[2];""",
+}
+
+_STEP = r"""
+typedef struct { int first[K + 1], size[K], state[K], p[K], g[K], start[3]; } Layout;
+typedef struct { T_C v[8]; } Numbers;
+KERNEL void step(POINTERS, const Layout l, const Numbers n) {
+    int item = ITEM, k = 0;
+    if (item >= l.first[K]) return;
+    while (item >= l.first[k + 1]) k++;
+    GLOBAL T* param; GLOBAL const T* grad;
+    switch (k) {
+CASES
+    }
+    param += l.p[k];
+    grad += l.g[k];
+POINTED
+    int i = (item - l.first[k]) * LANES;
+    const int stop = min(i + LANES, l.size[k]);
+#if LANES > 1
+    if (i + LANES <= l.size[k]) {
+VECTOR
+        return;
+    }
+#endif
+    for (; i < stop; i++) {
+SCALAR
+    }
+}
+"""
+
+
+def _update(name: str, states: str, width: str) -> str:
+    """Load, step and store `width` elements."""
+    kind, places = f"T_C{width}", [("p", "param"), *((s, f"state_{s}") for s in states)]
+    lines = [f"{kind} {x} = T_LD{width}({place}, i);" for x, place in places] + [f"{kind} g = T_LD{width}(grad, i) * n.v[0] + p * n.v[1];"]
+    lines += [STEPS[name].replace("X ", f"{kind} ").replace("LAST", states[-1:])]
+    lines += [f"T_ST{width}({place}, i, {x});" for x, place in places]
+    return "\n".join(lines)
+
+
+def step_text(name: str, count: int, states: int, lanes: int) -> str:
+    """The program that steps `count` parameters by the rule `name` with `states` flat states."""
+    letters = "abc"[:states]
+    pointers = [f"GLOBAL T* p{k}, GLOBAL const T* g{k}" for k in range(count)] + [f"GLOBAL T* {s}_" for s in letters]
+    cases = "\n".join(f"    case {k}: param = p{k}; grad = g{k}; break;" for k in range(1, count)) + "\n    default: param = p0; grad = g0;"
+    pointed = "\n".join(f"    GLOBAL T* state_{s} = {s}_ + l.start[{i}] + l.state[k];" for i, s in enumerate(letters))
+    parts = {"POINTERS": ", ".join(pointers), "CASES": cases, "POINTED": pointed, "VECTOR": _update(name, letters, str(lanes)), "SCALAR": _update(name, letters, "")}
+    text = f"#define K {count}\n#define STATES {states}\n#define LANES {lanes}\n" + _STEP
+    for key, value in parts.items():
+        text = text.replace(key, value)
+    return text
