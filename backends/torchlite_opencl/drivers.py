@@ -53,6 +53,12 @@ class Driver:
     before: tuple[str, ...] = ()
 
 
+def _pyopencl() -> Path | None:
+    """The folder of PyOpenCL, not imported; None when it is not installed."""
+    spec = importlib.util.find_spec("pyopencl")
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
 def _icd_files() -> list[Path]:
     """The .icd files that the OpenCL loader would read, and those that come with PyOpenCL's wheel."""
     chosen = os.environ.get("OCL_ICD_VENDORS")
@@ -62,9 +68,9 @@ def _icd_files() -> list[Path]:
         folders = [Path(os.environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors")]
         if Path(sys.prefix, "conda-meta").is_dir():
             folders.append(Path(sys.prefix, "etc/OpenCL/vendors"))
-    spec = importlib.util.find_spec("pyopencl")
-    if spec and spec.origin:
-        folders.append(Path(spec.origin).parent / ".libs")
+    home = _pyopencl()
+    if home:
+        folders.append(home / ".libs")
     return [file for folder in folders for file in ([folder] if folder.is_file() else sorted(folder.glob("*.icd")))]
 
 
@@ -197,13 +203,20 @@ def _stamp(path: str | Path) -> Any:
         return str(path)
 
 
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
 def _fingerprint(drivers: list[Driver]) -> str:
     """Changes with what the outcome of a trial may depend on."""
     folders = ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib", f"/usr/lib/{platform.machine()}-linux-gnu", *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
     libraries = [path for d in drivers for path in ([d.library] if os.path.isabs(d.library) else [os.path.join(f, d.library) for f in folders if f])]
     hardware = sorted(str(p) for pattern in ("dri/renderD*", "nvidia[0-9]*", "kfd") for p in Path("/dev").glob(pattern))
     parts = [1, [dataclasses.astuple(d) for d in drivers], [s for s in map(_stamp, [*libraries, trial.__file__]) if not isinstance(s, str)], platform.node(), hardware,
-             importlib.metadata.version("pyopencl"), sys.version, [os.environ.get(n) for n in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "POCL_DEVICES")]]
+             _version("pyopencl"), sys.version, [os.environ.get(n) for n in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "POCL_DEVICES")]]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
 
@@ -267,21 +280,22 @@ def usable() -> list[dict[str, Any]]:
 
 def why_not() -> str:
     """"" when there is a device that can be used, else one sentence saying what is missing and what to install."""
-    if importlib.util.find_spec("pyopencl") is None:
+    if _pyopencl() is None:
         return "device 'opencl' needs PyOpenCL and a driver: pip install 'torchlite-nd[opencl]'"
     if usable():
         return ""
     found = survey()
+    working = sorted({d["platform"] for d in found.devices if not d["error"]})
+    if working:
+        return f"TORCHLITE_OPENCL_PLATFORM={','.join(_wanted())} names none of the platforms that work here: {', '.join(working)}"
     if found.errors():
         return f"no OpenCL driver works here ({'; '.join(found.errors())}); {INSTALL}"
-    if _wanted() and found.devices:
-        return f"TORCHLITE_OPENCL_PLATFORM={','.join(_wanted())} names none of the platforms found: {', '.join(sorted({d['platform'] for d in found.devices}))}"
     return f"no OpenCL driver with a device was found; {INSTALL}"
 
 
 def problems() -> list[str]:
     """A sentence for each driver or device that is left out, after trying it again; for `python -m torchlite info`."""
-    if importlib.util.find_spec("pyopencl") is None:
+    if _pyopencl() is None:
         return []
     return [f"{error}. Left out; mend the driver or {INSTALL}" for error in survey(again=True).errors()]
 

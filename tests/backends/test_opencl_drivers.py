@@ -1,0 +1,249 @@
+"""Drivers: found, tried in another process, remembered, ordered; a broken one is left out and reported. Most of it needs no driver: the trials are played."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import torchlite as torch
+from torchlite_opencl import drivers, trial
+
+GPU = {"platform": "Vendor B", "version": "1", "name": "card", "nth": 0, "kind": "gpu", "error": ""}
+GPU2 = {**GPU, "nth": 1}
+CPU = {"platform": "Vendor A", "version": "1", "name": "host", "nth": 0, "kind": "cpu", "error": ""}
+BOARD = {"platform": "Vendor C", "version": "1", "name": "board", "nth": 0, "kind": "accelerator", "error": ""}
+OTHER = {"platform": "Another", "version": "1", "name": "host", "nth": 0, "kind": "cpu", "error": ""}
+
+
+@pytest.fixture(autouse=True)
+def _own_memory(tmp_path, monkeypatch):
+    """No outcome of other runs, and none left for them."""
+    monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("TORCHLITE_OPENCL_PLATFORM", raising=False)
+    monkeypatch.setattr(drivers, "_pyopencl", lambda: tmp_path)
+    drivers._surveyed.cache_clear()
+    yield
+    drivers._surveyed.cache_clear()
+
+
+def found(monkeypatch, *records, failed=None):
+    monkeypatch.setattr(drivers, "survey", lambda again=False: drivers.Survey([], list(records), failed or {}))
+
+
+def names():
+    return [(record["platform"], record["nth"]) for record in drivers.usable()]
+
+
+def test_order_is_gpus_accelerators_cpus_by_platform(monkeypatch):
+    found(monkeypatch, CPU, OTHER, BOARD, GPU, GPU2)
+    assert names() == [("Vendor B", 0), ("Vendor B", 1), ("Vendor C", 0), ("Another", 0), ("Vendor A", 0)]
+
+
+def test_platforms_are_chosen_and_ordered_by_the_variable(monkeypatch):
+    found(monkeypatch, CPU, OTHER, BOARD, GPU, {**GPU2, "error": "does not build"})
+    monkeypatch.setenv("TORCHLITE_OPENCL_PLATFORM", "vendor a")
+    assert names() == [("Vendor A", 0)]
+    monkeypatch.setenv("TORCHLITE_OPENCL_PLATFORM", "another, VENDOR")
+    assert names() == [("Another", 0), ("Vendor B", 0), ("Vendor C", 0), ("Vendor A", 0)]
+    monkeypatch.setenv("TORCHLITE_OPENCL_PLATFORM", "nobody")
+    assert names() == []
+    assert drivers.why_not() == "TORCHLITE_OPENCL_PLATFORM=nobody names none of the platforms that work here: Another, Vendor A, Vendor B, Vendor C"
+
+
+def test_why_not_says_what_to_install(monkeypatch):
+    found(monkeypatch)
+    assert drivers.why_not().startswith("no OpenCL driver with a device was found; install one:") and "pip install intel-opencl-rt" in drivers.why_not()
+    found(monkeypatch, {**CPU, "error": "no compiler"}, failed={"bad": "crashes (SIGSEGV)"})
+    assert "bad: crashes (SIGSEGV); Vendor A, host: no compiler" in drivers.why_not()
+    monkeypatch.setattr(drivers, "_pyopencl", lambda: None)
+    assert drivers.why_not() == "device 'opencl' needs PyOpenCL and a driver: pip install 'torchlite-nd[opencl]'"
+    assert drivers.problems() == []
+
+
+def test_availability_never_raises(monkeypatch):
+    def broken():
+        raise OSError("the disk is gone")
+    monkeypatch.setattr(drivers, "why_not", broken)
+    assert torch.opencl.is_available() is False and torch.opencl.device_count() == 0 and torch.opencl.why_not() == "the disk is gone"
+    torch.opencl.manual_seed_all(0)
+    assert torch.opencl.memory_allocated() == 0
+
+
+# -- trials -----------------------------------------------------------------------------
+
+
+class Machine:
+    """Drivers that fail alone or beside others; counts the trials."""
+
+    def __init__(self, monkeypatch, *, fails=lambda names: "", linux="linux"):
+        self.trials = []
+        self.drivers = [drivers.Driver(name, f"/lib/{name}.so") for name in "abc"]
+        self.fails = fails
+        monkeypatch.setattr(drivers, "installed", lambda: self.drivers)
+        monkeypatch.setattr(drivers.sys, "platform", linux)
+        monkeypatch.setattr(drivers, "_try", self.trial)
+
+    def trial(self, chosen):
+        self.trials.append("".join(d.name for d in chosen or ()))
+        error = self.fails(self.trials[-1])
+        return ([], error) if error else ([{**CPU, "platform": d.name} for d in chosen or ()], "")
+
+
+def test_all_drivers_are_tried_at_once_and_the_outcome_is_kept(monkeypatch):
+    machine = Machine(monkeypatch)
+    assert [d["platform"] for d in drivers.usable()] == ["a", "b", "c"] and machine.trials == ["abc"]
+    drivers._surveyed.cache_clear()  # another process
+    assert len(drivers.usable()) == 3 and machine.trials == ["abc"]
+    machine.drivers = machine.drivers[:2]  # a driver was removed
+    drivers._surveyed.cache_clear()
+    assert len(drivers.usable()) == 2 and machine.trials == ["abc", "ab"]
+
+
+def test_a_driver_that_crashes_is_left_out(monkeypatch):
+    machine = Machine(monkeypatch, fails=lambda names: "crashes (SIGSEGV)" if "b" in names else "")
+    assert [d["platform"] for d in drivers.usable()] == ["a", "c"] and machine.trials == ["abc", "a", "ab", "ac"]
+    assert drivers.survey().keep == ["/lib/a.so", "/lib/c.so"] and drivers.why_not() == ""
+    machine.fails = lambda names: ""
+    drivers._surveyed.cache_clear()
+    assert len(drivers.usable()) == 2 and len(machine.trials) == 4  # remembered
+    assert drivers.problems() == [] and machine.trials[4:] == ["abc"]  # asked for a report, it is tried again
+
+
+def test_drivers_that_crash_beside_each_other(monkeypatch):
+    machine = Machine(monkeypatch, fails=lambda names: "crashes (SIGABRT)" if {"a", "c"} <= set(names) else "")
+    assert [d["platform"] for d in drivers.usable()] == ["a", "b"] and machine.trials == ["abc", "a", "ab", "abc"]
+    assert drivers.problems() == [f"c (/lib/c.so): crashes (SIGABRT). Left out; mend the driver or {drivers.INSTALL}"]
+
+
+def test_failures_are_tried_again_after_a_day(monkeypatch):
+    machine = Machine(monkeypatch, fails=lambda names: "fails: busy" if "b" in names else "")
+    assert len(drivers.usable()) == 2
+    [file] = drivers.cache_folder().glob("drivers-*.json")
+    os.utime(file, (file.stat().st_atime, file.stat().st_mtime - 2 * 86400))
+    drivers._surveyed.cache_clear()
+    machine.fails = lambda names: ""
+    assert len(drivers.usable()) == 3
+
+
+def test_a_damaged_memory_is_written_anew(monkeypatch):
+    machine = Machine(monkeypatch)
+    drivers.usable()
+    [file] = drivers.cache_folder().glob("drivers-*.json")
+    for text in ("", "{}", "[1]", '{"keep": 1'):
+        file.write_text(text)
+        drivers._surveyed.cache_clear()
+        assert len(drivers.usable()) == 3
+    assert json.loads(file.read_text())["keep"] == ["/lib/a.so", "/lib/b.so", "/lib/c.so"] and len(machine.trials) == 5
+
+
+def test_other_systems_ask_their_loader(monkeypatch):
+    machine = Machine(monkeypatch, linux="win32")
+    machine.drivers = []
+    assert drivers.usable() == [] and machine.trials == [""]
+
+
+@pytest.mark.parametrize("body, expected", [
+    ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crashes (SIGSEGV)"),
+    ("print('device {}'); raise OSError('no such library')", "fails: OSError: no such library"),
+    ("import time; time.sleep(60)", "gave no answer within 0.5 seconds"),
+    ("import os; os._exit(3)", "ends the process with status 3"),
+    ("print('device ' + __import__('json').dumps({'platform': 'P'})); print('done')", ""),
+])
+def test_what_a_trial_says(monkeypatch, tmp_path, body, expected):
+    script = tmp_path / "script.py"
+    script.write_text(body)
+    monkeypatch.setattr(trial, "__file__", str(script))
+    if "sleep" in body:
+        monkeypatch.setattr(drivers, "_TRIAL_SECONDS", 0.5)
+    records, error = drivers._try([])
+    assert error == expected and records == ([] if expected else [{"platform": "P"}])
+
+
+# -- what is installed --------------------------------------------------------------------
+
+
+def test_icd_files(monkeypatch, tmp_path):
+    monkeypatch.setattr(drivers.sys, "platform", "linux")
+    library = tmp_path / "libx.so"
+    library.touch()
+    (tmp_path / "a.icd").write_text(f"{library}\n")
+    (tmp_path / "b.icd").write_text("libvendor.so.1")
+    (tmp_path / "c.icd").write_text("/not/there.so\n")
+    (tmp_path / "d.icd").write_text("")
+    (tmp_path / "e.icd").write_text("libx.so\n")  # beside the file: the same library again
+    monkeypatch.setattr(drivers, "intel_driver", lambda: drivers.Driver("intel", "/x/libintelocl.so", ("/x/libtbb.so.12",)))
+    monkeypatch.setattr(drivers, "_pyopencl", lambda: None)
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+    assert [d.library for d in drivers.installed()] == [str(library), "libvendor.so.1", "/x/libintelocl.so"]
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / "b.icd"))
+    assert [d.library for d in drivers.installed()] == ["libvendor.so.1", "/x/libintelocl.so"]
+    (tmp_path / "own.icd").write_text("libintelocl.so")  # the system has the runtime: pip's is not added
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / "own.icd"))
+    assert [d.library for d in drivers.installed()] == ["libintelocl.so"]
+
+
+def test_intels_runtime_is_found_in_any_prefix(monkeypatch, tmp_path):
+    monkeypatch.setattr(drivers, "_from_record", list)
+    for prefix in ("user", "system"):
+        (tmp_path / prefix / "lib").mkdir(parents=True)
+    monkeypatch.setattr(drivers, "_prefixes", lambda: [tmp_path / "user", tmp_path / "system"])
+    assert drivers.intel_driver() is None
+    for name in ("libintelocl.so", "libtbb.so.12"):
+        (tmp_path / "system/lib" / name).touch()
+    driver = drivers.intel_driver()
+    assert driver and driver.library == str(tmp_path / "system/lib/libintelocl.so") and driver.before == (str(tmp_path / "system/lib/libtbb.so.12"),)
+
+
+# -- with real drivers ----------------------------------------------------------------------
+
+
+def python(code: str, **variables: str) -> str:
+    environment = {**os.environ, **variables}
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_questions_load_no_pyopencl_and_leave_no_trace(device, tmp_path):
+    if not device.startswith("opencl"):
+        pytest.skip("asks the machine's drivers")
+    said = python("""
+        import os, sys, tempfile
+        before = dict(os.environ)
+        import torchlite as torch
+        print(torch.opencl.is_available(), torch.opencl.device_count() > 0, 'pyopencl' in sys.modules)
+        torch.ones(2, device="opencl").sum().item()
+        changed = {n for n in before.keys() | os.environ.keys() if before.get(n) != os.environ.get(n)} - {"PYOPENCL_HOME"}
+        print(changed or None, [f for f in os.listdir(tempfile.gettempdir()) if f.startswith("torchlite-opencl-")])
+    """, TMPDIR=str(tmp_path))
+    assert said.split("\n")[:2] == ["True True False", "None []"]
+
+
+def test_a_broken_driver_beside_the_good_ones(device, tmp_path, monkeypatch):
+    """A library that ends the process when it is loaded: the others work, and info names it."""
+    if not device.startswith("opencl"):
+        pytest.skip("asks the machine's drivers")
+    compiler = next((c for c in ("cc", "gcc", "clang") if any(Path(p, c).exists() for p in os.environ["PATH"].split(":"))), None)
+    if compiler is None:
+        pytest.skip("no C compiler to make a broken driver with")
+    source, library, vendors = tmp_path / "bad.c", tmp_path / "libbad.so", tmp_path / "vendors"
+    source.write_text("#include <stdlib.h>\n__attribute__((constructor)) static void load(void) { abort(); }\n")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    vendors.mkdir()
+    monkeypatch.undo()
+    for driver in drivers.installed():
+        (vendors / f"{len(list(vendors.iterdir()))}.icd").write_text(driver.library)
+    (vendors / "0-bad.icd").write_text(str(library))
+    said = python("""
+        import torchlite as torch
+        print(torch.opencl.device_count(), torch.ones(3, device="opencl").sum().item())
+        from torchlite._info import report
+        print(report())
+    """, OCL_ICD_VENDORS=str(vendors), TORCHLITE_CACHE_DIR=str(tmp_path))
+    assert said.startswith(f"{torch.opencl.device_count()} 3.0")
+    assert f"left out: 0-bad ({library}): crashes (SIGABRT). Left out; mend the driver" in said

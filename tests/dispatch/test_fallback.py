@@ -1,0 +1,96 @@
+"""Ops that a backend lacks: an error that says what to do, or with TORCHLITE_FALLBACK=1 a way over the host."""
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+from torchlite._dispatch import has_kernel, registry
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "backend.md"
+
+
+@pytest.fixture
+def partial(monkeypatch):
+    """Gives devices of backends that have only some of the kernels of docs/backend.md's, each under a name of its own."""
+    names: dict = {}
+    monkeypatch.setattr(registry, "_added", dict(registry._added))
+    monkeypatch.setattr(registry, "_tables", dict(registry._tables))
+    for block in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE):
+        if ">>>" not in block:
+            exec(compile(block, str(PAGE), "exec"), names)
+
+    def make(name, *lacks):
+        class Partial(names["ToyBackend"]):
+            def kernels(self, index):
+                return {op: kernel for op, kernel in super().kernels(index).items() if op not in lacks}
+        registry.register_backend(name, Partial())
+        return name
+    return make
+
+
+@pytest.fixture
+def fallback(monkeypatch):
+    monkeypatch.setenv("TORCHLITE_FALLBACK", "1")
+
+
+def test_without_it_the_error_names_op_device_and_the_way_out(partial, monkeypatch):
+    monkeypatch.delenv("TORCHLITE_FALLBACK", raising=False)
+    x = torch.ones(3, device=partial("half_a", "tanh"))
+    with pytest.raises(NotImplementedError, match="the op 'tanh' has no kernel on device 'half_a:0': set TORCHLITE_FALLBACK=1 to run it on the host"):
+        x.tanh()
+    assert not has_kernel(x._table, "tanh") and has_kernel(x._table, "exp")
+
+
+def test_values_and_gradients_over_the_host(partial, fallback, rng):
+    where = partial("half_b", "tanh", "sum", "gather", "sort", "matmul", "mm", "cat")
+    data = rng.uniform(0.5, 2, (3, 4)).astype(np.float32)
+
+    def run(device):
+        x = torch.tensor(data, device=device, requires_grad=True)
+        index = torch.tensor([[0, 1], [3, 3], [2, 0]], device=device)
+        values, order = torch.sort(torch.cat([x.tanh(), x.digamma()], 1), 1)
+        out = x.gather(1, index) @ torch.ones(2, 5, device=device) + values[:, :5] * order[:, :5]
+        out.sum().backward()
+        assert out.device == x.device == x.grad.device
+        return out.tolist(), x.grad.tolist()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        there = run(where)
+    for a, b in zip(there, run("cpu"), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_it_warns_once_an_op(partial, fallback):
+    x = torch.ones(3, device=partial("half_c", "tanh", "exp"))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        x.tanh(), x.tanh(), x.exp(), x.exp(), x.log()
+    assert [str(w.message).split(":")[0] for w in seen] == [f"the op '{op}' has no kernel on device 'half_c" for op in ("tanh", "exp")]
+    assert "runs on the host (TORCHLITE_FALLBACK is set)" in str(seen[0].message)
+    assert seen[0].filename == __file__
+
+
+def test_kernels_and_composites_come_first(partial, fallback):
+    table = torch.ones(1, device=partial("half_d", "tanh"))._table
+    assert type(table.exp).__name__ == "function" and type(table.tanh).__name__ == "OnHost"
+    assert type(table.softmax).__name__ == "partial"  # its composite, not the host
+
+
+def test_a_view_is_not_made_on_the_host(partial, fallback):
+    x = torch.ones(2, 3, device=partial("half_e", "as_strided"))
+    with pytest.raises(NotImplementedError, match="as_strided"):
+        x.as_strided((2,), (1,))
+
+
+def test_errors_of_the_host_pass_through(partial, fallback):
+    x = torch.ones(2, 3, device=partial("half_f", "matmul", "mm"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+            x.mm(x)
