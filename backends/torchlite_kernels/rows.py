@@ -70,12 +70,14 @@ FUNCTION C block_max(C v, LOCAL C* shared) {
 #define SCRATCH LOCAL_ARRAY(C, shared, LANES);
 #define WORKER BLOCK
 #define LANE THREAD
+#define SUM_OF_ITEMS(c) block_sum(c, shared)
 #define SUM_OF_LANES(v) block_sum(lanes_sum(v), shared)
 #define MAX_OF_LANES(v) block_max(lanes_max(v), shared)
 #else
 #define SCRATCH
 #define WORKER ITEM
 #define LANE 0
+#define SUM_OF_ITEMS(c) (c)
 #define SUM_OF_LANES(v) lanes_sum(v)
 #define MAX_OF_LANES(v) lanes_max(v)
 #endif

@@ -11,19 +11,10 @@ from .array import Array, empty
 from .copying import contiguous_array
 from .creation import full
 from .pointwise import Rule, apply, cast
-from .rowwise import FLOATS, layout, refuse
+from .rowwise import FLOATS, layout, parameters_for, refuse
 from .views import repeated_to, reshape
 
 _WEIGHT, _BIAS, _CENTRED, _OF_INPUT, _OF_WEIGHT, _OF_BIAS = 1, 2, 4, 8, 16, 32
-
-
-def _parameters(kind: str, *given: Array | None) -> tuple[str, list[Array | None]]:
-    """Weight and bias as arrays of one kind that is computed in the same type as `kind`, and that kind."""
-    kinds = {p.kind for p in given if p is not None}
-    own = kind if not kinds else kinds.pop() if len(kinds) == 1 else FLOATS[kind]
-    if FLOATS.get(own) != FLOATS[kind]:
-        own = FLOATS[kind]
-    return own, [None if p is None else contiguous_array(p if p.kind == own else cast(p, own)) for p in given]
 
 
 def _needed(needs) -> int:
@@ -47,7 +38,7 @@ def _rows_forward(name: str, input: Array, weight: Array | None, bias: Array | N
     if not out.size:
         nothing = full(device, small, 0, wide)
         return out, nothing if centred else None, nothing
-    own, (weight, bias) = _parameters(kind, weight, bias)
+    own, (weight, bias) = parameters_for(kind, weight, bias)
     rows, n = math.prod(lead), math.prod(input.shape[input.ndim - n_dims:])
     key = ("layer_norm", kind, own, rows, n)
     found = device.plans.get(key)
@@ -66,7 +57,7 @@ def _rows_backward(grad: Array, input: Array, weight: Array | None, mean: Array 
     """The gradients of input, weight and bias, each where `needs` says."""
     kind, device, shape = input.kind, input.device, input.shape[input.ndim - n_dims:]
     wide = FLOATS[kind]
-    own, (weight,) = _parameters(kind, weight)
+    own, (weight,) = parameters_for(kind, weight)
     if not input.size:
         return tuple([full(device, s, 0, k) if need else None for s, k, need in zip((input.shape, shape, shape), (kind, own, own), needs, strict=False)])
     flags = _needed(needs) | (weight is not None) * _WEIGHT | (mean is not None) * _CENTRED
@@ -144,7 +135,7 @@ def _batch_norm_train(input, weight, bias, eps):
     if not input.size:
         nothing = full(device, channels, math.nan, kind)
         return empty(device, input.shape, kind), nothing, full(device, channels, math.nan, kind)
-    own, (weight, bias) = _parameters(kind, weight, bias)
+    own, (weight, bias) = parameters_for(kind, weight, bias)
     function, global_size, local_size, numbers = _over_channels(texts.BATCH_NORM, "batch_norm", "ppppppiiiiii" + KINDS[FLOATS[kind]].pack, input, own)
     x = contiguous_array(input)
     out, mean, var = empty(device, input.shape, kind), empty(device, channels, kind), empty(device, channels, kind)
@@ -154,7 +145,7 @@ def _batch_norm_train(input, weight, bias, eps):
 
 def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
     kind, device, channels = input.kind, input.device, (input.shape[1],)
-    own, (weight,) = _parameters(kind, weight)
+    own, (weight,) = parameters_for(kind, weight)
     results = [empty(device, s, k) if need else None for s, k, need in zip((input.shape, channels, channels), (kind, own, own), needs, strict=True)]
     if not input.size:
         return tuple([None if r is None else full(device, r.shape, 0, r.kind) for r in results])
@@ -172,7 +163,7 @@ def _channel_affine(input, scale, shift):
         return pointwise.KERNELS["add"](pointwise.KERNELS["mul"](input, reshape(scale, shape)), reshape(shift, shape))
     out = empty(input.device, input.shape, input.kind)
     if out.size:
-        own, (scale, shift) = _parameters(input.kind, scale, shift)
+        own, (scale, shift) = parameters_for(input.kind, scale, shift)
         function, global_size, local_size, numbers = _over_channels(texts.CHANNEL_AFFINE, "channel_affine", "ppppiiiii", input, own)
         function(global_size, local_size, contiguous_array(input), scale, shift, out, *numbers)
     return out

@@ -5,6 +5,8 @@ import math
 from typing import NamedTuple
 
 from .array import Array
+from .copying import contiguous_array
+from .pointwise import cast
 from .runtime import Device
 
 FLOATS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f64": "f64"}  # kind: what it is computed in
@@ -63,3 +65,11 @@ def refuse(x: Array, kernel: str) -> None:
     from torchlite._dtype import from_np
     raise NotImplementedError(f'"{kernel}" not implemented for \'{from_np(x.dtype).scalar_name}\'')
 
+
+def parameters_for(kind: str, *given: Array | None) -> tuple[str, list[Array | None]]:
+    """Weights and biases as arrays of one kind that is computed in the same type as `kind`, and that kind."""
+    kinds = {p.kind for p in given if p is not None}
+    own = kind if not kinds else kinds.pop() if len(kinds) == 1 else FLOATS[kind]
+    if FLOATS.get(own) != FLOATS[kind]:
+        own = FLOATS[kind]
+    return own, [None if p is None else contiguous_array(p if p.kind == own else cast(p, own)) for p in given]

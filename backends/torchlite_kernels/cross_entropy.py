@@ -1,0 +1,108 @@
+"""Cross entropy with chosen indices, forward and backward, along any dimension of the logits.
+
+I is the type of the targets, P that of the chosen weights. The bits of `flags`: 1 classes have weights, 2 mean; forward 4 one worker has all rows and adds up; backward 8 each worker adds up the
+weights itself, 16 one gradient for each row.
+"""
+from __future__ import annotations
+
+from .indexing import PLACE
+from .rows import rows
+
+_WORDS = rows("P") + r"""
+FUNCTION C weight_of(const long target, GLOBAL const P* weight, const int n, const int flags, const long ignore) {
+    if (target == ignore || target < 0 || target >= n) return 0;
+    return flags & 1 ? (C)P_LD(weight, target) : 1;
+}
+#if COLUMNS
+#define TARGET_OF(row, inner) ((row) / PIECES(inner) * (inner) + (row) % PIECES(inner) * W)
+#define EACH_LANE(k) for (int k = 0; k < SMALLER(W, left); k++)
+#define OF_LANE(v, k) LANE_OF(v, k)
+#define PLACE_OF(chosen, k) (start + (chosen) * step + k)
+#else
+#define TARGET_OF(row, inner) (row)
+#define EACH_LANE(k) for (int k = 0; k < 1; k++)
+#define OF_LANE(v, k) (v)
+#define PLACE_OF(chosen, k) (start + (chosen))
+#endif
+"""
+CROSS_ENTROPY = _WORDS + PLACE + r"""
+KERNEL void cross_entropy(IN(T, x), IN(I, target), IN(P, weight), OUT(C, lse), OUT(C, losses), OUT(C, weights), OUT(T, result), OUT(int, error), const int code,
+                          const int rows, const int n, const int inner, const int per, const int flags, const long ignore) {
+    SCRATCH
+    C loss = 0, shares = 0;
+    EACH_ROW(row, rows, per) {
+        ROW_OF(row, n, inner)
+        V highest = SPLAT(-INFINITY), total = SPLAT(0);
+        ACROSS(i, n) {
+            V v = GET(x, i, -INFINITY);
+            highest = LARGER(highest, v);
+        }
+        R top = ROW_MAX(highest);
+        ACROSS(i, n) total += exp(GET(x, i, -INFINITY) - top);
+        R sum = log(ROW_SUM(total)) + top;
+        if (LANE == 0) EACH_LANE(k) {
+            int at = TARGET_OF(row, inner) + k;
+            long chosen = (long)AT(target)[at];
+            int place = chosen == ignore ? -1 : place_of(chosen, n, 0, AT(error), code);
+            C share = weight_of(chosen, AT(weight), n, flags, ignore), own = place < 0 ? 0 : (OF_LANE(sum, k) - T_LD(AT(x), PLACE_OF(place, k))) * share;
+            AT(lse)[at] = OF_LANE(sum, k);
+            loss += own;
+            shares += share;
+            if (!(flags & 4)) {
+                AT(losses)[at] = own;
+                AT(weights)[at] = share;
+            }
+        }
+    }
+    if (LANE == 0 && flags & 4) T_ST(AT(result), 0, flags & 2 ? loss / shares : loss);
+}
+"""
+CROSS_ENTROPY_TOTAL = rows() + r"""
+KERNEL void cross_entropy_total(IN(C, losses), IN(C, weights), OUT(T, result), const int n, const int flags) {
+    SCRATCH
+    V loss = SPLAT(0), shares = SPLAT(0);
+    ALONG(i, n) {
+        loss += LOAD_C(AT(losses) + i, n - i, 0);
+        shares += LOAD_C(AT(weights) + i, n - i, 0);
+    }
+    C sum = SUM_OF_LANES(loss), all = SUM_OF_LANES(shares);
+    if (LANE == 0) T_ST(AT(result), 0, flags & 2 ? sum / all : sum);
+}
+"""
+CROSS_ENTROPY_WEIGHTS = _WORDS + r"""
+KERNEL void cross_entropy_weights(IN(I, target), IN(P, weight), OUT(C, total), const int targets, const int n, const int flags, const long ignore) {
+    SCRATCH
+    C sum = 0;
+    for (int i = LANE; i < targets; i += LANES) sum += weight_of((long)AT(target)[i], AT(weight), n, flags, ignore);
+    sum = SUM_OF_ITEMS(sum);
+    if (LANE == 0) AT(total)[0] = sum;
+}
+"""
+CROSS_ENTROPY_BACKWARD = _WORDS + r"""
+KERNEL void cross_entropy_backward(IN(T, grad), IN(T, x), IN(I, target), IN(P, weight), IN(C, lse), IN(C, total), OUT(T, out),
+                                   const int rows, const int n, const int inner, const int per, const int flags, const int targets, const long ignore) {
+    C all = 1;
+    if (flags & 8) {
+        all = 0;
+        for (int i = 0; i < targets; i++) all += weight_of((long)AT(target)[i], AT(weight), n, flags, ignore);
+    } else if (flags & 2) all = AT(total)[0];
+    EACH_ROW(row, rows, per) {
+        ROW_OF(row, n, inner)
+        R scale, sum;
+        EACH_LANE(k) {
+            int at = TARGET_OF(row, inner) + k;
+            OF_LANE(scale, k) = weight_of((long)AT(target)[at], AT(weight), n, flags, ignore) * (C)T_LD(AT(grad), flags & 16 ? at : 0) / all;
+            OF_LANE(sum, k) = AT(lse)[at];
+        }
+        ACROSS(i, n) {
+            V v = exp(GET(x, i, 0) - sum) * scale;
+            PUT(out, i, (scale == 0 ? SPLAT(0) : v));
+        }
+        EACH_LANE(k) {
+            long chosen = (long)AT(target)[TARGET_OF(row, inner) + k];
+            if (OF_LANE(scale, k) == 0 || chosen < 0 || chosen >= n || chosen == ignore) continue;
+            if (COLUMNS || chosen / W % LANES == LANE) T_ST(AT(out), PLACE_OF(chosen, k), (exp((C)T_LD(AT(x), PLACE_OF(chosen, k)) - OF_LANE(sum, k)) - 1) * OF_LANE(scale, k));
+        }
+    }
+}
+"""
