@@ -36,6 +36,10 @@ class Runtime(Protocol):
 
     def synchronize(self) -> None: ...
 
+    def idle(self) -> bool:
+        """Whether everything has run."""
+        ...
+
     def marker(self, timing: bool) -> Marker: ...
 
     def memory_stats(self) -> dict[str, int]:
@@ -83,7 +87,7 @@ class Stream:
 
     def query(self) -> bool:
         """Whether everything that was given to the stream has run."""
-        return self._of.runtime(self.device_index).marker(False).done()
+        return self._of.runtime(self.device_index).idle()
 
     def record_event(self, event=None):
         """Record an event, a new one when none is given; returns it."""

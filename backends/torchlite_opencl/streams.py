@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import Any
 
 import pyopencl as cl
@@ -89,6 +90,13 @@ class Runtime:
 
     def synchronize(self) -> None:
         self.device.finish()
+
+    def idle(self) -> bool:
+        marker, start = Marker(self, False), time.perf_counter()
+        while not marker.done():  # some drivers take a moment for a marker in an empty queue
+            if time.perf_counter() - start > 0.001:
+                return False
+        return True
 
     def marker(self, timing: bool) -> Marker:
         return Marker(self, timing)
