@@ -47,7 +47,7 @@ STEPS = {
 _STEP = r"""
 typedef struct { int first[K + 1], size[K], state[K], p[K], g[K], start[3]; } Layout;
 typedef struct { T_C v[8]; } Numbers;
-KERNEL void step(POINTERS, const Layout l, const Numbers n) {
+KERNEL void update_all(POINTERS, const Layout l, const Numbers n) {
     int item = ITEM, k = 0;
     if (item >= l.first[K]) return;
     while (item >= l.first[k + 1]) k++;

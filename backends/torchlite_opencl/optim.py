@@ -38,7 +38,7 @@ class _Batch:
         self.pack_grads = struct.Struct(f"{width}i").pack
         self.tail = struct.pack("3i", *[s.offset for s in states], *[0] * (3 - len(states)))
         self.pack_numbers = struct.Struct("8" + ("d" if kind == "f64" else "f")).pack
-        self.function = device.function(_text(name, width, len(states), lanes), "step", "", (lanes,) if lanes > 1 else (), T=kind, **words)
+        self.function = device.function(_text(name, width, len(states), lanes), "update_all", "", (lanes,) if lanes > 1 else (), T=kind, **words)
         self.global_size = grid(first[-1], 64)
 
     def step(self, params: list[Array], grads: list[Array], states: tuple[Array, ...], numbers: list[float]) -> None:
