@@ -41,25 +41,27 @@ def sums_of(kind: str) -> Sums:
     return Sums(kind, 8 if kind in ("f64", "i64", "u64") else 16, KINDS[kind].pack)
 
 
-def _vector_access(name: str, kind: str, acc: str, w: int) -> str:
-    """`name_V(p, i)` and `name_SV(p, i, v)`: a vector of the summing type loaded and stored."""
+def _vector_access(name: str, kind: str, acc: str, w: int, as_name: str) -> str:
+    """The macros `T_V(p, i)` and `T_SV(p, i, v)` that load and store a vector of the summing type (for another name than V: of that name)."""
+    load, store = f"{name}_LD{w}(p, i)", f"{name}_ST{w}(p, i, v)"
     if kind in ("u8", "i8", "i16", "u16"):
-        stored = KINDS[kind].stored
-        return f"#define {name}_V(p, i) convert_{acc}{w}({name}_LD{w}(p, i))\n#define {name}_SV(p, i, v) {name}_ST{w}(p, i, convert_{stored}{w}(v))\n"
-    return f"#define {name}_V(p, i) {name}_LD{w}(p, i)\n#define {name}_SV(p, i, v) {name}_ST{w}(p, i, v)\n"
+        load, store = f"convert_{acc}{w}({load})", f"{name}_ST{w}(p, i, convert_{KINDS[kind].stored}{w}(v))"
+    return f"#define {name}_{as_name}(p, i) {load}\n#define {name}_S{as_name}(p, i, v) {store}\n"
 
 
 def _defines(kind: str, out: str, vectors: int) -> str:
     sums = sums_of(kind)
     acc = KINDS[sums.kind].computed
-    lines = [f"#define ACC {acc}", f"#define W {sums.width}", f"#define NV {vectors}", f"#define V {acc}{sums.width}", f"#define VLOAD vload{sums.width}", f"#define VSTORE vstore{sums.width}"]
+    # The hint says that the kernel is written in vectors: without it Intel's compiler also tries to run several work-items in one, which takes seconds.
+    lines = ["#define VECTORS __attribute__((vec_type_hint(V)))", f"#define ACC {acc}", f"#define W {sums.width}", f"#define NV {vectors}", f"#define V {acc}{sums.width}", f"#define VLOAD vload{sums.width}", f"#define VSTORE vstore{sums.width}"]
     if kind[0] == "c":
         lines += ["#define COMPLEX", "#define NR W", "#define PANEL (2 * W)"]
     else:
         lines += ["#define NR (NV * W)", "#define PANEL NR"]
     text = "\n".join(lines) + "\n"
     if kind[0] != "c":
-        text += _vector_access("T", kind, acc, sums.width) + _vector_access("U", out, acc, sums.width)
+        text += _vector_access("T", kind, acc, sums.width, "V") + _vector_access("T", kind, acc, 8, "V8") + _vector_access("U", out, acc, sums.width, "V")
+        text += f"#define V8 {acc}8\n"
     return text
 
 
@@ -98,43 +100,45 @@ FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth
 #else
 FUNCTION void pack_rows(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth_b, const int bk, const int bn, const int wide, const int k0, const int k1) {
     for (int k = k0; k < k1; ++k, panel += PANEL) {
+        #pragma nounroll
         for (int j = 0; j < NR; ++j) { panel[j] = T_LD(b, BK(k) + min(j, wide - 1) * bn); }
     }
 }
 FUNCTION void pack_block(GLOBAL const T* b, GLOBAL ACC* panel, const int bn, const int wide) {
-    V x[W], y[W];
+    V8 x[8], y[8];
     #pragma unroll
-    for (int i = 0; i < W; ++i) { x[i] = T_V(b, min(i, wide - 1) * bn); }
+    for (int i = 0; i < 8; ++i) { x[i] = T_V8(b, min(i, wide - 1) * bn); }
     #pragma unroll
-    for (int bit = 1; bit < W; bit += bit) {
+    for (int bit = 1; bit < 8; bit += bit) {
         #pragma unroll
-        for (int i = 0; i < W / 2; ++i) {
-            y[i] = (V)(x[2 * i].even, x[2 * i + 1].even);
-            y[i + W / 2] = (V)(x[2 * i].odd, x[2 * i + 1].odd);
+        for (int i = 0; i < 4; ++i) {
+            y[i] = (V8)(x[2 * i].even, x[2 * i + 1].even);
+            y[i + 4] = (V8)(x[2 * i].odd, x[2 * i + 1].odd);
         }
         #pragma unroll
-        for (int i = 0; i < W; ++i) { x[i] = y[i]; }
+        for (int i = 0; i < 8; ++i) { x[i] = y[i]; }
     }
     #pragma unroll
-    for (int i = 0; i < W; ++i) { VSTORE(x[i], 0, panel + i * PANEL); }
+    for (int i = 0; i < 8; ++i) { vstore8(x[i], 0, panel + i * PANEL); }
 }
 FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth_b, const int bk, const int bn, const int wide, const int k0, const int k1, const int conj_b) {
     if (bn == 1 && wide == NR) {
         for (int k = k0; k < k1; ++k, panel += PANEL) {
-            #pragma unroll
             for (int v = 0; v < NV; ++v) { VSTORE(T_V(b, BK(k) + v * W), 0, panel + v * W); }
         }
         return;
     }
-    int k = k0;
-    for (; k + W <= k1; k += W, panel += W * PANEL) {
-        if (BK(k + W - 1) - BK(k) == W - 1) {
-            for (int v = 0; v < NV; ++v) { pack_block(b + BK(k) + min(v * W, wide - 1) * bn, panel + v * W, bn, max(1, wide - v * W)); }
+    for (int k = k0; k < k1;) {
+        int stop = min(k + 8, k1);
+        if (stop == k + 8 && BK(k + 7) - BK(k) == 7) {
+            #pragma nounroll
+            for (int j = 0; j < NR; j += 8) { pack_block(b + BK(k) + min(j, wide - 1) * bn, panel + j, bn, max(1, wide - j)); }
         } else {
-            pack_rows(b, panel, depth_b, bk, bn, wide, k, k + W);
+            pack_rows(b, panel, depth_b, bk, bn, wide, k, stop);
         }
+        panel += (stop - k) * PANEL;
+        k = stop;
     }
-    pack_rows(b, panel, depth_b, bk, bn, wide, k, k1);
 }
 #endif
 """
@@ -145,9 +149,11 @@ _STORE = r"""
 #else
 #define TIMES(p, q) ((p) * (q))
 #endif
-FUNCTION void store_scattered(const ACC* tile, GLOBAL U* c, GLOBAL const T* d, GLOBAL const int* places, const Shape s, const int m, const int wide, const FACTOR alpha, const FACTOR beta) {
+FUNCTION void store_scattered(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d, GLOBAL const int* places, const Shape s, const int m, const int wide, const FACTOR alpha, const FACTOR beta) {
     int high = min(@ROWS, s.m - m);
+    #pragma nounroll
     for (int j = 0; j < wide; ++j) {
+        #pragma nounroll
         for (int r = 0; r < high; ++r) {
 #ifdef COMPLEX
             T v = (T)(tile[r * PANEL + j], tile[r * PANEL + W + j]);
@@ -165,6 +171,23 @@ FUNCTION void store_scattered(const ACC* tile, GLOBAL U* c, GLOBAL const T* d, G
 """
 
 
+_STORE_ROWS = r"""
+#ifndef COMPLEX
+FUNCTION void store_rows(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d, GLOBAL const int* places, const Shape s, const int m, const ACC alpha, const ACC beta) {
+    int high = min(@ROWS, s.m - m);
+    #pragma nounroll
+    for (int r = 0; r < high; ++r) {
+        for (int j = 0; j < NR; j += W) {
+            V v = alpha * VLOAD(0, tile + r * PANEL + j);
+            if (s.added) { v += beta * (s.dn ? T_V(d, (m + r) * s.dm + j) : (V)(T_LD(d, (m + r) * s.dm))); }
+            U_SV(c, CM(m + r) + j, v);
+        }
+    }
+}
+#endif
+"""
+
+
 def _multiply(complex_: bool, vectors: int) -> str:
     """The inner loop's lines: one k for all rows."""
     if complex_:
@@ -178,13 +201,8 @@ def panels_text(kind: str, out: str, vectors: int) -> str:
     """The CPU kernel `product`. A work-item takes a stretch of all row tiles of all panels of `b`: it packs a panel's columns one row after the other, and multiplies with each row tile."""
     complex_ = kind[0] == "c"
     registers = 2 if complex_ else vectors
-    vector_store = "" if complex_ else r"""
-            if (s.cn == 1 && wide == NR && (!s.added || s.dn == 1 || s.dn == 0)) {
-""" + _each_row("                if (m + @ < s.m) {" + "".join(
-        f" {{ V v = alpha * c@_{v}; if (s.added) {{ v += beta * (s.dn ? T_V(d, (m + @) * s.dm + {v} * W) : (V)(T_LD(d, (m + @) * s.dm))); }} U_SV(c, CM(m + @) + {v} * W, v); }}"
-        for v in range(vectors)) + " }\n") + "                continue;\n            }\n"
-    return _SHAPE + _defines(kind, out, vectors) + f"#define FACTOR {'T' if complex_ else 'ACC'}\n" + _PACK + _STORE.replace("@ROWS", str(ROWS)) + r"""
-KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC* scratch, const int scratch_o, GLOBAL const int* table, const int table_o, const Shape s, const FACTOR alpha, const FACTOR beta) {
+    return _SHAPE + _defines(kind, out, vectors) + f"#define FACTOR {'T' if complex_ else 'ACC'}\n" + _PACK + (_STORE + _STORE_ROWS).replace("@ROWS", str(ROWS)) + r"""
+VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC* scratch, const int scratch_o, GLOBAL const int* table, const int table_o, const Shape s, const FACTOR alpha, const FACTOR beta) {
     GLOBAL const int *rows = table, *places = table + s.m, *depth_a = places + s.m, *depth_b = depth_a + s.k;
     GLOBAL ACC* own = scratch + (long)ITEM * s.slot;
     GLOBAL ACC* kept = own + s.block * PANEL;
@@ -209,7 +227,7 @@ KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC* scratch
             pack(b_at, own, depth_b, s.bk, s.bn, wide, k0, k1, s.conj_b);
             for (int t = first; t < last; ++t) {
                 int m = t * """ + str(ROWS) + ";\n" + _each_row("GLOBAL const T* a@ = a_at + AM(min(m + @, s.m - 1));\n") + _each("V c@_$ = 0;\n", registers) + r"""
-                GLOBAL ACC* saved = kept + (t - first) * """ + str(ROWS) + r""" * PANEL;
+                GLOBAL ACC* saved = kept + (s.block < s.depth ? (t - first) * """ + str(ROWS) + r""" * PANEL : 0);
                 if (k0 > split * s.depth) {
 """ + _each("c@_$ = VLOAD(0, saved + @ * PANEL + $ * W);\n", registers) + r"""
                 }
@@ -219,14 +237,15 @@ KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC* scratch
                     int place = AK(k);
 """ + "".join(f"V b{v} = VLOAD(0, row + {v} * W);\n" for v in range(registers)) + _multiply(complex_, vectors) + r"""
                 }
-                if (k1 < end) {
 """ + _each("VSTORE(c@_$, 0, saved + @ * PANEL + $ * W);\n", registers) + r"""
+                if (k1 < end) { continue; }
+#ifndef COMPLEX
+                if (s.cn == 1 && wide == NR && (!s.added || s.dn == 1 || s.dn == 0)) {
+                    store_rows(saved, c, d, places, s, m, alpha, beta);
                     continue;
                 }
-""" + vector_store + """
-                ACC tile[""" + str(ROWS) + r""" * PANEL];
-""" + _each("VSTORE(c@_$, 0, tile + @ * PANEL + $ * W);\n", registers) + r"""
-                store_scattered(tile, c, d, places, s, m, wide, alpha, beta);
+#endif
+                store_scattered(saved, c, d, places, s, m, wide, alpha, beta);
             }
         }
     }
@@ -251,7 +270,7 @@ def dots_text(kind: str, out: str) -> str:
         f"if ({r} < s.m && n + {j} < s.n) {{ ACC v = alpha * (sum_of(c{r}_{j}) + t{r}_{j}); if (s.added) {{ v += beta * T_LD(d, {r} * s.dm + (n + {j}) * s.dn); }} "
         f"U_ST(c, {r} * s.cm + (n + {j}) * s.cn, v); }}\n" for r, j in pairs)
     return _SHAPE + _defines(kind, out, 1) + f"FUNCTION ACC sum_of(V v) {{ {halves.replace('ACC', acc)}return h2.x + h2.y; }}\n" + r"""
-KERNEL void dots(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), const Shape s, const ACC alpha, const ACC beta) {
+VECTORS KERNEL void dots(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), const Shape s, const ACC alpha, const ACC beta) {
     int items = (int)get_global_size(0), at = (int)((long)s.total * ITEM / items), stop = (int)((long)s.total * (ITEM + 1) / items);
     for (; at < stop; ++at) {
         int n = at % s.panels * """ + str(FEW) + r""", job = at / s.panels, split = job % s.splits, batch = job / s.splits, outer = batch / s.inner, inner = batch % s.inner;

@@ -149,11 +149,11 @@ def _panels(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bo
     depth, total = fields["depth"], jobs * fields["splits"]
     block = depth if depth <= _BLOCK else _BLOCK // 2
     most = tiles if block == depth else min(tiles, _MOST)
-    slot = (block + (0 if block == depth else most * gemm.ROWS)) * columns * (2 if kind[0] == "c" else 1)
+    slot = (block + (1 if block == depth else most) * gemm.ROWS) * columns * (2 if kind[0] == "c" else 1)
     direct = sizes.b[1] == 1 and sizes.m <= _DIRECT_ROWS
     shape = _packed(fields | dict(tiles=tiles, panels=panels, block=block, most=most, slot=slot, total=total, direct=direct))
     defines = ({"TABLES": "1"} if tables else {}) | ({"SAME": "1"} if kind in _SAME else {})
-    function = device.function(gemm.panels_text(kind, out, vectors), "product", "ppppppx" + _numbers(kind), (sums.width,), T=kind, U=out, **defines)
+    function = device.function(gemm.panels_text(kind, out, vectors), "product", "ppppppx" + _numbers(kind), tuple({8, sums.width}), T=kind, U=out, **defines)
     items = _items(device, total, sizes.m * sizes.n * sizes.k * sizes.count)
     return Plan(function, items, (1,), shape, swapped, "st", sums.kind, items[0] * slot, **second)
 
@@ -166,7 +166,7 @@ def _dots(device: Device, kind: str, sizes: Sizes, added: bool) -> Plan:
     panels = -(-sizes.n // gemm.FEW)
     fields, out, second = _split_up(device, kind, sizes, panels * sizes.count, added, (False, False))
     total = panels * sizes.count * fields["splits"]
-    function = device.function(gemm.dots_text(kind, out), "dots", "ppppx" + _numbers(kind), (sums.width,), T=kind, U=out)
+    function = device.function(gemm.dots_text(kind, out), "dots", "ppppx" + _numbers(kind), tuple({8, sums.width}), T=kind, U=out)
     items = _items(device, total, sizes.n * sizes.k * sizes.count)
     return Plan(function, items, (1,), _packed(fields | dict(panels=panels, total=total)), swapped, "", "", 0, **second)
 
