@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from torchlite._dispatch import REGISTRY
 from torchlite._dtype import ALL, finfo, from_np
 from torchlite_kernels.preamble import KINDS
 
@@ -74,7 +75,9 @@ def both_ways(function: Callable) -> Callable:
 
     def in_place(input, *others, **keywords):
         function(input, *[_apart(x, input) for x in others], out=input, **keywords)
-    KERNELS[name], KERNELS[name + "_"] = function, in_place
+    KERNELS[name] = function
+    if not REGISTRY[name].is_implicit:  # their history is that of their parts
+        KERNELS[name + "_"] = in_place
     return function
 
 
@@ -359,10 +362,27 @@ def where(condition, input=None, other=None):
     return _choose(input, other, condition)
 
 
+def _masked_fill(input, mask, value, out=None):
+    if mask.kind != "b8":
+        name = KINDS[mask.kind].numpy
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {'float' if name == 'float32' else name}")
+    if value.__class__ is Array:
+        if value.ndim:
+            raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        value = cast(value, input.kind)
+    elif isinstance(value, type(1j)) and input.kind not in REAL_KIND:
+        raise RuntimeError(f"value cannot be converted to type {_scalar_name(input.kind).lower()} without overflow")
+    elif CATEGORY[input.kind] in "ib":
+        value = bool(value) if input.kind == "b8" else int(value)
+    return choose(mask, value, input, out)
+
+
+_masked_fill_tensor = _masked_fill
+
+
 def to(input, dtype):
     kind = kind_of(dtype.np)
     return input if kind == input.kind else cast(input, kind)
 
 
-for _function in (_choose, _where, where, to):
-    KERNELS[_function.__name__] = _function
+KERNELS.update(_choose=_choose, _where=_where, where=where, _masked_fill=_masked_fill, _masked_fill_tensor=_masked_fill, to=to)

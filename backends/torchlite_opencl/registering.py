@@ -33,7 +33,7 @@ def kernels_of(device: Device) -> dict[str, Any]:
         offered = {n: f for n, f in vars(module).items() if isinstance(f, types.FunctionType) and f.__module__ == module.__name__ and is_op(n)}
         offered.update(getattr(module, "KERNELS", {}))
         for op, kernel in offered.items():
-            if op in table:
+            if table.get(op, kernel) is not kernel:  # a module may import another one's KERNELS
                 raise RuntimeError(f"two OpenCL kernels for '{op}': in {table[op].__module__} and {module.__name__}")
             table[op] = functools.partial(kernel, device) if getattr(kernel, "on_device", False) else kernel
     return table
