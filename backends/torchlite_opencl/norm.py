@@ -6,10 +6,10 @@ import math
 from torchlite_kernels import norm as texts
 from torchlite_kernels.preamble import KINDS
 
-from . import pointwise
 from .array import Array, empty
 from .copying import contiguous_array
 from .creation import full
+from .pointwise import KERNELS as POINTWISE
 from .pointwise import Rule, apply, cast
 from .rowwise import FLOATS, layout, parameters_for, refuse
 from .views import repeated_to, reshape
@@ -160,7 +160,7 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
 def _channel_affine(input, scale, shift):
     if input.kind not in FLOATS:
         shape = (1, -1) + (1,) * (input.ndim - 2)
-        return pointwise.KERNELS["add"](pointwise.KERNELS["mul"](input, reshape(scale, shape)), reshape(shift, shape))
+        return POINTWISE["add"](POINTWISE["mul"](input, reshape(scale, shape)), reshape(shift, shape))
     out = empty(input.device, input.shape, input.kind)
     if out.size:
         own, (scale, shift) = parameters_for(input.kind, scale, shift)
