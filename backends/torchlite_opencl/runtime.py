@@ -115,24 +115,26 @@ class Device:
     def check_kind(self, kind: str) -> None:
         """RuntimeError naming the device for a data type that it lacks."""
         if kind in ("f64", "c128") and not self.fp64:
-            raise RuntimeError(f"device opencl:{self.index} ({self.name}) has no double precision (cl_khr_fp64): use float32, or device='cpu' for {'float64' if kind == 'f64' else 'complex128'}")
+            raise RuntimeError(f"device opencl:{self.index} ({self.name}) has no double precision (cl_khr_fp64): "
+                               f"use float32, or device='cpu' for {'float64' if kind == 'f64' else 'complex128'}")
 
     def build(self, text: str):
         """A built program, from the disk where it was built before for this device and driver."""
         digest = hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
         path = cache_folder() / digest[:2] / f"{digest}.bin"
         try:
-            program = cl._cl._Program(self.context, [self.cl_device], [path.read_bytes()])
+            program = cl._cl._Program(self.context, [self.cl_device], [_opened(path.read_bytes())])
             program._build(b"", [self.cl_device])
             return program
-        except (OSError, cl.Error):
+        except (OSError, ValueError, cl.Error):
             pass
         program = cl._cl._Program(self.context, text)
         try:
             program._build(b"", [self.cl_device])
         except cl.Error as error:
             numbered = "\n".join(f"{i:4} {line}" for i, line in enumerate(text.splitlines(), 1))
-            raise RuntimeError(f"opencl:{self.index} ({self.name}) could not build a kernel: {error}\n{program.get_build_info(self.cl_device, cl.program_build_info.LOG)}\n{numbered}") from error
+            log = program.get_build_info(self.cl_device, cl.program_build_info.LOG)
+            raise RuntimeError(f"opencl:{self.index} ({self.name}) could not build a kernel: {error}\n{log}\n{numbered}") from error
         self._keep(path, program)
         return program
 
@@ -141,7 +143,7 @@ class Device:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-            partial.write_bytes(program.get_info(cl.program_info.BINARIES)[0])
+            partial.write_bytes(_sealed(program.get_info(cl.program_info.BINARIES)[0]))
             os.replace(partial, path)
         except OSError as error:
             warnings.warn(f"built OpenCL programs cannot be kept in {path.parent}: {error}. Set TORCHLITE_CACHE_DIR to a folder that can be written.", stacklevel=2)
@@ -149,6 +151,18 @@ class Device:
     def finish(self) -> None:
         """Wait until the queue is empty."""
         self.queue.finish()
+
+
+def _sealed(binary: bytes) -> bytes:
+    """A binary with its digest before it."""
+    return hashlib.sha256(binary).digest() + binary
+
+
+def _opened(data: bytes) -> bytes:
+    """The binary of `_sealed`. ValueError when it is damaged: some drivers crash on what they did not write."""
+    if hashlib.sha256(data[32:]).digest() != data[:32]:
+        raise ValueError("a damaged binary")
+    return data[32:]
 
 
 def grid(count: int, group: int) -> tuple[int]:

@@ -1,0 +1,191 @@
+"""Several processes and threads on one device, damaged caches, and children that a fork made."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+import torchlite as torch
+
+WORK = """
+    import sys
+    import torchlite as torch
+    torch.manual_seed(0)
+    where = sys.argv[1]
+    x = torch.arange(600, dtype=torch.float32).reshape(20, 30).to(where) / 600
+    w = torch.ones(30, 5, device=where, requires_grad=True)
+    loss = ((x @ w).tanh().softmax(-1) * x[:, :5]).sum() + (x.sum(0) * x.amax(0)).mean() + x.t().exp().cumsum(0)[-1].mean()
+    loss.backward()
+    print(round(loss.item(), 4), round(w.grad.abs().sum().item(), 4))
+"""
+
+
+@pytest.fixture(autouse=True)
+def where(device):
+    if not device.startswith("opencl"):
+        pytest.skip("about OpenCL's devices")
+    return device
+
+
+def start(code: str, *arguments: str, **variables: str) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env={**os.environ, **variables})
+
+
+def finished(process: subprocess.Popen) -> str:
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out.strip()
+
+
+def test_two_processes_at_once_with_one_cold_cache(where, tmp_path):
+    expected = finished(start(WORK, "cpu"))
+    both = [start(WORK, where, TORCHLITE_CACHE_DIR=str(tmp_path)) for _ in range(2)]
+    assert [finished(process) for process in both] == [expected] * 2
+    kept = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert kept and all(file.suffix in (".bin", ".json") for file in kept)  # nothing half written is left
+    assert finished(start(WORK, where, TORCHLITE_CACHE_DIR=str(tmp_path))) == expected
+
+
+def test_damaged_binaries_are_built_again(where, tmp_path):
+    expected = finished(start(WORK, where, TORCHLITE_CACHE_DIR=str(tmp_path)))
+    binaries = sorted(tmp_path.rglob("*.bin"))
+    assert binaries
+    for i, file in enumerate(binaries):
+        whole = file.read_bytes()
+        file.write_bytes((b"", whole[:len(whole) // 2], b"nonsense", whole[:-1], bytes(len(whole)))[i % 5])
+    assert finished(start(WORK, where, TORCHLITE_CACHE_DIR=str(tmp_path))) == expected
+
+
+def test_a_cache_that_cannot_be_written(where, tmp_path):
+    (tmp_path / "file").touch()
+    assert finished(start("import warnings; warnings.simplefilter('ignore')\n" + textwrap.dedent(WORK), where, TORCHLITE_CACHE_DIR=str(tmp_path / "file"))) \
+        == finished(start(WORK, where, TORCHLITE_CACHE_DIR=str(tmp_path)))
+
+
+def test_threads_that_launch_at_once(where):
+    """Kernels keep their arguments between calls: those of one thread must not reach the launch of another."""
+    errors, results = [], {}
+
+    def work(seed):
+        try:
+            x = torch.full((200,), float(seed), device=where)
+            for _ in range(30):
+                y = (x + seed) * 2 - x.exp().log()
+            z = torch.full((7, 9), float(seed), device=where).sum(1).softmax(0).sum()
+            results[seed] = y.tolist(), round(z.item(), 4), (x.reshape(20, 10) @ torch.ones(10, 3, device=where)).tolist()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    for seed, (y, z, product) in results.items():
+        assert y == pytest.approx([3 * seed] * 200, rel=1e-4) and z == 1 and product == [[10.0 * seed] * 3] * 20
+    assert len(results) == 8
+
+
+def test_gradients_in_threads(where):
+    results = {}
+
+    def work(seed):
+        x = torch.full((50,), float(seed), device=where, requires_grad=True)
+        for _ in range(10):
+            x.grad = None
+            (x * x).sum().backward()
+        results[seed] = x.grad.tolist()
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {seed: [2.0 * seed] * 50 for seed in range(4)}
+
+
+FORKED = """
+    import os, sys
+    import torchlite as torch
+    x = torch.ones(3, device=sys.argv[1])
+    child = os.fork()
+    if child == 0:
+        for use in (lambda: x + 1, lambda: x.cpu(), lambda: print(x), lambda: torch.ones(2).to(sys.argv[1]), torch.opencl.synchronize, lambda: x.sum().item()):
+            try:
+                use()
+            except RuntimeError as error:
+                print(error, flush=True)
+        print((torch.ones(2) + 1).tolist(), torch.opencl.is_available(), flush=True)
+        del x
+        sys.exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), (x + 1).tolist())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_is_told(where):
+    said = finished(start(FORKED, where)).splitlines()
+    refused = "Cannot re-initialize OpenCL in forked subprocess. To use OpenCL with multiprocessing, you must use the 'spawn' start method"
+    assert said == [refused] * 6 + ["[2.0, 2.0] True", "0 [2.0, 2.0, 2.0]"]
+
+
+BEFORE = """
+    import os, sys
+    import torchlite as torch
+    print(torch.opencl.is_available(), torch.opencl.device_count() > 0, flush=True)
+    child = os.fork()
+    if child == 0:
+        print((torch.ones(3, device=sys.argv[1]) + 1).tolist(), flush=True)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_forked_before_the_device_was_used_may_use_it(where):
+    assert finished(start(BEFORE, where)).splitlines() == ["True True", "[2.0, 2.0, 2.0]", "0"]
+
+
+SPAWNED = """
+    import multiprocessing, sys
+    import torchlite as torch
+
+    def double(values, where):
+        return (torch.tensor(values, device=where) * 2).tolist()
+
+    if __name__ == "__main__":
+        torch.ones(2, device=sys.argv[1]).sum().item()
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            print(pool.apply(double, ([1.0, 2.0], sys.argv[1])))
+"""
+
+
+def test_a_spawned_child_uses_the_device(where, tmp_path):
+    script = tmp_path / "spawned.py"
+    script.write_text(textwrap.dedent(SPAWNED))
+    done = subprocess.run([sys.executable, str(script), where], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.strip() == "[2.0, 4.0]", done.stderr
+
+
+def test_a_program_may_use_pyopencl_first(where):
+    """The loader reads its drivers once in a process. What pip's own runtime needs is then not there, and an error says so."""
+    said = finished(start("""
+        import sys
+        import pyopencl as cl
+        try:
+            cl.get_platforms()
+        except cl.Error:
+            pass
+        import torchlite as torch
+        try:
+            print((torch.ones(2, device=sys.argv[1]) + 1).tolist())
+        except RuntimeError as error:
+            print(error)
+    """, where))
+    assert said == "[2.0, 2.0]" or "the OpenCL loader of this process does not see" in said
