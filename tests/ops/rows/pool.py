@@ -73,7 +73,7 @@ def placed(n, indices):
     """Fractional pooling with fixed random samples (which are no input to differentiate)."""
 
     def call(torch, x, *args):
-        samples = torch.from_numpy(np.random.default_rng(0).random((*(x.shape[:2] if x.ndim == n + 2 else (1, x.shape[0])), n)))
+        samples = torch.from_numpy(np.random.default_rng(0).random((*(x.shape[:2] if x.ndim == n + 2 else (1, x.shape[0])), n))).to(x.device)
         name = f"fractional_max_pool{n}d" + ("_with_indices" if indices else "")
         return getattr(torch.nn.functional, name)(x, *args, _random_samples=samples)
 
