@@ -226,6 +226,7 @@ void turn_pair(int from, int to, R c, T s, GLOBAL T* one, GLOBAL T* other) {
 
 void step(int n, int low, int high, int wanted, T shift, GLOBAL T* h, GLOBAL T* z, GLOBAL T* turns) {
     int first = wanted ? 0 : low, last = wanted ? n : high + 1;
+    SYNC;
     for (int i = low + ME; i <= high; i += GROUP) H(i, i) -= shift;
     SYNC;
     for (int k = low; k < high; k++) {

@@ -13,7 +13,7 @@ import numpy as np
 from . import linalg_sources as text
 from .array import Array, empty, view_of
 from .copying import contiguous_array
-from .linalg import count_of, kernel_of, on_elements
+from .linalg import count_of, group_of, kernel_of, on_elements, on_matrices
 from .pointwise import COMPLEX_KIND, KERNELS, REAL_KIND, cast
 from .runtime import Device
 from .transfer import from_numpy
@@ -269,16 +269,14 @@ def _transform(x: Array, outer: int, n: int, inner: int, sign: int, scale: float
         return KERNELS["mul"](x, scale)
     out, between = empty(device, x.shape, kind), empty(device, x.shape, kind)
     if outer >= 2 * device.units or n * inner < 4096:
-        group = 1 if device.is_cpu else min(128, device.group)
-        rows = kernel_of(device, kind, _TRANSFORM, "rows", f"pppppiiii{number}")
-        rows((outer * group,), None if group == 1 else (group,), x, out, between, plan.roots, plan.stages, n, inner, len(plan.radices), sign, scale)
+        on_matrices(device, kind, _TRANSFORM, "rows", f"pppppiiii{number}", outer, x, out, between, plan.roots, plan.stages, n, inner, len(plan.radices), sign, scale)
         return out
     stage = kernel_of(device, kind, _TRANSFORM, "stage", f"pppiiiiiii{number}")
     m, s, left = n, inner, len(plan.radices)
     for radix in plan.radices:
         m //= radix
         to = out if left % 2 else between
-        parts = 4 * device.units if device.is_cpu else min(m * s, 1 << 16)
+        parts = 4 * device.units if group_of(device) == 1 else min(m * s, 1 << 16)
         stage((outer * parts,), None, x, to, plan.roots, radix, n, inner, m, s, parts, sign, scale if left == 1 else 1.0)
         x, s, left = to, s * radix, left - 1
     return out

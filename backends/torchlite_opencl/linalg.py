@@ -25,8 +25,8 @@ _COLUMNS = 64  # of a right-hand side that one work-group takes
 
 
 def group_of(device: Device) -> int:
-    """How many work-items share a matrix."""
-    return 1 if device.is_cpu else min(128, device.group)
+    """How many work-items share a matrix: a power of 2."""
+    return device.plans.setdefault("group of a matrix", 1 if device.is_cpu else min(128, device.group))
 
 
 def real_kind(kind: str) -> str:
