@@ -60,7 +60,7 @@ def _defines(kind: str, out: str, vectors: int) -> str:
         lines += ["#define NR (NV * W)", "#define PANEL NR"]
     text = "\n".join(lines) + "\n"
     if kind[0] != "c":
-        text += _vector_access("T", kind, acc, sums.width, "V") + _vector_access("T", kind, acc, 8, "V8") + _vector_access("U", out, acc, sums.width, "V")
+        text += _vector_access("T", kind, acc, sums.width, "V") + _vector_access("T", kind, acc, 8, "V8") + _vector_access("U", out, acc, sums.width, "V") + _vector_access("U", out, acc, 8, "V8")
         text += f"#define V8 {acc}8\n"
     return text
 
@@ -151,6 +151,17 @@ _STORE = r"""
 #endif
 FUNCTION void store_scattered(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d, GLOBAL const int* places, const Shape s, const int m, const int wide, const FACTOR alpha, const FACTOR beta) {
     int high = min(@ROWS, s.m - m);
+#ifndef COMPLEX
+    if (high == 8 && CM(m + 7) - CM(m) == 7 && (!s.added || s.dm == 0)) {
+        #pragma nounroll
+        for (int j = 0; j < wide; ++j, ++tile) {
+            V8 v = alpha * (V8)(tile[0], tile[PANEL], tile[2 * PANEL], tile[3 * PANEL], tile[4 * PANEL], tile[5 * PANEL], tile[6 * PANEL], tile[7 * PANEL]);
+            if (s.added) { v += (V8)(beta * T_LD(d, j * s.dn)); }
+            U_SV8(c, CM(m) + j * s.cn, v);
+        }
+        return;
+    }
+#endif
     #pragma nounroll
     for (int j = 0; j < wide; ++j) {
         #pragma nounroll

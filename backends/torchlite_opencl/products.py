@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from torchlite_kernels import gemm
 
 from .array import Array, empty
-from .runtime import Device, Function
+from .runtime import Device, Function, grid
 
 # Elements of k that a packed panel holds: with 32 columns of float32 it takes half of a second-level cache of 1 MiB.
 _BLOCK = 4096
@@ -104,11 +104,14 @@ def number_of(kind: str, value: Any) -> Any:
     return float(value)
 
 
-def _split_up(device: Device, kind: str, sizes: Sizes, jobs: int, added: bool, conj: tuple[bool, bool]) -> tuple[dict[str, int], str, dict[str, Any]]:
-    """The struct's numbers, the kind that the first kernel writes, and what the Plan says of the second: k is split where there are few jobs and k is long."""
+def _split_up(device: Device, kind: str, sizes: Sizes, jobs: int, added: bool, conj: tuple[bool, bool], tables: bool, whole: bool) -> tuple[dict[str, int], str, dict[str, Any]]:
+    """The struct's numbers, the kind that the first kernel writes, and what the Plan says of the second: k is split where there are few jobs and k is long.
+
+    With tables each part has the layout of c, which nothing is added to.
+    """
     fields = _fields(sizes, added, conj)
     splits = min(4 * device.units // max(jobs, 1), sizes.k // 1024)
-    if jobs >= 2 * device.units or splits < 2:
+    if jobs >= 2 * device.units or splits < 2 or tables and (added or not whole):
         return fields, kind, {}
     depth = -(-sizes.k // splits // 16) * 16
     splits = -(-sizes.k // depth)
@@ -118,25 +121,28 @@ def _split_up(device: Device, kind: str, sizes: Sizes, jobs: int, added: bool, c
     finish = device.function(gemm.total_text(), "total", "pppx" + _numbers(kind), T=kind, P=sums, **({"COMPLEX": "1"} if kind[0] == "c" else {}))
     finish_shape = _packed(fields | {"part": part, "splits": splits})
     parts = sizes._replace(c=(sizes.n, 1), c_batch=(sizes.batch[1] * area, area))
+    if tables:
+        finish_shape = _packed(_fields(Sizes(1, part, 0, (0, 0), (0, 0), (0, 1)), False, conj) | {"part": part, "splits": splits})
+        parts = sizes
     fields = _fields(parts, False, conj) | {"splits": splits, "part": part, "depth": depth}
     return fields, sums, {"parts": sums, "size": part * splits, "finish": finish, "finish_shape": finish_shape}
 
 
-def plan_of(device: Device, kind: str, sizes: Sizes, added: bool = False, conj: tuple[bool, bool] = (False, False), tables: bool = False) -> Plan:
-    """The plan of a product. m, n and the batch are above zero."""
+def plan_of(device: Device, kind: str, sizes: Sizes, added: bool = False, conj: tuple[bool, bool] = (False, False), tables: bool = False, whole: bool = True) -> Plan:
+    """The plan of a product. m, n and the batch are above zero. With `tables`, offsets in a and of c's rows come from a table; `whole` says that they reach all of c."""
     plain = not tables and kind[0] != "c"
     if not device.is_cpu:
-        return _tiles(device, kind, sizes, added, conj, tables)
+        return _tiles(device, kind, sizes, added, conj, tables, whole)
     if plain and min(sizes.m, sizes.n) <= gemm.FEW and (sizes.a[1] == 1 or sizes.k == 1) and (sizes.b[0] == 1 or sizes.k == 1):
         return _dots(device, kind, sizes, added)
-    return _panels(device, kind, sizes, added, conj, tables)
+    return _panels(device, kind, sizes, added, conj, tables, whole)
 
 
 def _items(device: Device, jobs: int, multiplications: int) -> tuple[int]:
     return (max(1, min(jobs, device.units * _ITEMS, multiplications // _SHARE)),)
 
 
-def _panels(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool], tables: bool) -> Plan:
+def _panels(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool], tables: bool, whole: bool) -> Plan:
     swapped = not tables and sizes.n <= gemm.FEW and sizes.m >= 16 and sizes.a[0] == 1
     if swapped:
         sizes, conj = sizes.turned(), conj[::-1]
@@ -145,7 +151,7 @@ def _panels(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bo
     columns = sums.width * vectors
     tiles, panels = -(-sizes.m // gemm.ROWS), -(-sizes.n // columns)
     jobs = tiles * panels * sizes.count
-    fields, out, second = _split_up(device, kind, sizes, jobs, added, conj)
+    fields, out, second = _split_up(device, kind, sizes, jobs, added, conj, tables, whole)
     depth, total = fields["depth"], jobs * fields["splits"]
     block = depth if depth <= _BLOCK else _BLOCK // 2
     most = tiles if block == depth else min(tiles, _MOST)
@@ -164,19 +170,19 @@ def _dots(device: Device, kind: str, sizes: Sizes, added: bool) -> Plan:
         sizes = sizes.turned()
     sums = gemm.sums_of(kind)
     panels = -(-sizes.n // gemm.FEW)
-    fields, out, second = _split_up(device, kind, sizes, panels * sizes.count, added, (False, False))
+    fields, out, second = _split_up(device, kind, sizes, panels * sizes.count, added, (False, False), False, True)
     total = panels * sizes.count * fields["splits"]
     function = device.function(gemm.dots_text(kind, out), "dots", "ppppx" + _numbers(kind), tuple({8, sums.width}), T=kind, U=out)
     items = _items(device, total, sizes.n * sizes.k * sizes.count)
     return Plan(function, items, (1,), _packed(fields | dict(panels=panels, total=total)), swapped, "", "", 0, **second)
 
 
-def _tiles(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool], tables: bool) -> Plan:
+def _tiles(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool], tables: bool, whole: bool) -> Plan:
     side = 16 if device.max_group >= 256 else 8
     width = side * gemm.EACH
     tiles, panels = -(-sizes.m // width), -(-sizes.n // width)
     jobs = tiles * panels * sizes.count
-    fields, out, second = _split_up(device, kind, sizes, jobs, added, conj)
+    fields, out, second = _split_up(device, kind, sizes, jobs, added, conj, tables, whole)
     shape = _packed(fields | dict(tiles=tiles, panels=panels, a_fast=not tables and sizes.a[1] == 1, b_fast=tables or sizes.b[0] == 1))
     function = device.function(gemm.tiles_text(kind, out, side), "tiles", "pppppx" + _numbers(kind), T=kind, U=out, **({"TABLES": "1"} if tables else {}))
     group = side * side
@@ -195,5 +201,4 @@ def run(plan: Plan, a: Array, b: Array, c: Array, d: Array | None = None, alpha:
     more = [scratch_of(device, plan.scratch_kind, plan.scratch) if letter == "s" else (a if table is None else table) for letter in plan.takes]
     plan.function(plan.items, plan.group, a, b, target, added, *more, plan.shape, *(numbers if plan.finish is None else (first, first)))
     if plan.finish is not None:
-        group = device.group
-        plan.finish((-(-plan.size // group) * group,), (group,), target, c, added, plan.finish_shape, *numbers)
+        plan.finish(grid(c.size, device.group), (device.group,), target, c, added, plan.finish_shape, *numbers)
