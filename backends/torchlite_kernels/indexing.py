@@ -31,6 +31,17 @@ KERNEL void take_slices(IN(T, x), IN(I, index), OUT(T, out), OUT(int, error), co
     int i = ITEM * take, end = min(i + take, n);
     if (i >= end) return;
     int row = i / Q, q = i - row * Q, p = row / B, b = row - p * B;
+    if (Q == 1) {
+        while (i < end) {
+            GLOBAL const T* from = a + p * sp;
+            int run = min(B - b, end - i);
+            for (int k = 0; k < run; k++) o[i + k] = from[max(place_of((long)w[b + k], size, wrap, AT(error), code), 0) * sb];
+            i += run;
+            b = 0;
+            p++;
+        }
+        return;
+    }
     while (i < end) {
         int at = max(place_of((long)w[b], size, wrap, AT(error), code), 0);
         GLOBAL const T* from = a + p * sp + at * sb;
@@ -132,24 +143,6 @@ KERNEL void divide_by_count(IN(T, x), IN(int, counts), OUT(T, out), const int n,
     }
 }
 """
-
-# out[p, b, q] = value[p, b, q] where mask[b]
-MASKED = r"""
-KERNEL void write_masked(OUT(T, out), IN(uchar, mask), IN(T, value), const int n, const int take, const int B, const int Q,
-                         const int op, const int ob, const int oq, const int vp, const int vb, const int vq) {
-    int i = ITEM * take, end = min(i + take, n);
-    if (i >= end) return;
-    int row = i / Q, q = i - row * Q, p = row / B, b = row - p * B;
-    while (i < end) {
-        int run = min(Q - q, end - i);
-        if (AT(mask)[b]) for (int k = q; k < q + run; k++) AT(out)[p * op + b * ob + k * oq] = AT(value)[p * vp + b * vb + k * vq];
-        i += run;
-        q = 0;
-        if (++b == B) { b = 0; p++; }
-    }
-}
-"""
-
 
 def places(count: int) -> str:
     """out[b] = the sum of the places that `count` index arrays, broadcast over the dimensions of b, name in steps of their own."""

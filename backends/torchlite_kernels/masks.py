@@ -20,18 +20,25 @@ KERNEL void running_sums(OUT(int, sums), const int blocks) {
     AT(sums)[blocks + 1] = negative;
 }
 
-typedef struct { int ndim; int n[15]; } Shape;
-KERNEL void coordinates(IN(uchar, mask), IN(int, starts), OUT(int, out), const int n, const int length, const int total, const Shape shape) {
+KERNEL void flat_places(IN(uchar, mask), IN(int, starts), OUT(int, out), const int n, const int length) {
     int block = ITEM, end = min((block + 1) * length, n), at = AT(starts)[block];
-    for (int i = block * length; i < end; i++) if (AT(mask)[i]) {
-        int rest = i;
+    for (int i = block * length; i < end; i++) if (AT(mask)[i]) AT(out)[at++] = i;
+}
+
+typedef struct { int ndim; int n[15]; } Shape;
+KERNEL void coordinates(IN(int, places), OUT(int, out), const int total, const int take, const Shape shape) {
+    for (int i = ITEM * take; i < min(ITEM * take + take, total); i++) {
+        int rest = AT(places)[i];
         for (int d = shape.ndim - 1; d >= 0; d--) {
-            AT(out)[d * total + at] = rest % shape.n[d];
+            AT(out)[d * total + i] = rest % shape.n[d];
             rest /= shape.n[d];
         }
-        if (shape.ndim == 0) AT(out)[at] = 0;
-        at++;
     }
+}
+
+KERNEL void taken(IN(uchar, mask), IN(int, starts), IN(T, x), OUT(T, out), const int n, const int length) {
+    int block = ITEM, end = min((block + 1) * length, n), at = AT(starts)[block];
+    for (int i = block * length; i < end; i++) if (AT(mask)[i]) AT(out)[at++] = AT(x)[i];
 }
 
 KERNEL void fill_masked(IN(uchar, mask), IN(int, starts), IN(T, source), OUT(T, out), const int n, const int length) {

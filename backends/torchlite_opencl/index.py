@@ -9,7 +9,7 @@ from .copying import clone_row_major, copy_into, fill_with
 from .creation import full
 from .indexed import Planes, combined, constant, flat_places, index_array, planes_as_they_lie, planes_of, scatter_planes, take_slices
 from .layout import broadcast_shape
-from .masks import places_of_true, write_where
+from .masks import flat_places_of_true, places_of_true, taken_where, write_where
 from .pointwise import cast
 from .views import basic_index, expand, permute
 
@@ -23,12 +23,14 @@ class _Selection:
 
     def __init__(self, shape, index):
         arrays, axes, axis = [], [], 0
+        self.is_mask = False
         for item in index:
             if item.__class__ is not Array:
                 axis += 1
             elif item.kind == "b8":
                 _check_mask(item, shape, axis)
-                arrays += places_of_true(item)
+                self.is_mask = item.ndim > 0 and sum([i.__class__ is Array for i in index]) == 1
+                arrays += [flat_places_of_true(item)] if self.is_mask else places_of_true(item)
                 axes += range(axis, axis + item.ndim)
                 axis += item.ndim
             else:
@@ -59,7 +61,7 @@ class _Selection:
         """For an array in the order of `ordered`: one index array for the middle of its planes, the length of that, and whether it may count from the end."""
         codes = [error_code(INDEXED, axis) for axis in self.axes]
         if len(self.arrays) == 1:
-            return index_array(self.arrays[0]), x.shape[self.first], True
+            return index_array(self.arrays[0]), planes.sizes[1], True
         sizes, steps = planes.array.shape[self.first:self.last], planes.array.steps[self.first:self.last]
         return flat_places(self.arrays, self.shape, sizes, steps, codes), planes.sizes[1], False
 
@@ -81,6 +83,8 @@ def _check_mask(mask: Array, shape, axis: int) -> None:
 def _index(input, index):
     if Array not in map(type, index):
         return clone_row_major(basic_index(input, index))
+    if len(index) == 1 and index[0].kind == "b8" and index[0].ndim and index[0].shape == input.shape:
+        return taken_where(input, index[0])
     where = _Selection(input.shape, index)
     x = where.ordered(input)
     planes = planes_of(x, where.first, where.last, where.joined)
@@ -105,10 +109,9 @@ def _write(target: Array, index, value: Any, operation: str) -> None:
     copied = planes is None
     if planes is None:
         planes = planes_of(x, where.first, where.last, where.joined)
-    places, size, wrap = where.places_in(x, planes)
+    places, _, wrap = where.places_in(x, planes)
     source = planes_of(value, where.first, where.first + len(where.shape))
-    out = Planes(planes.array, (planes.sizes[0], size, planes.sizes[2]), planes.steps)
-    scatter_planes(operation, out, Planes(places, source.sizes, (0, 1, 0)), source, wrap, where.code)
+    scatter_planes(operation, planes, Planes(places, source.sizes, (0, 1, 0)), source, wrap, where.code)
     if copied:
         copy_into(x, planes.array)
 
@@ -119,18 +122,12 @@ def _write_masked(target: Array, index, value: Any) -> bool:
     if len(masks) != 1 or masks[0].kind != "b8" or not masks[0].ndim:
         return False
     axis, mask = index.index(masks[0]), masks[0]
-    rest = target.shape[axis + mask.ndim:]
-    if value.__class__ is Array and (axis and value.ndim or value.ndim > len(rest)):
+    rest = target.ndim - axis - mask.ndim
+    if value.__class__ is Array and (axis and value.ndim or value.ndim > rest):
         return False
     _check_mask(mask, target.shape, axis)
-    value = _fitting(target, value, (*target.shape[:axis], 1, *rest))
-    out = planes_as_they_lie(target, axis, axis + mask.ndim)
-    copied = out is None
-    if out is None:
-        out = planes_of(target, axis, axis + mask.ndim)
-    write_where(out, mask, planes_of(value, axis, axis + 1))
-    if copied:
-        copy_into(target, out.array)
+    value = _fitting(target, value, target.shape[axis + mask.ndim:])
+    write_where(target, view_of(mask, (*mask.shape, *[1] * rest), (*mask.steps, *[0] * rest), mask.offset), value)
     return True
 
 

@@ -1,16 +1,16 @@
 """Masks: where they hold, and writing there; and repetition by count, which needs the same running sums."""
 from __future__ import annotations
 
-import numpy as np
+import struct
 
-from torchlite_kernels import indexing
 from torchlite_kernels.masks import MASKS
 
 from .array import Array, empty, view_of
 from .checks import REPEATS, error_code, failure
 from .copying import clone_row_major, contiguous_array
-from .indexed import Planes, moved_kind, span
+from .indexed import moved_kind, span
 from .layout import broadcast_shape
+from .pointwise_core import choose
 from .transfer import to_numpy
 from .views import repeated_to
 
@@ -31,29 +31,53 @@ def _starts(counted: Array) -> tuple[Array, int]:
     return sums, length
 
 
-def places_of_true(mask: Array) -> list[Array]:
-    """One int32 array of coordinates for each dimension: where a mask holds, in row-major order. Waits for the device: the number of places decides the shape."""
-    device, mask = mask.device, contiguous_array(mask)
-    if not mask.size:
-        return [empty(device, (0,), "i32") for _ in range(max(mask.ndim, 1))]
+def _counted(mask: Array) -> tuple[Array, int, int]:
+    """`_starts` of a mask with elements, and how many of them are true. Waits for the device: the number decides a shape."""
     sums, length = _starts(mask)
-    blocks = sums.size - 2
-    total = int(to_numpy(view_of(sums, (1,), (1,), blocks))[0])
-    out = empty(device, (max(mask.ndim, 1), total), "i32")
+    return sums, length, int(to_numpy(view_of(sums, (1,), (1,), sums.size - 2))[0])
+
+
+def flat_places_of_true(mask: Array) -> Array:
+    """Where a mask holds, as int32 places in its row-major order."""
+    mask = contiguous_array(mask)
+    if not mask.size:
+        return empty(mask.device, (0,), "i32")
+    sums, length, total = _counted(mask)
+    out = empty(mask.device, (total,), "i32")
     if total:
-        shape = np.array([mask.ndim, *mask.shape, *[0] * (15 - mask.ndim)], np.int32)
-        device.function(MASKS, "coordinates", "pppiiix", T="u8")((blocks,), None, mask, sums, out, mask.size, length, total, shape.tobytes())
-    return [view_of(out, (total,), (1,), d * total) for d in range(out.shape[0])]
+        mask.device.function(MASKS, "flat_places", "pppii", T="u8")((sums.size - 2,), None, mask, sums, out, mask.size, length)
+    return out
 
 
-def write_where(out: Planes, mask: Array, value: Planes) -> None:
-    """out[p, b, q] = value[p, 0, q] where mask[b]."""
-    device, count = mask.device, out.sizes[0] * out.sizes[1] * out.sizes[2]
-    if count:
-        take, items, group = span(device, count)
-        vp, _, vq = value.steps
-        run = device.function(indexing.MASKED, "write_masked", "pppiiii" + "i" * 6, T=moved_kind(out.array))
-        run(items, group, out.array, contiguous_array(mask), value.array, count, take, out.sizes[1], out.sizes[2], *out.steps, vp, 0, vq)
+def places_of_true(mask: Array) -> list[Array]:
+    """Where a mask holds: one int32 array of coordinates for each dimension."""
+    flat, device = flat_places_of_true(mask), mask.device
+    if mask.ndim < 2:
+        return [flat]
+    total = flat.size
+    out = empty(device, (mask.ndim, total), "i32")
+    if total:
+        take, items, group = span(device, total)
+        shape = struct.pack("16i", mask.ndim, *mask.shape, *[0] * (15 - mask.ndim))
+        device.function(MASKS, "coordinates", "ppiix", T="u8")(items, group, flat, out, total, take, shape)
+    return [view_of(out, (total,), (1,), d * total) for d in range(mask.ndim)]
+
+
+def taken_where(x: Array, mask: Array) -> Array:
+    """The elements of `x` where a mask of its shape holds, as a vector."""
+    x, mask = contiguous_array(x), contiguous_array(mask)
+    if not x.size:
+        return empty(x.device, (0,), x.kind)
+    sums, length, total = _counted(mask)
+    out = empty(x.device, (total,), x.kind)
+    if total:
+        x.device.function(MASKS, "taken", "ppppii", T=moved_kind(x))((sums.size - 2,), None, mask, sums, x, out, x.size, length)
+    return out
+
+
+def write_where(out: Array, mask: Array, value: Array) -> None:
+    """Write `value`, broadcast, into `out` where the mask, broadcast, holds."""
+    choose(mask, value, out, out)
 
 
 def masked_scatter(input, mask, source):
@@ -67,13 +91,10 @@ def masked_scatter(input, mask, source):
     shape = broadcast_shape((input.shape, mask.shape))
     out, mask = clone_row_major(repeated_to(input, shape)), contiguous_array(repeated_to(mask, shape))
     if out.size:
-        device = out.device
-        sums, length = _starts(mask)
-        blocks = sums.size - 2
-        total = int(to_numpy(view_of(sums, (1,), (1,), blocks))[0])
+        sums, length, total = _counted(mask)
         if total > source.size:
             raise RuntimeError("Number of elements of source < number of ones in mask")
-        device.function(MASKS, "fill_masked", "ppppii", T=moved_kind(out))((blocks,), None, mask, sums, contiguous_array(source), out, out.size, length)
+        out.device.function(MASKS, "fill_masked", "ppppii", T=moved_kind(out))((sums.size - 2,), None, mask, sums, contiguous_array(source), out, out.size, length)
     return out
 
 
