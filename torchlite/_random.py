@@ -140,6 +140,12 @@ def default_of(table) -> Generator:
     return found
 
 
+def default_generators(tensors) -> list[Generator]:
+    """The default generators of the CPU and of the devices that the tensors are on."""
+    tables = {table_of(device_type("cpu")), *(t._table for t in tensors if t._table.device.type != "meta")}
+    return [default_of(table) for table in tables]
+
+
 def engine_of(table, generator: Generator | None):
     """The engine that a random op on the table's device draws from."""
     if generator is None:

@@ -108,7 +108,7 @@ def leaf():
 
 ERRORS = [
     (lambda: optim.SGD(torch.ones(2)), TypeError, "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                                                  "torch.FloatTensor"),
+                                                  r"torch\.(opencl\.|cuda\.)?FloatTensor"),
     (lambda: optim.SGD([]), ValueError, "optimizer got an empty parameter list"),
     (lambda: optim.SGD([3]), TypeError, "optimizer can only optimize Tensors, but one of the params is int"),
     (lambda: optim.SGD([leaf() * 2]), ValueError, "can't optimize a non-leaf Tensor"),

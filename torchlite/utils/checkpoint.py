@@ -21,24 +21,23 @@ def noop_context_fn():
 
 
 class _Randomness:
-    """The state of the CPU generator when made; inside `replay()` it is in force again."""
+    """The states of the CPU's generator and of those of the arguments' devices when made; inside `replay()` they are in force again."""
 
-    def __init__(self, keep: bool):
-        from .._random import get_rng_state
-        self.state = get_rng_state() if keep else None
+    def __init__(self, keep: bool, arguments):
+        from .._random import default_generators
+        tensors = [a for a in arguments if isinstance(a, Tensor)]
+        self.states = [(g, g.get_state()) for g in default_generators(tensors)] if keep else []
 
     @contextlib.contextmanager
     def replay(self):
-        if self.state is None:
-            yield
-            return
-        from .._random import get_rng_state, set_rng_state
-        now = get_rng_state()
-        set_rng_state(self.state)
+        now = [(generator, generator.get_state()) for generator, _ in self.states]
+        for generator, state in self.states:
+            generator.set_state(state)
         try:
             yield
         finally:
-            set_rng_state(now)
+            for generator, state in now:
+                generator.set_state(state)
 
 
 class _Reentrant(Function):
@@ -124,7 +123,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     >>> x.grad
     tensor([2.7183, 2.7183])
     """
-    randomness = _Randomness(preserve_rng_state)
+    randomness = _Randomness(preserve_rng_state, [*args, *kwargs.values()])
     if use_reentrant:
         if kwargs:
             raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
