@@ -12,6 +12,7 @@ from .pointwise import COMPLEX_KIND, REAL_KIND, cast
 from .views import expand
 
 # Rows of w are the columns of the matrix (of its adjoint where it is wide): pairs of them are turned until all are orthogonal, v collects the turns. A round of the tournament is n/2 pairs that share no row.
+# The matrix is scaled to elements of at most 1. Columns that shrink to the size of rounding errors are left alone, and their vectors made from the others'.
 _JACOBI = text.ELEMENTS + text.GROUPS + text.STEPS + text.REFLECTORS + r"""
 #if GROUP == 1
 #define LANES 1
@@ -50,14 +51,6 @@ void inspect(int m, GLOBAL const T* x, GLOBAL const T* y, R* xx, R* yy, T* xy, L
 #endif
     for (i = i / PARTS; i < m; i++) { *xx += ABS2(x[i]); *yy += ABS2(y[i]); *xy = plus(*xy, CONJ(x[i]), y[i]); }
 }
-#define TURN(S, width, load, store, plus) \
-    for (; i + width <= m; i += width) { \
-        S u = load(x + i), v = load(y + i); \
-        store(x + i, plus(plus(zero_##S(), c, u), back, v)); \
-        store(y + i, plus(plus(zero_##S(), turn, u), c, v)); \
-    }
-#define zero_S s_zero
-#define zero_T() ZERO
 void turn_rows(int m, T c, T turn, GLOBAL T* x, GLOBAL T* y, int lane) {
     T back = -CONJ(turn);
     int i = 0;
@@ -118,7 +111,7 @@ void rotate_all(int n, int m, GLOBAL T* w, GLOBAL T* v, int wanted, LOCAL R* s) 
                 T xy;
                 inspect(m, w + p * m, w + q * m, &xx, &yy, &xy, s);
                 R size = ABS(xy);
-                if (active && size > near_ * sqrt(xx) * sqrt(yy)) {
+                if (active && min(xx, yy) > EPSILON * EPSILON && size > near_ * sqrt(xx) * sqrt(yy)) {
                     R zeta = (yy - xx) / (2 * size), t = copysign((R)1, zeta) / (fabs(zeta) + hypot((R)1, zeta)), c = 1 / sqrt(1 + t * t);
                     T turn = xy / size * (c * t);
                     turn_rows(m, CPLX(c, (R)0), turn, w + p * m, w + q * m, ME % LANES);
@@ -164,7 +157,7 @@ KERNEL void svd(OUT(T, w_), OUT(T, v_), OUT(T, x_), OUT(T, q_), OUT(R, r_), OUT(
         norms[i] = sqrt(sum);
     }
     SYNC;
-    R least = sqrt(TINY) / EPSILON, poor = 0;
+    R least = EPSILON, poor = 0;
     for (int i = ME; i < n; i += GROUP) {
         int place = 0;
         for (int j = 0; j < n; j++) place += norms[j] > norms[i] || (norms[j] == norms[i] && j < i);
