@@ -7,6 +7,7 @@ from typing import Any
 
 import pyopencl as cl
 
+from .checks import raise_pending
 from .runtime import Device
 
 
@@ -90,6 +91,7 @@ class Runtime:
 
     def synchronize(self) -> None:
         self.device.finish()
+        raise_pending(self.device)
 
     def idle(self) -> bool:
         marker, start = Marker(self, False), time.perf_counter()

@@ -13,6 +13,7 @@ import pyopencl as cl
 from pyopencl._cl import _enqueue_read_buffer, _enqueue_write_buffer
 
 from .array import Array, empty, is_row_major, kind_of
+from .checks import raise_pending
 from .copying import contiguous_array
 from .layout import dense_order
 from .runtime import Device
@@ -70,7 +71,9 @@ def to_numpy(x: Array) -> np.ndarray:
             x = contiguous_array(x)
     shape = x.shape if order is None else tuple([x.shape[d] for d in order])
     out = np.empty(shape, x.dtype)
-    _enqueue_read_buffer(x.device.queue, x.buffer, out if x.kind != "bf16" else _bytes(out), x.offset * x.dtype.itemsize, None, True)
+    device = x.device
+    _enqueue_read_buffer(device.queue, x.buffer, out if x.kind != "bf16" else _bytes(out), x.offset * x.dtype.itemsize, None, True)
+    raise_pending(device)
     return out if order is None else out.transpose(np.argsort(order))
 
 
