@@ -169,6 +169,17 @@ def _index_put(input, index, values, accumulate):
     return combined("add" if accumulate else "set", clone_row_major(input), lambda out: _write(out, index, values, "add" if accumulate else "set"))
 
 
+def _index_put_(input, index, values, accumulate):
+    if values.buffer is input.buffer:
+        values = clone_row_major(values)
+    if not accumulate:
+        _write(input, index, values, "set")
+        return
+    out = combined("add", input, lambda out: _write(out, index, values, "add"))
+    if out is not input:
+        copy_into(input, out)
+
+
 def _slice_index_backward(input, shape, index):
     out = full(input.device, shape, 0, input.kind)
     copy_into(basic_index(out, index), input)

@@ -112,32 +112,26 @@ def _flat_along(out: Array, dim: int, index: Array) -> Array:
     return flat_places(arrays, index.shape, sizes, steps, [error_code(SCATTERED, dim)] * len(arrays), wrap=False)
 
 
-def scatter(input, dim, index, src=None, *, value=None, reduce=None):
+def _scatter_into(out, dim, index, src=None, *, value=None, reduce=None):
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     if src is None:
         src = value
     if src.__class__ is not Array:
         value, src = src, None
-    return _scattered(reduce or "set", "scatter", input, dim, index, src, value)
+    return _scattered(reduce or "set", out, dim, index, src, value)
 
 
-def _scattered(operation: str, name: str, input: Array, dim: int, index: Array, src: Array | None, value=None) -> Array:
-    dim = wrap_dim(dim, input.ndim)
-    out = clone_row_major(input)
+def _scattered(operation: str, out: Array, dim: int, index: Array, src: Array | None, value=None) -> Array:
+    dim = wrap_dim(dim, out.ndim)
     if not index.size:
         return out
-    _check_scatter(name, input, dim, index, src)
-    return combined(operation, out, lambda target: _scatter(operation, target, dim, index, _as(src, target), value))
+    _check_scatter("scatter", out, dim, index, src)
+    return combined(operation, out, lambda target: _scatter(operation, target, dim, index, src, value))
 
 
-def _as(src: Array | None, target: Array) -> Array | None:
-    """The source of values for a target; one of half precision is read as it is into single."""
-    return src if src is None or src.kind in ("f16", "bf16") else cast(src, target.kind) if src.kind != target.kind else src
-
-
-def scatter_add(input, dim, index, src):
-    return _scattered("add", "scatter", input, dim, index, src)
+def _scatter_add_into(out, dim, index, src):
+    return _scattered("add", out, dim, index, src)
 
 
 _OPERATION = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "amax", "amin": "amin"}
@@ -156,14 +150,13 @@ def _neutral(reduce: str, x: Array):
     return limits.min if reduce == "amax" else limits.max
 
 
-def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
+def _scatter_reduce_into(out, dim, index, src, reduce, *, include_self=True):
     if reduce not in _OPERATION:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    dim = wrap_dim(dim, input.ndim)
-    out = clone_row_major(input)
+    dim = wrap_dim(dim, out.ndim)
     if not index.size:
         return out
-    _check_scatter("scatter", input, dim, index, src)
+    _check_scatter("scatter", out, dim, index, src)
     if not include_self:
         _scatter("set", out, dim, index, None, _neutral(reduce, out))
     out = combined(_OPERATION[reduce], out, lambda target: _scatter(_OPERATION[reduce], target, dim, index, src))
@@ -197,18 +190,18 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
     return take_slices(planes_of(weight, 0, 1), index_array(indices), out, weight.shape[0], False, error_code(SELECTED))
 
 
-def _write_slices(operation: str, input: Array, dim: int, index: Array, source: Array, wrap: bool, code: int) -> Array:
-    """A copy of `input` with the slices of `source` at `index`, a vector, along `dim`; a 0-d source is repeated."""
+def _write_slices(operation: str, out: Array, dim: int, index: Array, source: Array, wrap: bool, code: int) -> Array:
+    """`out` with the slices of `source` at `index`, a vector, along `dim`; a 0-d source is repeated."""
     def write(out):
         target = planes_of(_at_least_1d(out), dim, dim + 1)
         P, _, Q = target.sizes
-        values = planes_of(_at_least_1d(source), dim, dim + 1) if source.ndim or not input.ndim else as_scalar_planes(source, (P, index.size, Q))
+        values = planes_of(_at_least_1d(source), dim, dim + 1) if source.ndim or not out.ndim else as_scalar_planes(source, (P, index.size, Q))
         scatter_planes(operation, target, Planes(places, (P, index.size, Q), (0, 1, 0)), values, wrap, code)
     places = index_array(index)
-    return combined(operation, clone_row_major(input), write)
+    return combined(operation, out, write)
 
 
-def index_add(input, dim, index, source, *, alpha=1):
+def _index_add_into(input, dim, index, source, *, alpha=1):
     dim = wrap_dim(dim, input.ndim)
     _check_vector("index_add_", index)
     if input.kind != source.kind:
@@ -224,7 +217,7 @@ def index_add(input, dim, index, source, *, alpha=1):
     return _write_slices("add", input, dim, index, source, False, error_code(SCATTERED, dim))
 
 
-def index_copy(input, dim, index, source):
+def _index_copy_into(input, dim, index, source):
     dim = wrap_dim(dim, input.ndim)
     _check_vector("index_copy_", index)
     if input.kind != source.kind:
@@ -239,7 +232,7 @@ def index_copy(input, dim, index, source):
     return _write_slices("set", input, dim, index, source, False, error_code(COPIED, dim))
 
 
-def index_fill(input, dim, index, value):
+def _index_fill_into(input, dim, index, value):
     dim = wrap_dim(dim, input.ndim)
     if value.__class__ is Array and value.ndim:
         raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
@@ -262,7 +255,7 @@ def take(input, index):
     return take_slices(Planes(x, (1, x.size, 1), (0, 1, 0)), places, empty(input.device, index.shape, input.kind), x.size, True, error_code(FLAT))
 
 
-def put(input, index, source, accumulate=False):
+def _put_into(input, index, source, accumulate=False):
     if input.kind != source.kind:
         raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {_name(input)} and source.dtype = {_name(source)}")
     if index.size != source.size:
@@ -270,7 +263,7 @@ def put(input, index, source, accumulate=False):
     places, sizes = _flat_index("put_", index), (1, index.size, 1)
     values = Planes(contiguous_array(source), sizes, (0, 1, 0))
     operation = "add" if accumulate else "set"
-    return combined(operation, clone_row_major(input),
+    return combined(operation, input,
                     lambda out: scatter_planes(operation, Planes(out, (1, out.size, 1), (0, 1, 0)), Planes(places, sizes, (0, 1, 0)), values, True, error_code(FLAT)))
 
 
@@ -309,3 +302,29 @@ def select_backward(grad, shape, dim, index):
     out = full(grad.device, shape, 0, grad.kind)
     copy_into(select(out, dim, index), grad)
     return out
+
+
+# Each of these in two forms: on a copy, and in place
+
+
+def _on_a_copy(write):
+    """The kernel of an op that `write` does to a row-major array."""
+    def kernel(input, *args, **options):
+        return write(clone_row_major(input), *args, **options)
+    return kernel
+
+
+def _in_place(write):
+    """The in-place kernel: into the array itself where it is row-major."""
+    def kernel(input, *args, **options):
+        args = [clone_row_major(a) if a.__class__ is Array and a.buffer is input.buffer else a for a in args]
+        out = write(input if input.contiguous else clone_row_major(input), *args, **options)
+        if out is not input:
+            copy_into(input, out)
+    return kernel
+
+
+_WRITERS = {"scatter": _scatter_into, "scatter_add": _scatter_add_into, "scatter_reduce": _scatter_reduce_into, "index_add": _index_add_into, "index_copy": _index_copy_into,
+            "index_fill": _index_fill_into, "put": _put_into}
+KERNELS = {**{name: _on_a_copy(write) for name, write in _WRITERS.items()}, **{f"{name}_": _in_place(write) for name, write in _WRITERS.items()}}
+index_add, scatter_add = KERNELS["index_add"], KERNELS["scatter_add"]  # other modules call these
