@@ -233,7 +233,7 @@ def _extreme(op: str, kernel: str, input: Array, dim, keepdim: bool) -> Array:
         if dim is None or dim.__class__ is not int and not dim:
             raise RuntimeError(f"{op}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
         for d in axes_of(input, dim):
-            _check_not_empty(op, input, d)
+            check_not_empty(op, input, d)
     return reduce(op, input, dim, keepdim, input.kind)
 
 
@@ -260,7 +260,7 @@ def count_nonzero(input, dim=None):
 # One element along a dimension
 
 
-def _check_not_empty(name: str, x: Array, dim: int) -> None:
+def check_not_empty(name: str, x: Array, dim: int) -> None:
     """IndexError when there is nothing to choose from along `dim`."""
     if x.shape and x.shape[dim] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
@@ -273,7 +273,7 @@ def _place(op: str, name: str, input: Array, dim, keepdim: bool) -> tuple[Array,
     if not input.size:
         if dim is None:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
-        _check_not_empty(name, input, wrap_dim(dim, input.ndim))
+        check_not_empty(name, input, wrap_dim(dim, input.ndim))
         shape = reduced_shape(input.shape, axes_of(input, dim), keepdim)
         return empty(input.device, shape, "i64"), empty(input.device, shape, input.kind)
     return reduce(op, input, dim, keepdim, "i64")  # type: ignore[return-value]

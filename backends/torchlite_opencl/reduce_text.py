@@ -1,6 +1,7 @@
 """Texts of the reduction kernels: how an op treats an element, and loops over elements for each way that memory can lie."""
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 # kind: what elements are computed in (scalar type, integer type as wide for comparisons and counts, greatest and least value)
@@ -180,7 +181,7 @@ KERNEL void whole(IN(T, x), OUT(O, out), OUT(M, more), const Geometry g) {
     STORE(i)
 }
 """
-_WHOLE_GROUP = _WHOLE_ITEM.replace("ITEM", "BLOCK").replace("if (i >= g.kept) { return; }", "LOCAL A1 shared1[GROUP];\nLOCAL A_LAST shared2[GROUP];") \
+_WHOLE_GROUP = _WHOLE_ITEM.replace("ITEM", "BLOCK").replace("if (i >= g.kept) { return; }", "LOCAL_ARRAY(A1, shared1, GROUP);\nLOCAL_ARRAY(A_LAST, shared2, GROUP);") \
     .replace("n2, 0)", "n2, 0, shared1)").replace("n2, aux)", "n2, aux, shared2)").replace("STORE(i)", "if (THREAD == 0) { STORE(i) }")
 _STRIP = r"""
     int strips = (g.k2 + 16 * WIDE - 1) / (16 * WIDE), first = (j / strips) * g.k2 + min((j % strips) * 16 * WIDE, g.k2 - 16 * WIDE);
@@ -226,7 +227,7 @@ KERNEL void part(IN(T, x), IN(X, before), OUT(P, out), const Geometry g) {
     AT(out)[j] = all;
 }
 """
-_PART_GROUP = _PART_ITEM.replace("ITEM", "BLOCK").replace("if (j >= g.kept * g.parts) { return; }", "LOCAL A@ shared[GROUP];") \
+_PART_GROUP = _PART_ITEM.replace("ITEM", "BLOCK").replace("if (j >= g.kept * g.parts) { return; }", "LOCAL_ARRAY(A@, shared, GROUP);") \
     .replace("AUX(before, i))", "AUX(before, i), shared)").replace("AT(out)[j] = all;", "if (THREAD == 0) { AT(out)[j] = all; }")
 _PART_COLUMN = r"""
 KERNEL void part(IN(T, x), IN(X, before), OUT(P, out), const Geometry g) {
@@ -312,6 +313,7 @@ def _macros(op: str, work: str) -> list[str]:
     return lines
 
 
+@functools.cache
 def reduction_text(op: str, work: str, form: str, layout: str, number: int = 0, wide: int = 1, group: int = 1) -> str:
     """A kernel: `form` whole, part or join; `layout` any, row, group or column; `number` of the pass for parts and joins."""
     passes = OPS[op]

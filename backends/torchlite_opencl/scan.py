@@ -1,6 +1,7 @@
 """Running sums, products, extremes and linear recurrences along a dimension."""
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from torchlite_kernels.preamble import KINDS
 from .array import Array, empty
 from .copying import contiguous_array, fill_with
 from .pointwise import cast
-from .reduce import WHOLE, in_dtype, sum_work
+from .reduce import in_dtype, sum_work
 from .reduce_text import WORK, work_kind
 from .runtime import grid
 
@@ -107,7 +108,7 @@ _GROUP = r"""
         shared[THREAD] = s = t; \
         BARRIER; \
     }
-""" + "KERNEL void run" + _ARGUMENTS + " {\n    LOCAL State shared[GROUP];" + _PLACE.replace("ITEM", "BLOCK") + r"""
+""" + "KERNEL void run" + _ARGUMENTS + " {\n    LOCAL_ARRAY(State, shared, GROUP);" + _PLACE.replace("ITEM", "BLOCK") + r"""
     GLOBAL O* q = AT(out) + base;
     GLOBAL M* r = AT(more) + base;
     State before = g.parts > 1 ? AT(states)[part * g.strips + row] : start();
@@ -120,7 +121,7 @@ _GROUP = r"""
         BARRIER;
     }
 }
-""" + "KERNEL void total" + _ARGUMENTS + " {\n    LOCAL State shared[GROUP];" + _PLACE.replace("ITEM", "BLOCK") + r"""
+""" + "KERNEL void total" + _ARGUMENTS + " {\n    LOCAL_ARRAY(State, shared, GROUP);" + _PLACE.replace("ITEM", "BLOCK") + r"""
     State before = start();
     for (int i = begin + THREAD; i - THREAD < end; i += THREADS) {
         State s = start();
@@ -187,6 +188,7 @@ def _row_functions(how: Scan, work: str) -> str:
     return "\n".join(text) + "\n"
 
 
+@functools.cache
 def scan_text(op: str, work: str, out: str, layout: str, group: int) -> str:
     """The kernels total, carry and run of a scan; `layout` any, row, column or group."""
     how, real = SCANS[op], work[0] != "c"
@@ -195,7 +197,8 @@ def scan_text(op: str, work: str, out: str, layout: str, group: int) -> str:
     n = str(lanes) if lanes > 1 else ""
     if not real:
         least = "-INFINITY, 0"
-    lines = [f"#define GREATEST {greatest}", f"#define LEAST {least}", f"#define LANES {lanes}", f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}", f"#define GROUP {group}", f"#define W {scalar}{n}",
+    lines = [f"#define GREATEST {greatest}", f"#define LEAST {least}", f"#define LANES {lanes}",
+             f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}", f"#define GROUP {group}", f"#define W {scalar}{n}",
              f"#define ONE {'(1)' if real else '(1, 0)'}", f"#define TIMES(a, b) {'((a) * (b))' if real else _COMPLEX_PRODUCT}",
              f"#define LOAD(p, i) {f'convert_{scalar}(T_LD(p, i))' if real else 'T_LD(p, i)'}", f"#define LOAD16(p, i) convert_{scalar}16(T_LD16(p, i))"]
     if op == "logcumsumexp":
@@ -227,7 +230,7 @@ class _Plan:
         strips = rows // inner * -(-inner // lanes)
         wanted, least = (4 * device.units, 16384) if device.is_cpu else (8 * device.units, 2048)
         parts = max(min(-(-wanted // strips), x.size // (least * strips)), 1) if strips < 2 * device.units or not device.is_cpu else 1
-        chunk = -(-(-(-length // parts)) // 16) * 16
+        chunk = -(-length // (16 * parts)) * 16
         parts = -(-length // chunk)
         text = scan_text(op, work, out, layout, group)
         widths = (16,) if layout in ("row", "column") else ()
@@ -242,7 +245,7 @@ class _Plan:
             self.launches.append((function, grid(items, local), (local,), form))
 
 
-def _scan(op: str, x: Array, dim: int, out_kind: str, work: str, factor: Array | None = None) -> tuple[Array, Array]:
+def scan(op: str, x: Array, dim: int, out_kind: str, work: str, factor: Array | None = None) -> tuple[Array, Array]:
     """The running combination and, of extremes, its places."""
     dim = wrap_dim(dim, x.ndim)
     out = empty(x.device, x.shape, out_kind)
@@ -265,26 +268,26 @@ def _scan(op: str, x: Array, dim: int, out_kind: str, work: str, factor: Array |
 
 def cumsum(input, dim, *, dtype=None):
     input, kind = in_dtype(input, dtype)
-    return _scan("cumsum", input, dim, kind, sum_work(kind))[0]
+    return scan("cumsum", input, dim, kind, sum_work(kind))[0]
 
 
 def cumprod(input, dim, *, dtype=None):
     input, kind = in_dtype(input, dtype)
-    return _scan("cumprod", input, dim, kind, sum_work(kind))[0]
+    return scan("cumprod", input, dim, kind, sum_work(kind))[0]
 
 
 def cummax(input, dim):
-    return _scan("cummax", input, dim, input.kind, work_kind(input.kind))
+    return scan("cummax", input, dim, input.kind, work_kind(input.kind))
 
 
 def cummin(input, dim):
-    return _scan("cummin", input, dim, input.kind, work_kind(input.kind))
+    return scan("cummin", input, dim, input.kind, work_kind(input.kind))
 
 
 def logcumsumexp(input, dim):
-    return _scan("logcumsumexp", input, dim, input.kind, work_kind(input.kind))[0]
+    return scan("logcumsumexp", input, dim, input.kind, work_kind(input.kind))[0]
 
 
 def linear_recurrence(factor, term, dim):
     """out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`."""
-    return _scan("linear_recurrence", term, dim, term.kind, work_kind(term.kind), factor)[0]
+    return scan("linear_recurrence", term, dim, term.kind, work_kind(term.kind), factor)[0]
