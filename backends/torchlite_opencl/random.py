@@ -69,7 +69,7 @@ class Engine:
         return seed & 0xFFFFFFFF, seed >> 32, first
 
 
-def _kinds(device: Device, kind: str, real: str) -> dict[str, str]:
+def definitions(device: Device, kind: str, real: str) -> dict[str, str]:
     """Definitions for the text of a kernel whose results are of `kind` and are worked out in `real`."""
     computed = KINDS[kind].computed
     w = "16" if device.is_cpu else ""
@@ -82,7 +82,7 @@ def _kinds(device: Device, kind: str, real: str) -> dict[str, str]:
 
 
 @functools.lru_cache(256)
-def _sizes(count: int, per: int, lanes: int) -> tuple[int, tuple[int]]:
+def block_sizes(count: int, per: int, lanes: int) -> tuple[int, tuple[int]]:
     """How many blocks `count` values take, and the grid of work-items of `lanes` blocks each."""
     blocks = 16 * -(-count // (16 * per))
     return blocks, grid(blocks // lanes, 64)
@@ -94,7 +94,7 @@ def _launched(device: Device, size, kind: str, source: tuple[str, int], signatur
     out = empty(device, tuple(size), kind)
     if out.size:
         lanes = 16 if device.is_cpu else 1
-        blocks, global_size = _sizes(out.size, per, lanes)
+        blocks, global_size = block_sizes(out.size, per, lanes)
         run = device.function(text, "draw", "piIIQ" + signature, (16,) if lanes == 16 else (), **kinds)
         run(global_size, (64,), out, out.size, *engine.take(blocks), *parameters)
     return out
@@ -107,7 +107,7 @@ def _drawn(device: Device, size, dtype, value: str, engine: Engine, a=0.0, b=0.0
     """A new array of a distribution of reals, drawn in double for float64 and else in float."""
     kind = kind_of(dtype.np)
     real, code = ("double", "d") if kind == "f64" else ("float", "f")
-    return _launched(device, size, kind, _numbers(value, real), code * 3 + "I", _kinds(device, kind, real), engine, a, b, edge, limit)
+    return _launched(device, size, kind, _numbers(value, real), code * 3 + "I", definitions(device, kind, real), engine, a, b, edge, limit)
 
 
 @functools.lru_cache(256)
@@ -169,7 +169,7 @@ def random_keep(device, size, dtype, p, generator):
 def _whole(device: Device, size, dtype, low: int, span: int, bits: int, engine: Engine) -> Array:
     kind = kind_of(dtype.np)
     low = (low + (1 << 63)) % (1 << 64) - (1 << 63)
-    return _launched(device, size, kind, _integers(bits), "qQ", _kinds(device, kind, "float"), engine, low, span & _MASK64)
+    return _launched(device, size, kind, _integers(bits), "qQ", definitions(device, kind, "float"), engine, low, span & _MASK64)
 
 
 @on_device

@@ -8,11 +8,25 @@ from __future__ import annotations
 import math
 import warnings
 
-from .._dispatch import REGISTRY, call, composite
+from .._dispatch import RANDOM, REGISTRY, call, composite, op
 from .._dtype import bool_
 from .._random import engine_of, memory_order
 
 _ALPHA = 1.7580993408473766  # scale * alpha of selu
+
+
+op("_dropout_backward(Tensor grad, Tensor kept, p)", where="", composite=lambda F, grad, kept, p: F.mul(grad, kept),
+   vjp={"grad": lambda F, g, kept, p: F._dropout_backward(g, kept, p)}, doc="The gradient of `_dropout`, from what it remembers.")
+
+
+def _dropout(F, input, p, generator):
+    kept = F.random_keep(input.shape, F.dtype_of(input), p, generator)
+    return F.mul(input, kept), kept
+
+
+op("_dropout(Tensor input, p, generator)", where="", tags=RANDOM, composite=_dropout, meta=lambda input: [(input.shape, input.dtype)] * 2,
+   vjp={"input": lambda F, g, out1, p: F._dropout_backward(g, out1, p)},
+   doc="Dropout of a contiguous input with 0 < p < 1. What it remembers for backward is the kernel's affair: here the factors.").hidden = True
 
 
 def _check(p, kind=RuntimeError) -> None:
@@ -49,6 +63,8 @@ def _dropped(F, input, p, training, *, channels=False, alpha=False):
     if input.dtype.category != 2:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
     shape = _channels(input) if channels else None
+    if not alpha and not channels and input.is_contiguous():
+        return F._dropout(input, p, engine_of(input._table, None))
     if not alpha:
         return F.mul(input, _noise(input, "random_keep", p, shape))
     noise = _noise(input, "random_bernoulli", 1.0 - p, shape)

@@ -32,7 +32,7 @@ row("cauchy_", S((3, 4)), S((3, 4), 1.0, 2.0), random=True, oracle=in_place("cau
 row("geometric_", S((3, 4), 0.3), random=True, oracle=in_place("geometric_"), covers=("random_geometric",))
 row("log_normal_", S((3, 4)), S((3, 4), 0.5, 0.2), random=True, oracle=in_place("log_normal_"), covers=("random_log_normal",))
 
-row("dropout", S((3, 4), 0.5), S((3, 4), 0.2, False), S((3, 4), 1.0), S((3, 4), 0.0), covers=("random_keep",), **DROPOUT)
+row("dropout", S((3, 4), 0.5), S((3, 4), 0.2, False), S((3, 4), 1.0), S((3, 4), 0.0), covers=("random_keep", "_dropout", "_dropout_backward"), **DROPOUT)
 row("alpha_dropout", S((3, 4), 0.5, True), S((3, 4)), **DROPOUT)
 row("feature_alpha_dropout", S((3, 4, 2), 0.5, True), S((3, 4)), **DROPOUT)
 row("dropout1d", S((3, 4, 2), 0.5), S((4, 2), 0.5), **DROPOUT)
