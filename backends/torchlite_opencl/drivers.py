@@ -29,6 +29,7 @@ from . import trial
 
 _INTEL_NEEDS = ("libintlc.so.5", "libirng.so", "libimf.so", "libsvml.so", "libtbb.so.12")
 _KINDS = ("gpu", "accelerator", "cpu")
+_NO_PYOPENCL = "no PyOpenCL: "
 _TRIAL_SECONDS = 60
 _RETRY_SECONDS = 24 * 3600  # what failed is tried again after a day: perhaps the machine was only busy
 INSTALL = "install one: your GPU vendor's; for CPUs, on x86-64 Linux pip install intel-opencl-rt intel-cmplr-lib-rt, on Debian apt install pocl-opencl-icd"
@@ -170,6 +171,8 @@ def _try(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
     lines = done.stdout.splitlines()
     if "done" in lines:
         return [json.loads(line.removeprefix("device ")) for line in lines if line.startswith("device ")], ""
+    if lines and lines[0].startswith(_NO_PYOPENCL):
+        return [], lines[0]
     if done.returncode < 0:
         return [], f"crashes ({signal.Signals(-done.returncode).name})"
     said = [line for line in done.stderr.splitlines() if line.strip()]
@@ -184,6 +187,8 @@ def _survey(drivers: list[Driver]) -> Survey:
     devices, error = _try(drivers) if drivers else ([], "")
     if not error:
         return Survey([d.library for d in drivers], devices, {})
+    if error.startswith(_NO_PYOPENCL):
+        return Survey([], [], {"PyOpenCL": f"cannot be imported ({error.removeprefix(_NO_PYOPENCL)})"})
     kept: list[Driver] = []
     devices, failed = [], {}
     for driver in drivers:

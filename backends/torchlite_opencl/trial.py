@@ -89,6 +89,11 @@ def run(device: Any) -> None:
 def main(arguments: list[str]) -> None:
     import warnings
     warnings.simplefilter("ignore")  # a compiler that says something has not failed
+    try:
+        import pyopencl  # noqa: F401
+    except Exception as problem:
+        print(f"no PyOpenCL: {type(problem).__name__}: {problem}")
+        return
     for record, device in devices(platforms(arguments[0] if arguments else None, arguments[1:])):
         try:
             run(device)

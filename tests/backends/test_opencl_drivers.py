@@ -114,6 +114,11 @@ def test_a_driver_that_crashes_is_left_out(monkeypatch):
     assert drivers.problems() == [] and machine.trials[4:] == ["abc"]  # asked for a report, it is tried again
 
 
+def test_pyopencl_that_does_not_load(monkeypatch):
+    machine = Machine(monkeypatch, fails=lambda names: "no PyOpenCL: ImportError: built for another NumPy")
+    assert drivers.why_not().startswith("no OpenCL driver works here (PyOpenCL: cannot be imported (ImportError: built for another NumPy)); ") and machine.trials == ["abc"]
+
+
 def test_drivers_that_crash_beside_each_other(monkeypatch):
     machine = Machine(monkeypatch, fails=lambda names: "crashes (SIGABRT)" if {"a", "c"} <= set(names) else "")
     assert [d["platform"] for d in drivers.usable()] == ["a", "b"] and machine.trials == ["abc", "a", "ab", "abc"]
@@ -151,6 +156,7 @@ def test_other_systems_ask_their_loader(monkeypatch):
     ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crashes (SIGSEGV)"),
     ("print('device {}'); raise OSError('no such library')", "fails: OSError: no such library"),
     ("import time; time.sleep(60)", "gave no answer within 0.5 seconds"),
+    ("print('no PyOpenCL: ImportError: initialization failed')", "no PyOpenCL: ImportError: initialization failed"),
     ("import os; os._exit(3)", "ends the process with status 3"),
     ("print('device ' + __import__('json').dumps({'platform': 'P'})); print('done')", ""),
 ])
