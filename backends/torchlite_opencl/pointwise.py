@@ -60,7 +60,7 @@ def _binary(rule: Rule):
 
 
 for _name, _rule in RULES.items():
-    if is_op(_name) and not _rule.numbers:
+    if is_op(_name) and not _rule.numbers and not any(re.search(r"\bc\b", text) for text in _rule.texts.values()):
         KERNELS[_name], _in_place = (_binary if any(re.search(r"\bb\b", text) for text in _rule.texts.values()) else _unary)(_rule)
         if not _rule.test and not _rule.out:
             KERNELS[_name + "_"] = _in_place
@@ -239,13 +239,6 @@ def polygamma(input, n, out=None):
         return apply(RULES["digamma"], (input,), (), out)
     scale = math.exp(math.lgamma(n + 1)) if n > 20 else float(math.factorial(n))
     return apply(RULES["polygamma"], (input,), (n, scale if n % 2 else -scale), out)
-
-
-@both_ways
-def nextafter(input, other, out=None):
-    if input.kind == "f16":
-        raise _not_implemented("nextafter_cpu", "f16")
-    return apply(RULES["nextafter_bf16" if input.kind == "bf16" else "nextafter"], (input, other), (), out)
 
 
 @both_ways

@@ -9,7 +9,6 @@ import builtins
 import functools
 import re
 import struct
-from typing import Any
 
 from pyopencl._cl import enqueue_nd_range_kernel
 
@@ -39,14 +38,14 @@ class Rule:
     The text is an expression or, with `return`, statements. `X` stands for the computed type, a scalar or a vector of it, `S` for its scalar, `N(1.5)` for a number of it. `scalar` names the categories whose text does
     not hold for vectors (complex texts never do). `test`: the text is a truth value. `masks`: operands read as truth values. `numbers`: further scalar parameters. `wide` names the categories that are computed in double,
     one by one, where the device has it. The text may call the functions of `torchlite_kernels.special` and `.complex`. `out`: the result's kind where it is not the operands' ("real" or "complex": that belonging to it).
-    `kernel`: the name in the message for a dtype that the op does not take; `refuses`: category -> another exception.
+    `by_kind`: text for a single kind. `kernel`: the name in the message for a dtype that the op does not take; `refuses`: category -> another exception.
     """
 
     __slots__ = ("name", "texts", "scalar", "test", "masks", "numbers", "wide", "out", "kernel", "refuses")
 
     def __init__(self, name: str, f: str = "", i: str = "", b: str = "", c: str = "", d: str = "", *, scalar: str = "", test: bool = False, masks: str = "", numbers: tuple[str, ...] = (),
-                 wide: str = "", out: str = "", kernel: str = "", refuses: dict[str, Exception] | None = None):
-        self.name, self.texts = name, {"f": f, "d": d or f, "i": i, "b": b, "c": c}
+                 wide: str = "", out: str = "", by_kind: dict[str, str] | None = None, kernel: str = "", refuses: dict[str, Exception] | None = None):
+        self.name, self.texts = name, {"f": f, "f64": d or f, "i": i, "b": b, "c": c, **(by_kind or {})}
         self.scalar = scalar + wide + ("dc" if "f" in wide else "c")
         self.test, self.masks, self.numbers, self.wide, self.out = test, masks, numbers, wide, out
         self.kernel, self.refuses = kernel or f"{name}_cpu", refuses or {}
@@ -57,7 +56,7 @@ class Rule:
     def text(self, kind: str) -> str:
         """The C text for a kind. The error of PyTorch where the op does not take it."""
         category = CATEGORY[kind]
-        text = self.texts["d" if kind == "f64" else category]
+        text = self.texts.get(kind) or self.texts[category]
         if not text:
             if category in self.refuses:
                 raise self.refuses[category].__class__(*self.refuses[category].args)
@@ -301,6 +300,10 @@ def _small_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Plan:
 
 def _row_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Plan:
     modes = [{0: "s", 1: "v"}.get(s[-1], "g") for s in steps]
+    if "g" in modes and modes[-1] == "v":
+        cross = next((d for d in range(len(sizes) - 1) if all(s[d] == 1 for s, mode in zip(steps, modes, strict=True) if mode == "g")), None)
+        if cross is not None:
+            return _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cross)
     width = _width(device, rule, kind, [*kinds, plan.kind]) if "g" not in modes else 0
     outer = len(sizes) - 1
     _build(device, plan, rule, kind, types, kinds, width, _row_walk(kinds, modes, outer), dict(zip([*_slots(kinds), "o"], modes, strict=True)))
@@ -315,6 +318,26 @@ def _row_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Plan:
     tail = [sizes[-1], down, *sizes[:-1]]
     for mode, s in zip(modes, steps, strict=True):
         tail += s if mode == "g" else s[:-1]
+    plan.tail = struct.pack(f"{len(tail)}i", *tail)
+    return plan
+
+
+def _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cross: int) -> Plan:
+    """Squares over the innermost dimension and the one, `cross`, along which the operands that lie crosswise are contiguous: both are read and written in vectors."""
+    width = _width(device, rule, kind, [*kinds, plan.kind])
+    side = plan.per_item = width or device.width
+    outer = [d for d in range(len(sizes) - 1) if d != cross]
+    function = device.function(_tile_source(rule, kind, types, kinds, plan.kind, width, side, modes, len(outer)), "run", "", (width,) if width else (), **_typed(types, kinds, plan.kind))
+    plan.kernel, plan.lock = function.kernel, function._lock
+    across, tiles = -(-sizes[-1] // side), -(-sizes[cross] // side)
+    down = tiles
+    for d in outer:
+        down *= sizes[d]
+    plan.local_size = lx, ly = (1, 16)  # neighbours write next to each other's rows and read next to each other's columns
+    plan.global_size = (across, -(-down // ly) * ly)
+    tail = [sizes[-1], sizes[cross], tiles, down, *(sizes[d] for d in outer)]
+    for mode, s in zip(modes, steps, strict=True):
+        tail += [s[-1] if mode == "g" else s[cross], *(s[d] for d in outer)]
     plan.tail = struct.pack(f"{len(tail)}i", *tail)
     return plan
 
@@ -372,24 +395,20 @@ def _build(device, plan: Plan, rule: Rule, kind: str, types: _Types, kinds, widt
     """Set the plan's kernel and how many elements a work-item takes."""
     per_item = width or (16 if device.is_cpu else 1)
     source = _source(rule, kind, types, kinds, plan.kind, width, per_item, walk, modes or {})
-    typed = {f"T{i}": k for i, k in enumerate(kinds) if k}
-    if types.real == "double":
-        typed["W"] = "f64"  # for the extension
-    function = device.function(source, "run", "", (width,) if width else (), **typed, TO=plan.kind)
+    function = device.function(source, "run", "", (width,) if width else (), **_typed(types, kinds, plan.kind))
     plan.kernel, plan.lock, plan.per_item = function.kernel, function._lock, per_item
+
+
+def _typed(types: _Types, kinds, out_kind: str) -> dict[str, str]:
+    """The data types of a program's macros."""
+    typed = {f"T{i}": k for i, k in enumerate(kinds) if k} | {"TO": out_kind}
+    return typed | {"W": "f64"} if types.real == "double" else typed  # W brings the extension
 
 
 def _source(rule, kind, types, kinds, out_kind, width, per_item, walk, modes) -> str:
     """The program for one rule, its dtypes and a layout class."""
-    text, computed = rule.text(kind), types.computed
     prologue, places, length, *each = walk
-    pointers = [f"GLOBAL const T{i}* {letter}_" for i, (letter, k) in enumerate(zip(_LETTERS, kinds, strict=False)) if k]
-    numbers = [f"const {computed} {name}_" for name in [*(letter for letter, k in zip(_LETTERS, kinds, strict=False) if not k), *rule.numbers]]
-    lines = [f"#define S {computed}\n#define N(x) ((S)(x))\n#define R {types.real}\n#define R2 {types.real}2\n#define SIGNED ((S)-1 < (S)0)", complex_functions.text_of(text), special.text_of(text),
-             _function(rule, text, types, kinds, out_kind, "")]
-    if width:
-        lines.append(_function(rule, text, types, kinds, out_kind, str(width)))
-    lines += [f"typedef struct {{ int v[{length}]; }} Layout;", f"KERNEL void run({', '.join([*pointers, 'GLOBAL TO* o_', 'const Layout l', *numbers])}) {{", prologue.replace("PER", str(per_item))]
+    lines = [*_functions(rule, kind, types, kinds, out_kind, width), _opening(rule, types, kinds, length), prologue.replace("PER", str(per_item))]
     if width:
         loads = _loads(rule, types, kinds, modes, places, str(width))
         lines += [f"    if (i + {width} <= n) {{", f"        TO_ST{width}(o_, {places['o']}, many({loads}));", "        return;", "    }"]
@@ -397,9 +416,53 @@ def _source(rule, kind, types, kinds, out_kind, width, per_item, walk, modes) ->
     return "\n".join(lines)
 
 
+def _functions(rule, kind: str, types: _Types, kinds, out_kind: str, width: int) -> list[str]:
+    """The functions of a program: what the text calls, and the op over scalars and over vectors."""
+    text = rule.text(kind)
+    lines = [f"#define S {types.computed}\n#define N(x) ((S)(x))\n#define R {types.real}\n#define R2 {types.real}2\n#define SIGNED ((S)-1 < (S)0)", complex_functions.text_of(text), special.text_of(text),
+             _function(rule, text, types, kinds, out_kind, "")]
+    return [*lines, _function(rule, text, types, kinds, out_kind, str(width))] if width else lines
+
+
+def _opening(rule, types: _Types, kinds, length: int) -> str:
+    """The head of the kernel: arrays, the layout's integers, numbers."""
+    pointers = [f"GLOBAL const T{i}* {letter}_" for i, (letter, k) in enumerate(zip(_LETTERS, kinds, strict=False)) if k]
+    numbers = [f"const {types.computed} {name}_" for name in [*(letter for letter, k in zip(_LETTERS, kinds, strict=False) if not k), *rule.numbers]]
+    return f"typedef struct {{ int v[{length}]; }} Layout;\nKERNEL void run({', '.join([*pointers, 'GLOBAL TO* o_', 'const Layout l', *numbers])}) {{"
+
+
+def _tile_source(rule, kind, types, kinds, out_kind, width, side: int, modes, outer: int) -> str:
+    """The program of squares; crosswise operands are turned in private memory."""
+    letters = [*_slots(kinds), "o"]
+    count, at = len(letters), len(letters) + 4
+    lines = [f"    const int n = l.v[{count}], m = l.v[{count + 1}], tiles = l.v[{count + 2}], i = ITEM * {side};\n    int rest = ITEM_Y;\n    if (rest >= l.v[{count + 3}]) return;",
+             f"    const int j = rest % tiles * {side};\n    rest /= tiles;"]
+    sizes, at = at, at + outer
+    lines += [f"    const int at{d} = rest % l.v[{sizes + d}]; rest /= l.v[{sizes + d}];" for d in reversed(range(outer))]
+    places, loads = {}, []
+    for index, (letter, mode) in enumerate(zip(letters, modes, strict=True)):
+        terms = [f"l.v[{index}]", *(f"at{d} * l.v[{at + 1 + d}]" for d in range(outer))]
+        lines.append(f"    const int step_{letter} = l.v[{at}], base_{letter} = {' + '.join(terms)};")
+        places[letter] = f"base_{letter} + (j + y) * step_{letter}" + (" + i + x" if mode == "v" else "") if mode != "g" else f"base_{letter} + (i + x) * step_{letter} + j + y"
+        at += 1 + outer
+        if mode == "g" and width:
+            own, T = KINDS[kinds[_LETTERS.index(letter)]].computed, f"T{_LETTERS.index(letter)}"
+            loads.append(f"        {own} tile_{letter}[{side * side}], line_{letter}[{side}];\n        for (int x = 0; x < {side}; x++) {{\n            vstore{side}({T}_LD{side}({letter}_, base_{letter} + (i + x) * step_{letter} + j), 0, "
+                         f"line_{letter});\n            for (int y = 0; y < {side}; y++) tile_{letter}[y * {side} + x] = line_{letter}[y];\n        }}")
+    modes_by = dict(zip(letters, modes, strict=True))
+    if width:
+        vector = _loads(rule, types, kinds, modes_by, {letter: place.replace(" + x", "") for letter, place in places.items()}, str(width), tiled=True)
+        lines += [f"    if (i + {side} <= n && j + {side} <= m) {{", *loads, f"        for (int y = 0; y < {side}; y++) TO_ST{side}(o_, {places['o'].replace(' + x', '')}, many({vector}));", "        return;", "    }"]
+    scalar = _loads(rule, types, kinds, modes_by, places, "")
+    lines += [f"    for (int y = 0; y < min({side}, m - j); y++)\n        for (int x = 0; x < min({side}, n - i); x++) TO_ST(o_, {places['o']}, one({scalar}));", "}"]
+    return "\n".join([*_functions(rule, kind, types, kinds, out_kind, width), _opening(rule, types, kinds, at), *lines])
+
+
 def _function(rule, text: str, types: _Types, kinds, out_kind: str, w: str) -> str:
     """The C function of the op over values: `one` over scalars, `many` over vectors of `w`."""
     computed, result = types.computed + w, KINDS[out_kind].computed + w
+    if w and types.code not in ("f", "d"):
+        text = re.sub(r"(?<![\w.])\d+(?![\w.])", r"(S)\g<0>", text)  # a number must not have a higher rank than the elements
     declared = []
     for letter, k in zip(_LETTERS, kinds, strict=False):
         if letter in rule.masks:
@@ -432,7 +495,7 @@ def _converted(rule, value: str, types: _Types, out_kind: str, w: str) -> str:
     return f"convert_{result}{w}({value})"
 
 
-def _loads(rule, types: _Types, kinds, modes, places, w: str) -> str:
+def _loads(rule, types: _Types, kinds, modes, places, w: str, tiled: bool = False) -> str:
     """The arguments of the op's function, loaded at index i."""
     found = []
     for i, (letter, k) in enumerate(zip(_LETTERS, kinds, strict=False)):
@@ -444,6 +507,8 @@ def _loads(rule, types: _Types, kinds, modes, places, w: str) -> str:
         own, place = KINDS[k].computed, places[letter]
         if w and modes.get(letter) == "s":
             text = f"({own}{w})(T{i}_LD({letter}_, {place}))"
+        elif w and tiled and modes.get(letter) == "g":
+            text = f"vload{w}(y, tile_{letter})"
         else:
             text = f"T{i}_LD{w}({letter}_, {place})"
         if masked:

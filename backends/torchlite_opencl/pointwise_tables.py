@@ -29,11 +29,15 @@ def horner(coefficients, x: str, t: str) -> str:
 
 # -- arithmetic --
 
-_NEG_LIKE = "(m != 0) & ((b < 0) != (m < 0))"
+_NEG_LIKE = "((m != 0) & ((b < 0) != (m < 0)))"
 # A divisor of 0 or -1 would stop the process on some devices. What an integer is divided by zero, PyTorch leaves open on devices.
 _DIVIDED = "S s = b == 0 || (SIGNED && b == (S)-1) ? (S)1 : b; S q = a / s; S m = a - q * s; "
 _QUOTIENT = "return b == 0 ? (S)-1 : b == s ? q : (S)-a;"
 _FLOORED = "if (SIGNED && m != 0 && (m < 0) != (b < 0)) "
+
+# q rounded to the 16-bit type, for scalars and vectors: bits are dropped by adding and subtracting a multiple (Dekker's splitting).
+_ROUNDED_HALF = "X t = q * N(8193); q = t - (t - q); "
+_ROUNDED_BF16 = "X t = q * N(65537); q = t - (t - q); "
 
 rule("add", f="a + b", i="a + b", b="a | b", c="a + b")
 rule("sub", f="a - b", i="a - b", c="a - b")
@@ -43,7 +47,9 @@ rule("fmod", f="fmod(a, b)", i=_DIVIDED + "return b == 0 ? a : b == s ? m : (S)0
 rule("remainder", f=f"X m = fmod(a, b); return {_NEG_LIKE} ? m + b : m;", i=_DIVIDED + _FLOORED + "m += b; return b == 0 ? a : b == s ? m : (S)0;", scalar="i")
 rule("floor_divide", f=f"X m = fmod(a, b), q = (a - m) / b; q = {_NEG_LIKE} ? q - 1 : q; X r = floor(q); r = q - r > N(0.5) ? r + 1 : r; r = q == 0 ? copysign((X)(0), a / b) : r; return b == 0 ? a / b : r;",
      i=_DIVIDED + _FLOORED + "q -= 1; " + _QUOTIENT, scalar="i", kernel="div_floor_cpu")
-rule("_trunc_divide", f="trunc(a / b)", i=_DIVIDED + _QUOTIENT, scalar="i", kernel="div_trunc_cpu")
+# PyTorch rounds a quotient of the 16-bit types before it drops the fraction.
+rule("_trunc_divide", f="trunc(a / b)", i=_DIVIDED + _QUOTIENT, scalar="i", kernel="div_trunc_cpu", by_kind={
+    "f16": "X q = a / b; " + _ROUNDED_HALF + "return trunc(q);", "bf16": "X q = a / b; " + _ROUNDED_BF16 + "return trunc(q);"})
 RULES["_floor_divide"] = RULES["floor_divide"]
 # 1 and -1 have an inverse among the integers; the rest becomes 0.
 rule("pow", f="pow(a, b)", c="c_pow(a, b)", wide="c", kernel="pow", scalar="i",
@@ -54,23 +60,27 @@ def _no_complex(name: str) -> dict[str, Exception]:
     return {"c": RuntimeError(f"{name} not implemented for complex tensors.")}
 
 
-rule("maximum", f="(a > b) | (a != a) ? a : b", i="a > b ? a : b", b="a | b", refuses=_no_complex("maximum"))
-rule("minimum", f="(a < b) | (a != a) ? a : b", i="a < b ? a : b", b="a & b", refuses=_no_complex("minimum"))
+rule("maximum", f="((a > b) | (a != a)) ? a : b", i="a > b ? a : b", b="a | b", refuses=_no_complex("maximum"))
+rule("minimum", f="((a < b) | (a != a)) ? a : b", i="a < b ? a : b", b="a & b", refuses=_no_complex("minimum"))
 rule("fmax", f="fmax(a, b)", i="a > b ? a : b", b="a | b", refuses=_no_complex("fmax"))
 rule("fmin", f="fmin(a, b)", i="a < b ? a : b", b="a & b", refuses=_no_complex("fmin"))
 rule("hypot", f="hypot(a, b)")
 rule("atan2", f="atan2(a, b)")
 rule("copysign", f="copysign(a, b)")
-rule("nextafter", f="nextafter(a, b)")
-rule("nextafter_bf16", f="uint s = as_uint(a), t = a == 0 ? (as_uint(b) & 0x80000000u) | 0x10000u : (b > a) == (a > 0) ? s + 0x10000u : s - 0x10000u; return a != a || b != b ? a + b : a == b ? b : as_float(t);", scalar="f")
+# For the 16-bit types in bits: away from zero is up.
+_AWAY = "{t} u = a == 0 ? ({t})((b < 0 ? {top} : 0) + 1) : (b > a) == (a > 0) ? ({t})(s + 1) : ({t})(s - 1); "
+_UNORDERED = "return a != a || b != b ? a + b : a == b ? b : "
+rule("nextafter", f="nextafter(a, b)", scalar="f", by_kind={
+    "bf16": "uint s = as_uint(a) >> 16; " + _AWAY.format(t="uint", top="0x8000u") + _UNORDERED + "as_float(u << 16);",
+    "f16": "ushort s; vstore_half_rte(a, 0, (half*)&s); " + _AWAY.format(t="ushort", top="0x8000") + _UNORDERED + "vload_half(0, (const half*)&u);"})
 rule("logaddexp", f=f"X d = fabs(a - b); return a == b ? a + N({math.log(2)!r}) : (isnan(d) ? d : (a > b ? a : b) + log1p(exp(-d)));", c="c_logaddexp(a, b)", wide="c")
 rule("logaddexp2", f=f"X d = fabs(a - b); return a == b ? a + 1 : (isnan(d) ? d : (a > b ? a : b) + log1p(exp2(-d)) * N({1 / math.log(2)!r}));")
 everywhere("heaviside", "a == 0 ? b : (a > 0 ? (X)(1) : (X)(0))", refuses={"c": RuntimeError("heaviside is not yet implemented for complex tensors.")})
 _GCD = "S x = SIGNED && a < 0 ? (S)-a : a; S y = SIGNED && b < 0 ? (S)-b : b; while (y != 0) { S t = x % y; x = y; y = t; } "
 rule("gcd", i=_GCD + "return x;", scalar="i")
 rule("lcm", i=_GCD + "S m = x == 0 ? (S)0 : (S)(a / x * b); return SIGNED && m < 0 ? (S)-m : m;", scalar="i")
-rule("xlogy", f="(a == 0) & (b == b) ? (X)(0) : a * log(b)")
-rule("special_xlog1py", f="(a == 0) & (b == b) ? (X)(0) : a * log1p(b)", kernel="xlogy_cpu")
+rule("xlogy", f="((a == 0) & (b == b)) ? (X)(0) : a * log(b)")
+rule("special_xlog1py", f="((a == 0) & (b == b)) ? (X)(0) : a * log1p(b)", kernel="xlogy_cpu")
 
 # -- comparisons and logic --
 
@@ -131,9 +141,9 @@ rule("polar", f="(R2)(a * cos(b), a * sin(b))", out="complex", scalar="fd")
 
 # -- clamping and three operands --
 
-_LOW, _HIGH = "(a < b) | (b != b) ? b : a", "(a > b) | (b != b) ? b : a"
+_LOW, _HIGH = "((a < b) | (b != b)) ? b : a", "((a > b) | (b != b)) ? b : a"
 _CLAMP = {"c": NotImplementedError("clamp is not supported for complex types")}
-everywhere("clamp", "X t = (a < b) | (b != b) ? b : a; return (t > c) | (c != c) ? c : t;", refuses=_CLAMP)
+everywhere("clamp", "X t = ((a < b) | (b != b)) ? b : a; return ((t > c) | (c != c)) ? c : t;", refuses=_CLAMP)
 everywhere("clamp_low", _LOW, refuses=_CLAMP)
 everywhere("clamp_high", _HIGH, refuses=_CLAMP)
 everywhere("clamp_min", _LOW, kernel="maximum_cpu")

@@ -266,9 +266,10 @@ def promote(op: Op, values: list) -> list:
         first = chosen[0]
         values[first] = wrap(*_full((), values[first], to))
     elif op.promote != ALWAYS_BOOL and op.tags & POINTWISE and len(chosen) == 2 and to.name in _LOW:
+        table = table_among(values)
         for i in chosen:  # ml_dtypes makes bfloat16 with a Python float float32
             if not isinstance(values[i], Tensor):
-                values[i] = wrap(*_full((), values[i], to))
+                values[i] = wrap(table, table._full((), values[i], to), to)
     return values
 
 
