@@ -77,23 +77,28 @@ KERNEL void gather(IN(T, x), IN(I, index), OUT(T, out), OUT(int, error), const i
 }
 """
 
-# out[p, index[p, n, q], q] = COMBINE(that, src[p, n, q]) in the order of n: a work-item owns `chunk` columns q of a plane p, or of these the part of the places that
-# `parts` work-items share among them.
+# out[p, index[p, n, q], q] = COMBINE(that, src[p, n, q]) in the order of n: a work-item owns `chunk` columns q of a plane p.
 SCATTER = PLACE + r"""
 KERNEL void scatter(OUT(O, out), IN(I, index), IN(S, src), OUT(int, error), const int code, const int P, const int N, const int Q,
-                    const int chunk, const int parts, const int take, const int op, const int od, const int oq, const int ip, const int in, const int iq,
+                    const int chunk, const int take, const int op, const int od, const int oq, const int ip, const int in, const int iq,
                     const int sp, const int sn, const int sq, const int size, const int wrap) {
-    int chunks = (Q + chunk - 1) / chunk, count = P * chunks * parts;
+    int chunks = (Q + chunk - 1) / chunk, count = P * chunks;
     for (int item = ITEM * take; item < min(ITEM * take + take, count); item++) {
-        int part = item % parts, column = item / parts, p = column / chunks, first = (column - p * chunks) * chunk, wide = min(chunk, Q - first);
-        int low = parts == 1 ? 0 : (int)((long)size * part / parts), high = parts == 1 ? size : (int)((long)size * (part + 1) / parts);
+        int p = item / chunks, first = (item - p * chunks) * chunk, wide = min(chunk, Q - first);
         GLOBAL O* o = AT(out) + p * op + first * oq;
         GLOBAL const I* w = AT(index) + p * ip + first * iq;
         GLOBAL const S* s = AT(src) + p * sp + first * sq;
+        if (wide == 1) {
+            for (int n = 0; n < N; n++) {
+                int at = place_of((long)w[n * in], size, wrap, AT(error), code);
+                if (at >= 0) O_ST(o, at * od, COMBINE(O_LD(o, at * od), S_LD(s, n * sn)));
+            }
+            continue;
+        }
         for (int n = 0; n < N; n++, w += in, s += sn) {
             if (iq == 0) {
                 int at = place_of((long)w[0], size, wrap, AT(error), code);
-                if (at < low || at >= high) continue;
+                if (at < 0) continue;
                 GLOBAL O* to = o + at * od;
                 int q = 0;
 #ifdef WIDE
@@ -102,7 +107,7 @@ KERNEL void scatter(OUT(O, out), IN(I, index), IN(S, src), OUT(int, error), cons
                 for (; q < wide; q++) O_ST(to, q * oq, COMBINE(O_LD(to, q * oq), S_LD(s, q * sq)));
             } else for (int q = 0; q < wide; q++) {
                 int at = place_of((long)w[q * iq], size, wrap, AT(error), code);
-                if (at >= low && at < high) O_ST(o, at * od + q * oq, COMBINE(O_LD(o, at * od + q * oq), S_LD(s, q * sq)));
+                if (at >= 0) O_ST(o, at * od + q * oq, COMBINE(O_LD(o, at * od + q * oq), S_LD(s, q * sq)));
             }
         }
     }

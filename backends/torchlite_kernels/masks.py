@@ -3,8 +3,16 @@ from __future__ import annotations
 
 MASKS = r"""
 KERNEL void block_sums(IN(T, x), OUT(int, sums), const int n, const int length) {
-    int block = ITEM, end = min((block + 1) * length, n), sum = 0, negative = 0;
-    for (int i = block * length; i < end; i++) { int v = (int)AT(x)[i]; sum += v; negative |= AT(x)[i] < 0; }
+    int block = ITEM, i = block * length, end = min(i + length, n), sum = 0, negative = 0;
+#ifdef MASK
+    int16 part = (int16)(0);
+    for (; i + 16 <= end; i += 16) part -= convert_int16(vload16(0, AT(x) + i) != (uchar16)(0));
+    int8 part8 = part.lo + part.hi;
+    int4 part4 = part8.lo + part8.hi;
+    sum = part4.x + part4.y + part4.z + part4.w;
+    for (; i < end; i++) sum += AT(x)[i] != 0;
+#endif
+    for (; i < end; i++) { int v = (int)AT(x)[i]; sum += v; negative |= AT(x)[i] < 0; }
     AT(sums)[block] = negative ? -1 : sum;
 }
 
@@ -22,7 +30,12 @@ KERNEL void running_sums(OUT(int, sums), const int blocks) {
 
 KERNEL void flat_places(IN(uchar, mask), IN(int, starts), OUT(int, out), const int n, const int length) {
     int block = ITEM, end = min((block + 1) * length, n), at = AT(starts)[block];
-    for (int i = block * length; i < end; i++) if (AT(mask)[i]) AT(out)[at++] = i;
+    for (int i = block * length; i < end; i += 32) {
+        int found[32], count = 0;
+        for (int k = 0; k < min(32, end - i); k++) { found[count] = i + k; count += AT(mask)[i + k] != 0; }
+        for (int k = 0; k < count; k++) AT(out)[at + k] = found[k];
+        at += count;
+    }
 }
 
 typedef struct { int ndim; int n[15]; } Shape;
@@ -38,7 +51,13 @@ KERNEL void coordinates(IN(int, places), OUT(int, out), const int total, const i
 
 KERNEL void taken(IN(uchar, mask), IN(int, starts), IN(T, x), OUT(T, out), const int n, const int length) {
     int block = ITEM, end = min((block + 1) * length, n), at = AT(starts)[block];
-    for (int i = block * length; i < end; i++) if (AT(mask)[i]) AT(out)[at++] = AT(x)[i];
+    for (int i = block * length; i < end; i += 32) {
+        T found[32];
+        int count = 0;
+        for (int k = 0; k < min(32, end - i); k++) { found[count] = AT(x)[i + k]; count += AT(mask)[i + k] != 0; }
+        for (int k = 0; k < count; k++) AT(out)[at + k] = found[k];
+        at += count;
+    }
 }
 
 KERNEL void fill_masked(IN(uchar, mask), IN(int, starts), IN(T, source), OUT(T, out), const int n, const int length) {

@@ -66,6 +66,11 @@ def span(device: Device, count: int, least: int = 256) -> tuple[int, tuple[int],
     return take, (-(-count // take),), (1,)
 
 
+def alone(device: Device) -> tuple[int] | None:
+    """The local size of work-items with much to do: on a CPU one, so that the driver does not try to run several as the lanes of a vector."""
+    return (1,) if device.is_cpu else None
+
+
 def index_array(index: Array) -> Array:
     """An index array as int32 or int64 in row-major order."""
     return contiguous_array(index if index.kind in ("i64", "i32") else cast(index, "i64"))
@@ -139,10 +144,9 @@ def scatter_planes(operation: str, out: Planes, index: Planes, source: Planes, w
     else:
         chunk = max(16, -(-Q * P // (4 * device.units))) if device.is_cpu else 1
         columns = P * -(-Q // chunk)
-        parts = 1 if columns >= device.units or N < 4096 else min(device.units, size)
-        take = max(1, columns // (8 * device.units)) if device.is_cpu and parts == 1 else 1
-        run = device.function(text, "scatter", "ppppiiiiiii" + "i" * 11, widths, **kinds)
-        run((-(-columns * parts // take),), None, out.array, index.array, source.array, error, code, P, N, Q, chunk, parts, take, *tail)
+        take = max(1, columns // (8 * device.units)) if device.is_cpu else 1
+        run = device.function(text, "scatter", "ppppiiiiii" + "i" * 11, widths, **kinds)
+        run((-(-columns // take),), alone(device), out.array, index.array, source.array, error, code, P, N, Q, chunk, take, *tail)
     after_launch(device)
 
 
