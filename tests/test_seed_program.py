@@ -45,7 +45,7 @@ def test_pytorchs_checkpoint_gives_pytorchs_outputs():
         assert (model(recorded["tokens"]) - recorded["logits"]).abs().max().item() < 1e-5
 
 
-@pytest.mark.parametrize("name", ["lenet", "mlp"])
+@pytest.mark.parametrize("name", ["lenet", "mlp", "transformer"])
 def test_every_step_has_pytorchs_loss(name, device):
     assert getattr(seeded_runs, name)(device=device) == pytest.approx(RECORDED[name], abs=1e-4 if device == "cpu" else 1e-3)
 

@@ -50,7 +50,7 @@ def main() -> None:
     optimizer.step()
     torch.save({"model": module.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}, DATA / "training.pt")
     runs = twin("seeded_runs", torch)
-    losses = {name: getattr(runs, name)() for name in ("lenet", "mlp")}
+    losses = {name: getattr(runs, name)() for name in ("lenet", "mlp", "transformer")}
     losses["seed_program"] = twin("seed_program", torch).train(DATA / "unused.pt")[1]
     (DATA / "unused.pt").unlink()
     (DATA / "losses.json").write_text(json.dumps({"torch": torch.__version__, **losses}, indent=1) + "\n")

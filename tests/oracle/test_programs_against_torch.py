@@ -17,7 +17,7 @@ def _one_thread():
     torch.set_num_threads(1)
 
 
-@pytest.mark.parametrize("name", ["lenet", "mlp"])
+@pytest.mark.parametrize("name", ["lenet", "mlp", "transformer"])
 def test_fifty_steps_have_the_same_loss(name):
     theirs = getattr(twin("seeded_runs", torch), name)()
     assert getattr(seeded_runs, name)() == pytest.approx(theirs, abs=1e-4)

@@ -54,3 +54,37 @@ def mlp(steps=50, device="cpu"):
             optimizer.step()
             losses.append(loss.item())
     return losses[:steps]
+
+
+class Decoder(torch.nn.Module):
+    """Next-token prediction by two layers of causal attention."""
+
+    def __init__(self, words=30, width=32, length=24):
+        super().__init__()
+        self.embed, self.place = torch.nn.Embedding(words, width), torch.nn.Embedding(length, width)
+        layer = torch.nn.TransformerEncoderLayer(width, 4, 64, dropout=0.0, activation="gelu", batch_first=True, norm_first=True)
+        self.layers, self.norm = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), torch.nn.LayerNorm(width)
+        self.head = torch.nn.Linear(width, words, bias=False)
+
+    def forward(self, tokens):
+        x = self.embed(tokens) + self.place(torch.arange(tokens.shape[1], device=tokens.device))
+        mask = torch.nn.Transformer.generate_square_subsequent_mask(tokens.shape[1], device=tokens.device)
+        return self.head(self.norm(self.layers(x, mask=mask, is_causal=True)))
+
+
+def transformer(steps=50, device="cpu"):
+    """A small decoder on tokens that grow by 7, with AdamW and clipped gradients: the loss of every step."""
+    torch.manual_seed(2)
+    model = Decoder().to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1)
+    losses = []
+    for step in range(steps):
+        tokens = (torch.randint(0, 30, (16, 1)) + 7 * torch.arange(24)).remainder(30).to(device)
+        logits = model(tokens[:, :-1])
+        loss = torch.nn.functional.cross_entropy(logits.reshape(-1, 30), tokens[:, 1:].reshape(-1))
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
