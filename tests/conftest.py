@@ -13,12 +13,20 @@ import torchlite as torch
 def pytest_addoption(parser):
     parser.addoption("--device", action="append", default=[],
                      help="device for tests with the `device` fixture; may be given several times (default: cpu)")
+    parser.addoption("--device-only", action="store_true", help="leave out the tests without the `device` fixture: another run has them")
     parser.addoption("--seed", type=int, default=0, help="base seed of the tests' random numbers")
 
 
 def pytest_generate_tests(metafunc):
     if "device" in metafunc.fixturenames:
         metafunc.parametrize("device", metafunc.config.getoption("--device") or ["cpu"], scope="session")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--device-only"):
+        others = [item for item in items if "device" not in item.fixturenames]
+        items[:] = [item for item in items if "device" in item.fixturenames]
+        config.hook.pytest_deselected(items=others)
 
 
 def pytest_report_header(config):
