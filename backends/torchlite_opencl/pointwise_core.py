@@ -333,7 +333,8 @@ def _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cros
     down = tiles
     for d in outer:
         down *= sizes[d]
-    plan.local_size = lx, ly = (1, 16)  # neighbours write next to each other's rows and read next to each other's columns
+    ly = 16
+    plan.local_size = (1, ly)  # neighbours write next to each other's rows and read next to each other's columns
     plan.global_size = (across, -(-down // ly) * ly)
     tail = [sizes[-1], sizes[cross], tiles, down, *(sizes[d] for d in outer)]
     for mode, s in zip(modes, steps, strict=True):
@@ -447,8 +448,7 @@ def _tile_source(rule, kind, types, kinds, out_kind, width, side: int, modes, ou
         at += 1 + outer
         if mode == "g" and width:
             own, T = KINDS[kinds[_LETTERS.index(letter)]].computed, f"T{_LETTERS.index(letter)}"
-            loads.append(f"        {own} tile_{letter}[{side * side}], line_{letter}[{side}];\n        for (int x = 0; x < {side}; x++) {{\n            vstore{side}({T}_LD{side}({letter}_, base_{letter} + (i + x) * step_{letter} + j), 0, "
-                         f"line_{letter});\n            for (int y = 0; y < {side}; y++) tile_{letter}[y * {side} + x] = line_{letter}[y];\n        }}")
+            loads.append(f"        {own} tile_{letter}[{side * side}];\n        for (int x = 0; x < {side}; x++) vstore{side}({T}_LD{side}({letter}_, base_{letter} + (i + x) * step_{letter} + j), x, tile_{letter});")
     modes_by = dict(zip(letters, modes, strict=True))
     if width:
         vector = _loads(rule, types, kinds, modes_by, {letter: place.replace(" + x", "") for letter, place in places.items()}, str(width), tiled=True)
@@ -508,7 +508,7 @@ def _loads(rule, types: _Types, kinds, modes, places, w: str, tiled: bool = Fals
         if w and modes.get(letter) == "s":
             text = f"({own}{w})(T{i}_LD({letter}_, {place}))"
         elif w and tiled and modes.get(letter) == "g":
-            text = f"vload{w}(y, tile_{letter})"
+            text = f"({own}{w})({', '.join(f'tile_{letter}[{x * int(w)} + y]' for x in range(int(w)))})"
         else:
             text = f"T{i}_LD{w}({letter}_, {place})"
         if masked:
