@@ -77,23 +77,39 @@ KERNEL void unfold_backward(IN(T, g), OUT(T, out), const int n, const int take, 
 }
 """
 
-# out[b, c, r] = x[b, r, c] for matrices whose rows are `sr` and columns `1` apart, by tiles of 16 by 16: on a CPU a work-item holds a tile in vectors.
+# out[r, c] = x[c, r] for matrices whose rows are `to` and `from` apart, in batches. `transpose_vectors` holds tiles of 16 by 16 in a work-item, `transpose_local` in a group.
 TRANSPOSE = r"""
-#define PAIR(a, b) { T_C16 t = a; a = (T_C16)(a.even, b.even); b = (T_C16)(t.odd, b.odd); }
-KERNEL void transpose_tiles(IN(T, x), OUT(T, out), const int rows, const int columns, const int sb, const int sr) {
-    int r = ITEM * 16, c = ITEM_Y * 16;
-    GLOBAL const T* a = AT(x) + ITEM_Z * sb;
-    GLOBAL T* o = AT(out) + ITEM_Z * rows * columns;
-    if (r + 16 <= rows && c + 16 <= columns) {
-        T tile[256];
-        for (int i = 0; i < 16; i++) { T_C16 v = T_LD16(a, (r + i) * sr + c); vstore16(v, i, tile); }
-        for (int j = 0; j < 16; j++) {
-            T_C16 v = (T_C16)(tile[j], tile[16 + j], tile[32 + j], tile[48 + j], tile[64 + j], tile[80 + j], tile[96 + j], tile[112 + j],
-                              tile[128 + j], tile[144 + j], tile[160 + j], tile[176 + j], tile[192 + j], tile[208 + j], tile[224 + j], tile[240 + j]);
-            T_ST16(o, (c + j) * rows + r, v);
-        }
-    } else for (int j = c; j < min(c + 16, columns); j++) for (int i = r; i < min(r + 16, rows); i++) o[j * rows + i] = a[i * sr + j];
+typedef struct { int ndim; int n[6]; int to[6]; int from[6]; } Batches;
+#define BATCH(i, a, o) for (int d = how.ndim - 1, rest = (i); d >= 0; rest /= how.n[d], d--) { a += rest % how.n[d] * how.from[d]; o += rest % how.n[d] * how.to[d]; }
+
+#ifdef VECTORS
+KERNEL void transpose_vectors(IN(T, x), OUT(T, out), const int rows, const int columns, const int to, const int from, const Batches how) {
+    GLOBAL const T* a = AT(x); GLOBAL T* o = AT(out);
+    BATCH(ITEM_Z, a, o)
+    int bottom = min(ITEM * 64 + 64, rows), right = min(ITEM_Y * 64 + 64, columns);
+    for (int c = ITEM_Y * 64; c < right; c += 16) for (int r = ITEM * 64; r < bottom; r += 16) {
+        if (c + 16 <= right && r + 16 <= bottom) {
+            T tile[256];
+            for (int k = 0; k < 16; k++) vstore16(T_LD16(a, (c + k) * from + r), k, tile);
+            for (int j = 0; j < 16; j++) {
+                T_C16 v = (T_C16)(tile[j], tile[16 + j], tile[32 + j], tile[48 + j], tile[64 + j], tile[80 + j], tile[96 + j], tile[112 + j],
+                                  tile[128 + j], tile[144 + j], tile[160 + j], tile[176 + j], tile[192 + j], tile[208 + j], tile[224 + j], tile[240 + j]);
+                T_ST16(o, (r + j) * to + c, v);
+            }
+        } else for (int j = r; j < min(r + 16, bottom); j++) for (int k = c; k < min(c + 16, right); k++) o[j * to + k] = a[k * from + j];
+    }
 }
+#else
+KERNEL void transpose_local(IN(T, x), OUT(T, out), const int rows, const int columns, const int to, const int from, const Batches how) {
+    LOCAL T tile[16][17];
+    GLOBAL const T* a = AT(x); GLOBAL T* o = AT(out);
+    BATCH(ITEM_Z, a, o)
+    int i = THREAD, j = (int)get_local_id(1), r = BLOCK_Y * 16, c = BLOCK * 16;
+    if (r + i < rows && c + j < columns) tile[j][i] = a[(c + j) * from + r + i];
+    BARRIER;
+    if (r + j < rows && c + i < columns) o[(r + j) * to + c + i] = tile[i][j];
+}
+#endif
 """
 
 # Rows of `width` elements with `kept` elements of x from `at` on and the value elsewhere; rows outside x are all value.

@@ -8,6 +8,7 @@ import numpy as np
 from .array import Array, empty, view_of
 from .layout import dense_order
 from .pointwise import REAL_KIND, cast, fill_number
+from .transposed import transpose_into
 
 
 def clone_row_major(x: Array) -> Array:
@@ -38,6 +39,8 @@ def copy_into(target: Array, source: Any) -> Array:
         source = clone_row_major(source)
     while len(source.shape) > len(target.shape) and source.shape[0] == 1:
         source = view_of(source, source.shape[1:], source.steps[1:], source.offset)
+    if not source.contiguous and target.contiguous and source.kind == target.kind and source.shape == target.shape and transpose_into(target, source):
+        return target
     return cast(source, target.kind, target)
 
 
