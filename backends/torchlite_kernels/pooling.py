@@ -4,6 +4,8 @@ A work-item makes `take` neighbouring elements of its output. Sums have the type
 """
 from __future__ import annotations
 
+from .indexing import RUNS
+
 WINDOW = r"""
 typedef struct { int size[3]; int out[3]; int extent[3]; int stride[3]; int padding[3]; int dilation[3]; } Window;
 #define VOLUME(n) ((n)[0] * (n)[1] * (n)[2])
@@ -36,7 +38,7 @@ MAXIMUM = r"""
 #elif WIDE == 2
 #define LANES(p) ((T_C16)(T_LD16(p, 0).even, T_LD16(p, 16).even))
 #endif
-KERNEL void maximum(IN(T, x), OUT(T, values), OUT(long, indices), const int n, const int take, const Window w) {
+KERNEL void maximum(IN(T, x), OUT(T, values), OUT(I, indices), const int n, const int take, const Window w) {
     int i = ITEM * take, end = min(i + take, n), W = w.size[2];
     while (i < end) {
         SPLIT(i, w.out, plane, o0, o1, o2)
@@ -47,14 +49,23 @@ KERNEL void maximum(IN(T, x), OUT(T, values), OUT(long, indices), const int n, c
             int at = (o2 + k) * WIDE - w.padding[2];
             if (k + 16 <= run && at >= 0 && at + (w.extent[2] - 1) * STEP(w, 2) + 16 * WIDE <= W) {
                 T_C16 best = LANES(a + (b0 * w.size[1] + b1) * W + at);
+#ifdef INDICES
+                int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) * WIDE + at, found = lanes + (b0 * w.size[1] + b1) * W;
+#endif
                 for (int k0 = 0; k0 < t0; k0++) for (int k1 = 0; k1 < t1; k1++) {
                     GLOBAL const T* line = a + ((b0 + k0 * STEP(w, 0)) * w.size[1] + b1 + k1 * STEP(w, 1)) * W + at;
                     for (int k2 = 0; k2 < w.extent[2]; k2++) {
                         T_C16 v = LANES(line + k2 * STEP(w, 2));
+#ifdef INDICES
+                        found = v > best || v != v ? lanes + (int)(line - a - at + k2 * STEP(w, 2)) : found;
+#endif
                         best = v > best || v != v ? v : best;
                     }
                 }
                 T_ST16(AT(values), i + k, best);
+#ifdef INDICES
+                vstore16(convert_I16(found), 0, AT(indices) + i + k);
+#endif
                 k += 15;
                 continue;
             }
@@ -78,34 +89,24 @@ KERNEL void maximum(IN(T, x), OUT(T, values), OUT(long, indices), const int n, c
 }
 """
 
-# The gradient of `maximum`. A work-item has whole planes.
+# Its gradient from the places of the maxima. A work-item has whole planes.
 MAXIMUM_BACKWARD = r"""
-KERNEL void maximum_backward(IN(T, g), IN(T, x), OUT(T, out), const int planes, const int take, const Window w) {
-    int W = w.size[2], volume = VOLUME(w.size);
+KERNEL void maximum_backward(IN(T, g), IN(int, indices), OUT(T, out), const int planes, const int take, const int volume, const int windows) {
     for (int plane = ITEM * take; plane < min(ITEM * take + take, planes); plane++) {
-        GLOBAL const T* a = AT(x) + plane * volume;
-        GLOBAL const T* from = AT(g) + plane * VOLUME(w.out);
+        GLOBAL const int* found = AT(indices) + plane * windows;
+        GLOBAL const T* from = AT(g) + plane * windows;
         GLOBAL T* to = AT(out) + plane * volume;
-        for (int i = 0; i < volume; i++) T_ST(to, i, (T_C)0);
-        for (int o0 = 0, o = 0; o0 < w.out[0]; o0++) for (int o1 = 0; o1 < w.out[1]; o1++) for (int o2 = 0; o2 < w.out[2]; o2++, o++) {
-            int b0, b1, b2, t0 = taps(w, 0, o0, &b0), t1 = taps(w, 1, o1, &b1), t2 = taps(w, 2, o2, &b2), found = (b0 * w.size[1] + b1) * W + b2;
-            T_C best = T_LD(a, found);
-            for (int k0 = 0; k0 < t0; k0++) for (int k1 = 0; k1 < t1; k1++) {
-                int line = ((b0 + k0 * STEP(w, 0)) * w.size[1] + b1 + k1 * STEP(w, 1)) * W + b2;
-                for (int k2 = 0; k2 < t2; k2++) {
-                    T_C v = T_LD(a, line + k2 * STEP(w, 2));
-                    if (v > best || v != v) { best = v; found = line + k2 * STEP(w, 2); }
-                }
-            }
-            T_ST(to, found, T_LD(to, found) + T_LD(from, o));
-        }
+        int i = 0;
+        for (; i + 16 <= volume; i += 16) T_ST16(to, i, (T_C16)(0));
+        for (; i < volume; i++) T_ST(to, i, (T_C)0);
+        for (int o = 0; o < windows; o++) T_ST(to, found[o], T_LD(to, found[o]) + T_LD(from, o));
     }
 }
 """
 
-# The same from known places of the maxima: a work-item for each place of the input.
+# The same with a work-item for each place of the input.
 MAXIMUM_GATHERED = r"""
-KERNEL void maximum_gathered(IN(T, g), IN(long, indices), OUT(T, out), const int n, const int take, const Window w) {
+KERNEL void maximum_gathered(IN(T, g), IN(int, indices), OUT(T, out), const int n, const int take, const Window w) {
     for (int i = ITEM * take; i < min(ITEM * take + take, n); i++) {
         SPLIT(i, w.size, plane, c0, c1, c2)
         int first[3], last[3], c[3] = {c0, c1, c2};
@@ -243,7 +244,7 @@ KERNEL void fractional(IN(T, x), IN(R, samples), OUT(T, values), OUT(long, indic
 """
 
 # blocks[plane, k0, k1, k2, o0, o1, o2] = image[plane, o * stride - padding + k * dilation], zero outside.
-IM2COL = WINDOW + r"""
+IM2COL = WINDOW + RUNS + r"""
 KERNEL void im2col(IN(T, image), OUT(T, blocks), const int n, const int take, const Window w) {
     int i = ITEM * take, end = min(i + take, n);
     T zero = (T)(0);
@@ -254,7 +255,12 @@ KERNEL void im2col(IN(T, image), OUT(T, blocks), const int n, const int take, co
         int c2 = o2 * w.stride[2] - w.padding[2] + k2 * w.dilation[2], run = min(w.out[2] - o2, end - i);
         int inside = c0 >= 0 && c0 < w.size[0] && c1 >= 0 && c1 < w.size[1];
         GLOBAL const T* a = AT(image) + ((plane * w.size[0] + c0) * w.size[1] + c1) * w.size[2];
-        for (int k = 0; k < run; k++, c2 += w.stride[2]) AT(blocks)[i + k] = inside && c2 >= 0 && c2 < w.size[2] ? a[c2] : zero;
+        if (w.stride[2] == 1) {
+            int first = inside ? clamp(-c2, 0, run) : run, last = inside ? clamp(w.size[2] - c2, first, run) : run, k = 0;
+            for (; k < first; k++) AT(blocks)[i + k] = zero;
+            copy_run(AT(blocks) + i + first, a + c2 + first, last - first);
+            for (k = last; k < run; k++) AT(blocks)[i + k] = zero;
+        } else for (int k = 0; k < run; k++, c2 += w.stride[2]) AT(blocks)[i + k] = inside && c2 >= 0 && c2 < w.size[2] ? a[c2] : zero;
         i += run;
     }
 }
@@ -287,6 +293,22 @@ KERNEL void col2im(IN(T, blocks), OUT(T, image), const int n, const int take, co
 RESAMPLE = r"""
 KERNEL void resample(IN(T, x), IN(int, places), IN(W, weights), OUT(O, out), const int n, const int take, const int N, const int M, const int Q, const int count) {
     int i = ITEM * take, end = min(i + take, n);
+#ifndef ROUNDED
+    if (Q == 1 && count == 2) {
+        while (i < end) {
+            int p = i / M, o = i - p * M, run = min(M - o, end - i);
+            GLOBAL const T* a = AT(x) + p * N;
+            GLOBAL const int2* at = (GLOBAL const int2*)AT(places) + o;
+            GLOBAL const W* weight = AT(weights) + 2 * o;
+            for (int k = 0; k < run; k++) {
+                W first = weight[2 * k], second = weight[2 * k + 1], sum = first != 0 ? first * (W)T_LD(a, at[k].x) : 0;
+                O_ST(AT(out), i + k, (O_C)(second != 0 ? sum + second * (W)T_LD(a, at[k].y) : sum));
+            }
+            i += run;
+        }
+        return;
+    }
+#endif
     while (i < end) {
         int row = i / Q, q = i - row * Q, p = row / M, o = row - p * M, run = min(Q - q, end - i), k = 0;
         GLOBAL const int* at = AT(places) + o * count;

@@ -48,28 +48,30 @@ def _wide(device, x: Array, out_width: int, stride: int) -> int:
     return stride if device.is_cpu and stride in (1, 2) and out_width >= 16 and x.kind in _SUMS else 0
 
 
-def _maximum(x: Array, out, rows, rule: str, indices: bool):
+def _maximum(x: Array, out, rows, rule: str, indices: str = ""):
+    """The maxima over windows and, as elements of the kind `indices`, their flat places."""
     device, count = x.device, len(out)
     x = contiguous_array(x)
     values = empty(device, (*x.shape[:x.ndim - count], *out), x.kind)
-    found = empty(device, values.shape, "i64") if indices else values
+    found = empty(device, values.shape, indices) if indices else values
     if values.size:
-        wide = 0 if indices or rule is pooling.ADAPTIVE else _wide(device, x, out[-1], rows[1][-1])
-        text = f"#define WIDE {wide}\n" + ("#define INDICES\n" if indices else "") + rule + pooling.MAXIMUM
+        wide = 0 if indices and x.kind == "f64" or rule is pooling.ADAPTIVE else _wide(device, x, out[-1], rows[1][-1])
+        stored = "long" if indices == "i64" else "int"
+        text = f"#define WIDE {wide}\n#define convert_I16 convert_{stored}16\n" + ("#define INDICES\n" if indices else "") + rule + pooling.MAXIMUM
         take, items, group = span(device, values.size, 64)
-        run = device.function(text, "maximum", "pppiix", (16,) if wide else (), T=x.kind)
+        run = device.function(text, "maximum", "pppiix", (16,) if wide else (), T=x.kind, I=stored)
         run(items, group, x, values, found, values.size, take, window(_spatial(x, count), out, *rows))
     return values, found
 
 
 def _max_pool(input, kernel, stride, padding, dilation, ceil_mode):
     out = _out_sizes(input, kernel, stride, padding, dilation, ceil_mode)
-    return _maximum(input, out, (kernel, stride, padding, dilation), pooling.REGULAR, False)[0]
+    return _maximum(input, out, (kernel, stride, padding, dilation), pooling.REGULAR)[0]
 
 
 def _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode):
     out = _out_sizes(input, kernel, stride, padding, dilation, ceil_mode)
-    return _maximum(input, out, (kernel, stride, padding, dilation), pooling.REGULAR, True)
+    return _maximum(input, out, (kernel, stride, padding, dilation), pooling.REGULAR, "i64")
 
 
 def _ones(count: int) -> tuple[tuple[int, ...], ...]:
@@ -78,7 +80,7 @@ def _ones(count: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _adaptive_max_pool(input, output_size):
-    return _maximum(input, tuple(output_size), _ones(len(output_size)), pooling.ADAPTIVE, True)
+    return _maximum(input, tuple(output_size), _ones(len(output_size)), pooling.ADAPTIVE, "i64")
 
 
 def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dilation, ceil_mode):
@@ -86,17 +88,18 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
     out = empty(device, input.shape, grad_output.kind)
     if not out.size:
         return out
-    g, x = contiguous_array(grad_output), contiguous_array(input)
-    how = window(_spatial(x, count), _spatial(g, count), kernel, stride, padding, dilation)
-    planes = math.prod(x.shape[:x.ndim - count])
+    rows = (kernel, stride, padding, dilation)
+    g, found = contiguous_array(grad_output), _maximum(input, _spatial(grad_output, count), rows, pooling.REGULAR, "i32")[1]
+    size = _spatial(input, count)
+    planes, volume = math.prod(input.shape[:input.ndim - count]), math.prod(size)
     if device.is_cpu and planes >= device.units:
         take = max(1, planes // (8 * device.units))
-        run = device.function(pooling.REGULAR + pooling.MAXIMUM_BACKWARD, "maximum_backward", "pppiix", T=x.kind)
-        run((-(-planes // take),), (1,), g, x, out, planes, take, how)
+        run = device.function(pooling.MAXIMUM_BACKWARD, "maximum_backward", "pppiiii", (16,), T=g.kind)
+        run((-(-planes // take),), (1,), g, found, out, planes, take, volume, g.size // planes)
         return out
-    indices = _max_pool_with_indices(x, kernel, stride, padding, dilation, ceil_mode)[1]
     take, items, group = span(device, out.size, 64)
-    device.function(pooling.WINDOW + pooling.MAXIMUM_GATHERED, "maximum_gathered", "pppiix", T=g.kind)(items, group, g, indices, out, out.size, take, how)
+    run = device.function(pooling.WINDOW + pooling.MAXIMUM_GATHERED, "maximum_gathered", "pppiix", T=g.kind)
+    run(items, group, g, found, out, out.size, take, window(size, _spatial(g, count), *rows))
     return out
 
 

@@ -31,7 +31,7 @@ def _im2col(input, kernel_size, dilation, padding, stride):
     blocks = empty(device, (x.shape[0], x.shape[1] * math.prod(kernel_size), math.prod(out)), x.kind)
     if blocks.size:
         take, items, group = span(device, blocks.size, 256)
-        run = device.function(pooling.IM2COL, "im2col", "ppiix", T=moved_kind(x))
+        run = device.function(pooling.IM2COL, "im2col", "ppiix", (16,), T=moved_kind(x))
         run(items, group, x, blocks, blocks.size, take, window(x.shape[2:], out, kernel_size, stride, padding, dilation))
     return blocks
 
@@ -99,13 +99,13 @@ def _along(x: Array, axis: int, length: int, table: tuple[Array, Array], kind: s
     return out
 
 
-def _resampled(x: Array, lengths, mode: str, how, factors, antialias: bool, axes, transposed: bool) -> Array:
-    """`x` resampled to lengths along its last dimensions, one after the other; half precision and integers go through single."""
+def _resampled(x: Array, lengths, mode: str, how, factors, antialias: bool, transposed: bool) -> Array:
+    """`x` resampled to lengths along its last dimensions, one after the other from the first, where vectors run along the others; half precision and integers go through single."""
     count = len(lengths)
     nearest = mode in ("nearest", "nearest-exact")
     work = x.kind if x.kind in ("f64", "f32") or nearest and not transposed else "f32"
     sizes = [(x.shape[x.ndim - count + i], lengths[i]) for i in range(count)]
-    todo = [i for i in axes if not shared._same(*(sizes[i][::-1] if transposed else sizes[i]), mode, factors[i], antialias)]
+    todo = [i for i in range(count) if not shared._same(*(sizes[i][::-1] if transposed else sizes[i]), mode, factors[i], antialias)]
     if not todo:
         return clone_row_major(x)
     out, real = contiguous_array(x), np.float64 if x.kind == "f64" else np.float32
@@ -128,10 +128,10 @@ def _column(places: Array) -> Array:
 
 
 def _resize(input, size, mode, align_corners, factors, antialias):
-    return _resampled(input, tuple(size), mode, align_corners, factors, antialias, range(len(size) - 1, -1, -1), False)
+    return _resampled(input, tuple(size), mode, align_corners, factors, antialias, False)
 
 
 def _resize_backward(grad_output, size, mode, align_corners, factors, antialias):
     if not grad_output.size:
         return full(grad_output.device, (*grad_output.shape[:grad_output.ndim - len(size)], *size), 0, grad_output.kind)
-    return _resampled(grad_output, tuple(size), mode, align_corners, factors, antialias, range(len(size)), True)
+    return _resampled(grad_output, tuple(size), mode, align_corners, factors, antialias, True)
