@@ -53,14 +53,15 @@ def _defines(kind: str, out: str, vectors: int) -> str:
     sums = sums_of(kind)
     acc = KINDS[sums.kind].computed
     # The hint says that the kernel is written in vectors: without it Intel's compiler also tries to run several work-items in one, which takes seconds.
-    lines = ["#define VECTORS __attribute__((vec_type_hint(V)))", f"#define ACC {acc}", f"#define W {sums.width}", f"#define NV {vectors}", f"#define V {acc}{sums.width}", f"#define VLOAD vload{sums.width}", f"#define VSTORE vstore{sums.width}"]
+    lines = ["#define VECTORS __attribute__((vec_type_hint(V)))", f"#define ACC {acc}", f"#define W {sums.width}", f"#define NV {vectors}", f"#define V {acc}{sums.width}",
+             f"#define VLOAD vload{sums.width}", f"#define VSTORE vstore{sums.width}"]
     if kind[0] == "c":
         lines += ["#define COMPLEX", "#define NR W", "#define PANEL (2 * W)"]
     else:
         lines += ["#define NR (NV * W)", "#define PANEL NR"]
     text = "\n".join(lines) + "\n"
     if kind[0] != "c":
-        text += _vector_access("T", kind, acc, sums.width, "V") + _vector_access("T", kind, acc, 8, "V8") + _vector_access("U", out, acc, sums.width, "V") + _vector_access("U", out, acc, 8, "V8")
+        text += "".join(_vector_access(name, of, acc, w, macro) for name, of in (("T", kind), ("U", out)) for w, macro in ((sums.width, "V"), (8, "V8")))
         text += f"#define V8 {acc}8\n"
     return text
 
@@ -149,7 +150,8 @@ _STORE = r"""
 #else
 #define TIMES(p, q) ((p) * (q))
 #endif
-FUNCTION void store_scattered(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d, GLOBAL const int* places, const Shape s, const int m, const int wide, const FACTOR alpha, const FACTOR beta) {
+FUNCTION void store_scattered(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d, GLOBAL const int* places,
+        const Shape s, const int m, const int wide, const FACTOR alpha, const FACTOR beta) {
     int high = min(@ROWS, s.m - m);
 #ifndef COMPLEX
     if (high == 8 && CM(m + 7) - CM(m) == 7 && (!s.added || s.dm == 0)) {
@@ -209,11 +211,14 @@ def _multiply(complex_: bool, vectors: int) -> str:
 
 @functools.cache
 def panels_text(kind: str, out: str, vectors: int) -> str:
-    """The CPU kernel `product`. A work-item takes a stretch of all row tiles of all panels of `b`: it packs a panel's columns one row after the other, and multiplies with each row tile."""
+    """The CPU kernel `product`. A work-item takes a stretch of all row tiles of all panels of `b`: it packs a panel's columns one row after the other, and multiplies it
+    with each row tile.
+    """
     complex_ = kind[0] == "c"
     registers = 2 if complex_ else vectors
     return _SHAPE + _defines(kind, out, vectors) + f"#define FACTOR {'T' if complex_ else 'ACC'}\n" + _PACK + (_STORE + _STORE_ROWS).replace("@ROWS", str(ROWS)) + r"""
-VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC* scratch, const int scratch_o, GLOBAL const int* table, const int table_o, const Shape s, const FACTOR alpha, const FACTOR beta) {
+VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC* scratch, const int scratch_o,
+                            GLOBAL const int* table, const int table_o, const Shape s, const FACTOR alpha, const FACTOR beta) {
     GLOBAL const int *rows = table, *places = table + s.m, *depth_a = places + s.m, *depth_b = depth_a + s.k;
     GLOBAL ACC* own = scratch + (long)ITEM * s.slot;
     GLOBAL ACC* kept = own + s.block * PANEL;

@@ -12,8 +12,8 @@ from torchlite_kernels.conv import PAD
 
 from .array import Array, empty
 from .copying import contiguous_array
-from .reduce import sum as reduced_sum
 from .products import Plan, Sizes, plan_of, run
+from .reduce import sum as reduced_sum
 from .runtime import Device, grid
 from .transfer import from_numpy
 

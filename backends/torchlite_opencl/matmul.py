@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from torchlite._dtype import from_np
-
 from .array import Array, empty, row_major, view_of
 from .copying import clone_row_major
 from .layout import broadcast_shape, broadcast_steps, collapse
@@ -38,7 +36,10 @@ def _pairs(steps, count: int):
 
 
 def _arranged(a, b, d) -> tuple[tuple[int, ...], Sizes | None]:
-    """The result's shape and the sizes of a product of `a` (..., m, k) and `b` (..., k, n), each a (shape, steps), to which d may be added. None where two batch dimensions do not suffice."""
+    """The result's shape and the sizes of a product of `a` (..., m, k) and `b` (..., k, n), each a (shape, steps), to which d may be added.
+
+    None for the sizes where two batch dimensions do not suffice.
+    """
     (a_shape, a_steps), (b_shape, b_steps) = a, b
     m, k, n = a_shape[-2], a_shape[-1], b_shape[-1]
     if b_shape[-2] != k:
@@ -79,8 +80,8 @@ def _repeated(x: Array, lead: tuple[int, ...]) -> Array:
     return clone_row_major(repeated_to(x, (*lead, *x.shape[-2:])))
 
 
-def product(a: Array, b: Array, d: Array | None = None, beta: Any = 1, alpha: Any = 1, conj: tuple[bool, bool] = (False, False)) -> Array:
-    """alpha * a @ b + beta * d, with operands (..., m, k) and (..., k, n) of one dtype, and `d` one that can be expanded to the result."""
+def product(a: Array, b: Array, d: Array | None = None, beta: Any = 1, alpha: Any = 1, conj: tuple[bool, bool] = (False, False), out: Array | None = None) -> Array:
+    """alpha * a @ b + beta * d, with operands (..., m, k) and (..., k, n) of one dtype, and `d` one that can be expanded to the result; in `out` (row-major) if given."""
     key = ("product", a.kind, a.shape, a.steps, b.shape, b.steps, conj) if d is None else ("product", a.kind, a.shape, a.steps, b.shape, b.steps, conj, d.shape, d.steps)
     plans = a.device.plans
     how = plans.get(key)
@@ -88,8 +89,9 @@ def product(a: Array, b: Array, d: Array | None = None, beta: Any = 1, alpha: An
         how = plans[key] = _how(a.device, a.kind, (a.shape, a.steps), (b.shape, b.steps), None if d is None else (d.shape, d.steps), conj)
     if how.copy:
         lead = how.shape[:-2]
-        return product(_repeated(a, lead), _repeated(b, lead), d, beta, alpha, conj)
-    out = empty(a.device, how.shape, a.kind)
+        return product(_repeated(a, lead), _repeated(b, lead), d, beta, alpha, conj, out)
+    if out is None:
+        out = empty(a.device, how.shape, a.kind)
     if how.plan is not None:
         run(how.plan, a, b, out, d, alpha, beta)
     return out
@@ -103,7 +105,7 @@ def _column(x: Array) -> Array:
     return view_of(x, (*x.shape, 1), (*x.steps, 0), x.offset)
 
 
-def _turned(x: Array) -> Array:
+def turned(x: Array) -> Array:
     return view_of(x, (*x.shape[:-2], x.shape[-1], x.shape[-2]), (*x.steps[:-2], x.steps[-1], x.steps[-2]), x.offset)
 
 
@@ -112,7 +114,7 @@ def _reshaped(x: Array, shape: tuple[int, ...]) -> Array:
     return view_of(x, shape, row_major(shape)[1], x.offset) if x.shape != shape else x
 
 
-def _flat(x: Array) -> Array:
+def flattened(x: Array) -> Array:
     """(..., n) as (rows, n), copied where that is no view."""
     from .views import reshape
     return x if x.ndim == 2 else reshape(x, (x.size // x.shape[-1] if x.shape[-1] else 0, x.shape[-1]))
@@ -232,11 +234,11 @@ def linear(input, weight, bias=None):
         _check_dtypes(input, weight)
     if weight.ndim == 1:
         return _any_rank(input, weight)
-    turned = _turned(weight)
+    across = turned(weight)
     if bias is None or bias.ndim > 1 or bias.kind != input.kind:
-        out = _any_rank(input, turned)
+        out = _any_rank(input, across)
         return out if bias is None else _sum(out, bias)
-    return product(input, turned, bias) if input.ndim > 1 else _any_rank(input, turned, bias)
+    return product(input, across, bias) if input.ndim > 1 else _any_rank(input, across, bias)
 
 
 def _sum(x: Array, y: Array) -> Array:
@@ -249,4 +251,4 @@ def _linear_input_grad(grad, weight):
 
 
 def _linear_weight_grad(grad, input):
-    return product(_turned(_flat(grad)), _flat(input), conj=(False, True))
+    return product(turned(flattened(grad)), flattened(input), conj=(False, True))

@@ -157,7 +157,7 @@ def _panels(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bo
     most = tiles if block == depth else min(tiles, _MOST)
     slot = (block + (1 if block == depth else most) * gemm.ROWS) * columns * (2 if kind[0] == "c" else 1)
     direct = sizes.b[1] == 1 and sizes.m <= _DIRECT_ROWS
-    shape = _packed(fields | dict(tiles=tiles, panels=panels, block=block, most=most, slot=slot, total=total, direct=direct))
+    shape = _packed(fields | {"tiles": tiles, "panels": panels, "block": block, "most": most, "slot": slot, "total": total, "direct": direct})
     defines = ({"TABLES": "1"} if tables else {}) | ({"SAME": "1"} if kind in _SAME else {})
     function = device.function(gemm.panels_text(kind, out, vectors), "product", "ppppppx" + _numbers(kind), tuple({8, sums.width}), T=kind, U=out, **defines)
     items = _items(device, total, sizes.m * sizes.n * sizes.k * sizes.count)
@@ -174,7 +174,7 @@ def _dots(device: Device, kind: str, sizes: Sizes, added: bool) -> Plan:
     total = panels * sizes.count * fields["splits"]
     function = device.function(gemm.dots_text(kind, out), "dots", "ppppx" + _numbers(kind), tuple({8, sums.width}), T=kind, U=out)
     items = _items(device, total, sizes.n * sizes.k * sizes.count)
-    return Plan(function, items, (1,), _packed(fields | dict(panels=panels, total=total)), swapped, "", "", 0, **second)
+    return Plan(function, items, (1,), _packed(fields | {"panels": panels, "total": total}), swapped, "", "", 0, **second)
 
 
 def _tiles(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool], tables: bool, whole: bool) -> Plan:
@@ -183,7 +183,7 @@ def _tiles(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[boo
     tiles, panels = -(-sizes.m // width), -(-sizes.n // width)
     jobs = tiles * panels * sizes.count
     fields, out, second = _split_up(device, kind, sizes, jobs, added, conj, tables, whole)
-    shape = _packed(fields | dict(tiles=tiles, panels=panels, a_fast=not tables and sizes.a[1] == 1, b_fast=tables or sizes.b[0] == 1))
+    shape = _packed(fields | {"tiles": tiles, "panels": panels, "a_fast": not tables and sizes.a[1] == 1, "b_fast": tables or sizes.b[0] == 1})
     function = device.function(gemm.tiles_text(kind, out, side), "tiles", "pppppx" + _numbers(kind), T=kind, U=out, **({"TABLES": "1"} if tables else {}))
     group = side * side
     return Plan(function, (jobs * fields["splits"] * group,), (group,), shape, False, "t", "", 0, **second)
