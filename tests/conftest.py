@@ -55,6 +55,12 @@ def rng(seed) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+@pytest.fixture
+def errors_at_once(monkeypatch):
+    """Devices that work on their own while the host goes on raise the errors of an index at the op, not when the host next waits for them."""
+    monkeypatch.setenv("TORCHLITE_OPENCL_BLOCKING", "1")
+
+
 @pytest.fixture(autouse=True)
 def _as_found(request):
     """Every test starts from the same seed and leaves the global switches as they were."""

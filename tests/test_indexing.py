@@ -111,6 +111,7 @@ def test_gradients_of_reads_and_writes(device):
     (1.5, IndexError, "only integers, slices"),
     ((..., ...), IndexError, "single ellipsis"),
 ])
+@pytest.mark.usefixtures("errors_at_once")
 def test_bad_indices(device, index, error, words):
     _, x = both(device)
     before = x.clone()

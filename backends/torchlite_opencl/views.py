@@ -180,15 +180,18 @@ def split_with_sizes(input, sizes, dim=0):
 
 
 def basic_index(x: Array, index) -> Array:
-    """`x[index]` for an index (or a tuple) of integers, slices, None and one Ellipsis. IndexError when an integer does not fit."""
+    """`x[index]` for an index (or a tuple) of integers, slices, None, truth values and one Ellipsis. IndexError when an integer does not fit."""
     index = index if index.__class__ is tuple else (index,)
-    taken = sum(item is not None and item is not Ellipsis for item in index)
-    if Ellipsis not in index:
+    taken = sum([item is not None and item is not Ellipsis and item.__class__ is not bool for item in index])
+    ellipses = index.count(Ellipsis)
+    if ellipses > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if not ellipses:
         index = (*index, Ellipsis)
     shape, steps, offset, d = [], [], x.offset, 0
     for item in index:
-        if item is None:
-            shape.append(1)
+        if item is None or item.__class__ is bool:
+            shape.append(0 if item is False else 1)
             steps.append(0)
         elif item is Ellipsis:
             for _ in range(x.ndim - taken):
