@@ -254,6 +254,18 @@ def test_batches_of_a_data_loader(where):
     assert [x.tolist() for x in batches] == [[0, 1], [2, 3], [4]] and all(x.device == where for x in batches)
 
 
+def test_worker_processes(where):
+    """Forked workers load on the host while the parent uses the device, and are told when they touch it themselves."""
+    data = torch.arange(12.0).reshape(6, 2)
+    with torch.no_grad():
+        model = nn.Linear(2, 1).to(where)
+        for batch in torch.utils.data.DataLoader(data, batch_size=3, num_workers=2):
+            assert model(batch.to(where)).shape == (3, 1)
+    loader = torch.utils.data.DataLoader(data.to(where), batch_size=3, num_workers=1, multiprocessing_context="fork")
+    with pytest.raises(RuntimeError, match="Cannot re-initialize OpenCL in forked subprocess"):
+        next(iter(loader))
+
+
 def test_default_device(where):
     with where:
         assert torch.ones(2).device == torch.tensor([1.0]).device == torch.arange(3).device == nn.Linear(1, 1).weight.device == where

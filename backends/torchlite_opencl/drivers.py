@@ -269,7 +269,7 @@ def _wanted() -> list[str]:
 
 
 def usable() -> list[dict[str, Any]]:
-    """The records of the devices in the order of their indices: GPUs, accelerators, CPUs, each by platform name and then as the driver has them.
+    """The records of the devices in the order of their indices: GPUs, accelerators, CPUs, each by platform name and version, then as the driver has them.
 
     `TORCHLITE_OPENCL_PLATFORM` keeps the platforms whose name contains one of its words, and puts them in its order.
     """
@@ -279,7 +279,7 @@ def usable() -> list[dict[str, Any]]:
         name = record["platform"].lower()
         rank = next((i for i, word in enumerate(words) if word in name), None)
         if not record["error"] and (rank is not None or not words):
-            chosen.append(((rank or 0, _KINDS.index(record["kind"]), name, place), record))
+            chosen.append(((rank or 0, _KINDS.index(record["kind"]), name, record["version"], place), record))
     return [record for _, record in sorted(chosen, key=lambda pair: pair[0])]
 
 

@@ -88,7 +88,7 @@ class Device:
 
     # -- kernels --
 
-    def function(self, source: str, name: str, signature: str, widths: tuple[int, ...] = (), **kinds: str) -> Function:
+    def function(self, source: str, name: str, signature: str, widths: Any = (), **kinds: str) -> Function:
         """The kernel `name` of a program text, built once. `kinds` are data types for the macros of `torchlite_kernels.preamble.types`, or texts to define."""
         key = (source, name, tuple(kinds.items())) if kinds else (source, name)
         found = self.functions.get(key)
