@@ -95,9 +95,10 @@ class Runtime:
 
     def idle(self) -> bool:
         marker, start = Marker(self, False), time.perf_counter()
-        while not marker.done():  # some drivers take a moment for a marker in an empty queue
-            if time.perf_counter() - start > 0.001:
+        while not marker.done():  # drivers take a moment for a marker in an empty queue
+            if time.perf_counter() - start > 0.002:
                 return False
+            time.sleep(0)
         return True
 
     def marker(self, timing: bool) -> Marker:
