@@ -33,7 +33,7 @@ row("nanmean", *OVER)
 row("count_nonzero", S(I), S(I, 1), S(I, (0, 1)), S(B))
 row("quantile", S(D, 0.4), S(D, 0.25, 1, True), S(D, [0.1, 0.55, 0.9], 0), S(D, 0.6, 1, interpolation="lower"),
     S(D, 0.6, 1, interpolation="midpoint"), S(D, 0.6, 1, interpolation="nearest"), meta=False,
-    oracle=lambda torch, x, q, *args, **kwargs: torch.quantile(x, torch.tensor(q, dtype=x.dtype) if isinstance(q, list) else q, *args, **kwargs))
+    oracle=lambda torch, x, q, *args, **kwargs: torch.quantile(x, torch.tensor(q, dtype=x.dtype, device=x.device) if isinstance(q, list) else q, *args, **kwargs))
 row("nanquantile", S(D, 0.4), S(D, 0.25, 1, True), S(D, 0.6, 0, interpolation="higher"), meta=False)
 row("histc", S((20,), 5), S((20,), 4, -1, 1))
 row("bincount", S(A((9,), low=0, high=5, dtype="int64")), S(A((9,), low=0, high=5, dtype="int64"), (9,)),
