@@ -4,6 +4,8 @@ from __future__ import annotations
 import math
 import struct
 
+from torchlite._device import device as torch_device
+from torchlite._dispatch import REGISTRY, table_of
 from torchlite_kernels.attention import BACKWARD_KEY, BACKWARD_QUERY, DELTA, FORWARD
 from torchlite_kernels.preamble import KINDS
 
@@ -91,7 +93,19 @@ class _Attention:
         run((-(-side // taken) * group, self.heads), (group, 1), *arrays, shape, self.scale, *more)
 
 
+def _is_large(query: Array, value: Array) -> bool:
+    """Whether the kernels cannot hold a row: then the ops' composites serve."""
+    return max(query.shape[-1], value.shape[-1]) > LARGEST
+
+
+def _composite(name: str, device, *arguments):
+    table = table_of(torch_device("opencl", device.index))
+    return REGISTRY[name].composite(table, *arguments)
+
+
 def _sdpa(query, key, value, attn_mask, is_causal, scale):
+    if _is_large(query, value):
+        return _composite("_sdpa", query.device, query, key, value, attn_mask, is_causal, scale)
     a = _Attention(query, key, value, attn_mask, is_causal, scale)
     out, lse = _like(a.query, a.values), a.exact((*a.lead, a.rows, 1))
     if not lse.size:
@@ -103,6 +117,8 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
 
 
 def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
+    if _is_large(query, value):
+        return _composite("_sdpa_backward", query.device, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs)
     a = _Attention(query, key, value, attn_mask, is_causal, scale)
     if not (a.heads and a.rows and a.columns):
         made = (fill_with(_like(x, x.shape[-1]), 0) for x in (a.query, a.key, a.value))

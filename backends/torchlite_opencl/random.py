@@ -19,6 +19,7 @@ from .pointwise import cast
 from .registering import on_device
 from .runtime import Device, grid
 from .scan import cumsum
+from .sort import sort
 from .views import repeated_to
 
 _STATE = struct.Struct("<QQ")
@@ -180,6 +181,13 @@ def random_integers(device, size, dtype, low, span, generator):
 @on_device
 def random_words(device, size, dtype, span, generator):
     return _whole(device, size, dtype, 0, span, 32, generator)
+
+
+@on_device
+def random_permutation(device, size, dtype, generator):
+    """The order of random keys of 64 bits."""
+    keys = _launched(device, size, "i64", _integers(64), "qQ", definitions(device, "i64", "float"), generator, 0, 0)
+    return cast(sort(keys)[1], kind_of(dtype.np))
 
 
 def _each(source: str, signature: str, operands: tuple[Array, ...], out: Array, engine: Engine, *parameters) -> Array:
