@@ -169,7 +169,7 @@ rule("logit_eps", f="X t = a < low ? low : a; t = t > high ? high : t; return lo
 # -- special functions: in double, but for erf, on which gelu lives --
 
 rule("erf", f="X t = a > 4 ? (X)(4) : (a < -4 ? (X)(-4) : a); X u = t * t; " + horner(ERF_FLOAT32_P, "u", "p") + horner(ERF_FLOAT32_Q, "u", "q") + "p = p * t / q; return p > 1 ? (X)(1) : (p < -1 ? (X)(-1) : p);",
-     d="s_erf(a)", scalar="d")
+     d="s_erf(a)", scalar="d", kernel="erf_vml_cpu")
 for _name, _function in (("erfc", "erfc"), ("special_erfcx", "erfcx"), ("erfinv", "erfinv"), ("special_ndtr", "ndtr"), ("special_ndtri", "ndtri"), ("special_log_ndtr", "log_ndtr"), ("lgamma", "lgamma"),
                          ("i0", "i0"), ("special_i0e", "i0e"), ("special_i1", "i1"), ("special_i1e", "i1e"), ("special_bessel_j0", "j0"), ("special_bessel_j1", "j1"),
                          ("special_bessel_y0", "y0"), ("special_bessel_y1", "y1"), ("special_modified_bessel_i0", "i0"), ("special_modified_bessel_i1", "i1"), ("special_modified_bessel_k0", "k0"),

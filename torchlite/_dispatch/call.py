@@ -264,7 +264,8 @@ def promote(op: Op, values: list) -> list:
             values[i] = promotion.as_category(value, to)
     if not any(isinstance(v, Tensor) for v in flat):
         first = chosen[0]
-        values[first] = wrap(*_full((), values[first], to))
+        table = table_among(values) or table_of(get_default_device())
+        values[first] = wrap(table, table._full((), values[first], to), to)
     elif op.promote != ALWAYS_BOOL and op.tags & POINTWISE and len(chosen) == 2 and to.name in _LOW:
         table = table_among(values)
         for i in chosen:  # ml_dtypes makes bfloat16 with a Python float float32
@@ -274,11 +275,6 @@ def promote(op: Op, values: list) -> list:
 
 
 _LOW = frozenset(name for name, d in ALL.items() if "bfloat" in name or "float8" in name)
-
-
-def _full(shape, value, d):
-    table = table_of(get_default_device())
-    return table, table._full(shape, value, d)
 
 
 def finish(op: Op, table, values, data):
