@@ -192,9 +192,15 @@ def check_kinds(op: Op, values: list) -> list:
         if param.kind == "tensor" and not isinstance(value, Tensor) and not (value is None and param.default is None):
             if not isinstance(value, np.ndarray):
                 raise type_error(op, param, position, value)
-            from .._creation import as_tensor
-            values = [*values[:position], as_tensor(value), *values[position + 1:]]
+            values = [*values[:position], _beside(value, values), *values[position + 1:]]
     return values
+
+
+def _beside(array: np.ndarray, values):
+    """A NumPy array as a Tensor on the device of the Tensors that it was given with."""
+    from .._creation import as_tensor
+    table = table_among(values)
+    return as_tensor(array, device=None if table is None else table.device)
 
 
 def check_tensors(op: Op, values: list) -> list:
@@ -219,8 +225,7 @@ def check_tensors(op: Op, values: list) -> list:
         elif isinstance(value, np.generic) and param.kind == "number":
             values[position] = value.item()
         elif isinstance(value, np.ndarray):
-            from .._creation import as_tensor
-            values[position] = as_tensor(value)
+            values[position] = _beside(value, values)
             found.append(values[position])
         elif value is None and (param.kind == "optional" or param.default is None) or param.kind == "number" and isinstance(value, NUMBERS):
             pass
