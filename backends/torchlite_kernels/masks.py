@@ -1,7 +1,7 @@
 """Running sums of masks and counts by blocks: first each block's sum, then the sums before each block, then the places within the blocks."""
 from __future__ import annotations
 
-MASKS = r"""
+SUMS = r"""
 KERNEL void block_sums(IN(T, x), OUT(int, sums), const int n, const int length) {
     int block = ITEM, i = block * length, end = min(i + length, n), sum = 0, negative = 0;
 #ifdef MASK
@@ -27,7 +27,9 @@ KERNEL void running_sums(OUT(int, sums), const int blocks) {
     AT(sums)[blocks] = sum;
     AT(sums)[blocks + 1] = negative;
 }
+"""
 
+PLACES = r"""
 KERNEL void flat_places(IN(uchar, mask), IN(int, starts), OUT(int, out), const int n, const int length) {
     int block = ITEM, end = min((block + 1) * length, n), at = AT(starts)[block];
     for (int i = block * length; i < end; i += 32) {
@@ -48,7 +50,10 @@ KERNEL void coordinates(IN(int, places), OUT(int, out), const int total, const i
         }
     }
 }
+"""
 
+# out = the elements of x where the mask holds, and the elements of a source written there.
+MOVES = r"""
 KERNEL void taken(IN(uchar, mask), IN(int, starts), IN(T, x), OUT(T, out), const int n, const int length) {
     int block = ITEM, end = min((block + 1) * length, n), at = AT(starts)[block];
     for (int i = block * length; i < end; i += 32) {
@@ -64,7 +69,9 @@ KERNEL void fill_masked(IN(uchar, mask), IN(int, starts), IN(T, source), OUT(T, 
     int block = ITEM, end = min((block + 1) * length, n), at = AT(starts)[block];
     for (int i = block * length; i < end; i++) if (AT(mask)[i]) AT(out)[i] = AT(source)[at++];
 }
+"""
 
+REPEAT = r"""
 KERNEL void repeat_places(IN(T, repeats), IN(int, starts), OUT(T, out), const int n, const int length) {
     int block = ITEM, end = min((block + 1) * length, n), at = AT(starts)[block];
     for (int i = block * length; i < end; i++) for (int k = 0; k < (int)AT(repeats)[i]; k++) AT(out)[at++] = (T)i;

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import struct
 
-from torchlite_kernels.masks import MASKS
+from torchlite_kernels.masks import MOVES, PLACES, REPEAT, SUMS
 
 from .array import Array, empty, view_of
 from .checks import REPEATS, error_code, failure
@@ -26,8 +26,8 @@ def _starts(counted: Array) -> tuple[Array, int]:
     device = counted.device
     length, blocks = _blocks(counted.size)
     sums = empty(device, (blocks + 2,), "i32")
-    device.function(("#define MASK\n" if counted.kind == "b8" else "") + MASKS, "block_sums", "ppii", T=counted.kind)((blocks,), alone(device), counted, sums, counted.size, length)
-    device.function(MASKS, "running_sums", "pi", T=counted.kind)((1,), (1,), sums, blocks)
+    device.function(("#define MASK\n" if counted.kind == "b8" else "") + SUMS, "block_sums", "ppii", T=counted.kind)((blocks,), alone(device), counted, sums, counted.size, length)
+    device.function(SUMS, "running_sums", "pi", T=counted.kind)((1,), (1,), sums, blocks)
     return sums, length
 
 
@@ -45,7 +45,7 @@ def flat_places_of_true(mask: Array) -> Array:
     sums, length, total = _counted(mask)
     out = empty(mask.device, (total,), "i32")
     if total:
-        mask.device.function(MASKS, "flat_places", "pppii", T="u8")((sums.size - 2,), alone(mask.device), mask, sums, out, mask.size, length)
+        mask.device.function(PLACES, "flat_places", "pppii")((sums.size - 2,), alone(mask.device), mask, sums, out, mask.size, length)
     return out
 
 
@@ -59,7 +59,7 @@ def places_of_true(mask: Array) -> list[Array]:
     if total:
         take, items, group = span(device, total)
         shape = struct.pack("16i", mask.ndim, *mask.shape, *[0] * (15 - mask.ndim))
-        device.function(MASKS, "coordinates", "ppiix", T="u8")(items, group, flat, out, total, take, shape)
+        device.function(PLACES, "coordinates", "ppiix")(items, group, flat, out, total, take, shape)
     return [view_of(out, (total,), (1,), d * total) for d in range(mask.ndim)]
 
 
@@ -71,7 +71,7 @@ def taken_where(x: Array, mask: Array) -> Array:
     sums, length, total = _counted(mask)
     out = empty(x.device, (total,), x.kind)
     if total:
-        x.device.function(MASKS, "taken", "ppppii", T=moved_kind(x))((sums.size - 2,), alone(x.device), mask, sums, x, out, x.size, length)
+        x.device.function(MOVES, "taken", "ppppii", T=moved_kind(x))((sums.size - 2,), alone(x.device), mask, sums, x, out, x.size, length)
     return out
 
 
@@ -94,7 +94,7 @@ def masked_scatter(input, mask, source):
         sums, length, total = _counted(mask)
         if total > source.size:
             raise RuntimeError("Number of elements of source < number of ones in mask")
-        out.device.function(MASKS, "fill_masked", "ppppii", T=moved_kind(out))((sums.size - 2,), alone(out.device), mask, sums, contiguous_array(source), out, out.size, length)
+        out.device.function(MOVES, "fill_masked", "ppppii", T=moved_kind(out))((sums.size - 2,), alone(out.device), mask, sums, contiguous_array(source), out, out.size, length)
     return out
 
 
@@ -116,5 +116,5 @@ def repeat_interleave_index(repeats):
         raise failure(error_code(REPEATS), 0, 0)
     out = empty(device, (total,), repeats.kind)
     if total:
-        device.function(MASKS, "repeat_places", "pppii", T=repeats.kind)((blocks,), alone(device), repeats, sums, out, repeats.size, length)
+        device.function(REPEAT, "repeat_places", "pppii", T=repeats.kind)((blocks,), alone(device), repeats, sums, out, repeats.size, length)
     return out
