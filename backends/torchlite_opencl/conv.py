@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import depthwise
 from .array import Array, empty
 from .conv_places import Geometry, offsets, padded, reach, row_steps, scaled
 from .copying import contiguous_array
@@ -94,11 +96,14 @@ def _weight(device: Device, kind: str, g: Geometry, conj_x: bool, conj_y: bool) 
     return Way(g.padding, g.padding, (Step(plan_of(device, kind, sizes, False, (conj_x, conj_y), True), _table(device, rows, np.arange(count), depth_a, depth_b)),))
 
 
-_WAYS = {"forward": _forward, "backward": _backward, "weight": _weight}
+_WAYS: dict[str, Callable[..., Any]] = {
+    "forward": _forward, "backward": _backward, "weight": _weight,
+    "direct forward": depthwise.forward, "direct backward": depthwise.backward, "direct weight": depthwise.weight,
+}
 
 
-def _way(device: Device, what: str, kind: str, g: Geometry, *how: bool) -> Way:
-    """The kept way of a product, made when first asked for."""
+def _way(device: Device, what: str, kind: str, g: Geometry, *how: bool) -> Any:
+    """The kept way of computing something, made when first asked for."""
     kept = device.plans.setdefault("convolutions", {})
     key = (what, kind, g, how)
     found = kept.get(key)
@@ -110,6 +115,21 @@ def _way(device: Device, what: str, kind: str, g: Geometry, *how: bool) -> Way:
 
 
 # --- operands --------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _images(what: str, g: Geometry, images: Array, weight: Array, out: Array, bias: Array | None = None, conj: bool = False) -> Array:
+    """"forward" or "backward": y from x, or x from y."""
+    device, kind = out.device, out.kind
+    if depthwise.fits(g, kind):
+        return depthwise.run(_way(device, "direct " + what, kind, g, bias is not None), images, weight, out, bias)
+    return _run(_way(device, what, kind, g, bias is not None, conj), images, weight, out, bias)
+
+
+def _weights(g: Geometry, x: Array, y: Array, out: Array, conj_x: bool) -> Array:
+    device, kind = out.device, out.kind
+    if depthwise.fits(g, kind):
+        return depthwise.run_weight(_way(device, "direct weight", kind, g, False), x, y, out)
+    return _run(_way(device, "weight", kind, g, conj_x, not conj_x), x, y, out)
 
 
 def _run(way: Way, images: Array, other: Array, out: Array, bias: Array | None = None) -> Array:
@@ -153,8 +173,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     if not out.size:
         return out
     input, weight = contiguous_array(input), contiguous_array(weight)
-    way = _way(input.device, "backward" if transposed else "forward", input.kind, g, bias is not None, False)
-    return _run(way, input, weight, out, bias)
+    return _images("backward" if transposed else "forward", g, input, weight, out, bias)
 
 
 def _convolution_backward(grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
@@ -168,11 +187,11 @@ def _convolution_backward(grad_output, input, weight, stride, padding, dilation,
     if needs[0]:
         grad_input = empty(device, input.shape, kind)
         if grad_input.size:
-            _run(_way(device, "forward" if transposed else "backward", kind, g, False, True), grad_output, weight, grad_input)
+            _images("forward" if transposed else "backward", g, grad_output, weight, grad_input, conj=True)
     if needs[1]:
         grad_weight = empty(device, weight.shape, kind)
         if grad_weight.size:
-            _run(_way(device, "weight", kind, g, not transposed, transposed), x, y, grad_weight)
+            _weights(g, x, y, grad_weight, not transposed)
     if needs[2]:
         grad_bias = reduced_sum(grad_output, (0, *range(2, grad_output.ndim)))
     return grad_input, grad_weight, grad_bias
