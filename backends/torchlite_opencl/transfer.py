@@ -48,15 +48,16 @@ def from_numpy(array: np.ndarray, device: Device) -> Array:
     if array.nbytes > _STAGED:
         _enqueue_write_buffer(device.queue, out.buffer, _bytes(host), 0, None, True)
         return out
-    while _staged and (len(_staged) > _WAITING or _staged[0].command_execution_status == _DONE):
-        _drop_oldest()
+    _drop_done()
     _staged.append(_enqueue_write_buffer(device.queue, out.buffer, _bytes(host.copy() if host is array or host.base is not None else host), 0, None, False))
     return out
 
 
-def _drop_oldest() -> None:
-    with contextlib.suppress(IndexError):  # another thread was first
-        _staged.popleft().wait()
+def _drop_done() -> None:
+    """Forget the uploads that are over, and wait for the oldest when there are many."""
+    with contextlib.suppress(IndexError):  # none left: another thread was first
+        while len(_staged) > _WAITING or _staged[0].command_execution_status == _DONE:
+            _staged.popleft().wait()
 
 
 def to_numpy(x: Array) -> np.ndarray:
