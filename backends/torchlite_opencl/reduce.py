@@ -123,7 +123,7 @@ class _Plan:
             group = min(128, device.group)
         axis, chunk, parts = form.split(device, items)
         packed = form.pack(axis, chunk, parts, correction)
-        local = group if group > 1 else _group_of(device, items * parts)
+        local = group if group > 1 else min(16, items) if device.is_cpu and form.kept * form.count <= _SMALL else _group_of(device, items * parts)
         widths = (16,) if layout in ("row", "column") else ()
         if parts == 1:
             text = reduction_text(op, work, "whole", layout, wide=wide, group=group)

@@ -88,9 +88,8 @@ _RUN = "KERNEL void run" + _ARGUMENTS + " {" + _PLACE + r"""
         all = merge16(shift2(all), all);
         all = merge16(shift4(all), all);
         all = merge16(shift8(all), all);
-        all = merge16(spread(s), all);
-        put16(q, r, i, all);
-        s = last(all);
+        put16(q, r, i, merge16(spread(s), all));
+        s = merge(s, last(all));
     }
     for (; i < end; i++) { s = merge(s, lift(p, pf, i, i)); put(q, r, i, s); }
 #else
@@ -189,25 +188,26 @@ def _row_functions(how: Scan, work: str) -> str:
 
 
 @functools.cache
-def scan_text(op: str, work: str, out: str, layout: str, group: int) -> str:
-    """The kernels total, carry and run of a scan; `layout` any, row, column or group."""
+def scan_text(op: str, work: str, vector: str, out: str, layout: str, group: int) -> str:
+    """The kernels total, carry and run of a scan; `layout` any, row, column or group. Neighbours in a row are combined in the kind `vector`, all else in `work`."""
     how, real = SCANS[op], work[0] != "c"
     scalar, _, greatest, least = WORK[work]
     lanes = 16 if layout == "column" else 1
     n = str(lanes) if lanes > 1 else ""
     if not real:
         least = "-INFINITY, 0"
-    lines = [f"#define GREATEST {greatest}", f"#define LEAST {least}", f"#define LANES {lanes}",
-             f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}", f"#define GROUP {group}", f"#define W {scalar}{n}",
-             f"#define ONE {'(1)' if real else '(1, 0)'}", f"#define TIMES(a, b) {'((a) * (b))' if real else _COMPLEX_PRODUCT}",
-             f"#define LOAD(p, i) {f'convert_{scalar}(T_LD(p, i))' if real else 'T_LD(p, i)'}", f"#define LOAD16(p, i) convert_{scalar}16(T_LD16(p, i))"]
+    load = "T_LD(p, i)" if not real else f"convert_{scalar}(T_LD(p, i))"
+    lines = [f"#define GREATEST {greatest}", f"#define LEAST {least}", f"#define LANES {lanes}", f"#define GROUP {group}", f"#define W {scalar}{n}",
+             f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}", f"#define ONE {'(1)' if real else '(1, 0)'}",
+             f"#define TIMES(a, b) {'((a) * (b))' if real else _COMPLEX_PRODUCT}", f"#define LOAD(p, i) {load}",
+             f"#define LOAD16(p, i) convert_{WORK[vector if layout == 'row' else work][0]}16(T_LD16(p, i))"]
     if op == "logcumsumexp":
         lines.append(_LOG if real else _COMPLEX_LOG)
     text = "\n".join(lines) + _state(how, work, out, "", lanes)
     text += _substitute("State start(void) { State s; " + how.start + " return s; }\n", W=scalar + n, I=WORK[work][1] + n)
     if layout == "row" and how.by_rows:
         iota = "#define BY_ROWS\n#define IOTA ((" + WORK[work][1] + "16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))\n"
-        text += iota + _state(how, work, out, "16", 16) + _row_functions(how, work)
+        text += iota + _state(how, vector, out, "16", 16) + _row_functions(how, vector)
     return text + _HEAD + (_GROUP if layout == "group" else _TOTAL + _RUN) + _CARRY
 
 
@@ -232,7 +232,8 @@ class _Plan:
         parts = max(min(-(-wanted // strips), x.size // (least * strips)), 1) if strips < 2 * device.units or not device.is_cpu else 1
         chunk = -(-length // (16 * parts)) * 16
         parts = -(-length // chunk)
-        text = scan_text(op, work, out, layout, group)
+        single = work == "f32" and op == "cumsum" and device.is_cpu and device.fp64  # as PyTorch, sums of single precision are kept in double
+        text = scan_text(op, "f64" if single else work, work, out, layout, group)
         widths = (16,) if layout in ("row", "column") else ()
         self.form = _pack(rows, length, inner, strips, chunk, parts, 0)
         self.states = strips * parts * 4 * lanes if parts > 1 else 0  # of eight bytes each: a State is no larger than two complex128
