@@ -50,7 +50,8 @@ def indices(rng):
     a, b, c = (index_of(rng, n, 7) for n in (4, 5, 6))
     column, row = index_of(rng, 4, 3, 1), index_of(rng, 5, 2)
     masks = [torch.from_numpy(rng.random(s) < 0.5) for s in ((4,), (5,), (4, 5), (5, 6), (4, 5, 6))]
-    yield from [(a,), (ALL, b), (ALL, ALL, c), (a, b), (ALL, b, c), (a, ALL, c), (a, b, c), (column, row), (ALL, row, index_of(rng, 6, 2, 2)), (a.int(), b), (torch.zeros(0, dtype=torch.int64),)]
+    yield from [(a,), (ALL, b), (ALL, ALL, c), (a, b), (ALL, b, c), (a, ALL, c), (a, b, c), (column, row), (ALL, row, index_of(rng, 6, 2, 2)), (a.int(), b)]
+    yield (torch.zeros(0, dtype=torch.int64),)
     yield from [(masks[0],), (ALL, masks[1]), (masks[2],), (ALL, masks[3]), (masks[4],), (masks[0], ALL, index_of(rng, 6, int(masks[0].sum()))), (1, masks[1]), (..., c), (None, a)]
 
 
@@ -142,11 +143,25 @@ def test_masks_of_many_elements(opencl, rng):
 
 
 REARRANGED = {
-    "flip": lambda x: x.flip(0, -1), "roll": lambda x: x.roll((3, -1), (-1, 0)), "roll flat": lambda x: x.roll(5), "repeat": lambda x: x.repeat(2, 1, 3, 2), "tril": lambda x: x.tril(1), "triu": lambda x: x.triu(-1),
-    "cat": lambda x: torch.cat([x, x[:1], x]), "cat last": lambda x: torch.cat([x, x[..., :2], x[..., :0]], -1), "stack": lambda x: torch.stack([x, x, x], 1), "pad": lambda x: torch.nn.functional.pad(x, (1, 2, -1, 3, 0, 1)),
-    "pad last": lambda x: torch.nn.functional.pad(x, (-1, 2), value=1), "diagonal": lambda x: x.diagonal(1, 0, 2).contiguous(), "diag_embed": lambda x: torch.diag_embed(x, -1, 0, 2),
-    "unfold": lambda x: x.unfold(1, 3, 2).contiguous(), "transposed": lambda x: x.permute(2, 0, 1).contiguous(), "cat many": lambda x: torch.cat(list(x.unbind(0)) * 3),
-    "slice_scatter": lambda x: x.slice_scatter(x[:, 1:3], 1, 0, 4, 2), "select_scatter": lambda x: x.select_scatter(x[:, 1], 1, -1), "as_strided": lambda x: x.contiguous().as_strided((3, 4), (1, 5), 2).clone(),
+    "flip": lambda x: x.flip(0, -1),
+    "roll": lambda x: x.roll((3, -1), (-1, 0)),
+    "roll flat": lambda x: x.roll(5),
+    "repeat": lambda x: x.repeat(2, 1, 3, 2),
+    "tril": lambda x: x.tril(1),
+    "triu": lambda x: x.triu(-1),
+    "cat": lambda x: torch.cat([x, x[:1], x]),
+    "cat last": lambda x: torch.cat([x, x[..., :2], x[..., :0]], -1),
+    "cat many": lambda x: torch.cat(list(x.unbind(0)) * 3),
+    "stack": lambda x: torch.stack([x, x, x], 1),
+    "pad": lambda x: torch.nn.functional.pad(x, (1, 2, -1, 3, 0, 1)),
+    "pad last": lambda x: torch.nn.functional.pad(x, (-1, 2), value=1),
+    "diagonal": lambda x: x.diagonal(1, 0, 2).contiguous(),
+    "diag_embed": lambda x: torch.diag_embed(x, -1, 0, 2),
+    "unfold": lambda x: x.unfold(1, 3, 2).contiguous(),
+    "transposed": lambda x: x.permute(2, 0, 1).contiguous(),
+    "slice_scatter": lambda x: x.slice_scatter(x[:, 1:3], 1, 0, 4, 2),
+    "select_scatter": lambda x: x.select_scatter(x[:, 1], 1, -1),
+    "as_strided": lambda x: x.contiguous().as_strided((3, 4), (1, 5), 2).clone(),
 }
 
 
@@ -191,9 +206,10 @@ def test_atomic_scatter(opencl, rng, dtype, monkeypatch):
 
 
 @pytest.mark.parametrize("how", [
-    lambda x, i: x[i], lambda x, i: x[:, i], lambda x, i: x[i, i], lambda x, i: x.index_fill(0, i, 1), lambda x, i: x.gather(0, i[:, None]), lambda x, i: x.scatter(0, i[:, None], 1.0),
-    lambda x, i: x.index_select(0, i), lambda x, i: x.index_add(0, i, x[:1]), lambda x, i: x.index_copy(0, i, x[:1]), lambda x, i: torch.take(x, i), lambda x, i: x.index_put((i,), x[0]),
-    lambda x, i: torch.nn.functional.embedding(i, x), lambda x, i: x[:0][i],
+    lambda x, i: x[i], lambda x, i: x[:, i], lambda x, i: x[i, i], lambda x, i: x[:0][i],
+    lambda x, i: x.gather(0, i[:, None]), lambda x, i: x.scatter(0, i[:, None], 1.0),
+    lambda x, i: x.index_select(0, i), lambda x, i: x.index_add(0, i, x[:1]), lambda x, i: x.index_copy(0, i, x[:1]), lambda x, i: x.index_fill(0, i, 1),
+    lambda x, i: torch.take(x, i), lambda x, i: x.index_put((i,), x[0]), lambda x, i: torch.nn.functional.embedding(i, x),
 ])
 @pytest.mark.parametrize("bad", [40, -40])
 def test_out_of_range(opencl, how, bad, monkeypatch):
@@ -226,8 +242,9 @@ def test_views_of_other_dtypes(opencl, rng):
 def test_ranges(opencl):
     for dtype in (torch.float32, torch.float64, torch.float16, torch.int64, torch.complex64):
         for steps in (0, 1, 2, 7, 100):
-            torch.testing.assert_close(torch.linspace(-3, 9, steps, dtype=dtype, device=opencl).cpu(), torch.linspace(-3, 9, steps, dtype=dtype), rtol=1e-6, atol=1e-6)
-            torch.testing.assert_close(torch.logspace(-1, 2, steps, dtype=dtype, device=opencl).cpu(), torch.logspace(-1, 2, steps, dtype=dtype), rtol=1e-3 if dtype is torch.float16 else 1e-5, atol=1e-6)
+            for function, low, high, tolerance in ((torch.linspace, -3, 9, 1e-6), (torch.logspace, -1, 2, 1e-3 if dtype is torch.float16 else 1e-5)):
+                found, expected = function(low, high, steps, dtype=dtype, device=opencl), function(low, high, steps, dtype=dtype)
+                torch.testing.assert_close(found.cpu(), expected, rtol=tolerance, atol=1e-6)
     for shape in ((4, 7), (7, 4), (0, 3), (1, 1)):
         for offset in (-3, -1, 0, 2, 9):
             same(torch.tril_indices(*shape, offset, device=opencl), torch.tril_indices(*shape, offset))
