@@ -9,6 +9,7 @@ import builtins
 import functools
 import re
 import struct
+from typing import Any
 
 from pyopencl._cl import enqueue_nd_range_kernel
 
@@ -68,6 +69,21 @@ class Plan:
     """How one launch goes, but for the arrays and numbers: kernel, sizes, the layout's integers packed, the result's shape, steps and kind."""
 
     __slots__ = ("kernel", "lock", "per_item", "global_size", "local_size", "tail", "pack", "shape", "steps", "size", "kind", "dtype", "numbers", "count")
+
+    kernel: Any
+    lock: Any
+    per_item: int
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...] | None
+    tail: Any
+    pack: Any
+    shape: tuple[int, ...]
+    steps: Any
+    size: int
+    kind: str
+    dtype: Any
+    numbers: Any
+    count: int
 
 
 # -- launching --

@@ -24,9 +24,8 @@ def _run(name: str, dim: int, *operands: Array) -> Array:
         function = device.function(_SOURCES[name], name, "p" * (len(operands) + 1) + "iiii", at.widths, T=kind, RECOMPUTE=str(int(FLOATS[kind] != kind)), **at.macros)
         found = device.plans[key] = function, at.global_size, at.local_size, (at.rows, n, inner, at.per)
     function, global_size, local_size, numbers = found
-    operands = [a if a.contiguous else contiguous_array(a) for a in operands]
     out = empty(device, shape, kind)
-    function(global_size, local_size, *operands, out, *numbers)
+    function(global_size, local_size, *[a if a.contiguous else contiguous_array(a) for a in operands], out, *numbers)
     return out
 
 

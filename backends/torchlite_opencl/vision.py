@@ -50,12 +50,12 @@ def _col2im(input, output_size, kernel_size, dilation, padding, stride):
 # Resampling: for each axis a table of the places (out, taps) that a result looks at, and their weights, kept on the device
 
 
-def _table(device, n: int, out: int, how: tuple, real, transposed: bool) -> tuple[Array, Array]:
+def _table(device, n: int, out: int, how: Any, real, transposed: bool) -> tuple[Array, Array]:
     """Places and weights of an axis of `n` places resampled to `out`, or of the transpose of that."""
     key = ("resample", n, out, how, real, transposed)
     found = device.plans.get(key)
     if found is None:
-        places, weights = shared._places(n, out, *how, real)
+        places, weights = shared._places(n, out, *how, real=real)
         weights = np.ones(places.shape, real) if weights is None else np.asarray(weights, real)
         if transposed:
             places, weights = _turned(places, weights, n, out, real)
@@ -105,13 +105,14 @@ def _resampled(x: Array, lengths, mode: str, how, factors, antialias: bool, tran
     nearest = mode in ("nearest", "nearest-exact")
     work = x.kind if x.kind in ("f64", "f32") or nearest and not transposed else "f32"
     sizes = [(x.shape[x.ndim - count + i], lengths[i]) for i in range(count)]
-    todo = [i for i in range(count) if not shared._same(*(sizes[i][::-1] if transposed else sizes[i]), mode, factors[i], antialias)]
+    todo = [i for i in range(count) if not shared._same(*(sizes[i][::-1] if transposed else sizes[i]), mode=mode, factor=factors[i], antialias=antialias)]
     if not todo:
         return clone_row_major(x)
     out, real = contiguous_array(x), np.float64 if x.kind == "f64" else np.float32
     for at, i in enumerate(todo):
         n, length = sizes[i]
-        table = _table(x.device, *((length, n) if transposed else (n, length)), (mode, how, factors[i], antialias), real, transposed)
+        a, b = (length, n) if transposed else (n, length)
+        table = _table(x.device, a, b, (mode, how, factors[i], antialias), real, transposed)
         kind = x.kind if at == len(todo) - 1 else work
         if nearest and not transposed:
             from .scatter import index_select
