@@ -63,7 +63,7 @@ KERNEL void lengths(IN(int, starts), OUT(long, out), const int runs, const int c
 """
 _PLACES = "KERNEL void places(IN(Item, items), OUT(int, order), const int count) { int i = ITEM; if (i < count) { order_[i] = PLACE(items_[i]); } }\n"
 
-# Chunks of elements: how many are true in each, and what is written about those.
+# Chunks of elements: how many are true in each, and what is written about those: also about others, but the next overwrites that, which is faster than a jump.
 _TRUE = r"""
 typedef struct { int count, chunk, chunks, dims, limit, shape[16]; } Geometry;
 KERNEL void count_true(IN(T, x), OUT(int, counts), const Geometry g) {
@@ -80,26 +80,27 @@ KERNEL void count_true(IN(T, x), OUT(int, counts), const Geometry g) {
     counts_[c] = found;
 }
 KERNEL void write_places(IN(T, x), IN(int, counts), IN(int, ends), OUT(long, out), const Geometry g) {
-    int c = ITEM, end = min((c + 1) * g.chunk, g.count);
+    int c = ITEM;
     if (c >= g.chunks) { return; }
     GLOBAL long* q = out_ + (ends_[c] - counts_[c]) * g.dims;
-    int room = min(g.limit - (ends_[c] - counts_[c]), counts_[c]), columns = g.shape[g.dims - 1];
-    for (int i = c * g.chunk; room > 0; i++) {
-        if (IS_TRUE(T_LD(AT(x), i))) {
-            int rest = i / columns;
-            q[g.dims - 1] = i - rest * columns;
-            for (int d = g.dims - 2; d >= 0; d--) { q[d] = rest % g.shape[d]; rest /= g.shape[d]; }
-            q += g.dims;
-            room--;
+    int room = min(g.limit - (ends_[c] - counts_[c]), counts_[c]), columns = g.shape[g.dims - 1], i = c * g.chunk, column = i % columns, above[16];
+    for (int row = i / columns; room > 0; row++, column = 0) {
+        for (int d = g.dims - 2, rest = row; d >= 0; d--) { above[d] = rest % g.shape[d]; rest /= g.shape[d]; }
+        for (; column < columns && room > 0; column++, i++) {
+            int found = IS_TRUE(T_LD(AT(x), i));
+            for (int d = 0; d < g.dims - 1; d++) { q[d] = above[d]; }
+            q[g.dims - 1] = column;
+            q += found ? g.dims : 0;
+            room -= found;
         }
     }
 }
 KERNEL void write_chosen(IN(T, mask), IN(int, counts), IN(int, ends), IN(V, x), OUT(V, out), const Geometry g) {
-    int c = ITEM, end = min((c + 1) * g.chunk, g.count);
+    int c = ITEM;
     if (c >= g.chunks) { return; }
-    int to = ends_[c] - counts_[c];
-    for (int i = c * g.chunk; i < end; i++) {
-        if (IS_TRUE(T_LD(AT(mask), i))) { V_ST(out_, to, V_LD(AT(x), i)); to++; }
+    for (int i = c * g.chunk, to = ends_[c] - counts_[c]; to < ends_[c]; i++) {
+        V_ST(out_, to, V_LD(AT(x), i));
+        to += IS_TRUE(T_LD(AT(mask), i));
     }
 }
 """

@@ -189,10 +189,12 @@ def by_rank(input: Array, dim: int, keepdim: bool, which: int, rank: int = 0) ->
     values, places = empty(device, shape, input.kind), empty(device, shape, "i64")
     if values.size:
         if which < 3 and device.is_cpu:
-            _start(rows.function("rank", "rank", "pppx", RANK=str(which)), rows.count, rows.x, values, places, rows.pack(keep=rank))
+            items = min(rows.count, 4 * device.units)
+            spare = rows.items(items * rows.length)
+            rows.function("rank", "rank", "ppppx", RANK=str(which))((items,), (1,), rows.x, values, places, spare, rows.pack(keep=rank, items=items))
         else:
-            items, width = sorted_items(rows, False)
-            _start(rows.function("pick", "pick", "ppppx", RANK=str(which)), rows.count, rows.x, items, values, places, rows.pack(width, rank))
+            ranked, width = sorted_items(rows, False)
+            _start(rows.function("pick", "pick", "ppppx", RANK=str(which)), rows.count, rows.x, ranked, values, places, rows.pack(width, rank))
     return values, places
 
 

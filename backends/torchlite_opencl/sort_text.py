@@ -182,34 +182,38 @@ KERNEL void select_all(OUT(Item, found), const Geometry g) {
 """
 # The element of a rank in each row. RANK 0: `keep` is the rank; 1: the median, or the first NaN; 2: the median of what is not NaN.
 _RANK = r"""
-KERNEL void rank(IN(T, x), OUT(T, values), OUT(long, places), const Geometry g) {
-    int count[256], row = ITEM, rank = g.keep, nans = 0, first_nan = 0, place = 0;
-    if (row >= g.rows) { return; }
-    GLOBAL const T* p = AT(x) + row_base(g, row, g.length);
+KERNEL void rank(IN(T, x), OUT(T, values), OUT(long, places), OUT(Item, spare), const Geometry g) {
+    int count[256];
+    GLOBAL Item* left = AT(spare) + ITEM * g.length;
+    for (int row = ITEM; row < g.rows; row += g.items) {
+        GLOBAL const T* p = AT(x) + row_base(g, row, g.length);
+        int n = g.length, rank = g.keep, nans = 0, place = 0;
+        for (int j = 0; j < 256; j++) { count[j] = 0; }
+        for (int i = 0; i < n; i++) {
+            Key key = key_of(T_LD(p, i * g.inner));
+            left[i] = MAKE(key, i);
+            count[key >> (8 * DIGITS - 8)]++;
 #if RANK > 0
-    for (int i = g.length - 1; i >= 0; i--) { W v = T_LD(p, i * g.inner); if (v != v) { nans++; first_nan = i; } }
-    rank = RANK == 1 ? (g.length - 1) / 2 : max((g.length - nans - 1) / 2, 0);
-    place = first_nan;
-    if (RANK == 1 ? nans == 0 : nans < g.length) {
-#else
-    {
+            nans += IS_NAN(key);
 #endif
-        Key known = 0, mask = 0;
-        for (int d = DIGITS - 1; d >= 0; d--) {
-            for (int j = 0; j < 256; j++) { count[j] = 0; }
-            for (int i = 0; i < g.length; i++) {
-                Key key = key_of(T_LD(p, i * g.inner));
-                if ((key & mask) == known) { count[(key >> (8 * d)) & 255]++; }
-            }
-            int j = 0;
-            for (; rank >= count[j]; j++) { rank -= count[j]; }
-            known |= (Key)j << (8 * d);
-            mask |= (Key)255 << (8 * d);
         }
-        for (place = 0; place < g.length; place++) { if (key_of(T_LD(p, place * g.inner)) == known && rank-- == 0) { break; } }
+#if RANK > 0
+        int counted = RANK == 2 ? max(n - nans, nans == n) : n;
+        rank = RANK == 1 && nans ? n - nans : (counted - 1) / 2;
+#endif
+        for (int d = DIGITS - 1; ; d--) {
+            int j = 0, kept = 0;
+            for (; rank >= count[j]; j++) { rank -= count[j]; }
+            for (int i = 0; i < n; i++) { Item e = left[i]; left[kept] = e; kept += ((KEY(e) >> (8 * d)) & 255) == j; }
+            n = kept;
+            if (d == 0 || n == 1) { break; }
+            for (int j = 0; j < 256; j++) { count[j] = 0; }
+            for (int i = 0; i < n; i++) { count[(KEY(left[i]) >> (8 * d - 8)) & 255]++; }
+        }
+        place = PLACE(left[rank]);
+        T_ST(values_, row, T_LD(p, place * g.inner));
+        places_[row] = place;
     }
-    T_ST(values_, row, T_LD(p, place * g.inner));
-    places_[row] = place;
 }
 """
 # The same out of sorted items.
@@ -253,7 +257,9 @@ KERNEL void search(IN(T, keys), IN(long, sorter), IN(T, values), OUT(O, out), co
 #else
         W key = T_LD(AT(keys), base + middle);
 #endif
-        if (!(key BEYOND v)) { low = middle + 1; } else { high = middle; }
+        int beyond = !(key BEYOND v);
+        low = beyond ? middle + 1 : low;
+        high = beyond ? high : middle;
     }
     AT(out)[i] = low;
 }
@@ -267,7 +273,9 @@ KERNEL void among(IN(T, x), IN(Item, items), OUT(uchar, out), const int count, c
     int low = 0, high = length;
     while (low < high) {
         int middle = (low + high) / 2;
-        if (KEY(items_[middle]) < key) { low = middle + 1; } else { high = middle; }
+        int beyond = KEY(items_[middle]) < key;
+        low = beyond ? middle + 1 : low;
+        high = beyond ? high : middle;
     }
     out_[i] = (v == v && low < length && KEY(items_[low]) == key) != invert;
 }
@@ -285,7 +293,8 @@ def sort_text(family: str, kind: str, descending: bool = False) -> str:
     """The kernels of a family for elements of a kind."""
     work = work_kind(kind)
     scalar = WORK[work][0]
-    nan = "KEY(a) != (Key)-1" if work[0] == "f" else "1"
+    nan = "((key) == (Key)-1)" if work[0] == "f" else "0"
     return "\n".join([
         _ITEM64 if wide(kind) else _ITEM32, _KEYS.get(kind, _KEYS[work]), f"#define W {scalar}", f"#define W_16 {scalar}16", f"#define convert_W16 convert_{scalar}16",
-        f"#define ORDER(key) ({'~' if descending else ''}(key))", f"#define SAME(a, b) (KEY(a) == KEY(b) && {nan})", GEOMETRY, _ALL.get(family, "")])
+        f"#define ORDER(key) ({'~' if descending else ''}(key))", f"#define IS_NAN(key) {nan}",
+        "#define SAME(a, b) (KEY(a) == KEY(b) && !IS_NAN(KEY(a)))", GEOMETRY, _ALL.get(family, "")])

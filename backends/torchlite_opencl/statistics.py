@@ -107,7 +107,7 @@ def _histogram(x: Array, size: int, place: str, kind: str, weights: Array | None
     source = "".join(f"#define {name} {text}\n" for name, text in defines.items()) + _COUNT
     function = device.function(source, "count_bins", "pppiii" + 2 * ("d" if real == "f64" else "f"), T=x.kind, V=x.kind if weights is None else weights.kind, B=bins)
     function((parts,), (1,), x, x if weights is None else weights, out, x.size, size, -(-x.size // parts), low, high)
-    return reduce("sum", out, 0, False, kind, "i64" if kind in WHOLE else work_kind(kind))  # type: ignore[return-value]
+    return reduce("sum", out, 0, False, kind, "i64" if kind in WHOLE else work_kind(kind))
 
 
 def bincount(input, weights=None, minlength=0):
