@@ -9,6 +9,9 @@ from .layout import broadcast_shape, broadcast_steps, collapse
 from .products import Plan, Sizes, plan_of, run
 from .views import repeated_to
 
+# Kept plans: a program makes the same products at every step.
+_KEPT = 4096
+
 
 class _How(NamedTuple):
     """A product of seen shapes and steps: its result's shape and its plan (None where nothing is to be summed or stored), or which operands to copy first."""
@@ -82,10 +85,14 @@ def _repeated(x: Array, lead: tuple[int, ...]) -> Array:
 
 def product(a: Array, b: Array, d: Array | None = None, beta: Any = 1, alpha: Any = 1, conj: tuple[bool, bool] = (False, False), out: Array | None = None) -> Array:
     """alpha * a @ b + beta * d, with operands (..., m, k) and (..., k, n) of one dtype, and `d` one that can be expanded to the result; in `out` (row-major) if given."""
-    key = ("product", a.kind, a.shape, a.steps, b.shape, b.steps, conj) if d is None else ("product", a.kind, a.shape, a.steps, b.shape, b.steps, conj, d.shape, d.steps)
-    plans = a.device.plans
+    key = (a.kind, a.shape, a.steps, b.shape, b.steps, conj) if d is None else (a.kind, a.shape, a.steps, b.shape, b.steps, conj, d.shape, d.steps)
+    plans = a.device.plans.get("products")
+    if plans is None:
+        plans = a.device.plans.setdefault("products", {})
     how = plans.get(key)
     if how is None:
+        if len(plans) >= _KEPT:
+            plans.clear()
         how = plans[key] = _how(a.device, a.kind, (a.shape, a.steps), (b.shape, b.steps), None if d is None else (d.shape, d.steps), conj)
     if how.copy:
         lead = how.shape[:-2]
