@@ -21,7 +21,7 @@ def combine(operation: str, kind: str) -> str:
 _WORD = """
 FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {{
     volatile GLOBAL {word}* place = (volatile GLOBAL {word}*)p;
-    {word} seen = *place, before;
+    {word} seen = 0, before;
     do {{ before = seen; seen = {exchange}(place, before, as_{word}((O)COMBINE(as_{stored}(before), v))); }} while (seen != before);
 }}
 """
@@ -29,7 +29,7 @@ _PART = """
 FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {{
     size_t at = (size_t)p;
     volatile GLOBAL uint* place = (volatile GLOBAL uint*)(at & ~(size_t)3);
-    uint shift = (uint)(at & 3) * 8, mask = {mask}u << shift, seen = *place, before;
+    uint shift = (uint)(at & 3) * 8, mask = {mask}u << shift, seen = 0, before;
     do {{
         before = seen;
         O now = (O)COMBINE((O)((before & mask) >> shift), v);
@@ -40,7 +40,7 @@ FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {{
 _PAIR = """
 FUNCTION void add_double(volatile GLOBAL double* p, double v) {
     volatile GLOBAL ulong* place = (volatile GLOBAL ulong*)p;
-    ulong seen = *place, before;
+    ulong seen = 0, before;
     do { before = seen; seen = atom_cmpxchg(place, before, as_ulong(as_double(before) + v)); } while (seen != before);
 }
 FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {
