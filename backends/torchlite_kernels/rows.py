@@ -17,6 +17,36 @@ A kernel reads:
 """
 from __future__ import annotations
 
+def _fold(name: str, pair: str) -> str:
+    """A function from a vector to one number by way of its halves; `pair` combines two of them."""
+    text = ""
+    for w in (16, 8, 4, 2):
+        halves = [f"JOIN(T_C, {n}) v{n} = {pair.format(f'v{2 * n}.lo', f'v{2 * n}.hi')};" for n in (8, 4, 2) if n < w]
+        text += "\n    ".join([f"#if W == {w}\nFUNCTION C {name}(V v{w}) {{", *halves, f"return {pair.format('v2.lo', 'v2.hi')};\n}}\n#endif\n"])
+    return text
+
+
+def _part(w: int, text: str) -> str:
+    return f"#if W > {w}\n    if (n & {w}) {{ {text} k += {w}; }}\n#endif\n"
+
+
+_FOLDS = _fold("lanes_sum", "{} + {}") + _fold("lanes_max", "LARGER({}, {})")
+# The elements past the end of a row: runs of 8, 4, 2 and 1.
+_PARTS = f"""
+FUNCTION V load_part_@(GLOBAL const @* p, int n, C fill) {{
+    C lane[W];
+    int k = 0;
+    JOIN(vstore, W)(SPLAT(fill), 0, lane);
+{"".join(_part(w, f"vstore{w}(@_LD{w}(p, k), 0, lane + k);") for w in (8, 4, 2))}    if (n & 1) lane[k] = @_LD(p, k);
+    return JOIN(vload, W)(0, lane);
+}}
+FUNCTION void store_part_@(GLOBAL @* p, int n, V v) {{
+    C lane[W];
+    int k = 0;
+    JOIN(vstore, W)(v, 0, lane);
+{"".join(_part(w, f"@_ST{w}(p, k, vload{w}(0, lane + k));") for w in (8, 4, 2))}    if (n & 1) @_ST(p, k, lane[k]);
+}}
+"""
 _COMMON = r"""
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -26,19 +56,7 @@ typedef T_C C;
 #if W > 1
 typedef JOIN(T_C, W) V;
 #define LANE_OF(v, k) (((C*)&(v))[k])
-FUNCTION C lanes_sum(V v) {
-    C lane[W];
-    JOIN(vstore, W)(v, 0, lane);
-    for (int k = W / 2; k > 0; k /= 2) for (int i = 0; i < k; i++) lane[i] += lane[i + k];
-    return lane[0];
-}
-FUNCTION C lanes_max(V v) {
-    C lane[W];
-    JOIN(vstore, W)(v, 0, lane);
-    for (int k = W / 2; k > 0; k /= 2) for (int i = 0; i < k; i++) lane[i] = LARGER(lane[i], lane[i + k]);
-    return lane[0];
-}
-#else
+""" + _FOLDS + r"""#else
 typedef T_C V;
 #define LANE_OF(v, k) (v)
 #define lanes_sum(v) (v)
@@ -105,16 +123,7 @@ typedef C R;
 """
 _OF_TYPE = r"""
 #if W > 1
-FUNCTION V load_part_@(GLOBAL const @* p, int n, C fill) {
-    C lane[W];
-    for (int k = 0; k < W; k++) lane[k] = k < n ? @_LD(p, k) : fill;
-    return JOIN(vload, W)(0, lane);
-}
-FUNCTION void store_part_@(GLOBAL @* p, int n, V v) {
-    C lane[W];
-    JOIN(vstore, W)(v, 0, lane);
-    for (int k = 0; k < n; k++) @_ST(p, k, lane[k]);
-}
+""" + _PARTS + r"""
 #define LOAD_@(p, n, fill) ((n) >= W ? JOIN(@_LD, W)(p, 0) : load_part_@(p, n, fill))
 #define STORE_@(p, n, v) do { if ((n) >= W) JOIN(@_ST, W)(p, 0, v); else store_part_@(p, n, v); } while (0)
 #else

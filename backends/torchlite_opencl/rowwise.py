@@ -11,6 +11,7 @@ from .runtime import Device
 
 FLOATS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f64": "f64"}  # kind: what it is computed in
 _SHORT = 32  # rows of at most so many elements are one item's work on GPUs too
+_LANES = 128
 _ITEM_WORK = 1 << 14  # elements that a work-item takes at least on CPUs, where there are so many
 
 
@@ -28,10 +29,7 @@ class Layout(NamedTuple):
 
 def lanes_of(device: Device, n: int) -> int:
     """The work-items that share a row of `n` elements: a power of two."""
-    if device.is_cpu or n <= _SHORT:
-        return 1
-    most = 1 << device.max_group.bit_length() - 1
-    return min(most, 64 if n <= 1024 else 256)
+    return 1 if device.is_cpu or n <= _SHORT else min(_LANES, 1 << device.max_group.bit_length() - 1)
 
 
 def layout(device: Device, kind: str, rows: int, n: int, inner: int = 1, workers: int = 0, run: int = 0) -> Layout:
@@ -41,8 +39,8 @@ def layout(device: Device, kind: str, rows: int, n: int, inner: int = 1, workers
     width = device.width // 2 if kind == "f64" else device.width
     if not device.is_cpu and (lanes == 1 or run):
         width = 1
-    elif (run or n if inner == 1 else inner) < width:
-        width = min(width, 4)
+    elif run and run < width:
+        width = 4
     units = rows if inner == 1 else rows // inner * -(-inner // width)
     per = -(-units // workers) if workers else 1
     if device.is_cpu:
@@ -51,7 +49,7 @@ def layout(device: Device, kind: str, rows: int, n: int, inner: int = 1, workers
     local = lanes if lanes > 1 else 1 if device.is_cpu else 64
     global_size = (count * lanes,) if lanes > 1 else (-(-count // local) * local,)
     macros = {"W": str(width), "LANES": str(lanes), "COLUMNS": str(int(inner > 1))}
-    return Layout(macros, (width,) if width > 1 else (), global_size, (local,), units, per, count)
+    return Layout(macros, tuple([w for w in (2, 4, 8, 16) if w <= width]), global_size, (local,), units, per, count)
 
 
 def around(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
