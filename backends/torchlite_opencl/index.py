@@ -81,10 +81,20 @@ def _check_mask(mask: Array, shape, axis: int) -> None:
 
 
 def _index(input, index):
+    first = len(index) - 1
+    last = index[first]
+    if last.__class__ is not Array or Array in map(type, index[:first]):
+        return _index_by_several(input, index)
+    if last.kind == "b8":
+        return taken_where(input, last) if not first and last.ndim and last.shape == input.shape else _index_by_several(input, index)
+    shape = input.shape
+    out = empty(input.device, (*shape[:first], *last.shape, *shape[first + 1:]), input.kind)
+    return take_slices(planes_of(input, first, first + 1), index_array(last), out, shape[first], True, error_code(INDEXED, first))
+
+
+def _index_by_several(input, index):
     if Array not in map(type, index):
         return clone_row_major(basic_index(input, index))
-    if len(index) == 1 and index[0].kind == "b8" and index[0].ndim and index[0].shape == input.shape:
-        return taken_where(input, index[0])
     where = _Selection(input.shape, index)
     x = where.ordered(input)
     planes = planes_of(x, where.first, where.last, where.joined)

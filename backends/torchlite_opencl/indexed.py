@@ -1,6 +1,8 @@
 """Launches of the gather and scatter kernels over arrays seen as (P, N, Q); the ops are in index.py and scatter.py."""
 from __future__ import annotations
 
+import functools
+import math
 import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -40,9 +42,19 @@ def _merged(shape, steps) -> tuple[int, int] | None:
     return (sizes[0], merged[0]) if len(sizes) == 1 else None
 
 
+@functools.lru_cache(4096)
+def _row_major_planes(shape, first: int, last: int, joined: bool) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    before, middle, after = math.prod(shape[:first]), math.prod(shape[first:last]), math.prod(shape[last:])
+    if joined:
+        return (before, (middle - 1) * after + 1, after), (middle * after, 1, 1)
+    return (before, middle, after), (middle * after, after, 1)
+
+
 def planes_as_they_lie(x: Array, first: int, last: int, joined: bool = False) -> Planes | None:
     """`x` with the dimensions before `first`, from `first` up to `last`, and from there on made one each, None where memory does not allow it.
     Of `joined` ones the middle is all memory that those dimensions reach, for flat places in it."""
+    if x.contiguous:
+        return Planes(x, *_row_major_planes(x.shape, first, last, joined))
     parts = [_merged(x.shape[a:b], x.steps[a:b]) for a, b in ((0, first), (first, last), (last, x.ndim))]
     if joined:
         parts[1] = 1 + sum([(n - 1) * s for n, s in zip(x.shape[first:last], x.steps[first:last], strict=True)]) if x.size else 0, 1
