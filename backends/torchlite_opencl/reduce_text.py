@@ -93,9 +93,12 @@ _ANY = "A@ pass@" + _ARGUMENTS + r""" {
     return total;
 }
 """
-_ROW = "A@ pass@" + _ARGUMENTS + r""" {
+_ROW = r"""
+#define FOUR@(acc, from) { W_16 v = LOAD16(q, i + from); STEP@(acc, v, (I_16)(row + i + from) + IOTA, A@_16, W_16); }
+#define ALL_FOUR@ { MERGE@(acc, acc_b); MERGE@(acc_c, acc_d); MERGE@(acc, acc_c); MERGE@(block, acc); }
+A@ pass@""" + _ARGUMENTS + r""" {
     A@ total = START@;
-    A@_16 acc = (A@_16)(START@), block = acc;
+    A@_16 acc = (A@_16)(START@), block = acc, acc_b = acc, acc_c = acc, acc_d = acc;
     A@ lanes[16];
     int since = 0;
     for (int i0 = b0; i0 < n0; i0++) {
@@ -105,13 +108,23 @@ _ROW = "A@ pass@" + _ARGUMENTS + r""" {
             while (i < last) {
                 int end = min(i + 4096, last);
                 since += (end - i) >> 4;
+                for (; i + 64 <= end; i += 64) {
+                    FOUR@(acc, 0)
+                    FOUR@(acc_b, 16)
+                    FOUR@(acc_c, 32)
+                    FOUR@(acc_d, 48)
+                }
                 for (; i < end; i += 16) { W_16 v = LOAD16(q, i); STEP@(acc, v, (I_16)(row + i) + IOTA, A@_16, W_16); }
-                if (since >= 256) { MERGE@(block, acc); acc = (A@_16)(START@); since = 0; }
+                if (since >= 256) {
+                    ALL_FOUR@
+                    acc = acc_b = acc_c = acc_d = (A@_16)(START@);
+                    since = 0;
+                }
             }
             for (; i < n2; i++) { W v = LOAD(q, i); STEP@(total, v, (I)(row + i), A@, W); }
         }
     }
-    MERGE@(block, acc);
+    ALL_FOUR@
     vstore16(block, 0, lanes);
     for (int w = 8; w; w >>= 1) { for (int j = 0; j < w; j++) { MERGE@(lanes[j], lanes[j + w]); } }
     MERGE@(total, lanes[0]);
