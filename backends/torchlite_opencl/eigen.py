@@ -1,13 +1,16 @@
-"""Eigenvalues. Hermitian matrices: Householder's tridiagonal form and implicit QL. General ones: Hessenberg form and the shifted QR iteration, in complex arithmetic. See Golub and Van Loan, chapters 7 and 8."""
+"""Eigenvalues: implicit QL on the tridiagonal form of Hermitian matrices, the shifted QR iteration on the Hessenberg form of others, in complex arithmetic.
+
+See Golub and Van Loan, "Matrix Computations", chapters 7 and 8.
+"""
 from __future__ import annotations
 
 import numpy as np
 
 from . import linalg_sources as text
 from .array import Array, empty
-from .linalg import count_of, on_elements, on_matrices, real_kind
 from .copying import clone_row_major
-from .pointwise import COMPLEX_KIND, REAL_KIND, cast
+from .linalg import count_of, on_matrices, real_kind
+from .pointwise import COMPLEX_KIND, cast
 
 # Every rotation of a QL sweep is noted first, then the group applies all of them, each work-item to columns of its own. Vectors are rows.
 _HERMITIAN = text.ELEMENTS + text.GROUPS + text.STEPS + text.REFLECTORS + r"""
@@ -27,13 +30,13 @@ _HERMITIAN = text.ELEMENTS + text.GROUPS + text.STEPS + text.REFLECTORS + r"""
     }
 #define R_LOAD(p) VLOAD(0, p)
 #define R_STORE(p, v) VSTORE(v, 0, p)
-void turn_rows(int count, int low, int high, GLOBAL const R* cs, GLOBAL const R* sn, GLOBAL R* w) {
+APART void turn_rows(int count, int low, int high, GLOBAL const R* cs, GLOBAL const R* sn, GLOBAL R* w) {
     int k = 0;
     TURN_COLUMNS(V, VECTOR, R_LOAD, R_STORE)
     TURN_COLUMNS(R, 1, ITSELF, KEEP)
 }
 #else
-void turn_rows(int count, int low, int high, GLOBAL const R* cs, GLOBAL const R* sn, GLOBAL R* w) {
+APART void turn_rows(int count, int low, int high, GLOBAL const R* cs, GLOBAL const R* sn, GLOBAL R* w) {
     for (int k = ME; k < count; k += GROUP) {
         R carried = w[high * count + k];
         for (int i = high - 1; i >= low; i--) {
@@ -46,7 +49,7 @@ void turn_rows(int count, int low, int high, GLOBAL const R* cs, GLOBAL const R*
 }
 #endif
 
-int sweep(int l, int m, GLOBAL R* d, GLOBAL R* e, GLOBAL R* cs, GLOBAL R* sn) {
+APART int sweep(int l, int m, GLOBAL R* d, GLOBAL R* e, GLOBAL R* cs, GLOBAL R* sn) {
     R g = (d[l + 1] - d[l]) / (2 * e[l]), r = hypot(g, (R)1), s = 1, c = 1, p = 0;
     g = d[m] - d[l] + e[l] / (g + copysign(r, g));
     for (int i = m - 1; i >= l; i--) {
@@ -70,7 +73,7 @@ int sweep(int l, int m, GLOBAL R* d, GLOBAL R* e, GLOBAL R* cs, GLOBAL R* sn) {
     return l;
 }
 
-void tridiagonal(int n, GLOBAL T* a, GLOBAL R* d, GLOBAL R* e, GLOBAL T* tau, GLOBAL T* pair, GLOBAL T* rows, LOCAL R* s) {
+APART void tridiagonal(int n, GLOBAL T* a, GLOBAL R* d, GLOBAL R* e, GLOBAL T* tau, GLOBAL T* pair, GLOBAL T* rows, LOCAL R* s) {
     for (int j = 0; j + 1 < n; j++) {
         int m = n - 1 - j;
         GLOBAL T* v = &A(j, j + 1);
@@ -104,7 +107,8 @@ void tridiagonal(int n, GLOBAL T* a, GLOBAL R* d, GLOBAL R* e, GLOBAL T* tau, GL
     SYNC;
 }
 
-KERNEL void eigh(OUT(T, a_), OUT(T, q_), OUT(T, t_), OUT(R, r_), OUT(R, values), OUT(T, vectors), const int n, const int upper, const int wanted) {
+KERNEL MATRICES void eigh(OUT(T, a_), OUT(T, q_), OUT(T, t_), OUT(R, r_), OUT(R, values), OUT(T, vectors),
+                          const int n, const int upper, const int wanted) {
     LOCAL R s[GROUP];
     LOCAL int plan[3];
     int b = MATRIX;
@@ -168,7 +172,7 @@ _GENERAL = text.ELEMENTS + text.GROUPS + text.STEPS + text.REFLECTORS + r"""
 #define H(i, j) h[(i) * n + (j)]
 #define Z(i, j) z[(i) * n + (j)]
 
-void hessenberg(int n, GLOBAL T* h, GLOBAL T* z, GLOBAL T* w, GLOBAL T* v, int wanted, LOCAL R* s) {
+APART void hessenberg(int n, GLOBAL T* h, GLOBAL T* z, GLOBAL T* w, GLOBAL T* v, int wanted, LOCAL R* s) {
     for (int t = ME; t < n * n; t += GROUP) z[t] = t / n == t % n ? ONE : ZERO;
     SYNC;
     for (int j = 0; j + 2 < n; j++) {
@@ -216,7 +220,7 @@ int deflated(int n, int high, R most, GLOBAL T* h) {
     return low;
 }
 
-void turn_pair(int from, int to, R c, T s, GLOBAL T* one, GLOBAL T* other) {
+APART void turn_pair(int from, int to, R c, T s, GLOBAL T* one, GLOBAL T* other) {
     for (int j = from + ME; j < to; j += GROUP) {
         T x = one[j], y = other[j];
         one[j] = c * x + mul(s, y);
@@ -224,7 +228,7 @@ void turn_pair(int from, int to, R c, T s, GLOBAL T* one, GLOBAL T* other) {
     }
 }
 
-void step(int n, int low, int high, int wanted, T shift, GLOBAL T* h, GLOBAL T* z, GLOBAL T* turns) {
+APART void shifted_step(int n, int low, int high, int wanted, T shift, GLOBAL T* h, GLOBAL T* z, GLOBAL T* turns) {
     int first = wanted ? 0 : low, last = wanted ? n : high + 1;
     SYNC;
     for (int i = low + ME; i <= high; i += GROUP) H(i, i) -= shift;
@@ -261,7 +265,7 @@ void step(int n, int low, int high, int wanted, T shift, GLOBAL T* h, GLOBAL T* 
     SYNC;
 }
 
-void triangular_vectors(int n, R most, GLOBAL T* h, GLOBAL T* x) {
+APART void triangular_vectors(int n, R most, GLOBAL T* h, GLOBAL T* x) {
     for (int k = ME; k < n; k += GROUP) {
         T value = H(k, k);
         GLOBAL T* mine = x + k * n;
@@ -281,7 +285,7 @@ void triangular_vectors(int n, R most, GLOBAL T* h, GLOBAL T* x) {
     SYNC;
 }
 
-KERNEL void eig(OUT(T, h_), OUT(T, z_), OUT(T, w_), OUT(int, info), OUT(T, values), OUT(T, vectors), const int n, const int wanted) {
+KERNEL MATRICES void eig(OUT(T, h_), OUT(T, z_), OUT(T, w_), OUT(int, info), OUT(T, values), OUT(T, vectors), const int n, const int wanted) {
     LOCAL R s[GROUP];
     int b = MATRIX, tries = 0, high = n - 1;
     GLOBAL T* h = AT(h_) + b * n * n;
@@ -302,7 +306,7 @@ KERNEL void eig(OUT(T, h_), OUT(T, z_), OUT(T, w_), OUT(int, info), OUT(T, value
         if (low == high || tries > 60) { high--; tries = 0; continue; }
         T shift = shift_of(H(high - 1, high - 1), H(high - 1, high), H(high, high - 1), H(high, high));
         if (++tries % 10 == 0) shift = CPLX(ABS(H(high, high - 1)) + (high > 1 ? ABS(H(high - 1, high - 2)) : (R)0), (R)0);
-        step(n, low, high, wanted, shift, h, z, w + n);
+        shifted_step(n, low, high, wanted, shift, h, z, w + n);
     }
     for (int i = ME; i < n; i += GROUP) AT(values)[b * n + i] = H(i, i) * most;
     if (!wanted) return;
@@ -334,7 +338,8 @@ def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
     if values.size:
         q = empty(device, input.shape if wanted else (), kind)
         work = empty(device, (count, 5, n), kind), empty(device, (count, 4, n), real)
-        on_matrices(device, kind, _HERMITIAN, "eigh", "ppppppiii", count, clone_row_major(input), q, *work, values, vectors, n, int(str(UPLO).upper() == "U"), wanted)
+        a, upper = clone_row_major(input), int(str(UPLO).upper() == "U")
+        on_matrices(device, kind, _HERMITIAN, "eigh", "ppppppiii", count, a, q, *work, values, vectors, n, upper, wanted)
     return values, vectors
 
 

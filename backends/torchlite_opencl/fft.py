@@ -1,6 +1,7 @@
-"""Discrete Fourier transforms: Stockham's self-sorting stages of radix 2, 3, 4, 5 and odd primes to 31, Bluestein's convolution for lengths with greater ones (Van Loan, 1992).
+"""Discrete Fourier transforms: Stockham's self-sorting stages of radix 2, 3, 4, 5 and odd primes to 31, Bluestein's convolution for greater primes.
 
-An axis is transformed where it lies: an array of (outer, n, inner) elements needs no transposition, for the stages walk along `inner` too.
+See Van Loan, "Computational Frameworks for the Fast Fourier Transform" (1992). An axis is transformed where it lies: an array of (outer, n, inner) elements
+needs no transposition, for the stages walk along `inner` too.
 """
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from .transfer import from_numpy
 _GREATEST = 31  # the greatest prime that has stages of its own
 _KEPT = 64  # plans that a device keeps
 
-# A butterfly of radix r takes elements p, p + m, p + 2 m, … and puts them at r p, r p + 1, …; its results are turned by powers of the stage's root. `scale` is 1 but in the last stage.
+# A butterfly of radix r takes elements p, p + m, p + 2 m, … and puts them at r p, r p + 1, …; its results are turned by powers of the stage's root.
+# `scale` is 1 but in the last stage.
 _BUTTERFLIES = r"""
 #define LOAD_1(at, re, im) { T t_ = x[at]; re = t_.x; im = t_.y; }
 #define STORE_1(at, re, im) y[at] = (T)(re, im);
@@ -98,7 +100,7 @@ _BUTTERFLIES = r"""
     for (int t = p0; t < m * s; t += p1) { int p = t / s, q = t % s; TURNS(count) BUTTERFLY(R, LOAD_1, STORE_1) }
 #endif
 
-void pass(int radix, int n, int m, int s, int p0, int p1, int q0, int q1, GLOBAL const T* x, GLOBAL T* y, GLOBAL const T* roots, R sign, R scale) {
+APART void pass(int radix, int n, int m, int s, int p0, int p1, int q0, int q1, GLOBAL const T* x, GLOBAL T* y, GLOBAL const T* roots, R sign, R scale) {
     int step = n / (radix * m), apart = n / radix;
     if (radix == 4) { T w[4]; EACH(4, BUTTERFLY4) }
     else if (radix == 2) { T w[2]; EACH(2, BUTTERFLY2) }
@@ -110,7 +112,7 @@ void pass(int radix, int n, int m, int s, int p0, int p1, int q0, int q1, GLOBAL
 
 # `rows`: a work-group takes a whole transform through all stages. `stage`: all work-items share one stage of few long transforms.
 _TRANSFORM = text.ELEMENTS + text.GROUPS + _BUTTERFLIES + r"""
-KERNEL void rows(IN(T, x), OUT(T, out), OUT(T, between), IN(T, roots), IN(int, radices), const int n, const int inner, const int stages, const int sign, const R scale) {
+KERNEL MATRICES void rows(IN(T, x), OUT(T, out), OUT(T, between), IN(T, roots), IN(int, radices), const int n, const int inner, const int stages, const int sign, const R scale) {
     int b = MATRIX, m = n, s = inner;
     GLOBAL const T* from = AT(x) + b * n * inner;
     for (int k = 0; k < stages; k++) {

@@ -18,6 +18,7 @@ _TRIANGULAR = _BASE + text.SUBSTITUTION + text.TRIANGULAR
 _CHOLESKY = _BASE + text.CHOLESKY
 _QR = _BASE + text.REFLECTORS + text.QR
 _SYMMETRIC = _BASE + text.SYMMETRIC
+BLOCKED = 32  # columns that are factored before the rest of a matrix is brought up to date
 _COLUMNS = 64  # of a right-hand side that one work-group takes
 
 
@@ -40,8 +41,9 @@ def _words(kind: str, group: int) -> dict[str, str]:
     real = real_kind(kind)
     wide, scalar = (8, "double") if real == "f64" else (16, "float")
     return {
-        "T": kind, "R": real, "COMPLEX": str(int(kind in REAL_KIND)), "GROUP": str(group), "V": f"{scalar}{wide}", "HALF_V": f"{scalar}{wide // 2}", "VECTOR": str(wide),
-        "VLOAD": f"vload{wide}", "VSTORE": f"vstore{wide}", "EPSILON": "DBL_EPSILON" if real == "f64" else "FLT_EPSILON", "TINY": "DBL_MIN" if real == "f64" else "FLT_MIN",
+        "T": kind, "R": real, "COMPLEX": str(int(kind in REAL_KIND)), "GROUP": str(group),
+        "V": f"{scalar}{wide}", "HALF_V": f"{scalar}{wide // 2}", "VECTOR": str(wide), "VLOAD": f"vload{wide}", "VSTORE": f"vstore{wide}",
+        "EPSILON": "DBL_EPSILON" if real == "f64" else "FLT_EPSILON", "TINY": "DBL_MIN" if real == "f64" else "FLT_MIN",
     }
 
 
@@ -54,7 +56,7 @@ def on_matrices(device: Device, kind: str, source: str, name: str, signature: st
     """Start a kernel with one work-group for each of `count` matrices."""
     if count:
         group = group_of(device)
-        kernel_of(device, kind, source, name, signature)((count * group,), None if group == 1 else (group,), *arguments)
+        kernel_of(device, kind, source, name, signature)((count * group,), (group,), *arguments)
 
 
 def on_elements(device: Device, kind: str, source: str, name: str, signature: str, count: int, *arguments) -> None:
@@ -89,7 +91,8 @@ def factor_lu(input: Array) -> tuple[Array, Array, Array]:
     *batch, m, n = input.shape
     a, count = clone_row_major(input), count_of(batch)
     pivots, info = empty(input.device, (*batch, min(m, n)), "i32"), empty(input.device, tuple(batch), "i32")
-    on_matrices(a.device, a.kind, LU, "lu", "pppii", count, a, pivots, info, m, n)
+    work = empty(a.device, (count * m * min(n, BLOCKED),), a.kind)
+    on_matrices(a.device, a.kind, LU, "lu", "ppppii", count, a, pivots, info, work, m, n)
     return a, pivots, info
 
 
@@ -169,8 +172,8 @@ def triangular_core(A, B, upper, unitriangular):
     n, k = x.shape[-2:]
     if x.size:
         a, shared = _one_each(A, batch, 2)
-        parts = -(-k // _COLUMNS)
-        on_matrices(x.device, x.kind, _TRIANGULAR, "triangular", "ppiiiiiii", count_of(batch) * parts, a, x, n, k, parts, _COLUMNS, shared, int(bool(upper)), int(bool(unitriangular)))
+        parts, sides = -(-k // _COLUMNS), (int(bool(upper)), int(bool(unitriangular)))
+        on_matrices(x.device, x.kind, _TRIANGULAR, "triangular", "ppiiiiiii", count_of(batch) * parts, a, x, n, k, parts, _COLUMNS, shared, *sides)
     return x
 
 
@@ -184,22 +187,27 @@ def cholesky_core(input):
     return a, info
 
 
+def reflector_room(m: int, n: int) -> int:
+    """How many elements a matrix of n columns needs while a block of reflectors of length m is applied to it."""
+    return 2 * BLOCKED * (m + BLOCKED + n)
+
+
 def factor_qr(input: Array) -> tuple[Array, Array]:
     """R, the vectors of the reflectors below it, and their scales."""
     *batch, m, n = input.shape
     a, tau = clone_row_major(input), empty(input.device, (*batch, min(m, n)), input.kind)
     if a.size:
-        count = count_of(batch)
-        on_matrices(a.device, a.kind, _QR, "geqrf", "pppii", count, a, tau, empty(a.device, (count, n), a.kind), m, n)
+        count, room = count_of(batch), reflector_room(m, n)
+        on_matrices(a.device, a.kind, _QR, "geqrf", "pppiii", count, a, tau, empty(a.device, (count, room), a.kind), m, n, room)
     return a, tau
 
 
 def make_q(a: Array, tau: Array, columns: int) -> Array:
-    """The first columns of the product of the reflectors that `factor_qr` gave. Changes `a` for a while."""
+    """The first columns of the product of the reflectors that `factor_qr` gave."""
     *batch, m, n = a.shape
-    q, count = empty(a.device, (*batch, m, columns), a.kind), count_of(batch)
+    q, count, room = empty(a.device, (*batch, m, columns), a.kind), count_of(batch), reflector_room(m, columns)
     if q.size:
-        on_matrices(a.device, a.kind, _QR, "make_q", "ppppiii", count, a, tau, q, empty(a.device, (count, columns), a.kind), m, n, columns)
+        on_matrices(a.device, a.kind, _QR, "make_q", "ppppiiii", count, a, tau, q, empty(a.device, (count, room), a.kind), m, n, columns, room)
     return q
 
 
@@ -228,5 +236,6 @@ def ldl_solve_core(LD, pivots, B, hermitian):
     x = copies(B, batch)
     n, k = x.shape[-2:]
     a, order = contiguous_array(expand(LD, (*batch, n, n))), contiguous_array(expand(pivots, (*batch, n)))
-    on_elements(x.device, x.kind, _SYMMETRIC, "ldl_solve", "pppiiii", count_of(batch) * k if n else 0, a, order, x, n, k, int(hermitian and x.kind in REAL_KIND))
+    turned = int(hermitian and x.kind in REAL_KIND)
+    on_elements(x.device, x.kind, _SYMMETRIC, "ldl_solve", "pppiiii", count_of(batch) * k if n else 0, a, order, x, n, k, turned)
     return x

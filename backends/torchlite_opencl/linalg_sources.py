@@ -1,7 +1,7 @@
-"""OpenCL C that the decompositions share: arithmetic on real and complex elements, strips of them, and steps that a work-group makes together on one matrix.
+"""OpenCL C of the factorisations: arithmetic on real and complex elements, strips of them, and steps that a work-group makes together on one matrix.
 
-A program is built for one kind. `T` is an element, `R` its real type; matrices are row-major. `GROUP` is the number of work-items that share a matrix: with 1 (CPUs) there is nothing to
-wait for, and rows are walked in strips, vectors of `WIDTH` elements.
+A program is built for one kind. `T` is an element, `R` its real type; matrices are row-major. `GROUP` is the number of work-items that share a matrix: with
+1 (CPUs) there is nothing to wait for, and rows are walked in strips, vectors of `WIDTH` elements.
 """
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ T minus(T c, T a, T b) { return c - mul(a, b); }
 """
 
 GROUPS = r"""
+#define MATRICES __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 #if GROUP == 1
+#define APART __attribute__((noinline))
 #define SYNC
 #define ME 0
 #define MATRIX ((int)get_global_id(0))
@@ -67,6 +69,7 @@ S s_zero(void) { S s; s.x = 0; s.y = 0; return s; }
 #define s_zero() ((V)0)
 #endif
 #else
+#define APART __attribute__((noinline))
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define ME ((int)get_local_id(0))
 #define MATRIX ((int)get_group_id(0))
@@ -92,35 +95,70 @@ R group_max(R v, LOCAL R* s) {
 #define PRODUCT_COLUMNS(S, width, load, store, minus) \
     for (; j + width <= n; j += width) { \
         int i = 0; \
-        for (; i + 4 <= m; i += 4) { \
+        for (; width > 1 && i + 4 <= m; i += 4) { \
             GLOBAL const T* a0 = a + i * lda; \
             GLOBAL T* r = c + i * ldc + j; \
             S c0 = load(r), c1 = load(r + ldc), c2 = load(r + 2 * ldc), c3 = load(r + 3 * ldc); \
-            for (int p = 0; p < k; p++) { \
+            _Pragma("nounroll") for (int p = 0; p < k; p++) { \
                 S row = load(b + p * ldb + j); \
-                c0 = minus(c0, a0[p], row); c1 = minus(c1, a0[lda + p], row); c2 = minus(c2, a0[2 * lda + p], row); c3 = minus(c3, a0[3 * lda + p], row); \
+                c0 = minus(c0, a0[p], row); c1 = minus(c1, a0[lda + p], row); \
+                c2 = minus(c2, a0[2 * lda + p], row); c3 = minus(c3, a0[3 * lda + p], row); \
             } \
             store(r, c0); store(r + ldc, c1); store(r + 2 * ldc, c2); store(r + 3 * ldc, c3); \
         } \
         for (; i < m; i++) { \
             S c0 = load(c + i * ldc + j); \
-            for (int p = 0; p < k; p++) c0 = minus(c0, a[i * lda + p], load(b + p * ldb + j)); \
+            _Pragma("nounroll") for (int p = 0; p < k; p++) c0 = minus(c0, a[i * lda + p], load(b + p * ldb + j)); \
             store(c + i * ldc + j, c0); \
         } \
     }
-void subtract_product(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c, int ldc) {
+APART void subtract_rest(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c, int ldc) {
     int j = 0;
     PRODUCT_COLUMNS(S, WIDTH, s_load, s_store, s_minus)
     PRODUCT_COLUMNS(T, 1, ITSELF, KEEP, minus)
 }
-void combine_rows(int m, int n, GLOBAL const T* v, int step, GLOBAL const T* a, int lda, GLOBAL T* w) {
+APART int product_strips(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c, int ldc) {
+    S one[32], other[32];
+    int j = 0;
+    for (; j + 2 * WIDTH <= n; j += 2 * WIDTH) {
+        for (int from = 0; from < k; from += 32) {
+            int some = min(32, k - from);
+            for (int p = 0; p < some; p++) { GLOBAL const T* r = b + (from + p) * ldb + j; one[p] = s_load(r); other[p] = s_load(r + WIDTH); }
+            for (int i = 0; i + 4 <= m; i += 4) {
+                GLOBAL const T* a0 = a + i * lda + from;
+                GLOBAL T* r = c + i * ldc + j;
+                S c0 = s_load(r), c1 = s_load(r + ldc), c2 = s_load(r + 2 * ldc), c3 = s_load(r + 3 * ldc);
+                S d0 = s_load(r + WIDTH), d1 = s_load(r + ldc + WIDTH), d2 = s_load(r + 2 * ldc + WIDTH), d3 = s_load(r + 3 * ldc + WIDTH);
+                _Pragma("nounroll") for (int p = 0; p < some; p++) {
+                    S u = one[p], v = other[p];
+                    T f0 = a0[p], f1 = a0[lda + p], f2 = a0[2 * lda + p], f3 = a0[3 * lda + p];
+                    c0 = s_minus(c0, f0, u); d0 = s_minus(d0, f0, v); c1 = s_minus(c1, f1, u); d1 = s_minus(d1, f1, v);
+                    c2 = s_minus(c2, f2, u); d2 = s_minus(d2, f2, v); c3 = s_minus(c3, f3, u); d3 = s_minus(d3, f3, v);
+                }
+                s_store(r, c0); s_store(r + ldc, c1); s_store(r + 2 * ldc, c2); s_store(r + 3 * ldc, c3);
+                s_store(r + WIDTH, d0); s_store(r + ldc + WIDTH, d1); s_store(r + 2 * ldc + WIDTH, d2); s_store(r + 3 * ldc + WIDTH, d3);
+            }
+        }
+    }
+    return j;
+}
+APART void subtract_product(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c, int ldc) {
+    int j = 0, top = m / 4 * 4;
+    if (m >= 16) {
+        j = product_strips(top, n, k, a, lda, b, ldb, c, ldc);
+        if (j && top < m) subtract_rest(m - top, j, k, a + top * lda, lda, b, ldb, c + top * ldc, ldc);
+    }
+    subtract_rest(m, n - j, k, a, lda, b + j, ldb, c + j, ldc);
+}
+APART void combine_rows(int m, int n, GLOBAL const T* v, int step, GLOBAL const T* a, int lda, GLOBAL T* w) {
     int j = 0;
     for (; j + 4 * WIDTH <= n; j += 4 * WIDTH) {
         S w0 = s_zero(), w1 = s_zero(), w2 = s_zero(), w3 = s_zero();
         for (int i = 0; i < m; i++) {
             T f = CONJ(v[i * step]);
             GLOBAL const T* r = a + i * lda + j;
-            w0 = s_plus(w0, f, s_load(r)); w1 = s_plus(w1, f, s_load(r + WIDTH)); w2 = s_plus(w2, f, s_load(r + 2 * WIDTH)); w3 = s_plus(w3, f, s_load(r + 3 * WIDTH));
+            w0 = s_plus(w0, f, s_load(r)); w1 = s_plus(w1, f, s_load(r + WIDTH));
+            w2 = s_plus(w2, f, s_load(r + 2 * WIDTH)); w3 = s_plus(w3, f, s_load(r + 3 * WIDTH));
         }
         s_store(w + j, w0); s_store(w + j + WIDTH, w1); s_store(w + j + 2 * WIDTH, w2); s_store(w + j + 3 * WIDTH, w3);
     }
@@ -136,15 +174,15 @@ void combine_rows(int m, int n, GLOBAL const T* v, int step, GLOBAL const T* a, 
     }
 }
 #else
-void subtract_product(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c, int ldc) {
+APART void subtract_product(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c, int ldc) {
     for (int t = ME; t < m * n; t += GROUP) {
         int i = t / n, j = t % n;
         T sum = c[i * ldc + j];
-        for (int p = 0; p < k; p++) sum = minus(sum, a[i * lda + p], b[p * ldb + j]);
+        _Pragma("nounroll") for (int p = 0; p < k; p++) sum = minus(sum, a[i * lda + p], b[p * ldb + j]);
         c[i * ldc + j] = sum;
     }
 }
-void combine_rows(int m, int n, GLOBAL const T* v, int step, GLOBAL const T* a, int lda, GLOBAL T* w) {
+APART void combine_rows(int m, int n, GLOBAL const T* v, int step, GLOBAL const T* a, int lda, GLOBAL T* w) {
     for (int j = ME; j < n; j += GROUP) {
         T sum = ZERO;
         for (int i = 0; i < m; i++) sum = plus(sum, CONJ(v[i * step]), a[i * lda + j]);
@@ -157,7 +195,7 @@ void combine_rows(int m, int n, GLOBAL const T* v, int step, GLOBAL const T* a, 
 STEPS = r"""
 #define BLOCKED 32
 
-R largest(int count, GLOBAL const T* a, LOCAL R* s) {
+APART R largest(int count, GLOBAL const T* a, LOCAL R* s) {
     R most = 0;
     for (int i = ME; i < count; i += GROUP) { R v = SIZE1(a[i]); most = v <= most ? most : isfinite(v) ? v : (R)INFINITY; }
     return group_max(most, s);
@@ -165,7 +203,7 @@ R largest(int count, GLOBAL const T* a, LOCAL R* s) {
 """
 
 REFLECTORS = r"""
-T reflector(int m, GLOBAL T* x, int step, LOCAL R* s) {
+APART T reflector(int m, GLOBAL T* x, int step, LOCAL R* s) {
     R most = 0, sum = 0;
     for (int i = 1 + ME; i < m; i += GROUP) most = fmax(most, fmax(fabs(RE(x[i * step])), fabs(IM(x[i * step]))));
     most = group_max(most, s);
@@ -184,7 +222,7 @@ T reflector(int m, GLOBAL T* x, int step, LOCAL R* s) {
     return (CPLX(beta, (R)0) - alpha) / beta;
 }
 
-void reflect(int m, int n, T tau, GLOBAL T* v, int step, GLOBAL T* a, int lda, GLOBAL T* w) {
+APART void reflect(int m, int n, T tau, GLOBAL T* v, int step, GLOBAL T* a, int lda, GLOBAL T* w) {
     T kept = v[0];
     SYNC;
     if (ME == 0) v[0] = ONE;
@@ -198,36 +236,118 @@ void reflect(int m, int n, T tau, GLOBAL T* v, int step, GLOBAL T* a, int lda, G
     if (ME == 0) v[0] = kept;
     SYNC;
 }
+
+APART void pack_reflectors(int m, int k, GLOBAL const T* a, int lda, GLOBAL const T* tau, int turned,
+                           GLOBAL T* v, GLOBAL T* adjoint, GLOBAL T* inner) {
+    GLOBAL T* gram = inner + k * k;
+    for (int t = ME; t < m * k; t += GROUP) {
+        int i = t / k, j = t % k;
+        T e = i > j ? a[i * lda + j] : i == j ? ONE : ZERO;
+        v[t] = e;
+        adjoint[j * m + i] = CONJ(e);
+    }
+    for (int t = ME; t < 2 * k * k; t += GROUP) inner[t] = ZERO;
+    SYNC;
+    subtract_product(k, k, m, adjoint, m, v, k, gram, k);
+    SYNC;
+    for (int j = 0; j < k; j++) {
+        for (int i = ME; i <= j; i += GROUP) {
+            T sum = i == j ? ONE : ZERO;
+            for (int l = i; l < j; l++) sum = plus(sum, turned ? CONJ(inner[l * k + i]) : inner[i * k + l], gram[l * k + j]);
+            sum = mul(sum, tau[j]);
+            inner[turned ? j * k + i : i * k + j] = turned ? CONJ(sum) : sum;
+        }
+        SYNC;
+    }
+}
+
+void apply_reflectors(int m, int n, int k, GLOBAL const T* v, GLOBAL const T* adjoint, GLOBAL const T* inner,
+                      GLOBAL T* a, int lda, GLOBAL T* w) {
+    for (int t = ME; t < 2 * k * n; t += GROUP) w[t] = ZERO;
+    SYNC;
+    subtract_product(k, n, m, adjoint, m, a, lda, w, n);
+    SYNC;
+    subtract_product(k, n, k, inner, k, w, n, w + k * n, n);
+    SYNC;
+    subtract_product(m, n, k, v, k, w + k * n, n, a, lda);
+    SYNC;
+}
+
+APART void factor_qr(int m, int n, GLOBAL T* a, GLOBAL T* tau, GLOBAL T* work, LOCAL R* s) {
+    int least = min(m, n);
+    for (int start = 0; start < least; start += BLOCKED) {
+        int stop = min(start + BLOCKED, least), size = stop - start, rows = m - start;
+        for (int j = start; j < stop; j++) {
+            T t = reflector(m - j, a + j * n + j, n, s);
+            if (ME == 0) tau[j] = t;
+            reflect(m - j, stop - j - 1, CONJ(t), a + j * n + j, n, a + j * n + j + 1, n, work);
+        }
+        if (stop == n) continue;
+        GLOBAL T* adjoint = work + rows * size;
+        GLOBAL T* inner = adjoint + rows * size;
+        pack_reflectors(rows, size, a + start * n + start, n, tau + start, 1, work, adjoint, inner);
+        apply_reflectors(rows, n - stop, size, work, adjoint, inner, a + start * n + stop, n, inner + 2 * size * size);
+    }
+}
+
+APART void multiply_out(int m, int n, int columns, GLOBAL const T* a, GLOBAL const T* tau, GLOBAL T* q, GLOBAL T* work) {
+    int least = min(m, n);
+    for (int t = ME; t < m * columns; t += GROUP) q[t] = t / columns == t % columns ? ONE : ZERO;
+    SYNC;
+    for (int start = (least - 1) / BLOCKED * BLOCKED; start >= 0; start -= BLOCKED) {
+        int size = min(BLOCKED, least - start), rows = m - start;
+        GLOBAL T* adjoint = work + rows * size;
+        GLOBAL T* inner = adjoint + rows * size;
+        pack_reflectors(rows, size, a + start * n + start, n, tau + start, 0, work, adjoint, inner);
+        apply_reflectors(rows, columns - start, size, work, adjoint, inner, q + start * columns + start, columns, inner + 2 * size * size);
+    }
+}
 """
 
 ELIMINATION = r"""
-int factor_lu(int m, int n, GLOBAL T* a, GLOBAL int* pivots, LOCAL R* s) {
+APART int factor_panel(int m, int n, int start, GLOBAL T* a, GLOBAL int* pivots, LOCAL R* s) {
+    int info = 0;
+    for (int j = 0; j < n; j++) {
+        R most = -1;
+        for (int i = j + ME; i < m; i += GROUP) { R v = SIZE1(a[i * n + j]); if (v > most) most = v; }
+        most = group_max(most, s);
+        int chosen = m;
+        for (int i = j + ME; i < m; i += GROUP) if (SIZE1(a[i * n + j]) == most) { chosen = i; break; }
+        chosen = -(int)group_max(-(R)chosen, s);
+        if (chosen == m) chosen = j;
+        if (ME == 0) pivots[j] = start + chosen + 1;
+        if (chosen != j)
+            for (int c = ME; c < n; c += GROUP) { T kept = a[j * n + c]; a[j * n + c] = a[chosen * n + c]; a[chosen * n + c] = kept; }
+        SYNC;
+        T pivot = a[j * n + j];
+        bool zero = RE(pivot) == 0 && IM(pivot) == 0;
+        if (zero && !info) info = start + j + 1;
+        if (!zero) for (int i = j + 1 + ME; i < m; i += GROUP) a[i * n + j] = quotient(a[i * n + j], pivot);
+        SYNC;
+        subtract_product(m - j - 1, n - j - 1, 1, a + (j + 1) * n + j, n, a + j * n + j + 1, n, a + (j + 1) * n + j + 1, n);
+        SYNC;
+    }
+    return info;
+}
+
+APART int factor_lu(int m, int n, GLOBAL T* a, GLOBAL int* pivots, GLOBAL T* panel, LOCAL R* s) {
     int least = m < n ? m : n, info = 0;
     for (int start = 0; start < least; start += BLOCKED) {
-        int stop = start + BLOCKED < least ? start + BLOCKED : least;
+        int size = min(BLOCKED, least - start), stop = start + size, rows = m - start;
+        for (int t = ME; t < rows * size; t += GROUP) panel[t] = a[(start + t / size) * n + start + t % size];
+        SYNC;
+        int found = factor_panel(rows, size, start, panel, pivots + start, s);
+        if (!info) info = found;
         for (int j = start; j < stop; j++) {
-            R most = -1;
-            for (int i = j + ME; i < m; i += GROUP) { R v = SIZE1(a[i * n + j]); if (v > most) most = v; }
-            most = group_max(most, s);
-            int chosen = m;
-            for (int i = j + ME; i < m; i += GROUP) if (SIZE1(a[i * n + j]) == most) { chosen = i; break; }
-            chosen = -(int)group_max(-(R)chosen, s);
-            if (chosen == m) chosen = j;
-            if (ME == 0) pivots[j] = chosen + 1;
-            if (chosen != j)
-                for (int c = ME; c < n; c += GROUP) { T kept = a[j * n + c]; a[j * n + c] = a[chosen * n + c]; a[chosen * n + c] = kept; }
-            SYNC;
-            T pivot = a[j * n + j];
-            bool zero = RE(pivot) == 0 && IM(pivot) == 0;
-            if (zero && !info) info = j + 1;
-            if (!zero) for (int i = j + 1 + ME; i < m; i += GROUP) a[i * n + j] = quotient(a[i * n + j], pivot);
-            SYNC;
-            subtract_product(m - j - 1, stop - j - 1, 1, a + (j + 1) * n + j, n, a + j * n + j + 1, n, a + (j + 1) * n + j + 1, n);
-            SYNC;
+            int o = pivots[j] - 1;
+            if (o != j) for (int c = ME; c < n; c += GROUP) { T kept = a[j * n + c]; a[j * n + c] = a[o * n + c]; a[o * n + c] = kept; }
         }
+        SYNC;
+        for (int t = ME; t < rows * size; t += GROUP) a[(start + t / size) * n + start + t % size] = panel[t];
+        SYNC;
         if (stop == n) continue;
-        for (int j = start + 1; j < stop; j++) { subtract_product(1, n - stop, j - start, a + j * n + start, n, a + start * n + stop, n, a + j * n + stop, n); SYNC; }
-        subtract_product(m - stop, n - stop, stop - start, a + stop * n + start, n, a + start * n + stop, n, a + stop * n + stop, n);
+        for (int j = 1; j < size; j++) { subtract_product(1, n - stop, j, panel + j * size, size, a + start * n + stop, n, a + (start + j) * n + stop, n); SYNC; }
+        subtract_product(m - stop, n - stop, size, panel + size * size, size, a + start * n + stop, n, a + stop * n + stop, n);
         SYNC;
     }
     return info;
@@ -239,7 +359,7 @@ void divide_row(int n, T by, GLOBAL T* x) {
     for (int j = ME; j < n; j += GROUP) x[j] = quotient(x[j], by);
 }
 
-void substitute(int n, int k, GLOBAL const T* a, int lda, GLOBAL T* x, int ldx, int upper, int unit) {
+APART void substitute(int n, int k, GLOBAL const T* a, int lda, GLOBAL T* x, int ldx, int upper, int unit) {
     for (int done = 0; done < n; done += BLOCKED) {
         int size = done + BLOCKED < n ? BLOCKED : n - done, start = upper ? n - done - size : done, solved = upper ? start + size : 0;
         subtract_product(size, k, done, a + start * lda + solved, lda, x + solved * ldx, ldx, x + start * ldx, ldx);
@@ -256,13 +376,13 @@ void substitute(int n, int k, GLOBAL const T* a, int lda, GLOBAL T* x, int ldx, 
 """
 
 LU = r"""
-KERNEL void lu(OUT(T, a), OUT(int, pivots), OUT(int, info), const int m, const int n) {
+KERNEL MATRICES void lu(OUT(T, a), OUT(int, pivots), OUT(int, info), OUT(T, work), const int m, const int n) {
     LOCAL R s[GROUP];
-    int b = MATRIX, found = factor_lu(m, n, AT(a) + b * m * n, AT(pivots) + b * min(m, n), s);
+    int b = MATRIX, found = factor_lu(m, n, AT(a) + b * m * n, AT(pivots) + b * min(m, n), AT(work) + b * m * min(n, BLOCKED), s);
     if (ME == 0) AT(info)[b] = found;
 }
 
-KERNEL void lu_solve(IN(T, a), IN(int, pivots), IN(int, info), OUT(T, x), const int n, const int k, const int parts, const int wide, const int shared) {
+KERNEL MATRICES void lu_solve(IN(T, a), IN(int, pivots), IN(int, info), OUT(T, x), const int n, const int k, const int parts, const int wide, const int shared) {
     int id = MATRIX, b = id / parts, from = id % parts * wide, columns = min(wide, k - from), f = shared ? 0 : b;
     GLOBAL const T* lu = AT(a) + f * n * n;
     GLOBAL const int* order = AT(pivots) + f * n;
@@ -301,14 +421,14 @@ KERNEL void determinant(IN(T, lu), IN(int, pivots), OUT(T, det), OUT(R, logarith
 """
 
 TRIANGULAR = r"""
-KERNEL void triangular(IN(T, a), OUT(T, x), const int n, const int k, const int parts, const int wide, const int shared, const int upper, const int unit) {
+KERNEL MATRICES void triangular(IN(T, a), OUT(T, x), const int n, const int k, const int parts, const int wide, const int shared, const int upper, const int unit) {
     int id = MATRIX, b = id / parts, from = id % parts * wide;
     substitute(n, min(wide, k - from), AT(a) + (shared ? 0 : b) * n * n, n, AT(x) + b * n * k + from, k, upper, unit);
 }
 """
 
 CHOLESKY = r"""
-KERNEL void cholesky(OUT(T, a_), OUT(int, info), const int n) {
+KERNEL MATRICES void cholesky(OUT(T, a_), OUT(int, info), const int n) {
     int b = MATRIX, failed = 0;
     GLOBAL T* a = AT(a_) + b * n * n;
     for (int start = 0; start < n && !failed; start += BLOCKED) {
@@ -340,24 +460,15 @@ KERNEL void cholesky(OUT(T, a_), OUT(int, info), const int n) {
 """
 
 QR = r"""
-KERNEL void geqrf(OUT(T, a_), OUT(T, tau), OUT(T, w), const int m, const int n) {
+KERNEL MATRICES void geqrf(OUT(T, a), OUT(T, tau), OUT(T, work), const int m, const int n, const int room) {
     LOCAL R s[GROUP];
-    int b = MATRIX, least = min(m, n);
-    GLOBAL T* a = AT(a_) + b * m * n;
-    for (int j = 0; j < least; j++) {
-        T t = reflector(m - j, a + j * n + j, n, s);
-        if (ME == 0) AT(tau)[b * least + j] = t;
-        reflect(m - j, n - j - 1, CONJ(t), a + j * n + j, n, a + j * n + j + 1, n, AT(w) + b * n);
-    }
+    int b = MATRIX;
+    factor_qr(m, n, AT(a) + b * m * n, AT(tau) + b * min(m, n), AT(work) + b * room, s);
 }
 
-KERNEL void make_q(OUT(T, a_), IN(T, tau), OUT(T, q_), OUT(T, w), const int m, const int n, const int columns) {
-    int b = MATRIX, least = min(m, n);
-    GLOBAL T* a = AT(a_) + b * m * n;
-    GLOBAL T* q = AT(q_) + b * m * columns;
-    for (int t = ME; t < m * columns; t += GROUP) q[t] = t / columns == t % columns ? ONE : ZERO;
-    SYNC;
-    for (int j = least - 1; j >= 0; j--) reflect(m - j, columns - j, AT(tau)[b * least + j], a + j * n + j, n, q + j * columns + j, columns, AT(w) + b * columns);
+KERNEL MATRICES void make_q(IN(T, a), IN(T, tau), OUT(T, q), OUT(T, work), const int m, const int n, const int columns, const int room) {
+    int b = MATRIX;
+    multiply_out(m, n, columns, AT(a) + b * m * n, AT(tau) + b * min(m, n), AT(q) + b * m * columns, AT(work) + b * room);
 }
 
 KERNEL void upper_part(IN(T, a), OUT(T, r), const int m, const int n, const int rows, const int count) {
@@ -376,7 +487,7 @@ SYMMETRIC = r"""
 #define TURNED(x) (hermitian ? CONJ(x) : (x))
 #define DIAGONAL(i) (hermitian ? fabs(RE(AT_(i, i))) : SIZE1(AT_(i, i)))
 
-int choose_pivot(int n, int k, GLOBAL const T* a, int hermitian, int* size, int* zero) {
+APART int choose_pivot(int n, int k, GLOBAL const T* a, int hermitian, int* size, int* zero) {
     const R growth = (R)0.6403882032022076;
     R here = DIAGONAL(k), most = 0, others = 0;
     int row = k;
@@ -391,7 +502,7 @@ int choose_pivot(int n, int k, GLOBAL const T* a, int hermitian, int* size, int*
     return row;
 }
 
-void exchange(int n, int one, int other, int k, GLOBAL T* a, int hermitian) {
+APART void exchange(int n, int one, int other, int k, GLOBAL T* a, int hermitian) {
     T kept;
     for (int i = other + 1; i < n; i++) { kept = AT_(i, one); AT_(i, one) = AT_(i, other); AT_(i, other) = kept; }
     for (int i = one + 1; i < other; i++) { kept = AT_(i, one); AT_(i, one) = TURNED(AT_(other, i)); AT_(other, i) = TURNED(kept); }
@@ -400,7 +511,7 @@ void exchange(int n, int one, int other, int k, GLOBAL T* a, int hermitian) {
     if (one > k) { kept = AT_(one, k); AT_(one, k) = AT_(other, k); AT_(other, k) = kept; }
 }
 
-KERNEL void ldl(OUT(T, a_), OUT(int, pivots_), OUT(int, info_), const int n, const int hermitian) {
+KERNEL MATRICES void ldl(OUT(T, a_), OUT(int, pivots_), OUT(int, info_), const int n, const int hermitian) {
     LOCAL int plan[3];
     int b = MATRIX, k = 0, info = 0;
     GLOBAL T* a = AT(a_) + b * n * n;

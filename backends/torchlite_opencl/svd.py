@@ -7,12 +7,13 @@ from . import linalg_sources as text
 from .array import Array, empty
 from .copying import clone_row_major, contiguous_array
 from .creation import full
-from .linalg import copies, count_of, det_core, on_elements, on_matrices, real_kind
+from .linalg import BLOCKED, count_of, det_core, on_elements, on_matrices, real_kind, reflector_room
 from .pointwise import COMPLEX_KIND, REAL_KIND, cast
 from .views import expand
 
-# Rows of w are the columns of the matrix (of its adjoint where it is wide): pairs of them are turned until all are orthogonal, v collects the turns. A round of the tournament is n/2 pairs that share no row.
-# The matrix is scaled to elements of at most 1. Columns that shrink to the size of rounding errors are left alone, and their vectors made from the others'.
+# Rows of w are the columns of the matrix (of its adjoint where it is wide): pairs of them are turned until all are orthogonal, v collects the turns. A round of
+# the tournament is n/2 pairs that share no row. The matrix is scaled to elements of at most 1. Columns that shrink to the size of rounding errors are left
+# alone, and their vectors made from the others'.
 _JACOBI = text.ELEMENTS + text.GROUPS + text.STEPS + text.REFLECTORS + r"""
 #if GROUP == 1
 #define LANES 1
@@ -22,7 +23,7 @@ R sum_of(V v) {
     for (int i = 0; i < VECTOR; i++) sum += parts[i];
     return sum;
 }
-void inspect(int m, GLOBAL const T* x, GLOBAL const T* y, R* xx, R* yy, T* xy, LOCAL R* s) {
+APART void inspect(int m, GLOBAL const T* x, GLOBAL const T* y, R* xx, R* yy, T* xy, LOCAL R* s) {
     GLOBAL const R* p = (GLOBAL const R*)x;
     GLOBAL const R* q = (GLOBAL const R*)y;
     V a = 0, b = 0, c = 0;
@@ -51,7 +52,7 @@ void inspect(int m, GLOBAL const T* x, GLOBAL const T* y, R* xx, R* yy, T* xy, L
 #endif
     for (i = i / PARTS; i < m; i++) { *xx += ABS2(x[i]); *yy += ABS2(y[i]); *xy = plus(*xy, CONJ(x[i]), y[i]); }
 }
-void turn_rows(int m, T c, T turn, GLOBAL T* x, GLOBAL T* y, int lane) {
+APART void turn_rows(int m, T c, T turn, GLOBAL T* x, GLOBAL T* y, int lane) {
     T back = -CONJ(turn);
     int i = 0;
     for (; i + WIDTH <= m; i += WIDTH) {
@@ -75,7 +76,7 @@ R lane_sum(R v, LOCAL R* s) {
     SYNC;
     return v;
 }
-void inspect(int m, GLOBAL const T* x, GLOBAL const T* y, R* xx, R* yy, T* xy, LOCAL R* s) {
+APART void inspect(int m, GLOBAL const T* x, GLOBAL const T* y, R* xx, R* yy, T* xy, LOCAL R* s) {
     T both = ZERO;
     R one = 0, other = 0;
     for (int i = ME % LANES; i < m; i += LANES) { one += ABS2(x[i]); other += ABS2(y[i]); both = plus(both, CONJ(x[i]), y[i]); }
@@ -87,7 +88,7 @@ void inspect(int m, GLOBAL const T* x, GLOBAL const T* y, R* xx, R* yy, T* xy, L
 #endif
     *xy = CPLX(re, im);
 }
-void turn_rows(int m, T c, T turn, GLOBAL T* x, GLOBAL T* y, int lane) {
+APART void turn_rows(int m, T c, T turn, GLOBAL T* x, GLOBAL T* y, int lane) {
     for (int i = lane; i < m; i += LANES) {
         T u = x[i], v = y[i];
         x[i] = minus(mul(c, u), CONJ(turn), v);
@@ -96,7 +97,7 @@ void turn_rows(int m, T c, T turn, GLOBAL T* x, GLOBAL T* y, int lane) {
 }
 #endif
 
-void rotate_all(int n, int m, GLOBAL T* w, GLOBAL T* v, int wanted, LOCAL R* s) {
+APART void rotate_all(int n, int m, GLOBAL T* w, GLOBAL T* v, int wanted, LOCAL R* s) {
     int even = n + n % 2, slots = GROUP / LANES;
     R near_ = EPSILON * sqrt((R)m);
     for (int tries = 0; tries < 40; tries++) {
@@ -125,8 +126,8 @@ void rotate_all(int n, int m, GLOBAL T* w, GLOBAL T* v, int wanted, LOCAL R* s) 
     }
 }
 
-KERNEL void svd(OUT(T, w_), OUT(T, v_), OUT(T, x_), OUT(T, q_), OUT(R, r_), OUT(int, o_), OUT(int, info), OUT(T, u_), OUT(R, values), OUT(T, vh_),
-                const int n, const int m, const int wide, const int columns, const int wanted) {
+KERNEL MATRICES void svd(OUT(T, w_), OUT(T, v_), OUT(T, x_), OUT(T, q_), OUT(R, r_), OUT(int, o_), OUT(int, info), OUT(T, u_), OUT(R, values), OUT(T, vh_),
+                const int n, const int m, const int wide, const int columns, const int wanted, const int room) {
     LOCAL R s[GROUP];
     int b = MATRIX, whole = columns > n;
     GLOBAL T* w = AT(w_) + b * m * n;
@@ -135,7 +136,7 @@ KERNEL void svd(OUT(T, w_), OUT(T, v_), OUT(T, x_), OUT(T, q_), OUT(R, r_), OUT(
     GLOBAL T* q = AT(q_) + (wanted ? b * m * columns : 0);
     GLOBAL T* left = AT(u_) + (wanted ? b * (wide ? n * n : m * columns) : 0);
     GLOBAL T* right = AT(vh_) + (wanted ? b * (wide ? m * columns : n * n) : 0);
-    GLOBAL T* work = AT(x_) + (wanted ? get_global_size(0) / GROUP * m * n + b * (m + n) : 0);
+    GLOBAL T* work = AT(x_) + (wanted ? (int)get_num_groups(0) * m * n + b * room : 0);
     GLOBAL R* norms = AT(r_) + b * n;
     GLOBAL int* order = AT(o_) + b * n;
     R most = largest(m * n, w, s);
@@ -174,14 +175,8 @@ KERNEL void svd(OUT(T, w_), OUT(T, v_), OUT(T, x_), OUT(T, q_), OUT(R, r_), OUT(
     }
     SYNC;
     if (fill) {
-        for (int j = 0; j < n; j++) {
-            T tau = reflector(m - j, x + j * n + j, n, s);
-            if (ME == 0) work[j] = tau;
-            reflect(m - j, n - j - 1, CONJ(tau), x + j * n + j, n, x + j * n + j + 1, n, work + n);
-        }
-        for (int t = ME; t < m * columns; t += GROUP) q[t] = t / columns == t % columns ? ONE : ZERO;
-        SYNC;
-        for (int j = n - 1; j >= 0; j--) reflect(m - j, columns - j, work[j], x + j * n + j, n, q + j * columns + j, columns, work + n);
+        factor_qr(m, n, x, work, work + n, s);
+        multiply_out(m, n, columns, x, work, q, work + n);
     }
     for (int t = ME; t < m * columns; t += GROUP) {
         int i = t / columns, j = t % columns;
@@ -241,7 +236,7 @@ KERNEL void adjoint(IN(T, x), OUT(T, y), const int m, const int n, const int cou
     if (t < count) AT(y)[t] = CONJ(AT(x)[(b * m + j) * n + i]);
 }
 
-KERNEL void product(IN(T, x), IN(T, y), OUT(T, out), const int m, const int k, const int n, const int parts, const int wide) {
+KERNEL MATRICES void product(IN(T, x), IN(T, y), OUT(T, out), const int m, const int k, const int n, const int parts, const int wide) {
     int id = MATRIX, b = id / parts, from = id % parts * wide, columns = min(wide, n - from);
     GLOBAL T* mine = AT(out) + b * m * n + from;
     for (int i = 0; i < m; i++) for (int j = ME; j < columns; j += GROUP) mine[i * n + j] = ZERO;
@@ -251,7 +246,7 @@ KERNEL void product(IN(T, x), IN(T, y), OUT(T, out), const int m, const int k, c
 """
 
 _EXPONENTIAL = text.ELEMENTS + text.GROUPS + text.STEPS + text.ELIMINATION + text.SUBSTITUTION + r"""
-void multiply(int n, GLOBAL const T* x, GLOBAL const T* y, GLOBAL T* out) {
+APART void multiply(int n, GLOBAL const T* x, GLOBAL const T* y, GLOBAL T* out) {
     for (int t = ME; t < n * n; t += GROUP) out[t] = ZERO;
     SYNC;
     subtract_product(n, n, n, x, n, y, n, out, n);
@@ -267,7 +262,7 @@ void multiply(int n, GLOBAL const T* x, GLOBAL const T* y, GLOBAL T* out) {
     } \
     SYNC;
 
-KERNEL void exponential(OUT(T, a_), OUT(T, work), OUT(int, pivots), const int n) {
+KERNEL MATRICES void exponential(OUT(T, a_), OUT(T, work), OUT(int, pivots), OUT(T, panel), const int n) {
     LOCAL R s[GROUP];
     int b = MATRIX, halvings = 0;
     GLOBAL T* a = AT(a_) + b * n * n;
@@ -304,7 +299,7 @@ KERNEL void exponential(OUT(T, a_), OUT(T, work), OUT(int, pivots), const int n)
     for (int t = ME; t < n * n; t += GROUP) { a2[t] = a[t] - x[t]; a4[t] = a[t] + x[t]; }
     SYNC;
     GLOBAL int* order = AT(pivots) + b * n;
-    factor_lu(n, n, a2, order, s);
+    factor_lu(n, n, a2, order, AT(panel) + b * n * min(n, BLOCKED), s);
     SYNC;
     for (int j = ME; j < n; j += GROUP)
         for (int i = 0; i < n; i++) { int o = order[i] - 1; T kept = a4[i * n + j]; a4[i * n + j] = a4[o * n + j]; a4[o * n + j] = kept; }
@@ -336,10 +331,11 @@ def decompose(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[A
         if not wide and kind in REAL_KIND:
             from .pointwise import conj
             w = conj(w)
-        sizes = (count * n * n, count * (m * n + m + n), count * m * long) if wanted else (1, 1, 1)
+        room = n + reflector_room(m, long)
+        sizes = (count * n * n, count * (m * n + room), count * m * long) if wanted else (1, 1, 1)
         scratch = [empty(device, (size,), kind) for size in sizes]
-        on_matrices(device, kind, _JACOBI, "svd", "ppppppppppiiiii", count, w, *scratch, empty(device, (count, n), real), empty(device, (count, n), "i32"), info, u, values, vh,
-                    n, m, int(wide), long, int(wanted))
+        on_matrices(device, kind, _JACOBI, "svd", "ppppppppppiiiiii", count, w, *scratch, empty(device, (count, n), real), empty(device, (count, n), "i32"), info, u, values, vh,
+                    n, m, int(wide), long, int(wanted), room)
     elif wanted:
         for x in (u, vh):
             on_elements(device, kind, LU, "identity", "piii", x.size, x, *x.shape[-2:])
@@ -450,5 +446,6 @@ def matrix_exp(input):
     a = cast(input, kind, empty(device, input.shape, kind)) if input.kind != kind else clone_row_major(input)
     count = count_of(input.shape[:-2])
     if a.size:
-        on_matrices(device, kind, _EXPONENTIAL, "exponential", "pppi", count, a, empty(device, (count, 5, n, n), kind), empty(device, (count, n), "i32"), n)
+        on_matrices(device, kind, _EXPONENTIAL, "exponential", "ppppi", count, a, empty(device, (count, 5, n, n), kind), empty(device, (count, n), "i32"),
+                    empty(device, (count, n, min(n, BLOCKED)), kind), n)
     return a if kind == input.kind else cast(a, input.kind)
