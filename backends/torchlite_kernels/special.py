@@ -1,6 +1,7 @@
 """C functions of the special functions, over a real type R: double, where the device has it, else float.
 
-Formulas and coefficients are those of the array kernels (`torchlite_array.special`); references stand with each family. `text_of(expression)` gives the functions that an expression calls.
+Formulas and coefficients are those of the array kernels (`torchlite_array.special`); references stand with each family. `text_of(expression)` gives the
+functions that an expression calls.
 """
 from __future__ import annotations
 
@@ -22,6 +23,8 @@ _DIGAMMA = (-691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
 # B_2j / (2j)!, the weights of the Euler-Maclaurin sum
 _EULER_MACLAURIN = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600, -3617 / 10670622842880000,
                     43867 / 5109094217170944000, -174611 / 802857662698291200000)
+_EULER_STEPS = "".join(f"    tail += {weight!r} * factor;\n    factor = factor * (s + {2 * j + 1}) * (s + {2 * j + 2}) / (w * w);\n"
+                       for j, weight in enumerate(_EULER_MACLAURIN))
 
 _TABLES = {f"p_{name.lower()}": getattr(T, name) for name in vars(T) if name.isupper() and name != "TEMME"}
 _TABLES |= {f"p_temme{k}": row for k, row in enumerate(T.TEMME)} | {"p_stirling": _STIRLING, "p_digamma": _DIGAMMA}
@@ -114,7 +117,7 @@ FUNCTION R s_zeta_right(R s, R q) {{
     total += pow(w, 1 - s) / (s - 1);
     if (last == 0) return total;
     R tail = last * 0.5, factor = s * last / w;
-{"".join(f"    tail += {weight!r} * factor; factor = factor * (s + {2 * j + 1}) * (s + {2 * j + 2}) / (w * w);" + chr(10) for j, weight in enumerate(_EULER_MACLAURIN))}    return total + tail;
+{_EULER_STEPS}    return total + tail;
 }}
 FUNCTION R s_zeta_left(R s, R q) {{
     R fraction = q - floor(q);
@@ -139,8 +142,8 @@ FUNCTION R s_trigamma(R x) {{
 FUNCTION R s_polygamma(R x, R n, R scale) {{ return n == 1 ? s_trigamma(x) : scale * s_zeta(n + 1, x); }}
 """)
 
-# Incomplete gamma functions P (lower) and Q (upper): series, Legendre's continued fraction by Lentz' method (DLMF 8.9), and for a large shape and an argument
-# near it Temme's uniform expansion (SIAM J. Math. Anal. 10, 1979). Each is computed where it is the small one, and is 1 - the other elsewhere.
+# Incomplete gamma functions P (lower) and Q (upper): series, Legendre's continued fraction by Lentz' method (DLMF 8.9), and for a large shape and an
+# argument near it Temme's uniform expansion (SIAM J. Math. Anal. 10, 1979). Each is computed where it is the small one, and is 1 - the other elsewhere.
 _add(f"""
 FUNCTION R s_log1p_less(R x) {{
     R r = x / (2 + x), square = r * r, term = r * square, total = 0;
@@ -219,7 +222,8 @@ FUNCTION R s_igammac(R a, R x) {{
 """)
 
 # Bessel functions: polynomials near zero (of the function less its logarithm), polynomials of 1/x for the factors of the asymptotic forms beyond
-# (DLMF 10.17 and 10.40; Airy: Abramowitz and Stegun 10.4.59 and 10.4.60). The angle x - pi/4 is taken by sums of sine and cosine: nothing is lost for large x.
+# (DLMF 10.17 and 10.40; Airy: Abramowitz and Stegun 10.4.59 and 10.4.60). The angle x - pi/4 is taken by sums of sine and cosine: nothing is lost for
+# large x.
 _add(f"""
 FUNCTION R s_i0e_right(R x) {{ return x <= 8 ? p_i0e_small(x * 0.25 - 1) : p_i0e_large(16 / x - 1) / sqrt(x); }}
 FUNCTION R s_i1e_right(R x) {{ return x <= 8 ? x * p_i1e_small(x * 0.25 - 1) : p_i1e_large(16 / x - 1) / sqrt(x); }}

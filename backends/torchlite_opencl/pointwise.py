@@ -12,7 +12,7 @@ from torchlite_kernels.preamble import KINDS
 
 from .activations import RULES as ACTIVATIONS
 from .array import Array, dtype_of_kind, kind_of, view_of
-from .pointwise_core import CATEGORY, COMPLEX_KIND, REAL_KIND, Rule, apply, cast, choose, fill_number
+from .pointwise_core import CATEGORY, COMPLEX_KIND, REAL_KIND, Rule, apply, cast, choose, fill_number, number_kind
 from .pointwise_tables import RULES as TABLE
 from .registering import is_op
 
@@ -261,7 +261,8 @@ def clamp(input, min=None, max=None, out=None):
 
 
 KERNELS["_clamp_tensors"] = KERNELS["_clamp_numbers"] = clamp
-_WORDS = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int32": "int", "int64": "long int", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+_WORDS = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int32": "int", "int64": "long int",
+          "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
 
 
 def _same_kind(input: Array, value: Array, name: str) -> None:
@@ -290,9 +291,11 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
 @both_ways
 def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     if CATEGORY[input.kind] in "ib":
-        raise RuntimeError("Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as "
-                           "(input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
-                           "implementation: (input + value * tensor1 / tensor2), for all dtypes.")
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and "
+            "tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
+            "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: "
+            "(input + value * tensor1 / tensor2), for all dtypes.")
     return apply(RULES["addcdiv"], (input, tensor1, tensor2), (value,), out)
 
 
@@ -335,14 +338,10 @@ KERNELS["isclose"], KERNELS["complex"], KERNELS["polar"], KERNELS["frexp"] = isc
 # -- choice and conversion --
 
 
-def _number_kind(value) -> str:
-    return "b8" if isinstance(value, bool) else "i64" if isinstance(value, int) else "f32"
-
-
 def _choose(input, other, condition):
     if input.__class__ is not Array and other.__class__ is not Array:  # two numbers
         from .creation import full
-        kind = "c64" if any(isinstance(v, type(1j)) for v in (input, other)) else max(map(_number_kind, (input, other)), key=("b8", "i64", "f32").index)
+        kind = max(map(number_kind, (input, other)), key=("b8", "i64", "f32", "c64").index)
         input = full(condition.device, (), input, kind)
     return choose(condition, input, other)
 
@@ -363,7 +362,7 @@ def _masked_fill(input, mask, value, out=None):
         if value.ndim:
             raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
         value = cast(value, input.kind)
-    elif isinstance(value, type(1j)) and input.kind not in REAL_KIND:
+    elif number_kind(value) == "c64" and input.kind not in REAL_KIND:
         raise RuntimeError(f"value cannot be converted to type {_scalar_name(input.kind).lower()} without overflow")
     elif CATEGORY[input.kind] in "ib":
         value = bool(value) if input.kind == "b8" else int(value)

@@ -1,4 +1,5 @@
 """The rules of the pointwise ops: C text for each op and category of dtype. `pointwise_core.Rule` says how they are written."""
+
 from __future__ import annotations
 
 import math
@@ -44,16 +45,41 @@ rule("sub", f="a - b", i="a - b", c="a - b")
 rule("mul", f="a * b", i="a * b", b="a & b", c="c_mul(a, b)")
 rule("div", f="a / b", c="c_div(a, b)")
 rule("fmod", f="fmod(a, b)", i=_DIVIDED + "return b == 0 ? a : b == s ? m : (S)0;", scalar="i")
-rule("remainder", f=f"X m = fmod(a, b); return {_NEG_LIKE} ? m + b : m;", i=_DIVIDED + _FLOORED + "m += b; return b == 0 ? a : b == s ? m : (S)0;", scalar="i")
-rule("floor_divide", f=f"X m = fmod(a, b), q = (a - m) / b; q = {_NEG_LIKE} ? q - 1 : q; X r = floor(q); r = q - r > N(0.5) ? r + 1 : r; r = q == 0 ? copysign((X)(0), a / b) : r; return b == 0 ? a / b : r;",
-     i=_DIVIDED + _FLOORED + "q -= 1; " + _QUOTIENT, scalar="i", kernel="div_floor_cpu")
+rule(
+    "remainder",
+    f=f"X m = fmod(a, b); return {_NEG_LIKE} ? m + b : m;",
+    i=_DIVIDED + _FLOORED + "m += b; return b == 0 ? a : b == s ? m : (S)0;",
+    scalar="i",
+)
+rule(
+    "floor_divide",
+    f=f"X m = fmod(a, b), q = (a - m) / b; q = {_NEG_LIKE} ? q - 1 : q; X r = floor(q); r = q - r > N(0.5) ? r + 1 : r; "
+    "r = q == 0 ? copysign((X)(0), a / b) : r; return b == 0 ? a / b : r;",
+    i=_DIVIDED + _FLOORED + "q -= 1; " + _QUOTIENT,
+    scalar="i",
+    kernel="div_floor_cpu",
+)
 # PyTorch rounds a quotient of the 16-bit types before it drops the fraction.
-rule("_trunc_divide", f="trunc(a / b)", i=_DIVIDED + _QUOTIENT, scalar="i", kernel="div_trunc_cpu", by_kind={
-    "f16": "X q = a / b; " + _ROUNDED_HALF + "return trunc(q);", "bf16": "X q = a / b; " + _ROUNDED_BF16 + "return trunc(q);"})
+rule(
+    "_trunc_divide",
+    f="trunc(a / b)",
+    i=_DIVIDED + _QUOTIENT,
+    scalar="i",
+    kernel="div_trunc_cpu",
+    by_kind={"f16": "X q = a / b; " + _ROUNDED_HALF + "return trunc(q);", "bf16": "X q = a / b; " + _ROUNDED_BF16 + "return trunc(q);"},
+)
 RULES["_floor_divide"] = RULES["floor_divide"]
 # 1 and -1 have an inverse among the integers; the rest becomes 0.
-rule("pow", f="pow(a, b)", c="c_pow(a, b)", wide="c", kernel="pow", scalar="i",
-     i="S r = 1, t = a, e = b; if (SIGNED && e < 0) { r = a == 1 ? (S)1 : a == (S)-1 ? (e & 1 ? (S)-1 : (S)1) : (S)0; e = 0; } for (; e; e >>= 1) { if (e & 1) r *= t; t *= t; } return r;")
+rule(
+    "pow",
+    f="pow(a, b)",
+    c="c_pow(a, b)",
+    wide="c",
+    kernel="pow",
+    scalar="i",
+    i="S r = 1, t = a, e = b; if (SIGNED && e < 0) { r = a == 1 ? (S)1 : a == (S)-1 ? (e & 1 ? (S)-1 : (S)1) : (S)0; e = 0; } "
+    "for (; e; e >>= 1) { if (e & 1) r *= t; t *= t; } return r;",
+)
 
 
 def _no_complex(name: str) -> dict[str, Exception]:
@@ -70,12 +96,28 @@ rule("copysign", f="copysign(a, b)")
 # For the 16-bit types in bits: away from zero is up.
 _AWAY = "{t} u = a == 0 ? ({t})((b < 0 ? {top} : 0) + 1) : (b > a) == (a > 0) ? ({t})(s + 1) : ({t})(s - 1); "
 _UNORDERED = "return a != a || b != b ? a + b : a == b ? b : "
-rule("nextafter", f="nextafter(a, b)", scalar="f", by_kind={
-    "bf16": "uint s = as_uint(a) >> 16; " + _AWAY.format(t="uint", top="0x8000u") + _UNORDERED + "as_float(u << 16);",
-    "f16": "ushort s; vstore_half_rte(a, 0, (half*)&s); " + _AWAY.format(t="ushort", top="0x8000") + _UNORDERED + "vload_half(0, (const half*)&u);"})
-rule("logaddexp", f=f"X d = fabs(a - b); return a == b ? a + N({math.log(2)!r}) : (isnan(d) ? d : (a > b ? a : b) + log1p(exp(-d)));", c="c_logaddexp(a, b)", wide="c")
+rule(
+    "nextafter",
+    f="nextafter(a, b)",
+    scalar="f",
+    by_kind={
+        "bf16": "uint s = as_uint(a) >> 16; " + _AWAY.format(t="uint", top="0x8000u") + _UNORDERED + "as_float(u << 16);",
+        "f16": "ushort s; vstore_half_rte(a, 0, (half*)&s); "
+        + _AWAY.format(t="ushort", top="0x8000")
+        + _UNORDERED
+        + "vload_half(0, (const half*)&u);",
+    },
+)
+rule(
+    "logaddexp",
+    f=f"X d = fabs(a - b); return a == b ? a + N({math.log(2)!r}) : (isnan(d) ? d : (a > b ? a : b) + log1p(exp(-d)));",
+    c="c_logaddexp(a, b)",
+    wide="c",
+)
 rule("logaddexp2", f=f"X d = fabs(a - b); return a == b ? a + 1 : (isnan(d) ? d : (a > b ? a : b) + log1p(exp2(-d)) * N({1 / math.log(2)!r}));")
-everywhere("heaviside", "a == 0 ? b : (a > 0 ? (X)(1) : (X)(0))", refuses={"c": RuntimeError("heaviside is not yet implemented for complex tensors.")})
+everywhere(
+    "heaviside", "a == 0 ? b : (a > 0 ? (X)(1) : (X)(0))", refuses={"c": RuntimeError("heaviside is not yet implemented for complex tensors.")}
+)
 _GCD = "S x = SIGNED && a < 0 ? (S)-a : a; S y = SIGNED && b < 0 ? (S)-b : b; while (y != 0) { S t = x % y; x = y; y = t; } "
 rule("gcd", i=_GCD + "return x;", scalar="i")
 rule("lcm", i=_GCD + "S m = x == 0 ? (S)0 : (S)(a / x * b); return SIGNED && m < 0 ? (S)-m : m;", scalar="i")
@@ -104,13 +146,21 @@ rule("isfinite", f="isfinite(a)", i="a == a", b="a == a", c="isfinite(a.x) & isf
 rule("isposinf", f="a == (X)(INFINITY)", i="a != a", b="a != a", test=True, refuses={"c": RuntimeError("isposinf does not support complex inputs.")})
 rule("isneginf", f="a == (X)(-INFINITY)", i="a != a", b="a != a", test=True, refuses={"c": RuntimeError("isneginf does not support complex inputs.")})
 rule("isreal", f="(a == a) | (a != a)", i="a == a", b="a == a", c="a.y == 0", test=True)
-rule("signbit", f="signbit(a)", i="a < 0", b="a != a", test=True, refuses={"c": NotImplementedError("signbit is not implemented for complex tensors.")})
+rule(
+    "signbit", f="signbit(a)", i="a < 0", b="a != a", test=True, refuses={"c": NotImplementedError("signbit is not implemented for complex tensors.")}
+)
 _CLOSE = "X t = fabs(a - b); return {} | (isfinite(t) & (t <= atol + fabs(rtol * b)));"
 _CLOSE_COMPLEX = "R t = c_abs(a - b); return {} | (isfinite(t) & (t <= atol.x + c_abs(rtol.x * b)));"
 _SAME, _SAME_COMPLEX = "(a == b)", "((a.x == b.x) & (a.y == b.y))"
 _NAN, _NAN_COMPLEX = "((a != a) & (b != b))", "((isnan(a.x) | isnan(a.y)) & (isnan(b.x) | isnan(b.y)))"
 rule("isclose", f=_CLOSE.format(_SAME), c=_CLOSE_COMPLEX.format(_SAME_COMPLEX), test=True, numbers=("rtol", "atol"))
-rule("isclose_nan", f=_CLOSE.format(f"{_SAME} | {_NAN}"), c=_CLOSE_COMPLEX.format(f"{_SAME_COMPLEX} | {_NAN_COMPLEX}"), test=True, numbers=("rtol", "atol"))
+rule(
+    "isclose_nan",
+    f=_CLOSE.format(f"{_SAME} | {_NAN}"),
+    c=_CLOSE_COMPLEX.format(f"{_SAME_COMPLEX} | {_NAN_COMPLEX}"),
+    test=True,
+    numbers=("rtol", "atol"),
+)
 
 # -- signs, parts and rounding --
 
@@ -119,7 +169,13 @@ rule("abs", f="fabs(a)", i="a < (X)(0) ? -a : a", c="c_abs(a)", out="real")
 rule("square", f="a * a", i="a * a", c="c_mul(a, a)")
 rule("cube", f="a * a * a")
 _SIGN = "a > 0 ? (X)(1) : (a < 0 ? (X)(-1) : (X)(0))"
-rule("sign", _SIGN, _SIGN, "a", refuses={"c": NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")})
+rule(
+    "sign",
+    _SIGN,
+    _SIGN,
+    "a",
+    refuses={"c": NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")},
+)
 rule("sgn", _SIGN, _SIGN, "a", "c_sgn(a)")
 everywhere("conj_physical", "a", c="c_conj(a)")
 rule("angle", f=f"a != a ? a : (a < 0 ? (X)(N({math.pi!r})) : (X)(0))", c="c_angle(a)", out="real")
@@ -132,8 +188,14 @@ rule("round_up", f="rint(a * s) / s", numbers=("s",), kernel="round_cpu")
 rule("round_down", f="rint(a / s) * s", numbers=("s",), kernel="round_cpu")
 rule("frac", f="a - trunc(a)")
 _REPLACED = "{0} != {0} ? {1} : ({0} == INFINITY ? {2} : ({0} == -INFINITY ? {3} : {0}))"
-rule("nan_to_num", f="a != a ? nan : (a == (X)(INFINITY) ? high : (a == (X)(-INFINITY) ? low : a))", i="a", b="a",
-     c=f"(R2)({_REPLACED.format('a.x', 'nan.x', 'high.x', 'low.x')}, {_REPLACED.format('a.y', 'nan.x', 'high.x', 'low.x')})", numbers=("nan", "high", "low"))
+rule(
+    "nan_to_num",
+    f="a != a ? nan : (a == (X)(INFINITY) ? high : (a == (X)(-INFINITY) ? low : a))",
+    i="a",
+    b="a",
+    c=f"(R2)({_REPLACED.format('a.x', 'nan.x', 'high.x', 'low.x')}, {_REPLACED.format('a.y', 'nan.x', 'high.x', 'low.x')})",
+    numbers=("nan", "high", "low"),
+)
 rule("mantissa", f="int e; X m = frexp(a, &e); return m;", scalar="f")
 rule("exponent", f="int e = 0; frexp(a, &e); return isfinite(a) ? e : 0;", scalar="f", out="i32")
 rule("complex", f="(R2)(a, b)", out="complex", scalar="fd")
@@ -148,7 +210,8 @@ everywhere("clamp_low", _LOW, refuses=_CLAMP)
 everywhere("clamp_high", _HIGH, refuses=_CLAMP)
 everywhere("clamp_min", _LOW, kernel="maximum_cpu")
 everywhere("clamp_max", _HIGH, kernel="minimum_cpu")
-_LERP, _LERP_COMPLEX = "X t = b - a; return fabs(c) < N(0.5) ? a + c * t : b - t * (1 - c);", "c_abs(c) < 0.5f ? a + c_mul(c, b - a) : b - c_mul(b - a, (R2)(1, 0) - c)"
+_LERP = "X t = b - a; return fabs(c) < N(0.5) ? a + c * t : b - t * (1 - c);"
+_LERP_COMPLEX = "c_abs(c) < 0.5f ? a + c_mul(c, b - a) : b - c_mul(b - a, (R2)(1, 0) - c)"
 rule("_lerp_tensor", f=_LERP, c=_LERP_COMPLEX, kernel="lerp_kernel_tensor")
 rule("_lerp_number", f=_LERP, c=_LERP_COMPLEX, kernel="lerp_kernel_scalar")
 rule("addcmul", f="a + v * b * c", i="a + v * b * c", b="a | (v & b & c)", c="a + c_mul(c_mul(v, b), c)", numbers=("v",))
@@ -156,7 +219,28 @@ rule("addcdiv", f="a + v * b / c", c="a + c_div(c_mul(v, b), c)", numbers=("v",)
 
 # -- functions --
 
-for _name in ("acos", "asin", "atan", "acosh", "asinh", "atanh", "cosh", "sinh", "tan", "exp", "log", "sin", "cos", "tanh", "log2", "log10", "log1p", "expm1", "exp2", "sqrt"):
+for _name in (
+    "acos",
+    "asin",
+    "atan",
+    "acosh",
+    "asinh",
+    "atanh",
+    "cosh",
+    "sinh",
+    "tan",
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "tanh",
+    "log2",
+    "log10",
+    "log1p",
+    "expm1",
+    "exp2",
+    "sqrt",
+):
     rule(_name, f=f"{_name}(a)", c=f"c_{_name}(a)", wide="c")
 rule("rsqrt", f="1 / sqrt(a)", c="c_rsqrt(a)", wide="c")
 rule("reciprocal", f="1 / a", c="c_reciprocal(a)")
@@ -168,22 +252,52 @@ rule("logit_eps", f="X t = a < low ? low : a; t = t > high ? high : t; return lo
 
 # -- special functions: in double, but for erf, on which gelu lives --
 
-rule("erf", f="X t = a > 4 ? (X)(4) : (a < -4 ? (X)(-4) : a); X u = t * t; " + horner(ERF_FLOAT32_P, "u", "p") + horner(ERF_FLOAT32_Q, "u", "q") + "p = p * t / q; return p > 1 ? (X)(1) : (p < -1 ? (X)(-1) : p);",
-     d="s_erf(a)", scalar="d", kernel="erf_vml_cpu")
-for _name, _function in (("erfc", "erfc"), ("special_erfcx", "erfcx"), ("erfinv", "erfinv"), ("special_ndtr", "ndtr"), ("special_ndtri", "ndtri"), ("special_log_ndtr", "log_ndtr"), ("lgamma", "lgamma"),
-                         ("i0", "i0"), ("special_i0e", "i0e"), ("special_i1", "i1"), ("special_i1e", "i1e"), ("special_bessel_j0", "j0"), ("special_bessel_j1", "j1"),
-                         ("special_bessel_y0", "y0"), ("special_bessel_y1", "y1"), ("special_modified_bessel_i0", "i0"), ("special_modified_bessel_i1", "i1"), ("special_modified_bessel_k0", "k0"),
-                         ("special_modified_bessel_k1", "k1"), ("special_scaled_modified_bessel_k0", "k0e"), ("special_scaled_modified_bessel_k1", "k1e"), ("special_spherical_bessel_j0", "spherical_j0"),
-                         ("special_airy_ai", "airy")):
+_ERF = "X t = a > 4 ? (X)(4) : (a < -4 ? (X)(-4) : a); X u = t * t; " + horner(ERF_FLOAT32_P, "u", "p") + horner(ERF_FLOAT32_Q, "u", "q")
+rule("erf", f=_ERF + "p = p * t / q; return p > 1 ? (X)(1) : (p < -1 ? (X)(-1) : p);", d="s_erf(a)", scalar="d", kernel="erf_vml_cpu")
+for _name, _function in (
+    ("erfc", "erfc"),
+    ("special_erfcx", "erfcx"),
+    ("erfinv", "erfinv"),
+    ("special_ndtr", "ndtr"),
+    ("special_ndtri", "ndtri"),
+    ("special_log_ndtr", "log_ndtr"),
+    ("lgamma", "lgamma"),
+    ("i0", "i0"),
+    ("special_i0e", "i0e"),
+    ("special_i1", "i1"),
+    ("special_i1e", "i1e"),
+    ("special_bessel_j0", "j0"),
+    ("special_bessel_j1", "j1"),
+    ("special_bessel_y0", "y0"),
+    ("special_bessel_y1", "y1"),
+    ("special_modified_bessel_i0", "i0"),
+    ("special_modified_bessel_i1", "i1"),
+    ("special_modified_bessel_k0", "k0"),
+    ("special_modified_bessel_k1", "k1"),
+    ("special_scaled_modified_bessel_k0", "k0e"),
+    ("special_scaled_modified_bessel_k1", "k1e"),
+    ("special_spherical_bessel_j0", "spherical_j0"),
+    ("special_airy_ai", "airy"),
+):
     rule(_name, f=f"s_{_function}(a)", wide="f", kernel=f"{_function}_vml_cpu")
 rule("digamma", f="s_digamma(a)", wide="f", kernel="digamma_cpu")
 rule("polygamma", f="s_polygamma(a, n, scale)", wide="f", numbers=("n", "scale"))
 rule("igamma", f="s_igamma(a, b)", wide="f")
 rule("igammac", f="s_igammac(a, b)", wide="f")
 rule("special_zeta", f="s_zeta(a, b)", wide="f", kernel="zeta_cpu")
-for _name, _function in (("chebyshev_polynomial_t", "chebyshev_t"), ("chebyshev_polynomial_u", "chebyshev_u"), ("chebyshev_polynomial_v", "chebyshev_v"), ("chebyshev_polynomial_w", "chebyshev_w"),
-                         ("hermite_polynomial_h", "hermite_h"), ("hermite_polynomial_he", "hermite_he"), ("laguerre_polynomial_l", "laguerre"), ("legendre_polynomial_p", "legendre")):
+for _name, _function in (
+    ("chebyshev_polynomial_t", "chebyshev_t"),
+    ("chebyshev_polynomial_u", "chebyshev_u"),
+    ("chebyshev_polynomial_v", "chebyshev_v"),
+    ("chebyshev_polynomial_w", "chebyshev_w"),
+    ("hermite_polynomial_h", "hermite_h"),
+    ("hermite_polynomial_he", "hermite_he"),
+    ("laguerre_polynomial_l", "laguerre"),
+    ("legendre_polynomial_p", "legendre"),
+):
     for _prefix, _x in (("special_", "a"), ("special_shifted_", "(a + a - 1)")):
         if _prefix == "special_" or _name.startswith("chebyshev"):
             # what is too large for float becomes what the recurrence in float comes to
-            rule(_prefix + _name, f=f"R t = s_{_function}({_x}, b); return isfinite((float)t) ? t : (R)s_{_function}_f({_x.replace('a', '(float)a').replace('1', '1.0f')}, (float)b);", d=f"s_{_function}({_x}, b)", wide="f")
+            _again = f"(R)s_{_function}_f({_x.replace('a', '(float)a').replace('1', '1.0f')}, (float)b)"
+            _text = f"R t = s_{_function}({_x}, b); return isfinite((float)t) ? t : {_again};"
+            rule(_prefix + _name, f=_text, d=f"s_{_function}({_x}, b)", wide="f")
