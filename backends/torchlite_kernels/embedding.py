@@ -1,11 +1,15 @@
-"""The gradient of an embedding: rows of `grad` added at the rows of `out` that `index` names, always in the order of `index`. Indices that do not fit and `padding` are passed over."""
+"""The gradient of an embedding: rows of `grad` added at the rows of `out` that `index` names, always in the order of `index`.
+
+Indices that do not fit and `padding` are passed over.
+"""
 from __future__ import annotations
 
 from .rows import rows
 
 # A worker has `take` columns of all rows and sets them to zero first: no two workers write to one place.
 BY_COLUMNS = rows() + r"""
-KERNEL void embedding_by_columns(IN(T, grad), IN(I, index), IN(C, shares), OUT(C, out), const int count, const int size, const int n, const int take, const int padding, const int shared) {
+KERNEL void embedding_by_columns(IN(T, grad), IN(I, index), IN(C, shares), OUT(C, out), const int count, const int size, const int n, const int take,
+                                 const int padding, const int shared) {
     const int first = ITEM * take, end = SMALLER(first + take, n);
     for (int row = 0; row < size; row++) for (int i = first; i < end; i += W) STORE_C(AT(out) + row * n + i, end - i, SPLAT(0));
     for (int k = 0; k < count; k++) {

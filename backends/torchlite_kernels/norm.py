@@ -109,8 +109,8 @@ _CHANNELS = rows("P") + r"""
 #define SET_CELL(x, v) STORE_T(AT(x) + PLACE, LEFT, v)
 """
 BATCH_NORM = _CHANNELS + r"""
-KERNEL void batch_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(T, mean), OUT(T, var), const int rows, const int samples, const int channels, const int length, const int per,
-                       const int flags, const C eps) {
+KERNEL void batch_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(T, mean), OUT(T, var), const int rows, const int samples, const int channels, const int length,
+                       const int per, const int flags, const C eps) {
     SCRATCH
     EACH_ROW(row, rows, per) {
         CHANNEL_OF(row)

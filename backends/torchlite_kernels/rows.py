@@ -1,7 +1,7 @@
 """Words for kernels that work on rows: one text for a work-item a row with wide vectors (CPU devices) and for a work-group a row (GPUs).
 
-Defined from outside: `T` (the data type), `W` (elements in a vector, 1 for none), `LANES` (work-items that share a row, 1 for none) and `COLUMNS` (1 where the rows lie across memory:
-then a worker takes W neighbouring ones, and a sum over a row is a vector of W sums).
+Defined from outside: `T` (the data type), `W` (elements in a vector, 1 for none), `LANES` (work-items that share a row, 1 for none) and `COLUMNS` (1 where the
+rows lie across memory: then a worker takes W neighbouring ones, and a sum over a row is a vector of W sums).
 
 A kernel reads:
 
@@ -13,9 +13,11 @@ A kernel reads:
         R sum = ROW_SUM(total);
         ...
 
-`C` is the type computed in, `V` a vector of it, `R` what a reduction over a row gives (C, or V for columns). `GET(x, i, fill)` loads element i of the row and those beside it, with `fill` past the end.
+`C` is the type computed in, `V` a vector of it, `R` what a reduction over a row gives (C, or V for columns). `GET(x, i, fill)` loads element i of the row and
+those beside it, with `fill` past the end.
 """
 from __future__ import annotations
+
 
 def _fold(name: str, pair: str) -> str:
     """A function from a vector to one number by way of its halves; `pair` combines two of them."""

@@ -11,8 +11,8 @@ from .checks import TARGET, after_launch, error_code, watched
 from .copying import contiguous_array, fill_with
 from .creation import full
 from .indexed import index_array
-from .pointwise import cast
 from .pointwise import KERNELS as POINTWISE
+from .pointwise import cast
 from .rowwise import FLOATS, around, layout, parameters_for, refuse
 from .runtime import grid
 from .scatter import index_add
@@ -52,7 +52,8 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
     losses = lse if few else empty(device, target.shape, wide)
     weights = losses if few else empty(device, target.shape, wide)
     result = x if reduction == "none" else empty(device, (), kind)
-    function(at.global_size, at.local_size, x, target, weight or x, lse, losses, weights, result, watched(device), error_code(TARGET), at.rows, n, inner, at.per, flags, ignore_index)
+    function(at.global_size, at.local_size, x, target, weight or x, lse, losses, weights, result, watched(device), error_code(TARGET),
+             at.rows, n, inner, at.per, flags, ignore_index)
     after_launch(device)
     if reduction == "none":
         return losses if kind == wide else cast(losses, kind), lse
@@ -86,7 +87,8 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
     found = device.plans.get(key)
     if found is None:
         at = layout(device, kind, rows, n, inner)
-        function = device.function(texts.CROSS_ENTROPY_BACKWARD, "cross_entropy_backward", "pppppppiiiiiiq", at.widths, T=kind, P=own, I=target.kind, **at.macros)
+        function = device.function(texts.CROSS_ENTROPY_BACKWARD, "cross_entropy_backward", "pppppppiiiiiiq", at.widths,
+                                   T=kind, P=own, I=target.kind, **at.macros)
         found = device.plans[key] = function, at
     function, at = found
     flags, total = (weight is not None) * _WEIGHTED | (reduction == "mean") * _MEAN | (reduction == "none") * _EACH, lse

@@ -73,7 +73,8 @@ def _rows_backward(grad: Array, input: Array, weight: Array | None, mean: Array 
     grad, x, rstd = contiguous_array(repeated_to(grad, input.shape)), contiguous_array(input), contiguous_array(rstd)
     out = empty(device, input.shape, kind) if flags & _OF_INPUT else None
     partial = [empty(device, shape if at.workers == 1 and own == wide else (at.workers, n), wide) if flags & bit else None for bit in (_OF_WEIGHT, _OF_BIAS)]
-    function(at.global_size, at.local_size, grad, x, weight or x, contiguous_array(mean) if mean is not None else rstd, rstd, out or x, partial[0] or rstd, partial[1] or rstd, rows, n, at.per, flags)
+    centre = rstd if mean is None else contiguous_array(mean)
+    function(at.global_size, at.local_size, grad, x, weight or x, centre, rstd, out or x, partial[0] or rstd, partial[1] or rstd, rows, n, at.per, flags)
     if sums and not (at.workers == 1 and own == wide):
         partial = _column_sums(partial, own, shape, at.workers, n, flags)
     return out, *partial

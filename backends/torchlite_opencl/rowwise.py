@@ -16,7 +16,7 @@ _ITEM_WORK = 1 << 14  # elements that a work-item takes at least on CPUs, where 
 
 
 class Layout(NamedTuple):
-    """A launch over rows: the macros W, LANES and COLUMNS, vector widths, sizes; `workers` items or groups take `per` rows each (pieces of neighbouring rows when they lie across memory)."""
+    """A launch over rows: the macros W, LANES and COLUMNS, vector widths, sizes; `workers` items or groups take `per` rows each (W neighbouring rows as one when they lie across memory)."""
 
     macros: dict[str, str]
     widths: tuple[int, ...]
@@ -33,8 +33,10 @@ def lanes_of(device: Device, n: int) -> int:
 
 
 def layout(device: Device, kind: str, rows: int, n: int, inner: int = 1, workers: int = 0, run: int = 0) -> Layout:
-    """The launch over `rows` rows of `n` elements, `inner` of which lie side by side when `inner` is not 1. `workers` is the most that there may be, 0 for as many as pay; `run` is how many of a row's
-    elements lie one after the other when it is not all."""
+    """The launch over `rows` rows of `n` elements, `inner` of which lie side by side when `inner` is not 1.
+
+    `workers` is the most that there may be, 0 for as many as pay; `run` is how many of a row's elements lie one after the other when it is not all.
+    """
     lanes = 1 if inner > 1 else lanes_of(device, n)
     width = device.width // 2 if kind == "f64" else device.width
     if not device.is_cpu and (lanes == 1 or run):
