@@ -35,7 +35,17 @@ KERNEL void take_slices(IN(T, x), IN(I, index), OUT(T, out), OUT(int, error), co
         while (i < end) {
             GLOBAL const T* from = a + p * sp;
             int run = min(B - b, end - i);
-            for (int k = 0; k < run; k++) o[i + k] = from[max(place_of((long)w[b + k], size, wrap, AT(error), code), 0) * sb];
+            GLOBAL const I* which = w + b;
+            GLOBAL T* to = o + i;
+            int bad = 0, more = wrap ? size : 0;
+            for (int k = 0; k < run; k++) {
+                I v = which[k];
+                v += v < 0 ? more : 0;
+                int fits = v >= 0 && v < size;
+                bad |= !fits;
+                to[k] = from[(fits ? (int)v : 0) * sb];
+            }
+            if (bad) for (int k = 0; k < run; k++) place_of((long)which[k], size, wrap, AT(error), code);
             i += run;
             b = 0;
             p++;
@@ -65,11 +75,16 @@ KERNEL void gather(IN(T, x), IN(I, index), OUT(T, out), OUT(int, error), const i
     int row = i / J, j = i - row * J;
     while (i < end) {
         GLOBAL const T* from = a + (row / D) * sp + j * sj;
-        int run = min(J - j, end - i);
+        GLOBAL const I* which = w + i;
+        GLOBAL T* to = o + i;
+        int run = min(J - j, end - i), bad = 0;
         for (int k = 0; k < run; k++) {
-            int at = max(place_of((long)w[i + k], size, 0, AT(error), code), 0);
-            o[i + k] = from[at * sd + k * sj];
+            I v = which[k];
+            int fits = v >= 0 && v < size;
+            bad |= !fits;
+            to[k] = from[(fits ? (int)v : 0) * sd + k * sj];
         }
+        if (bad) for (int k = 0; k < run; k++) place_of((long)which[k], size, 0, AT(error), code);
         i += run;
         j = 0;
         row++;
