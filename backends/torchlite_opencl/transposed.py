@@ -33,12 +33,12 @@ def transpose_into(target: Array, source: Array) -> bool:
         how += [*[numbers[d] for d in others], *[0] * (6 - len(others))]
     device, rows, columns = source.device, sizes[inner], sizes[last]
     kind = _KINDS[source.itemsize]
-    numbers = (source, target, rows, columns, places[inner], steps[last], struct.pack("19i", *how))
+    arguments = (source, target, rows, columns, places[inner], steps[last], struct.pack("19i", *how))
     if device.is_cpu:
-        device.function("#define VECTORS\n" + TRANSPOSE, "transpose_vectors", "ppiiiix", (16,), T=kind)((-(-rows // 64), -(-columns // 64), batches), (1, 1, 1), *numbers)
+        device.function("#define VECTORS\n" + TRANSPOSE, "transpose_vectors", "ppiiiix", (16,), T=kind)((-(-rows // 64), -(-columns // 64), batches), (1, 1, 1), *arguments)
     elif device.max_group >= 256:
         up = (-(-columns // 16) * 16, -(-rows // 16) * 16, batches)
-        device.function(TRANSPOSE, "transpose_local", "ppiiiix", T=kind)(up, (16, 16, 1), *numbers)
+        device.function(TRANSPOSE, "transpose_local", "ppiiiix", T=kind)(up, (16, 16, 1), *arguments)
     else:
         return False
     return True
