@@ -88,7 +88,7 @@ KERNEL void cross_entropy_backward(IN(T, grad), IN(T, x), IN(I, target), IN(P, w
     } else if (flags & 2) all = AT(total)[0];
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, inner)
-        R scale, sum;
+        R scale = (R)(0), sum = (R)(0);
         EACH_LANE(k) {
             int at = TARGET_OF(row, inner) + k;
             OF_LANE(scale, k) = weight_of((long)AT(target)[at], AT(weight), n, flags, ignore) * (C)T_LD(AT(grad), flags & 16 ? at : 0) / all;
