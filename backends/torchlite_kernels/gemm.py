@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from .preamble import KINDS
 
-# Rows that a work-item keeps in registers at a time.
+# Rows that a work-item keeps in registers at a time, with one or two vectors of each; a single row is kept with many.
 ROWS = 8
+VECTORS_OF_ONE = 16
 # The numbers of a product, passed to kernels as one struct.
 FIELDS = (
     "m", "n", "k", "am", "ak", "bk", "bn", "cm", "cn", "dm", "dn", "inner", "a0", "a1", "b0", "b1", "c0", "c1", "d0", "d1", "added", "direct", "conj_a", "conj_b",
@@ -66,13 +67,14 @@ def _defines(kind: str, out: str, vectors: int) -> str:
     return text
 
 
-def _each_row(text: str) -> str:
-    return "".join(text.replace("@", str(r)) for r in range(ROWS))
+def _each_row(text: str, rows: int) -> str:
+    """The text for each row of the tile: @ is the row."""
+    return "".join(text.replace("@", str(r)) for r in range(rows))
 
 
-def _each(text: str, vectors: int) -> str:
+def _each(text: str, rows: int, vectors: int) -> str:
     """The text for each row and vector of the tile: @ is the row and $ the vector."""
-    return "".join(text.replace("@", str(r)).replace("$", str(v)) for r in range(ROWS) for v in range(vectors))
+    return "".join(text.replace("@", str(r)).replace("$", str(v)) for r in range(rows) for v in range(vectors))
 
 
 _PACK = r"""
@@ -123,9 +125,12 @@ FUNCTION void pack_block(GLOBAL const T* b, GLOBAL ACC* panel, const int bn, con
     for (int i = 0; i < 8; ++i) { vstore8(x[i], 0, panel + i * PANEL); }
 }
 FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth_b, const int bk, const int bn, const int wide, const int k0, const int k1, const int conj_b) {
-    if (bn == 1 && wide == NR) {
+    if (bn == 1) {
         for (int k = k0; k < k1; ++k, panel += PANEL) {
-            for (int v = 0; v < NV; ++v) { VSTORE(T_V(b, BK(k) + v * W), 0, panel + v * W); }
+            int j = 0;
+            #pragma nounroll
+            for (; j + W <= wide; j += W) { VSTORE(T_V(b, BK(k) + j), 0, panel + j); }
+            for (; j < wide; ++j) { panel[j] = T_LD(b, BK(k) + j); }
         }
         return;
     }
@@ -201,22 +206,22 @@ FUNCTION void store_rows(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d,
 """
 
 
-def _multiply(complex_: bool, vectors: int) -> str:
+def _multiply(complex_: bool, rows: int, vectors: int) -> str:
     """The inner loop's lines: one k for all rows."""
     if complex_:
-        return _each_row("T s@ = a@[place]; ACC i@ = conj * s@.y; c@_0 = fma((V)(s@.x), b0, fma((V)(-i@), b1, c@_0)); c@_1 = fma((V)(s@.x), b1, fma((V)(i@), b0, c@_1));\n")
+        return _each_row("T s@ = a@[place]; ACC i@ = conj * s@.y; c@_0 = fma((V)(s@.x), b0, fma((V)(-i@), b1, c@_0)); c@_1 = fma((V)(s@.x), b1, fma((V)(i@), b0, c@_1));\n", rows)
     lines = "V s@ = (V)(T_LD(a@, place)); "
-    return _each_row(lines + " ".join(f"c@_{v} += s@ * b{v};" for v in range(vectors)) + "\n")
+    return _each_row(lines + " ".join(f"c@_{v} += s@ * b{v};" for v in range(vectors)) + "\n", rows)
 
 
 @functools.cache
-def panels_text(kind: str, out: str, vectors: int) -> str:
+def panels_text(kind: str, out: str, vectors: int, rows: int = ROWS) -> str:
     """The CPU kernel `product`. A work-item takes a stretch of all row tiles of all panels of `b`: it packs a panel's columns one row after the other, and multiplies it
     with each row tile.
     """
     complex_ = kind[0] == "c"
     registers = 2 if complex_ else vectors
-    return _SHAPE + _defines(kind, out, vectors) + f"#define FACTOR {'T' if complex_ else 'ACC'}\n" + _PACK + (_STORE + _STORE_ROWS).replace("@ROWS", str(ROWS)) + r"""
+    return _SHAPE + _defines(kind, out, vectors) + f"#define FACTOR {'T' if complex_ else 'ACC'}\n" + _PACK + (_STORE + _STORE_ROWS).replace("@ROWS", str(rows)) + r"""
 VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC* scratch, const int scratch_o,
                             GLOBAL const int* table, const int table_o, const Shape s, const FACTOR alpha, const FACTOR beta) {
     GLOBAL const int *rows = table, *places = table + s.m, *depth_a = places + s.m, *depth_b = depth_a + s.k;
@@ -242,18 +247,18 @@ VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC*
 #endif
             pack(b_at, own, depth_b, s.bk, s.bn, wide, k0, k1, s.conj_b);
             for (int t = first; t < last; ++t) {
-                int m = t * """ + str(ROWS) + ";\n" + _each_row("GLOBAL const T* a@ = a_at + AM(min(m + @, s.m - 1));\n") + _each("V c@_$ = 0;\n", registers) + r"""
-                GLOBAL ACC* saved = kept + (s.block < s.depth ? (t - first) * """ + str(ROWS) + r""" * PANEL : 0);
+                int m = t * """ + str(rows) + ";\n" + _each_row("GLOBAL const T* a@ = a_at + AM(min(m + @, s.m - 1));\n", rows) + _each("V c@_$ = 0;\n", rows, registers) + r"""
+                GLOBAL ACC* saved = kept + (s.block < s.depth ? (t - first) * """ + str(rows) + r""" * PANEL : 0);
                 if (k0 > split * s.depth) {
-""" + _each("c@_$ = VLOAD(0, saved + @ * PANEL + $ * W);\n", registers) + r"""
+""" + _each("c@_$ = VLOAD(0, saved + @ * PANEL + $ * W);\n", rows, registers) + r"""
                 }
                 GLOBAL const ACC* row = panel;
                 ACC conj = s.conj_a ? -1 : 1;
                 for (int k = k0; k < k1; ++k, row += step) {
                     int place = AK(k);
-""" + "".join(f"V b{v} = VLOAD(0, row + {v} * W);\n" for v in range(registers)) + _multiply(complex_, vectors) + r"""
+""" + "".join(f"V b{v} = VLOAD(0, row + {v} * W);\n" for v in range(registers)) + _multiply(complex_, rows, vectors) + r"""
                 }
-""" + _each("VSTORE(c@_$, 0, saved + @ * PANEL + $ * W);\n", registers) + r"""
+""" + _each("VSTORE(c@_$, 0, saved + @ * PANEL + $ * W);\n", rows, registers) + r"""
                 if (k1 < end) { continue; }
 #ifndef COMPLEX
                 if (s.cn == 1 && wide == NR && (!s.added || s.dn == 1 || s.dn == 0)) {

@@ -147,19 +147,22 @@ def _panels(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bo
     if swapped:
         sizes, conj = sizes.turned(), conj[::-1]
     sums = gemm.sums_of(kind)
-    vectors = 1 if kind[0] == "c" or sizes.n <= sums.width else 2
+    alone = sizes.m == 1 and sizes.b[1] == 1 and kind in _SAME and sizes.n > gemm.VECTORS_OF_ONE * sums.width // 2
+    rows = 1 if alone else gemm.ROWS
+    vectors = gemm.VECTORS_OF_ONE if alone else 1 if kind[0] == "c" or sizes.n <= sums.width else 2
     columns = sums.width * vectors
-    tiles, panels = -(-sizes.m // gemm.ROWS), -(-sizes.n // columns)
+    tiles, panels = -(-sizes.m // rows), -(-sizes.n // columns)
     jobs = tiles * panels * sizes.count
     fields, out, second = _split_up(device, kind, sizes, jobs, added, conj, tables, whole)
     depth, total = fields["depth"], jobs * fields["splits"]
-    block = depth if depth <= _BLOCK else _BLOCK // 2
+    longest = 2 * _BLOCK // vectors
+    block = depth if depth <= longest else longest // 2
     most = tiles if block == depth else min(tiles, _MOST)
-    slot = (block + (1 if block == depth else most) * gemm.ROWS) * columns * (2 if kind[0] == "c" else 1)
+    slot = (block + (1 if block == depth else most) * rows) * columns * (2 if kind[0] == "c" else 1)
     direct = sizes.b[1] == 1 and sizes.m <= _DIRECT_ROWS
     shape = _packed(fields | {"tiles": tiles, "panels": panels, "block": block, "most": most, "slot": slot, "total": total, "direct": direct})
     defines = ({"TABLES": "1"} if tables else {}) | ({"SAME": "1"} if kind in _SAME else {})
-    function = device.function(gemm.panels_text(kind, out, vectors), "product", "ppppppx" + _numbers(kind), tuple({8, sums.width}), T=kind, U=out, **defines)
+    function = device.function(gemm.panels_text(kind, out, vectors, rows), "product", "ppppppx" + _numbers(kind), tuple({8, sums.width}), T=kind, U=out, **defines)
     items = _items(device, total, sizes.m * sizes.n * sizes.k * sizes.count)
     return Plan(function, items, (1,), shape, swapped, "st", sums.kind, items[0] * slot, **second)
 
