@@ -1,6 +1,7 @@
 """Pooling over windows of up to three dimensions, and sliding blocks. Arrays are (planes, depth, height, width), row-major.
 
-A work-item makes `take` neighbouring elements of its output. Sums have the type ACC. Gradients are gathered: each place of the input asks which windows look at it.
+A work-item makes `take` neighbouring elements of its output. Sums have the type ACC.
+Gradients are gathered: each place of the input asks which windows look at it.
 """
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from .indexing import RUNS
 WINDOW = r"""
 typedef struct { int size[3]; int out[3]; int extent[3]; int stride[3]; int padding[3]; int dilation[3]; } Window;
 #define VOLUME(n) ((n)[0] * (n)[1] * (n)[2])
-#define SPLIT(i, n, plane, c0, c1, c2) int row = (i) / (n)[2], c2 = (i) - row * (n)[2], c1 = row % (n)[1], plane = row / (n)[1], c0 = plane % (n)[0]; plane /= (n)[0];
+#define SPLIT(i, n, plane, c0, c1, c2) \
+    int row = (i) / (n)[2], c2 = (i) - row * (n)[2], c1 = row % (n)[1], plane = row / (n)[1], c0 = plane % (n)[0]; \
+    plane /= (n)[0];
 """
 
 # Where the window of output place `o` begins and how many of its places, `step` apart, are inside the input.
@@ -250,7 +253,8 @@ KERNEL void im2col(IN(T, image), OUT(T, blocks), const int n, const int take, co
     T zero = (T)(0);
     while (i < end) {
         SPLIT(i, w.out, rest, o0, o1, o2)
-        int k2 = rest % w.extent[2], k1 = rest / w.extent[2] % w.extent[1], upper = rest / w.extent[2] / w.extent[1], k0 = upper % w.extent[0], plane = upper / w.extent[0];
+        int k2 = rest % w.extent[2], middle = rest / w.extent[2], k1 = middle % w.extent[1], upper = middle / w.extent[1];
+        int k0 = upper % w.extent[0], plane = upper / w.extent[0];
         int c0 = o0 * w.stride[0] - w.padding[0] + k0 * w.dilation[0], c1 = o1 * w.stride[1] - w.padding[1] + k1 * w.dilation[1];
         int c2 = o2 * w.stride[2] - w.padding[2] + k2 * w.dilation[2], run = min(w.out[2] - o2, end - i);
         int inside = c0 >= 0 && c0 < w.size[0] && c1 >= 0 && c1 < w.size[1];
@@ -291,7 +295,8 @@ KERNEL void col2im(IN(T, blocks), OUT(T, image), const int n, const int take, co
 
 # out[p, o, q] = the sum over t of weights[o, t] * x[p, places[o, t], q]; a weight of zero counts for nothing, whatever x is there.
 RESAMPLE = r"""
-KERNEL void resample(IN(T, x), IN(int, places), IN(W, weights), OUT(O, out), const int n, const int take, const int N, const int M, const int Q, const int count) {
+KERNEL void resample(IN(T, x), IN(int, places), IN(W, weights), OUT(O, out), const int n, const int take, const int N, const int M, const int Q,
+                     const int count) {
     int i = ITEM * take, end = min(i + take, n);
 #ifndef ROUNDED
     if (Q == 1 && count == 2) {

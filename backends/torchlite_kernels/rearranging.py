@@ -77,10 +77,12 @@ KERNEL void unfold_backward(IN(T, g), OUT(T, out), const int n, const int take, 
 }
 """
 
-# out[r, c] = x[c, r] for matrices whose rows are `to` and `from` apart, in batches. `transpose_vectors` holds tiles of 16 by 16 in a work-item, `transpose_local` in a group.
+# out[r, c] = x[c, r] for matrices whose rows are `to` and `from` apart, in batches. `transpose_vectors` holds tiles of 16 by 16 in a work-item,
+# `transpose_local` in a group.
 TRANSPOSE = r"""
 typedef struct { int ndim; int n[6]; int to[6]; int from[6]; } Batches;
-#define BATCH(i, a, o) for (int d = how.ndim - 1, rest = (i); d >= 0; rest /= how.n[d], d--) { a += rest % how.n[d] * how.from[d]; o += rest % how.n[d] * how.to[d]; }
+#define BATCH(i, a, o) for (int d = how.ndim - 1, rest = (i), c; d >= 0; rest /= how.n[d], d--) { \
+    c = rest % how.n[d]; a += c * how.from[d]; o += c * how.to[d]; }
 
 #ifdef VECTORS
 KERNEL void transpose_vectors(IN(T, x), OUT(T, out), const int rows, const int columns, const int to, const int from, const Batches how) {

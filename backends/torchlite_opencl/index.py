@@ -17,8 +17,8 @@ from .views import basic_index, expand, permute
 class _Selection:
     """An index with arrays over an array of a shape.
 
-    `dims` is the order of the array's dimensions that has the indexed ones together, from `first` up to `last`; `arrays` are the index arrays of those, `shape` is what these
-    are broadcast to, `lead` and `rest` are the shapes before and after.
+    `dims` is the order of the array's dimensions that has the indexed ones together, from `first` up to `last`; `arrays` are the index arrays of
+    those, `shape` is what these are broadcast to, `lead` and `rest` are the shapes before and after.
     """
 
     def __init__(self, shape, index):
@@ -77,7 +77,8 @@ class _Selection:
 def _check_mask(mask: Array, shape, axis: int) -> None:
     if mask.shape != tuple(shape[axis:axis + mask.ndim]):
         at = next((d for d in range(mask.ndim) if axis + d >= len(shape) or mask.shape[d] != shape[axis + d]), 0)
-        raise IndexError(f"The shape of the mask {list(mask.shape)} at index {at} does not match the shape of the indexed tensor {list(shape)} at index {axis + at}")
+        raise IndexError(f"The shape of the mask {list(mask.shape)} at index {at} does not match the shape of the indexed tensor "
+                         f"{list(shape)} at index {axis + at}")
 
 
 def _index(input, index):
@@ -154,7 +155,8 @@ def _fitting(target: Array, value: Any, shape) -> Array:
     try:
         return expand(value, shape)
     except RuntimeError:
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}") from None
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
+                           f"shape {list(shape)}") from None
 
 
 def _setitem_(input, index, value):

@@ -136,7 +136,9 @@ def _scatter_program(device: Device, operation: str, out: Array, source: Array, 
 
 
 def scatter_planes(operation: str, out: Planes, index: Planes, source: Planes, wrap: bool, code: int) -> None:
-    """out[p, index[p, n, q], q] = that combined with source[p, n, q], the operation being set, add, multiply, amax or amin. Steps of 0 repeat the index or the source.
+    """out[p, index[p, n, q], q] = that combined with source[p, n, q], the operation being set, add, multiply, amax or amin.
+
+    Steps of 0 repeat the index or the source.
 
     On a CPU places that occur more than once are combined in their order; on a GPU in any."""
     device = out.array.device
@@ -190,7 +192,10 @@ def as_scalar_planes(value: Array, sizes: tuple[int, int, int]) -> Planes:
 
 
 def flat_places(indices: list[Array], shape, sizes, steps, codes, wrap: bool = True) -> Array:
-    """The places that index arrays, broadcast to `shape`, name together: int32, -1 where one does not fit. `sizes`, `steps` and error codes are those of the indexed dimensions."""
+    """The places that index arrays, broadcast to `shape`, name together: int32, -1 where one does not fit.
+
+    `sizes`, `steps` and error codes are those of the indexed dimensions.
+    """
     device, count = indices[0].device, len(indices)
     kind = "i32" if all(i.kind == "i32" for i in indices) else "i64"
     indices = [i if i.kind == kind else cast(i, kind) for i in indices]

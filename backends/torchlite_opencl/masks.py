@@ -22,12 +22,16 @@ def _blocks(count: int) -> tuple[int, int]:
 
 
 def _starts(counted: Array) -> tuple[Array, int]:
-    """For each block of a row-major array of masks or counts the sum of the elements before it, int32, with the total at the end; and the length of the blocks."""
+    """For each block of a row-major array of masks or counts the sum of the elements before it, int32; and the length of the blocks.
+
+    The total follows the sums, and after it whether a count was negative.
+    """
     device = counted.device
     length, blocks = _blocks(counted.size)
     sums = empty(device, (blocks + 2,), "i32")
-    device.function(("#define MASK\n" if counted.kind == "b8" else "") + SUMS, "block_sums", "ppii", T=counted.kind)((blocks,), alone(device), counted, sums, counted.size, length)
-    device.function(SUMS, "running_sums", "pi", T=counted.kind)((1,), (1,), sums, blocks)
+    text = ("#define MASK\n" if counted.kind == "b8" else "") + SUMS
+    device.function(text, "block_sums", "ppii", T=counted.kind)((blocks,), alone(device), counted, sums, counted.size, length)
+    device.function(text, "running_sums", "pi", T=counted.kind)((1,), (1,), sums, blocks)
     return sums, length
 
 
@@ -94,7 +98,8 @@ def masked_scatter(input, mask, source):
         sums, length, total = _counted(mask)
         if total > source.size:
             raise RuntimeError("Number of elements of source < number of ones in mask")
-        out.device.function(MOVES, "fill_masked", "ppppii", T=moved_kind(out))((sums.size - 2,), alone(out.device), mask, sums, contiguous_array(source), out, out.size, length)
+        run = out.device.function(MOVES, "fill_masked", "ppppii", T=moved_kind(out))
+        run((sums.size - 2,), alone(out.device), mask, sums, contiguous_array(source), out, out.size, length)
     return out
 
 

@@ -208,7 +208,8 @@ def unfold(input, dimension, size, step):
     if not input.ndim:
         return view_of(input, (size,), (1,), input.offset)
     shape, steps = input.shape, input.steps
-    return view_of(input, (*shape[:dim], (length - size) // step + 1, *shape[dim + 1:], size), (*steps[:dim], steps[dim] * step, *steps[dim + 1:], steps[dim]), input.offset)
+    windows = (*shape[:dim], (length - size) // step + 1, *shape[dim + 1:], size)
+    return view_of(input, windows, (*steps[:dim], steps[dim] * step, *steps[dim + 1:], steps[dim]), input.offset)
 
 
 def unfold_backward(grad, shape, dim, size, step):

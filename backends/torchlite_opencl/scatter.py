@@ -259,12 +259,15 @@ def _put_into(input, index, source, accumulate=False):
     if input.kind != source.kind:
         raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {_name(input)} and source.dtype = {_name(source)}")
     if index.size != source.size:
-        raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.size}, index.numel() = {index.size}")
+        raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+                         f"{source.size}, index.numel() = {index.size}")
     places, sizes = _flat_index("put_", index), (1, index.size, 1)
     values = Planes(contiguous_array(source), sizes, (0, 1, 0))
     operation = "add" if accumulate else "set"
-    return combined(operation, input,
-                    lambda out: scatter_planes(operation, Planes(out, (1, out.size, 1), (0, 1, 0)), Planes(places, sizes, (0, 1, 0)), values, True, error_code(FLAT)))
+
+    def write(out):
+        scatter_planes(operation, Planes(out, (1, out.size, 1), (0, 1, 0)), Planes(places, sizes, (0, 1, 0)), values, True, error_code(FLAT))
+    return combined(operation, input, write)
 
 
 # Slices written
@@ -324,7 +327,7 @@ def _in_place(write):
     return kernel
 
 
-_WRITERS = {"scatter": _scatter_into, "scatter_add": _scatter_add_into, "scatter_reduce": _scatter_reduce_into, "index_add": _index_add_into, "index_copy": _index_copy_into,
-            "index_fill": _index_fill_into, "put": _put_into}
+_WRITERS = {"scatter": _scatter_into, "scatter_add": _scatter_add_into, "scatter_reduce": _scatter_reduce_into, "index_add": _index_add_into,
+            "index_copy": _index_copy_into, "index_fill": _index_fill_into, "put": _put_into}
 KERNELS = {**{name: _on_a_copy(write) for name, write in _WRITERS.items()}, **{f"{name}_": _in_place(write) for name, write in _WRITERS.items()}}
 index_add, scatter_add = KERNELS["index_add"], KERNELS["scatter_add"]  # other modules call these

@@ -35,7 +35,8 @@ def transpose_into(target: Array, source: Array) -> bool:
     kind = _KINDS[source.itemsize]
     arguments = (source, target, rows, columns, places[inner], steps[last], struct.pack("19i", *how))
     if device.is_cpu:
-        device.function("#define VECTORS\n" + TRANSPOSE, "transpose_vectors", "ppiiiix", (16,), T=kind)((-(-rows // 64), -(-columns // 64), batches), (1, 1, 1), *arguments)
+        run = device.function("#define VECTORS\n" + TRANSPOSE, "transpose_vectors", "ppiiiix", (16,), T=kind)
+        run((-(-rows // 64), -(-columns // 64), batches), (1, 1, 1), *arguments)
     elif device.max_group >= 256:
         up = (-(-columns // 16) * 16, -(-rows // 16) * 16, batches)
         device.function(TRANSPOSE, "transpose_local", "ppiiiix", T=kind)(up, (16, 16, 1), *arguments)

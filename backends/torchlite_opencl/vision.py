@@ -100,7 +100,10 @@ def _along(x: Array, axis: int, length: int, table: tuple[Array, Array], kind: s
 
 
 def _resampled(x: Array, lengths, mode: str, how, factors, antialias: bool, transposed: bool) -> Array:
-    """`x` resampled to lengths along its last dimensions, one after the other from the first, where vectors run along the others; half precision and integers go through single."""
+    """`x` resampled to lengths along its last dimensions, one after the other from the first, where vectors run along the others.
+
+    Half precision and integers go through single.
+    """
     count = len(lengths)
     nearest = mode in ("nearest", "nearest-exact")
     work = x.kind if x.kind in ("f64", "f32") or nearest and not transposed else "f32"

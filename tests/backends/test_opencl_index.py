@@ -6,7 +6,8 @@ import pytest
 
 import torchlite as torch
 
-DTYPES = [torch.bool, torch.uint8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128]
+DTYPES = [torch.bool, torch.uint8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64,
+          torch.complex128]
 ALL = slice(None)
 
 
@@ -52,7 +53,8 @@ def indices(rng):
     masks = [torch.from_numpy(rng.random(s) < 0.5) for s in ((4,), (5,), (4, 5), (5, 6), (4, 5, 6))]
     yield from [(a,), (ALL, b), (ALL, ALL, c), (a, b), (ALL, b, c), (a, ALL, c), (a, b, c), (column, row), (ALL, row, index_of(rng, 6, 2, 2)), (a.int(), b)]
     yield (torch.zeros(0, dtype=torch.int64),)
-    yield from [(masks[0],), (ALL, masks[1]), (masks[2],), (ALL, masks[3]), (masks[4],), (masks[0], ALL, index_of(rng, 6, int(masks[0].sum()))), (1, masks[1]), (..., c), (None, a)]
+    yield from [(masks[0],), (ALL, masks[1]), (masks[2],), (ALL, masks[3]), (masks[4],), (masks[0], ALL, index_of(rng, 6, int(masks[0].sum())))]
+    yield from [(1, masks[1]), (..., c), (None, a)]
 
 
 def on(where, index):
@@ -100,7 +102,8 @@ def test_along_a_dimension(opencl, rng, dtype):
             some = torch.from_numpy(rng.permutation(x.shape[dim])[:3])
             same(y.index_copy(dim, some.to(opencl), s.narrow(dim, 0, 3)), x.index_copy(dim, some, slices.narrow(dim, 0, 3)))
             z = y.clone()
-            same(z.scatter_(dim, some.to(opencl).reshape([3 if d == dim else 1 for d in range(3)]), 1), x.scatter(dim, some.reshape([3 if d == dim else 1 for d in range(3)]), 1))
+            few = some.reshape([3 if d == dim else 1 for d in range(3)])
+            same(z.scatter_(dim, few.to(opencl), 1), x.scatter(dim, few, 1))
         same(torch.take(x.to(opencl), index.to(opencl)), torch.take(x, index))
 
 
@@ -117,7 +120,8 @@ def test_reductions_into_places(opencl, rng, dtype, reduce):
 
 def test_half_precision_adds_up_in_single(opencl):
     for dtype in (torch.float16, torch.bfloat16):
-        x = torch.zeros(3, dtype=dtype, device=opencl).index_add(0, torch.zeros(4096, dtype=torch.int64, device=opencl), torch.ones(4096, dtype=dtype, device=opencl))
+        where = torch.zeros(4096, dtype=torch.int64, device=opencl)
+        x = torch.zeros(3, dtype=dtype, device=opencl).index_add(0, where, torch.ones(4096, dtype=dtype, device=opencl))
         assert x.tolist() == [4096, 0, 0]
 
 
