@@ -159,12 +159,24 @@ FUNCTION void store_scattered(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const 
         const Shape s, const int m, const int wide, const FACTOR alpha, const FACTOR beta) {
     int high = min(@ROWS, s.m - m);
 #ifndef COMPLEX
-    if (high == 8 && CM(m + 7) - CM(m) == 7 && (!s.added || s.dm == 0)) {
-        #pragma nounroll
+    if (high == 8 && (!s.added || s.dm == 0)) {
+        int p0 = CM(m), p1 = CM(m + 1), p2 = CM(m + 2), p3 = CM(m + 3), p4 = CM(m + 4), p5 = CM(m + 5), p6 = CM(m + 6), p7 = CM(m + 7);
         for (int j = 0; j < wide; ++j, ++tile) {
-            V8 v = alpha * (V8)(tile[0], tile[PANEL], tile[2 * PANEL], tile[3 * PANEL], tile[4 * PANEL], tile[5 * PANEL], tile[6 * PANEL], tile[7 * PANEL]);
-            if (s.added) { v += (V8)(beta * T_LD(d, j * s.dn)); }
-            U_SV8(c, CM(m) + j * s.cn, v);
+            ACC more = s.added ? beta * T_LD(d, j * s.dn) : 0;
+            GLOBAL U* to = c + j * s.cn;
+            if (p7 - p0 == 7) {
+                V8 v = alpha * (V8)(tile[0], tile[1 * PANEL], tile[2 * PANEL], tile[3 * PANEL], tile[4 * PANEL], tile[5 * PANEL], tile[6 * PANEL], tile[7 * PANEL]);
+                U_SV8(to, p0, v + (V8)(more));
+            } else {
+                U_ST(to, p0, alpha * tile[0 * PANEL] + more);
+                U_ST(to, p1, alpha * tile[1 * PANEL] + more);
+                U_ST(to, p2, alpha * tile[2 * PANEL] + more);
+                U_ST(to, p3, alpha * tile[3 * PANEL] + more);
+                U_ST(to, p4, alpha * tile[4 * PANEL] + more);
+                U_ST(to, p5, alpha * tile[5 * PANEL] + more);
+                U_ST(to, p6, alpha * tile[6 * PANEL] + more);
+                U_ST(to, p7, alpha * tile[7 * PANEL] + more);
+            }
         }
         return;
     }
