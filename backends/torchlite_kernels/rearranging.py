@@ -4,18 +4,18 @@ from __future__ import annotations
 from .indexing import RUNS
 
 
-# out[r, at + i] = x[r, i] for i < width: one of several arrays side by side, each row-major. A work-item copies `take` elements of the output.
 def cat(count: int) -> str:
-    """The kernel that joins `count` row-major arrays of (rows, width k) elements."""
+    """The kernel that writes `count` row-major arrays of (rows, width k) elements side by side into rows that are `pitch` apart; a work-item copies `take` elements."""
     arrays = ", ".join(f"IN(T, x{k})" for k in range(count))
     cases = "\n".join(f"            {'else ' if k else ''}if (k == {k}) copy_run(o + i, AT(x{k}) + row * how.width[{k}] + j, run);" for k in range(count))
     return RUNS + f"""
 typedef struct {{ int width[{count}]; }} Widths;
-KERNEL void join({arrays}, OUT(T, out), const int n, const int take, const int total, const Widths how) {{
+KERNEL void join({arrays}, OUT(T, out), const int n, const int take, const int total, const int pitch, const Widths how) {{
     GLOBAL T* o = AT(out);
     int i = ITEM * take, end = min(i + take, n);
     if (i >= end) return;
     int row = i / total, j = i - row * total, k = 0;
+    o += row * (pitch - total);
     while (j >= how.width[k]) j -= how.width[k++];
     while (i < end) {{
         int run = min(how.width[k] - j, end - i);
@@ -24,7 +24,7 @@ KERNEL void join({arrays}, OUT(T, out), const int n, const int take, const int t
             i += run;
         }}
         j = 0;
-        if (++k == {count}) {{ k = 0; row++; }}
+        if (++k == {count}) {{ k = 0; row++; o += pitch - total; }}
     }}
 }}
 """

@@ -175,15 +175,22 @@ def combined(operation: str, out: Array, scatter: Callable[[Array], None]) -> Ar
     return cast(copy, out.kind)
 
 
+def kept(device: Device, family: str, key: Any, make: Callable[[], Any]) -> Any:
+    """What `make` gave for a key; the oldest of a family's 512 entries makes room for a new one."""
+    entries = device.plans.get(family)
+    if entries is None:
+        entries = device.plans.setdefault(family, {})
+    found = entries.get(key)
+    if found is None:
+        found = entries[key] = make()
+        if len(entries) > 512:
+            entries.pop(next(iter(entries)), None)
+    return found
+
+
 def constant(device: Device, value: Any, kind: str) -> Array:
     """A 0-d array of a number, kept for the next time. It must not be written into."""
-    key = ("constant", kind, value.__class__, value if value == value else "nan")
-    found = device.plans.get(key)
-    if found is None:
-        if len(device.plans) > 4096:
-            return full(device, (), value, kind)
-        found = device.plans[key] = full(device, (), value, kind)
-    return found
+    return kept(device, "constants", (kind, repr(value)), lambda: full(device, (), value, kind))
 
 
 def as_scalar_planes(value: Array, sizes: tuple[int, int, int]) -> Planes:

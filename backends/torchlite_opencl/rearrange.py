@@ -34,12 +34,13 @@ def flip(input, dims):
 # Joining
 
 
-def _join(arrays: list[Array], rows: int, out: Array) -> None:
-    """Row-major arrays of `rows` rows side by side."""
+def _join(arrays: list[Array], rows: int, out: Array, at: int) -> None:
+    """Row-major arrays of `rows` rows side by side into rows of `out`, from element `at` of each row on."""
     widths = [a.size // rows for a in arrays]
-    take, items, group = span(out.device, out.size, 1024)
-    run = out.device.function(rearranging.cat(len(arrays)), "join", "p" * len(arrays) + "piiix", (16,), T=moved_kind(out))
-    run(items, group, *arrays, out, out.size, take, out.size // rows, struct.pack(f"{len(widths)}i", *widths))
+    total, pitch = sum(widths), out.size // rows
+    take, items, group = span(out.device, rows * total, 1024)
+    run = out.device.function(rearranging.cat(len(arrays)), "join", "p" * len(arrays) + "piiiix", (16,), T=moved_kind(out))
+    run(items, group, *arrays, view_of(out, (1,), (1,), at), rows * total, take, total, pitch, struct.pack(f"{len(widths)}i", *widths))
 
 
 def cat(tensors, dim=0):
@@ -51,14 +52,17 @@ def cat(tensors, dim=0):
     out = empty(first.device, (*first.shape[:dim], sum([t.shape[dim] for t in kept]), *first.shape[dim + 1:]), first.kind)
     if not out.size:
         return out
-    at = 0
-    if 1 < len(kept) <= _JOINED and all(t.contiguous for t in kept):
-        _join([t for t in kept if t.size], math.prod(first.shape[:dim]), out)
-        return out
-    for t in kept:
-        if t.size:
+    rows, inner, at = math.prod(first.shape[:dim]), math.prod(first.shape[dim + 1:]), 0
+    kept = [t for t in kept if t.size]
+    for i in range(0, len(kept), _JOINED):
+        group = kept[i:i + _JOINED]
+        if len(group) > 1 and all(t.contiguous for t in group):
+            _join(group, rows, out, at * inner)
+            at += sum([t.shape[dim] for t in group])
+            continue
+        for t in group:
             copy_into(narrowed(out, dim, at, t.shape[dim]), t)
-        at += t.shape[dim]
+            at += t.shape[dim]
     return out
 
 

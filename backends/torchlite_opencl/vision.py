@@ -13,7 +13,7 @@ from torchlite_kernels import pooling
 from .array import Array, empty
 from .copying import clone_row_major, contiguous_array
 from .creation import full
-from .indexed import moved_kind, span
+from .indexed import kept, moved_kind, span
 from .pointwise import CATEGORY
 from .pool import window
 from .transfer import from_numpy
@@ -52,28 +52,25 @@ def _col2im(input, output_size, kernel_size, dilation, padding, stride):
 
 def _table(device, n: int, out: int, how: Any, real, transposed: bool) -> tuple[Array, Array]:
     """Places and weights of an axis of `n` places resampled to `out`, or of the transpose of that."""
-    key = ("resample", n, out, how, real, transposed)
-    found = device.plans.get(key)
-    if found is None:
+    def make():
         places, weights = shared._places(n, out, *how, real=real)
         weights = np.ones(places.shape, real) if weights is None else np.asarray(weights, real)
         if transposed:
             places, weights = _turned(places, weights, n, out, real)
-        found = from_numpy(places.astype(np.int32), device), from_numpy(np.ascontiguousarray(weights), device)
-        if len(device.plans) < 4096:
-            device.plans[key] = found
-    return found
+        return from_numpy(places.astype(np.int32), device), from_numpy(np.ascontiguousarray(weights), device)
+    return kept(device, "resampling", (n, out, how, real, transposed), make)
 
 
 def _turned(places, weights, n: int, out: int, real):
     """For each place of the input the results that look at it, and with what weight."""
-    where, which = places.reshape(-1), np.repeat(np.arange(out), places.shape[1])
+    used = weights.reshape(-1) != 0
+    where, which, weights = places.reshape(-1)[used], np.repeat(np.arange(out), places.shape[1])[used], weights.reshape(-1)[used]
     order = where.argsort(kind="stable")
     counts = np.bincount(where, minlength=n)
     width = max(1, int(counts.max(initial=0)))
     turn = np.arange(where.size) - np.repeat(counts.cumsum() - counts, counts)
     to, weight = np.zeros((n, width), np.int64), np.zeros((n, width), real)
-    to[where[order], turn], weight[where[order], turn] = which[order], weights.reshape(-1)[order]
+    to[where[order], turn], weight[where[order], turn] = which[order], weights[order]
     return to, weight
 
 
