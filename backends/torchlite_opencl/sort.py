@@ -115,13 +115,16 @@ def _by_network(rows: Rows, descending: bool) -> tuple[Array, int]:
     return items, width
 
 
-def _write(rows: Rows, items: Array, width: int, keep: int) -> tuple[Array, Array]:
+_FIRST, _LAST = "(i)", "(g.length - 1 - (i))"  # which of equal elements is selected: as PyTorch, of the greatest the last
+
+
+def _write(rows: Rows, items: Array, width: int, keep: int, tie: str = _FIRST) -> tuple[Array, Array]:
     """The elements and places of the first `keep` items of each row."""
     device = rows.device
     values, places = empty(device, rows.shape(keep), rows.x.kind), empty(device, rows.shape(keep), "i64")
     parts = max(1, min(-(-keep // 256), -(-4 * device.units // rows.count))) if device.is_cpu else keep
     form = rows.pack(width, keep, parts, -(-keep // parts))
-    _start(rows.function("write", "write", "ppppx"), rows.count * parts, rows.x, items, values, places, form)
+    _start(rows.function("write", "write", "ppppx", **{"TIE(i)": tie}), rows.count * parts, rows.x, items, values, places, form)
     return values, places
 
 
@@ -161,24 +164,24 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         return empty(input.device, shape, input.kind), empty(input.device, shape, "i64")
     if k > _LISTED or 4 * k > size > 64:
         return _write(rows, *sorted_items(rows, largest), k)
-    return _write(rows, _selected(rows, k, largest), k, k)
+    return _write(rows, *_selected(rows, k, largest), k, _LAST if largest else _FIRST)
 
 
-def _selected(rows: Rows, k: int, largest: bool) -> Array:
-    """The items of the first k of each row, in order."""
+def _selected(rows: Rows, k: int, largest: bool) -> tuple[Array, int]:
+    """The items of the first k of each row, in order, and the distance of two rows of items."""
     device = rows.device
     wanted, least = (4 * device.units, 16384) if device.is_cpu else (1024 * device.units, max(64, 8 * k))
     parts = max(1, min(-(-wanted // rows.count), rows.length // least)) if rows.count < wanted else 1
     chunk = max(-(-rows.length // parts), k)
     parts = -(-rows.length // chunk)
     vectors = device.is_cpu and rows.inner == 1 and rows.length > 2 * k + 32
-    kinds = {"MOST": str(max(8, 1 << (k - 1).bit_length()))} | ({"BEYOND": "<=" if largest else ">="} if vectors else {})
+    kinds = {"MOST": str(max(8, 1 << (k - 1).bit_length())), "TIE(i)": _LAST if largest else _FIRST} | ({"BEYOND": "<=" if largest else ">="} if vectors else {})
     found = rows.items(rows.count * parts * k)
     form = rows.pack(k, k, parts, chunk)
     _start(rows.function("select", "select_parts", "ppx", largest, (16,) if vectors else (), **kinds), rows.count * parts, rows.x, found, form)
     if parts > 1:
         _start(rows.function("select", "select_all", "px", largest, (16,) if vectors else (), **kinds), rows.count, found, form)
-    return found
+    return found, parts * k
 
 
 def by_rank(input: Array, dim: int, keepdim: bool, which: int, rank: int = 0) -> tuple[Array, Array]:

@@ -127,7 +127,7 @@ KERNEL void far(OUT(Item, items), const int total, const int mask, const int siz
     }
 }
 """
-# Elements and places of the first `keep` items of each row.
+# Elements and places of the first `keep` items of each row. TIE says which of equal elements comes first, by a number made of its place and back.
 _WRITE = r"""
 KERNEL void write(IN(T, x), IN(Item, items), OUT(T, values), OUT(long, places), const Geometry g) {
     int row = ITEM / g.parts, part = ITEM % g.parts, end = min((part + 1) * g.chunk, g.keep);
@@ -135,13 +135,13 @@ KERNEL void write(IN(T, x), IN(Item, items), OUT(T, values), OUT(long, places), 
     GLOBAL const T* p = AT(x) + row_base(g, row, g.length);
     int to = row_base(g, row, g.keep);
     for (int j = part * g.chunk; j < end; j++) {
-        int place = PLACE(items_[row * g.width + j]);
+        int place = TIE(PLACE(items_[row * g.width + j]));
         T_ST(values_, to + j * g.inner, T_LD(p, place * g.inner));
         places_[to + j * g.inner] = place;
     }
 }
 """
-# The first MOST items of parts of rows, by insertion into a list that few elements reach.
+# The first items of parts of rows, by insertion into a list that few elements reach.
 _SELECT = r"""
 #define INSERT(best, keep, e) { \
     if (LESS(e, best[keep - 1])) { \
@@ -156,18 +156,18 @@ KERNEL void select_parts(IN(T, x), OUT(Item, found), const Geometry g) {
     if (row >= g.rows) { return; }
     GLOBAL const T* p = AT(x) + row_base(g, row, g.length);
     for (int j = 0; j < g.keep; j++) { best[j] = LAST_ITEM; }
-    for (; i < filled; i++) { Item e = MAKE(ORDER(key_of(T_LD(p, i * g.inner))), i); INSERT(best, g.keep, e) }
+    for (; i < filled; i++) { Item e = MAKE(ORDER(key_of(T_LD(p, i * g.inner))), TIE(i)); INSERT(best, g.keep, e) }
 #ifdef BEYOND
-    W limit = i < end ? T_LD(p, PLACE(best[g.keep - 1])) : 0;
+    W limit = i < end ? T_LD(p, TIE(PLACE(best[g.keep - 1]))) : 0;
     for (; i + 16 <= end; i += 16) {
         W_16 v = convert_W16(T_LD16(p, i));
         if (any(!(v BEYOND (W_16)(limit)))) {
-            for (int k = i; k < i + 16; k++) { Item e = MAKE(ORDER(key_of(T_LD(p, k))), k); INSERT(best, g.keep, e) }
-            limit = T_LD(p, PLACE(best[g.keep - 1]));
+            for (int k = i; k < i + 16; k++) { Item e = MAKE(ORDER(key_of(T_LD(p, k))), TIE(k)); INSERT(best, g.keep, e) }
+            limit = T_LD(p, TIE(PLACE(best[g.keep - 1])));
         }
     }
 #endif
-    for (; i < end; i++) { Item e = MAKE(ORDER(key_of(T_LD(p, i * g.inner))), i); INSERT(best, g.keep, e) }
+    for (; i < end; i++) { Item e = MAKE(ORDER(key_of(T_LD(p, i * g.inner))), TIE(i)); INSERT(best, g.keep, e) }
     for (int j = 0; j < g.keep; j++) { found_[(row * g.parts + part) * g.keep + j] = best[j]; }
 }
 KERNEL void select_all(OUT(Item, found), const Geometry g) {
@@ -177,7 +177,7 @@ KERNEL void select_all(OUT(Item, found), const Geometry g) {
     GLOBAL Item* p = found_ + row * g.parts * g.keep;
     for (int j = 0; j < g.keep; j++) { best[j] = p[j]; }
     for (int k = g.keep; k < g.parts * g.keep; k++) { Item e = p[k]; INSERT(best, g.keep, e) }
-    for (int j = 0; j < g.keep; j++) { found_[row * g.keep + j] = best[j]; }
+    for (int j = 0; j < g.keep; j++) { p[j] = best[j]; }
 }
 """
 # The element of a rank in each row. RANK 0: `keep` is the rank; 1: the median, or the first NaN; 2: the median of what is not NaN.
