@@ -15,6 +15,6 @@ row(
     "_embedding_bag",
     *(S(A((5, 3), kind="distinct"), A((6,), low=0, high=4, dtype="int64"), mode) for mode in ("sum", "mean", "max")),
     meta=False,
-    oracle=lambda torch, w, i, mode: torch.nn.functional.embedding_bag(i, w, torch.tensor([0, 2, 2]), mode=mode),
+    oracle=lambda torch, w, i, mode: torch.nn.functional.embedding_bag(i, w, torch.tensor([0, 2, 2], device=i.device), mode=mode),
 )
 row("one_hot", S(A((2, 3), low=0, high=4, dtype="int64"), 6), S(A((4,), low=0, high=4, dtype="int64")), meta=False)
