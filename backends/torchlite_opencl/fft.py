@@ -130,7 +130,7 @@ KERNEL MATRICES void rows(IN(T, x), OUT(T, out), OUT(T, between), IN(T, roots), 
     }
 }
 
-KERNEL void stage(IN(T, x), OUT(T, y), IN(T, roots), const int radix, const int n, const int inner, const int m, const int s, const int parts, const int sign, const R scale) {
+KERNEL VECTORS void stage(IN(T, x), OUT(T, y), IN(T, roots), const int radix, const int n, const int inner, const int m, const int s, const int parts, const int sign, const R scale) {
     int id = ITEM, b = id / parts, part = id % parts;
     GLOBAL const T* from = AT(x) + b * n * inner;
     GLOBAL T* to = AT(y) + b * n * inner;

@@ -1,7 +1,8 @@
 """OpenCL C of the factorisations: arithmetic on real and complex elements, strips of them, and steps that a work-group makes together on one matrix.
 
 A program is built for one kind. `T` is an element, `R` its real type; matrices are row-major. `GROUP` is the number of work-items that share a matrix: with
-1 (CPUs) there is nothing to wait for, and rows are walked in strips, vectors of `WIDTH` elements.
+1 (CPUs) there is nothing to wait for, and rows are walked in strips, vectors of `WIDTH` elements; `vec_type_hint` keeps compilers from
+making vectors of work-items besides, and functions that are not inlined keep the programs small: both save most of the time that building takes.
 """
 from __future__ import annotations
 
@@ -43,9 +44,10 @@ T minus(T c, T a, T b) { return c - mul(a, b); }
 """
 
 GROUPS = r"""
-#define MATRICES __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-#if GROUP == 1
+#define VECTORS __attribute__((vec_type_hint(V)))
+#define MATRICES __attribute__((reqd_work_group_size(GROUP, 1, 1), vec_type_hint(V)))
 #define APART __attribute__((noinline))
+#if GROUP == 1
 #define SYNC
 #define ME 0
 #define MATRIX ((int)get_global_id(0))
