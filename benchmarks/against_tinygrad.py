@@ -2,8 +2,8 @@
 
 usage: python benchmarks/against_tinygrad.py [--rounds 15]      (needs tinygrad and the extra `opencl`)
 
-tinygrad takes the first driver that the system's loader shows it, so the loader is shown that of torchlite's first device alone (`TORCHLITE_OPENCL_PLATFORM` chooses it). Its functions run under
-TinyJit, warmed up; torchlite runs eagerly.
+tinygrad takes the first driver that the system's loader shows it, so the loader is shown that of torchlite's first device alone (`TORCHLITE_OPENCL_PLATFORM` chooses it).
+Its functions run under TinyJit, warmed up; torchlite runs eagerly.
 """
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The two preambles that let one kernel text compile as OpenCL C and as CUDA C++, and the macros of a data type.
 
 A kernel's array parameter is a pointer and an offset: `IN(T, x)` and `OUT(T, x)` declare both, `AT(x)` is the place of its first element. `types(T="f16")` defines, for the name T:
-`T` (how it is stored), `T_C` (what it is computed in), `T_LD(p, i)` and `T_ST(p, i, v)` (element i, converted), and `T_LD16(p, i)`, `T_ST16(p, i, v)` for 16 elements from i on (also 4 and 8).
+`T` (how it is stored), `T_C` (what it is computed in), `T_LD(p, i)` and `T_ST(p, i, v)` (element i, converted), and `T_LD16(p, i)`, `T_ST16(p, i, v)`
+for 16 elements from i on (also 4 and 8).
 """
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def like_memory(x: Array) -> Array:
 def channels_last(x: Array) -> Array:
     """A copy with the second dimension innermost in memory."""
     out = empty(x.device, x.shape, x.kind)
-    n, c, *space = x.shape
+    c, *space = x.shape[1:]
     steps, step = [1], c
     for size in reversed(space):
         steps.insert(0, step)

@@ -65,7 +65,8 @@ def _view(input, shape):
     shape = _resolved(input, shape)
     steps = _steps_without_copy(input, shape)
     if steps is None:
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead.")
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+                           "contiguous subspaces). Use .reshape(...) instead.")
     return view_of(input, shape, steps, input.offset)
 
 
@@ -85,16 +86,16 @@ def transpose(input, dim0, dim1):
 def expand(input, size):
     lead = len(size) - len(input.shape)
     if lead < 0:
-        raise RuntimeError(f"expand(torch.FloatTensor{{{list(input.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in "
-                           f"the tensor ({input.ndim})")
+        raise RuntimeError(f"expand(torch.FloatTensor{{{list(input.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) "
+                           f"must be greater or equal to the number of dimensions in the tensor ({input.ndim})")
     shape, steps = [*size], [0] * len(size)
     for d, (n, step) in enumerate(zip(input.shape, input.steps, strict=True), lead):
         wanted = shape[d]
         if wanted == n or wanted == -1:
             shape[d], steps[d] = n, step
         elif n != 1:
-            raise RuntimeError(f"The expanded size of the tensor ({wanted}) must match the existing size ({n}) at non-singleton dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: "
-                               f"{list(input.shape)}")
+            raise RuntimeError(f"The expanded size of the tensor ({wanted}) must match the existing size ({n}) at non-singleton dimension {d}.  "
+                               f"Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}")
     if -1 in shape:
         raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {shape.index(-1)}")
     return view_of(input, tuple(shape), tuple(steps), input.offset)
@@ -136,8 +137,8 @@ def as_strided(input, size, stride, offset=None, input_stride=None):
     held = owner.size * owner.itemsize // input.itemsize
     if 0 not in size and not 0 <= start < reach <= held:
         step = input.itemsize
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {step} requiring a storage size of {(reach - input.offset) * step} are out of "
-                           f"bounds for storage of size {held * step}")
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {step} requiring a storage size of "
+                           f"{(reach - input.offset) * step} are out of bounds for storage of size {held * step}")
     return view_of(input, size, stride, start)
 
 

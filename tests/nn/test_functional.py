@@ -9,7 +9,6 @@ import pytest
 import torchlite as torch
 import torchlite.nn.functional as F
 
-
 pytestmark = pytest.mark.usefixtures("on_device")
 
 
