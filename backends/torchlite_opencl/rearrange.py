@@ -24,7 +24,10 @@ _JOINED = 8
 
 def flip(input, dims):
     shape, steps, offset = input.shape, list(input.steps), input.offset
-    for d in (dims,) if dims.__class__ is int else dims:
+    dims = (dims,) if dims.__class__ is int else dims
+    if len({wrap_dim(d, input.ndim) for d in dims}) != len(dims):
+        raise ValueError("repeated dimension")
+    for d in dims:
         if shape:
             offset += (shape[d] - 1) * steps[d]
             steps[d] = -steps[d]
@@ -49,6 +52,9 @@ def cat(tensors, dim=0):
     kept = [t for t in tensors if t.shape != (0,)] or [tensors[0]]
     first = kept[0]
     dim = wrap_dim(dim, first.ndim)
+    others = first.shape[:dim], first.shape[dim + 1:]
+    if not first.shape or any((t.shape[:dim], t.shape[dim + 1:]) != others or len(t.shape) != len(first.shape) for t in kept):
+        raise RuntimeError("Sizes of tensors must match except in the dimension along which they are joined")
     out = empty(first.device, (*first.shape[:dim], sum([t.shape[dim] for t in kept]), *first.shape[dim + 1:]), first.kind)
     if not out.size:
         return out
@@ -68,6 +74,8 @@ def cat(tensors, dim=0):
 
 def stack(tensors, dim=0):
     first = tensors[0]
+    if any(t.shape != first.shape for t in tensors):
+        raise RuntimeError("stack expects each tensor to be equal size")
     dim = wrap_dim(dim, first.ndim + 1)
     return cat([view_of(t, (*t.shape[:dim], 1, *t.shape[dim:]), (*t.steps[:dim], 0, *t.steps[dim:]), t.offset) for t in tensors], dim)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 import builtins
 import math
 
+from torchlite._dispatch.shapes import wrap_dim
+
 from .array import Array, row_major, view_of
 from .copying import clone_row_major
 
@@ -72,6 +74,9 @@ def _view(input, shape):
 
 def permute(input, dims):
     shape, steps = input.shape, input.steps
+    ndim = len(shape)
+    if len(dims) != ndim or len({d % ndim for d in dims}) != ndim:
+        raise ValueError("dims must name each dimension once")
     return view_of(input, tuple([shape[d] for d in dims]), tuple([steps[d] for d in dims]), input.offset)
 
 
@@ -110,8 +115,7 @@ def squeeze(input, dim=None):
     if dim is None:
         kept = [d for d, n in enumerate(input.shape) if n != 1]
     else:
-        ndim = max(input.ndim, 1)
-        dims = {d % ndim for d in ((dim,) if dim.__class__ is int else dim)}
+        dims = {wrap_dim(d, input.ndim) for d in ((dim,) if dim.__class__ is int else dim)}
         if dim.__class__ is not int and len(dims) != len(dim):
             raise ValueError("repeated dimension")
         kept = [d for d, n in enumerate(input.shape) if n != 1 or d not in dims]
@@ -119,7 +123,7 @@ def squeeze(input, dim=None):
 
 
 def unsqueeze(input, dim):
-    dim %= input.ndim + 1
+    dim = wrap_dim(dim, input.ndim + 1)
     shape, steps = input.shape, input.steps
     step = shape[dim] * steps[dim] if dim < len(shape) else 1
     return view_of(input, (*shape[:dim], 1, *shape[dim:]), (*steps[:dim], step, *steps[dim:]), input.offset)
@@ -152,7 +156,7 @@ def narrowed(x: Array, dim: int, start: int, length: int, step: int = 1) -> Arra
 
 
 def slice(input, dim=0, start=None, stop=None, step=1):
-    dim %= input.ndim
+    dim = wrap_dim(dim, input.ndim)
     first, last, step = builtins.slice(start, stop, step).indices(input.shape[dim])
     return narrowed(input, dim, first, len(range(first, last, step)), step)
 
@@ -162,20 +166,34 @@ def _narrow(input, dim, start, length):
 
 
 def select(input, dim, index):
-    dim %= input.ndim
+    if not input.shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, input.ndim)
     shape, steps = input.shape, input.steps
+    if not -shape[dim] <= index < shape[dim]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
     index = index + shape[dim] if index < 0 else index
     return view_of(input, shape[:dim] + shape[dim + 1:], steps[:dim] + steps[dim + 1:], input.offset + index * steps[dim])
 
 
 def unbind(input, dim=0):
+    if not input.shape:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    dim = wrap_dim(dim, input.ndim)
     return tuple([select(input, dim, i) for i in range(input.shape[dim])])
 
 
-def split_with_sizes(input, sizes, dim=0):
+def split_with_sizes(input, split_sizes, dim=0):
+    dim = wrap_dim(dim, input.ndim)
+    if not input.shape:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    if sum(split_sizes) != input.shape[dim]:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at dimension {dim}), but got split_sizes={list(split_sizes)}")
+    if min(split_sizes, default=0) < 0:
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
     out, at = [], 0
-    for n in sizes:
-        out.append(narrowed(input, dim % input.ndim, at, n))
+    for n in split_sizes:
+        out.append(narrowed(input, dim, at, n))
         at += n
     return tuple(out)
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 
 import pytest
 
@@ -261,8 +262,9 @@ CASES = [
 
 @pytest.mark.parametrize("code,kind,words", CASES, ids=[code for code, _, _ in CASES])
 @pytest.mark.filterwarnings("ignore")
-def test_error(code, kind, words):
-    names = {"torch": torch, "I": torch.tensor, "x": torch.arange(12.0).reshape(3, 4)}
+@pytest.mark.usefixtures("errors_at_once")
+def test_error(code, kind, words, device):
+    names = {"torch": torch, "I": functools.partial(torch.tensor, device=device), "x": torch.arange(12.0, device=device).reshape(3, 4)}
     with pytest.raises(getattr(builtins, kind)) as caught:
         eval(code, names)
     assert type(caught.value).__name__ == kind
