@@ -9,6 +9,8 @@ from .layout import broadcast_shape, broadcast_steps, collapse
 from .products import Plan, Sizes, plan_of, run
 from .views import repeated_to
 
+# The shape and the steps of an operand.
+_Laid = tuple[tuple[int, ...], tuple[int, ...]]
 # Kept plans: a program makes the same products at every step.
 _KEPT = 4096
 
@@ -38,7 +40,7 @@ def _pairs(steps, count: int):
     return tuple([0] * (count - len(steps)) + list(steps))
 
 
-def _arranged(a, b, d) -> tuple[tuple[int, ...], Sizes | None]:
+def _arranged(a: _Laid, b: _Laid, d: _Laid | None) -> tuple[tuple[int, ...], Sizes | None]:
     """The result's shape and the sizes of a product of `a` (..., m, k) and `b` (..., k, n), each a (shape, steps), to which d may be added.
 
     None for the sizes where two batch dimensions do not suffice.
@@ -50,7 +52,7 @@ def _arranged(a, b, d) -> tuple[tuple[int, ...], Sizes | None]:
     lead = broadcast_shape((a_shape[:-2], b_shape[:-2])) if len(a_shape) > 2 or len(b_shape) > 2 else ()
     shape = (*lead, m, n)
     _, c_steps = row_major(shape)
-    d_steps = (0,) * len(shape) if d is None else broadcast_steps(*d, shape)
+    d_steps = (0,) * len(shape) if d is None else broadcast_steps(d[0], d[1], shape)
     a_lead, b_lead = broadcast_steps(a_shape[:-2], a_steps[:-2], lead), broadcast_steps(b_shape[:-2], b_steps[:-2], lead)
     if not lead:
         return shape, Sizes(m, n, k, a_steps, b_steps, c_steps, d_steps)

@@ -29,15 +29,15 @@ class Sizes(NamedTuple):
     m: int
     n: int
     k: int
-    a: tuple[int, int]
-    b: tuple[int, int]
-    c: tuple[int, int]
-    d: tuple[int, int] = (0, 0)
-    batch: tuple[int, int] = (1, 1)
-    a_batch: tuple[int, int] = (0, 0)
-    b_batch: tuple[int, int] = (0, 0)
-    c_batch: tuple[int, int] = (0, 0)
-    d_batch: tuple[int, int] = (0, 0)
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    c: tuple[int, ...]
+    d: tuple[int, ...] = (0, 0)
+    batch: tuple[int, ...] = (1, 1)
+    a_batch: tuple[int, ...] = (0, 0)
+    b_batch: tuple[int, ...] = (0, 0)
+    c_batch: tuple[int, ...] = (0, 0)
+    d_batch: tuple[int, ...] = (0, 0)
 
     def turned(self) -> Sizes:
         """The product of the transposes, with the roles of a and b exchanged."""
