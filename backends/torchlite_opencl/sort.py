@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import struct
+from typing import Any
 
 import numpy as np
 
@@ -124,7 +125,8 @@ def _write(rows: Rows, items: Array, width: int, keep: int, tie: str = _FIRST) -
     values, places = empty(device, rows.shape(keep), rows.x.kind), empty(device, rows.shape(keep), "i64")
     parts = max(1, min(-(-keep // 256), -(-4 * device.units // rows.count))) if device.is_cpu else keep
     form = rows.pack(width, keep, parts, -(-keep // parts))
-    _start(rows.function("write", "write", "ppppx", **{"TIE(i)": tie}), rows.count * parts, rows.x, items, values, places, form)
+    chosen: dict[str, Any] = {"TIE(i)": tie}
+    _start(rows.function("write", "write", "ppppx", **chosen), rows.count * parts, rows.x, items, values, places, form)
     return values, places
 
 
