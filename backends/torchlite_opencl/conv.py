@@ -167,6 +167,8 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
         g = _geometry(input.shape, out_shape, weight.shape, stride, padding, dilation, groups)
     if input.kind != weight.kind or bias is not None and bias.kind != input.kind:
         raise RuntimeError("operands of several dtypes")
+    if input.kind == "b8":
+        raise NotImplementedError(f"\"slow_conv{'_transpose' if transposed else ''}{max(spatial, 2)}d_cpu\" not implemented for 'Bool'")
     if min(out_shape[2:], default=1) <= 0 or groups < 1 or g.channels % groups or g.filters % groups or weight.shape[0] != g.filters or weight.shape[1] * groups != g.channels:
         raise RuntimeError("the kernel does not fit the input")
     out = empty(input.device, out_shape, input.kind)
