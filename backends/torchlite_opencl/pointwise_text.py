@@ -16,6 +16,8 @@ _MASK = {
     "uchar": "char", "char": "char", "short": "short", "ushort": "short", "int": "int", "uint": "int", "long": "long", "ulong": "long",
     "float": "int", "double": "long",
 }
+# Sums of places and sizes could leave the range of int: differences cannot.
+_START = "    if (ITEM > (n - 1) / PER) return;\n    int i = ITEM * PER;"
 _SIZE = {"char": 1, "short": 2, "int": 4, "long": 8}
 
 
@@ -75,7 +77,7 @@ def slots(kinds) -> list[str]:
 def flat_walk(kinds):
     """How one contiguous run is walked: the text that finds a work-item's elements, the operands' places as expressions of `i`, the layout's length."""
     letters = [*slots(kinds), "o"]
-    prologue = f"    const int n = l.v[{len(letters)}];\n    int i = ITEM * PER;"
+    prologue = f"    const int n = l.v[{len(letters)}];\n{_START}"
     return prologue, {letter: f"l.v[{at}] + i" for at, letter in enumerate(letters)}, len(letters) + 1
 
 
@@ -83,7 +85,7 @@ def row_walk(kinds, modes, outer: int):
     """The same for rows: work-items along the innermost dimension and over all outer ones."""
     letters = [*slots(kinds), "o"]
     at = len(letters)
-    lines = [f"    const int n = l.v[{at}];\n    int i = ITEM * PER, rest = ITEM_Y;\n    if (rest >= l.v[{at + 1}]) return;"]
+    lines = [f"    const int n = l.v[{at}];\n    int rest = ITEM_Y;\n    if (rest >= l.v[{at + 1}]) return;\n{_START}"]
     at += 2
     sizes = at
     at += outer
@@ -107,7 +109,7 @@ def small_walk(kinds, rank: int):
     count = len(letters)
     sizes = count + 2
     steps = {letter: sizes + rank - 1 + index * rank for index, letter in enumerate(letters)}
-    lines = [f"    const int n = l.v[{count}], rank = l.v[{count + 1}];\n    int i = ITEM * PER;"]
+    lines = [f"    const int n = l.v[{count}], rank = l.v[{count + 1}];\n{_START}"]
     starts = ", ".join(f"at_{letter} = l.v[{index}]" for index, letter in enumerate(letters))
     each = [f"        int rest = i, {starts};\n        for (int d = 0; d < rank - 1; d++) {{",
             f"            const int size = l.v[{sizes} + d], at = rest % size;\n            rest /= size;",
@@ -128,9 +130,9 @@ def source_of(rule, kind, types, kinds, out_kind, width, per_item, walk, modes) 
     lines = [*_functions(rule, kind, types, kinds, out_kind, width), _opening(rule, types, kinds, length), prologue.replace("PER", str(per_item))]
     if width:
         loads = _loads(rule, types, kinds, modes, places, str(width))
-        lines += [f"    if (i + {width} <= n) {{", f"        TO_ST{width}(o_, {places['o']}, many({loads}));", "        return;", "    }"]
+        lines += [f"    if (n - i >= {width}) {{", f"        TO_ST{width}(o_, {places['o']}, many({loads}));", "        return;", "    }"]
     loads = _loads(rule, types, kinds, modes, places, "")
-    lines += [f"    const int end = min(i + {per_item}, n);\n    for (; i < end; i++) {{", *each, f"        TO_ST(o_, {places['o']}, one({loads}));\n    }}\n}}"]
+    lines += [f"    const int end = n - i < {per_item} ? n : i + {per_item};\n    for (; i < end; i++) {{", *each, f"        TO_ST(o_, {places['o']}, one({loads}));\n    }}\n}}"]
     return "\n".join(lines)
 
 
@@ -172,7 +174,7 @@ def tile_source_of(rule, kind, types, kinds, out_kind, width, side: int, modes, 
     if width:
         vector = _loads(rule, types, kinds, modes_by, {letter: place.replace(" + x", "") for letter, place in places.items()}, str(width), tiled=True)
         store = f"TO_ST{side}(o_, {places['o'].replace(' + x', '')}, many({vector}));"
-        lines += [f"    if (i + {side} <= n && j + {side} <= m) {{", *loads, f"        for (int y = 0; y < {side}; y++) {store}", "        return;\n    }"]
+        lines += [f"    if (n - i >= {side} && m - j >= {side}) {{", *loads, f"        for (int y = 0; y < {side}; y++) {store}", "        return;\n    }"]
     scalar = _loads(rule, types, kinds, modes_by, places, "")
     lines += [f"    for (int y = 0; y < min({side}, m - j); y++)\n        for (int x = 0; x < min({side}, n - i); x++)",
               f"            TO_ST(o_, {places['o']}, one({scalar}));\n}}"]
