@@ -46,7 +46,7 @@ SCANS = {
 }
 _pack = struct.Struct("7i").pack
 
-# State is one element's or, in the column layout, sixteen neighbours'. `inner` is the distance of two elements of a row.
+# State is one element's or, in the column layout, sixteen neighbours'; WIDE of them are walked together. `inner` is the distance of two elements of a row.
 _HEAD = r"""
 typedef struct { int rows, length, inner, strips, chunk, parts, first; } Geometry;
 """
@@ -60,18 +60,21 @@ _PLACE = r"""
 """
 _ARGUMENTS = "(IN(T, x), IN(T, factor), OUT(O, out), OUT(M, more), OUT(State, states), const Geometry g)"
 _TOTAL = "KERNEL void total" + _ARGUMENTS + " {" + _PLACE + r"""
-    State s = start();
-    for (int i = begin; i < end; i++) { s = merge(s, lift(p, pf, i * g.inner, i)); }
-    AT(states)[part * g.strips + row] = s;
+    State s[WIDE];
+    for (int c = 0; c < WIDE; c++) { s[c] = start(); }
+    for (int i = begin; i < end; i++) {
+        for (int c = 0; c < WIDE; c++) { s[c] = merge(s[c], lift(p, pf, i * g.inner + 16 * c, i)); }
+    }
+    for (int c = 0; c < WIDE; c++) { AT(states)[(part * g.strips + row) * WIDE + c] = s[c]; }
 }
 """
 _CARRY = "KERNEL void carry" + _ARGUMENTS + r""" {
-    int row = ITEM;
-    if (row >= g.strips) { return; }
+    int row = ITEM, rows = g.strips * WIDE;
+    if (row >= rows) { return; }
     State s = start();
     for (int k = 0; k < g.parts; k++) {
-        State next = AT(states)[k * g.strips + row];
-        AT(states)[k * g.strips + row] = s;
+        State next = AT(states)[k * rows + row];
+        AT(states)[k * rows + row] = s;
         s = merge(s, next);
     }
 }
@@ -79,8 +82,8 @@ _CARRY = "KERNEL void carry" + _ARGUMENTS + r""" {
 _RUN = "KERNEL void run" + _ARGUMENTS + " {" + _PLACE + r"""
     GLOBAL O* q = AT(out) + base;
     GLOBAL M* r = AT(more) + base;
-    State s = g.parts > 1 ? AT(states)[part * g.strips + row] : start();
 #ifdef BY_ROWS
+    State s = g.parts > 1 ? AT(states)[part * g.strips + row] : start();
     int i = begin;
     for (; i + 16 <= end; i += 16) {
         State16 all = lift16(p, pf, i, i);
@@ -93,7 +96,14 @@ _RUN = "KERNEL void run" + _ARGUMENTS + " {" + _PLACE + r"""
     }
     for (; i < end; i++) { s = merge(s, lift(p, pf, i, i)); put(q, r, i, s); }
 #else
-    for (int i = begin; i < end; i++) { s = merge(s, lift(p, pf, i * g.inner, i)); put(q, r, i * g.inner, s); }
+    State s[WIDE];
+    for (int c = 0; c < WIDE; c++) { s[c] = g.parts > 1 ? AT(states)[(part * g.strips + row) * WIDE + c] : start(); }
+    for (int i = begin; i < end; i++) {
+        for (int c = 0; c < WIDE; c++) {
+            s[c] = merge(s[c], lift(p, pf, i * g.inner + 16 * c, i));
+            put(q, r, i * g.inner + 16 * c, s[c]);
+        }
+    }
 #endif
 }
 """
@@ -188,7 +198,7 @@ def _row_functions(how: Scan, work: str) -> str:
 
 
 @functools.cache
-def scan_text(op: str, work: str, vector: str, out: str, layout: str, group: int) -> str:
+def scan_text(op: str, work: str, vector: str, out: str, layout: str, group: int, wide: int) -> str:
     """The kernels total, carry and run of a scan; `layout` any, row, column or group. Neighbours in a row are combined in the kind `vector`, all else in `work`."""
     how, real = SCANS[op], work[0] != "c"
     scalar, _, greatest, least = WORK[work]
@@ -197,7 +207,7 @@ def scan_text(op: str, work: str, vector: str, out: str, layout: str, group: int
     if not real:
         least = "-INFINITY, 0"
     load = "T_LD(p, i)" if not real else f"convert_{scalar}(T_LD(p, i))"
-    lines = [f"#define GREATEST {greatest}", f"#define LEAST {least}", f"#define LANES {lanes}", f"#define GROUP {group}", f"#define W {scalar}{n}",
+    lines = [f"#define GREATEST {greatest}", f"#define LEAST {least}", f"#define LANES {lanes * wide}", f"#define WIDE {wide}", f"#define GROUP {group}", f"#define W {scalar}{n}",
              f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}", f"#define ONE {'(1)' if real else '(1, 0)'}",
              f"#define TIMES(a, b) {'((a) * (b))' if real else _COMPLEX_PRODUCT}", f"#define LOAD(p, i) {load}",
              f"#define LOAD16(p, i) convert_{WORK[vector if layout == 'row' else work][0]}16(T_LD16(p, i))"]
@@ -220,24 +230,26 @@ class _Plan:
         device, length = x.device, x.shape[dim]
         inner = math.prod(x.shape[dim + 1:])
         rows = x.size // length
-        layout, lanes, group = "any", 1, 1
+        layout, lanes, wide, group = "any", 1, 1, 1
         if not device.is_cpu:
             if rows < 1024 or inner < 32:
                 layout, group = "group", min(128, device.group)
         elif work[0] != "c" and x.size > 2048:
             layout = "row" if inner == 1 else "column" if inner >= 16 else "any"
-            lanes = 16 if layout == "column" else 1
+            if layout == "column":
+                wide = 16 if inner >= 256 else 4 if inner >= 64 else 1
+                lanes = 16 * wide
         strips = rows // inner * -(-inner // lanes)
         wanted, least = (4 * device.units, 16384) if device.is_cpu else (8 * device.units, 2048)
         parts = max(min(-(-wanted // strips), x.size // (least * strips)), 1) if strips < 2 * device.units or not device.is_cpu else 1
         chunk = -(-length // (16 * parts)) * 16
         parts = -(-length // chunk)
         single = work == "f32" and op == "cumsum" and device.is_cpu and device.fp64  # as PyTorch, sums of single precision are kept in double
-        text = scan_text(op, "f64" if single else work, work, out, layout, group)
+        text = scan_text(op, "f64" if single else work, work, out, layout, group, wide)
         widths = (16,) if layout in ("row", "column") else ()
         self.form = _pack(rows, length, inner, strips, chunk, parts, 0)
         self.states = strips * parts * 4 * lanes if parts > 1 else 0  # of eight bytes each: a State is no larger than two complex128
-        steps = (("total", strips * (parts - 1) * group), ("carry", strips), ("run", strips * parts * group)) if parts > 1 else (("run", strips * group),)
+        steps = (("total", strips * (parts - 1) * group), ("carry", strips * wide), ("run", strips * parts * group)) if parts > 1 else (("run", strips * group),)
         self.launches = []
         for name, items in steps:
             local = (group if name != "carry" else 1) if group > 1 else min(64, device.group) if not device.is_cpu else 16 if items >= 64 * device.units else 1
