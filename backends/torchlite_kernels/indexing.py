@@ -136,7 +136,7 @@ KERNEL void scatter_atomic(OUT(O, out), IN(I, index), IN(S, src), OUT(int, error
                            const int sp, const int sn, const int sq, const int size, const int wrap) {
     int i = ITEM;
     if (i >= count) return;
-    int q = i % Q, row = i / Q, n = row % N, p = row / N;
+    int row = i / Q, q = i - row * Q, p = row / N, n = row - p * N;
     int at = place_of((long)AT(index)[p * ip + n * in + q * iq], size, wrap, AT(error), code);
     if (at < 0) return;
     int to = p * op + at * od + q * oq;
@@ -177,8 +177,8 @@ KERNEL void places({arrays}, OUT(int, out), OUT(int, error), const int n, const 
         int o[{count}], rest = i, at, total = 0, bad = 0;
         for (int k = 0; k < {count}; k++) o[k] = 0;
         for (int d = how.ndim - 1; d >= 0; d--) {{
-            int c = rest % how.shape[d];
-            rest /= how.shape[d];
+            int above = rest / how.shape[d], c = rest - above * how.shape[d];
+            rest = above;
             for (int k = 0; k < {count}; k++) o[k] += c * how.steps[k][d];
         }}
 {sums}

@@ -7,9 +7,9 @@ KERNEL void block_sums(IN(T, x), OUT(int, sums), const int n, const int length) 
 #ifdef MASK
     int16 part = (int16)(0);
     for (; i + 16 <= end; i += 16) part -= convert_int16(vload16(0, AT(x) + i) != (uchar16)(0));
-    int8 part8 = part.lo + part.hi;
-    int4 part4 = part8.lo + part8.hi;
-    sum = part4.x + part4.y + part4.z + part4.w;
+    int lanes[16];
+    vstore16(part, 0, lanes);
+    for (int k = 0; k < 16; k++) sum += lanes[k];
     for (; i < end; i++) sum += AT(x)[i] != 0;
 #endif
     for (; i < end; i++) { int v = (int)AT(x)[i]; sum += v; negative |= AT(x)[i] < 0; }
@@ -45,8 +45,9 @@ KERNEL void coordinates(IN(int, places), OUT(int, out), const int total, const i
     for (int i = ITEM * take; i < min(ITEM * take + take, total); i++) {
         int rest = AT(places)[i];
         for (int d = shape.ndim - 1; d >= 0; d--) {
-            AT(out)[d * total + i] = rest % shape.n[d];
-            rest /= shape.n[d];
+            int above = rest / shape.n[d];
+            AT(out)[d * total + i] = rest - above * shape.n[d];
+            rest = above;
         }
     }
 }

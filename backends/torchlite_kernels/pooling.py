@@ -11,8 +11,7 @@ WINDOW = r"""
 typedef struct { int size[3]; int out[3]; int extent[3]; int stride[3]; int padding[3]; int dilation[3]; } Window;
 #define VOLUME(n) ((n)[0] * (n)[1] * (n)[2])
 #define SPLIT(i, n, plane, c0, c1, c2) \
-    int row = (i) / (n)[2], c2 = (i) - row * (n)[2], c1 = row % (n)[1], plane = row / (n)[1], c0 = plane % (n)[0]; \
-    plane /= (n)[0];
+    int row = (i) / (n)[2], c2 = (i) - row * (n)[2], slab = row / (n)[1], c1 = row - slab * (n)[1], plane = slab / (n)[0], c0 = slab - plane * (n)[0];
 """
 
 # Where the window of output place `o` begins and how many of its places, `step` apart, are inside the input.
@@ -178,9 +177,9 @@ KERNEL void mean_of_windows(IN(T, x), OUT(T, out), const int n, const int take, 
                 if (t2 >= 32) {
                     T_C16 part = (T_C16)(0);
                     for (; k2 + 16 <= t2; k2 += 16) part += T_LD16(line, k2);
-                    T_C8 half8 = part.lo + part.hi;
-                    T_C4 half4 = half8.lo + half8.hi;
-                    sum += half4.x + half4.y + half4.z + half4.w;
+                    T_C lanes[16];
+                    vstore16(part, 0, lanes);
+                    for (int k = 0; k < 16; k++) sum += lanes[k];
                 }
 #endif
                 for (; k2 < t2; k2++) sum += T_LD(line, k2);
@@ -230,7 +229,7 @@ KERNEL void fractional(IN(T, x), IN(R, samples), OUT(T, values), OUT(long, indic
                        const int a0, const int a1, const int a2, const Window w) {
     for (int i = ITEM * take; i < min(ITEM * take + take, n); i++) {
         SPLIT(i, w.out, plane, o0, o1, o2)
-        GLOBAL const R* s = AT(samples) + plane / channels * sn + plane % channels * sc;
+        GLOBAL const R* s = AT(samples) + plane / channels * sn + (plane - plane / channels * channels) * sc;
         int b0 = a0 < 0 ? 0 : start_of(s[max(a0, 0)], w, 0, o0), b1 = start_of(s[a1], w, 1, o1), b2 = start_of(s[a2], w, 2, o2);
         GLOBAL const T* a = AT(x) + plane * VOLUME(w.size);
         int found = (b0 * w.size[1] + b1) * w.size[2] + b2;
@@ -253,8 +252,8 @@ KERNEL void im2col(IN(T, image), OUT(T, blocks), const int n, const int take, co
     T zero = (T)(0);
     while (i < end) {
         SPLIT(i, w.out, rest, o0, o1, o2)
-        int k2 = rest % w.extent[2], middle = rest / w.extent[2], k1 = middle % w.extent[1], upper = middle / w.extent[1];
-        int k0 = upper % w.extent[0], plane = upper / w.extent[0];
+        int middle = rest / w.extent[2], k2 = rest - middle * w.extent[2], upper = middle / w.extent[1], k1 = middle - upper * w.extent[1];
+        int plane = upper / w.extent[0], k0 = upper - plane * w.extent[0];
         int c0 = o0 * w.stride[0] - w.padding[0] + k0 * w.dilation[0], c1 = o1 * w.stride[1] - w.padding[1] + k1 * w.dilation[1];
         int c2 = o2 * w.stride[2] - w.padding[2] + k2 * w.dilation[2], run = min(w.out[2] - o2, end - i);
         int inside = c0 >= 0 && c0 < w.size[0] && c1 >= 0 && c1 < w.size[1];

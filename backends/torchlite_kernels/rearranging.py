@@ -68,7 +68,7 @@ KERNEL void triangle(IN(T, x), OUT(T, out), const int rows, const int take, cons
 UNFOLD_BACKWARD = r"""
 KERNEL void unfold_backward(IN(T, g), OUT(T, out), const int n, const int take, const int N, const int Q, const int windows, const int size, const int step) {
     for (int i = ITEM * take; i < min(ITEM * take + take, n); i++) {
-        int q = i % Q, rest = i / Q, at = rest % N, p = rest / N;
+        int rest = i / Q, q = i - rest * Q, p = rest / N, at = rest - p * N;
         int last = min(at / step, windows - 1), first = at < size ? 0 : (at - size) / step + 1;
         T_C sum = (T_C)(0);
         for (int w = first; w <= last; w++) sum += T_LD(AT(g), ((p * windows + w) * Q + q) * size + at - w * step);
@@ -81,8 +81,8 @@ KERNEL void unfold_backward(IN(T, g), OUT(T, out), const int n, const int take, 
 # `transpose_local` in a group.
 TRANSPOSE = r"""
 typedef struct { int ndim; int n[6]; int to[6]; int from[6]; } Batches;
-#define BATCH(i, a, o) for (int d = how.ndim - 1, rest = (i), c; d >= 0; rest /= how.n[d], d--) { \
-    c = rest % how.n[d]; a += c * how.from[d]; o += c * how.to[d]; }
+#define BATCH(i, a, o) for (int d = how.ndim - 1, rest = (i), above, c; d >= 0; rest = above, d--) { \
+    above = rest / how.n[d]; c = rest - above * how.n[d]; a += c * how.from[d]; o += c * how.to[d]; }
 
 #ifdef VECTORS
 KERNEL void transpose_vectors(IN(T, x), OUT(T, out), const int rows, const int columns, const int to, const int from, const Batches how) {
@@ -122,8 +122,8 @@ KERNEL void pad(IN(T, x), IN(T, value), OUT(T, out), const int rows, const int t
     for (int row = ITEM * take; row < min(ITEM * take + take, rows); row++) {
         int rest = row, from = 0, inside = 1;
         for (int d = f.ndim - 1; d >= 0; d--) {
-            int c = rest % f.outer[d] - f.before[d];
-            rest /= f.outer[d];
+            int above = rest / f.outer[d], c = rest - above * f.outer[d] - f.before[d];
+            rest = above;
             inside &= c >= 0 && c < f.inner[d];
             from += c * f.steps[d];
         }

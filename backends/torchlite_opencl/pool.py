@@ -135,7 +135,7 @@ def _mean(x: Array, out, rows, rule: str, padded: int, fixed: int) -> Array:
         long_sums = x.kind in _SUMS and not wide
         text = f"#define WIDE {wide}\n#define ACC {_SUMS.get(x.kind, 'long')}\n" + ("#define LONG_SUMS\n" if long_sums else "") + rule + pooling.MEAN
         take, items, group = span(device, result.size, max(1, 256 * result.size // x.size) if rule is pooling.ADAPTIVE_AVERAGE else 64)
-        run = device.function(text, "mean_of_windows", "ppiixx", (4, 8, 16) if wide or long_sums else (), T=x.kind)
+        run = device.function(text, "mean_of_windows", "ppiixx", (16,) if wide or long_sums else (), T=x.kind)
         run(items, group, x, result, result.size, take, window(_spatial(x, count), out, *rows), struct.pack("2i", padded, fixed))
     return result
 
