@@ -16,6 +16,23 @@ _TYPES = r"""
 typedef struct { int outer, inner, row, column; } Walk;
 typedef struct { int inner, rows, columns, features, values, causal; Walk q, k, v, g, o, m; } Shape;
 #define START(w) (outer * (w).outer + inner * (w).inner)
+#if LANES > 1
+// The transposed matrix of LANES vectors: the halves of the rows are interleaved, as often as the width can be halved. Loops stay loops: code is slow to build.
+FUNCTION void transpose(V* r) {
+    V t[LANES];
+    #pragma unroll 1
+    for (int width = LANES; width > 1; width /= 2) {
+        #pragma unroll 1
+        for (int i = 0; i < LANES / 2; i++) {
+            V a = r[i], b = r[i + LANES / 2];
+            t[2 * i].even = a.lo; t[2 * i].odd = b.lo;
+            t[2 * i + 1].even = a.hi; t[2 * i + 1].odd = b.hi;
+        }
+        #pragma unroll 1
+        for (int i = 0; i < LANES; i++) r[i] = t[i];
+    }
+}
+#endif
 """
 
 
@@ -26,7 +43,7 @@ def _stage(tile: str, source: str, walk: str, width: str, limit: str) -> str:
             int width = first + j < {limit} ? {width} : 0, d = THREAD;
             GLOBAL const T* line = {source} + (first + j) * {walk}.row;
 #if LANES > 1
-            if ({walk}.column == 1) for (; d + LANES <= width; d += LANES) WIDE_STORE(WIDE_LOAD(line, d), 0, {tile} + j * LD + d);
+            if ({walk}.column == 1) for (; d + LANES <= width; d += LANES) WIDE_TILE(WIDE_LOAD(line, d), 0, {tile} + j * LD + d);
 #endif
             for (; d < width; d += THREADS) {tile}[j * LD + d] = T_LD(line, d * {walk}.column);
             for (; d < LD; d += THREADS) {tile}[j * LD + d] = 0;
@@ -36,20 +53,48 @@ def _stage(tile: str, source: str, walk: str, width: str, limit: str) -> str:
 def _own(x: str, source: str, walk: str, width: str, limit: str, scale: str = "1") -> str:
     """The work-item's own rows, transposed; zeros beyond the edges."""
     return f"""
-    for (int lane = 0; lane < OWN; lane++) {{
-        int width = mine + lane < {limit} ? {width} : 0, d = 0;
-        GLOBAL const T* line = {source} + (mine + lane) * {walk}.row;
-        for (; d < width; d++) ((T_C*){x})[d * OWN + lane] = T_LD(line, d * {walk}.column) * {scale};
-        for (; d < LD; d++) ((T_C*){x})[d * OWN + lane] = 0;
+    {{
+        const int blocks = LANES > 1 && {walk}.column == 1 ? {width} / LANES * LANES : 0;
+#if LANES > 1
+        for (int u = 0; u < NV; u++) for (int d = 0; d < blocks; d += LANES) {{
+            V r[LANES];
+            for (int lane = 0; lane < LANES; lane++) {{
+                int row = mine + u * LANES + lane;
+                r[lane] = row < {limit} ? WIDE_LOAD({source} + row * {walk}.row, d) * {scale} : (V)(0);
+            }}
+            transpose(r);
+            for (int lane = 0; lane < LANES; lane++) {x}[(d + lane) * NV + u] = r[lane];
+        }}
+#endif
+        for (int lane = 0; lane < OWN; lane++) {{
+            int width = mine + lane < {limit} ? {width} : 0, d = blocks;
+            GLOBAL const T* line = {source} + (mine + lane) * {walk}.row;
+            for (; d < width; d++) ((T_C*){x})[d * OWN + lane] = T_LD(line, d * {walk}.column) * {scale};
+            for (; d < LD; d++) ((T_C*){x})[d * OWN + lane] = 0;
+        }}
     }}"""
 
 
 def _give(target: str, x: str, walk: str, width: str, limit: str) -> str:
-    """The transposed rows `x` written to the work-item's rows of `target`."""
+    """The transposed rows `x` written to the work-item's rows of `target`, whose last dimension is contiguous."""
     return f"""
-    for (int lane = 0; lane < OWN && mine + lane < {limit}; lane++) {{
-        GLOBAL T* line = {target} + (mine + lane) * {walk}.row;
-        for (int d = 0; d < {width}; d++) T_ST(line, d * {walk}.column, ((T_C*){x})[d * OWN + lane]);
+    {{
+        const int blocks = LANES > 1 ? {width} / LANES * LANES : 0;
+#if LANES > 1
+        for (int u = 0; u < NV; u++) for (int d = 0; d < blocks; d += LANES) {{
+            V r[LANES];
+            for (int lane = 0; lane < LANES; lane++) r[lane] = {x}[(d + lane) * NV + u];
+            transpose(r);
+            for (int lane = 0; lane < LANES; lane++) {{
+                int row = mine + u * LANES + lane;
+                if (row < {limit}) WIDE_STORE({target} + row * {walk}.row, d, r[lane]);
+            }}
+        }}
+#endif
+        for (int lane = 0; lane < OWN && mine + lane < {limit}; lane++) {{
+            GLOBAL T* line = {target} + (mine + lane) * {walk}.row;
+            for (int d = blocks; d < {width}; d++) T_ST(line, d, ((T_C*){x})[d * OWN + lane]);
+        }}
     }}"""
 
 

@@ -74,7 +74,7 @@ class _Attention:
         self.kinds = {"T": query.kind, "DMAX": str(room), "M": query.kind if mask is None else mask.kind, "MASK": "0" if mask is None else "1" if mask.kind == "b8" else "2"}
         if self.device.is_cpu:
             self.lanes, several = (8 if computed == "double" else 16), 2 if room <= 128 else 1
-            self.kinds |= {"LANES": str(self.lanes), "V": f"{computed}{self.lanes}", "NV": str(several), "WIDE_LOAD": f"T_LD{self.lanes}", "WIDE_STORE": f"vstore{self.lanes}"}
+            self.kinds |= {"LANES": str(self.lanes), "V": f"{computed}{self.lanes}", "NV": str(several), "WIDE_LOAD": f"T_LD{self.lanes}", "WIDE_STORE": f"T_ST{self.lanes}", "WIDE_TILE": f"vstore{self.lanes}"}
             self.own = self.lanes * several
         else:
             self.lanes = self.own = 1
