@@ -83,7 +83,6 @@ _PACK = r"""
 #define BK(k) depth_b[k]
 #define AM(m) rows[m]
 #define CM(m) places[m]
-#define TABLE_PARAMETERS , GLOBAL const int* depth_b
 #else
 #define AK(k) ((k) * s.ak)
 #define BK(k) ((k) * bk)
