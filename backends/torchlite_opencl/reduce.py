@@ -119,7 +119,7 @@ class _Plan:
         device, layout = x.device, form.layout(x.device, work[0] != "c")
         wide, group, items = 1, 1, form.kept
         if layout == "column":
-            wide = 4 if form.sizes[2] >= 64 else 1
+            wide = 16 if form.sizes[2] >= 256 else 4 if form.sizes[2] >= 64 else 1
             items = form.kept // form.sizes[2] * -(-form.sizes[2] // (16 * wide))
         elif layout == "group":
             group = min(128, device.group)
