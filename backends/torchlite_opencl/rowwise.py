@@ -16,7 +16,7 @@ _ITEM_WORK = 1 << 14  # elements that a work-item takes at least on CPUs, where 
 
 
 class Layout(NamedTuple):
-    """A launch over rows: the macros W, LANES and COLUMNS, vector widths, sizes; `workers` items or groups take `per` rows each (W neighbouring rows as one when they lie across memory)."""
+    """A launch over rows: macros, vector widths, sizes; `workers` items or groups take `per` rows each (W neighbours as one where they lie across memory)."""
 
     macros: dict[str, str]
     widths: tuple[int, ...]
