@@ -1,11 +1,12 @@
 """Scaled dot product attention that never stores the matrix of scores.
 
-Forward keeps a running softmax (Milakov and Gimelshein, 2018); backward computes the weights again (Dao et al., 2022). A work-item owns NV * LANES rows of
-one side (queries, or keys for their gradients), one a vector lane, and holds them transposed: element d of its rows is the vector `x[d]`. The rows of the
-other side are staged tile by tile in local memory and multiplied as scalars, so maxima and sums over a row are plain vector operations. LANES is 1 on GPUs;
-wider vectors are OpenCL's alone.
+Forward keeps a running softmax (Milakov and Gimelshein, 2018); backward computes the weights again (Dao et al., 2022). A work-item owns NV *
+LANES rows of one side (queries, or keys for their gradients), one a vector lane, and holds them transposed: element d of its rows is the vector
+`x[d]`. The rows of the other side are staged tile by tile in local memory and multiplied as scalars, so maxima and sums over a row are plain
+vector operations. LANES is 1 on GPUs; wider vectors are OpenCL's alone.
 
-Text to be defined by the caller: LANES and V (vector width and type), NV, DMAX (the most features, a multiple of 16), MASK (0 none, 1 booleans, 2 added).
+Text to be defined by the caller: LANES and V (vector width and type), NV, DMAX (the most features, a multiple of 16), MASK (0 none, 1 booleans, 2
+added).
 """
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ typedef struct { int outer, inner, row, column; } Walk;
 typedef struct { int inner, rows, columns, features, values, causal; Walk q, k, v, g, o, m; } Shape;
 #define START(w) (outer * (w).outer + inner * (w).inner)
 #if LANES > 1
-// The transposed matrix of LANES vectors: the halves of the rows are interleaved, as often as the width can be halved. Loops stay loops: code is slow to build.
+// The transposed matrix of LANES vectors: both halves of the rows are interleaved, as often as the width can be halved.
+// Loops stay loops, for straight code takes long to build.
 FUNCTION void transpose(V* r) {
     V t[LANES];
     #pragma unroll 1
@@ -243,7 +245,8 @@ KERNEL void dots(IN(T, g), IN(T, o), OUT(T_C, delta), const Shape s, const T_C s
 
 # `o` walks the gradient of the queries.
 BACKWARD_QUERY = _TYPES + r"""
-KERNEL void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_C, lse), IN(T_C, delta), OUT(T, dq), const Shape s, const T_C scale) {
+KERNEL void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_C, lse), IN(T_C, delta),
+                           OUT(T, dq), const Shape s, const T_C scale) {
     LOCAL_ARRAY(T_C, tile, BK * DMAX); LOCAL_ARRAY(T_C, values, BK * DMAX);""" + _PLACE + r"""
     GLOBAL const T* query = AT(q) + START(s.q); GLOBAL const T* key_rows = AT(k) + START(s.k); GLOBAL const T* value_rows = AT(v) + START(s.v);
     GLOBAL const T* grad = AT(g) + START(s.g); GLOBAL const M* mask = AT(m) + START(s.m);
@@ -267,7 +270,8 @@ KERNEL void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(
 
 # dk and dv are walked as `o` (batch entries and rows the same; `o.row` for dk) and `v`-like through `w`.
 BACKWARD_KEY = _TYPES + r"""
-KERNEL void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_C, lse), IN(T_C, delta), OUT(T, dk), OUT(T, dv), const Shape s, const T_C scale, const Walk w) {
+KERNEL void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_C, lse), IN(T_C, delta),
+                         OUT(T, dk), OUT(T, dv), const Shape s, const T_C scale, const Walk w) {
     LOCAL_ARRAY(T_C, tile, BK * DMAX); LOCAL_ARRAY(T_C, values, BK * DMAX);""" + _PLACE + r"""
     GLOBAL const T* key_rows = AT(k) + START(s.k); GLOBAL const T* query_rows = AT(q) + START(s.q); GLOBAL const T* value_rows = AT(v) + START(s.v);
     GLOBAL const T* grad = AT(g) + START(s.g); GLOBAL const M* mask = AT(m) + START(s.m);

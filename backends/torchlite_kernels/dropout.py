@@ -1,10 +1,11 @@
-"""Dropout in one launch: the words of Philox decide what is kept, and a byte an element remembers it for backward. See `philox` for LANES and its types."""
+"""Dropout in one launch: the words of Philox decide what is kept, and a byte an element remembers it for backward. For LANES and types see `philox`."""
 from __future__ import annotations
 
 from .philox import ROUNDS
 
 FORWARD = ROUNDS + r"""
-KERNEL void dropout(IN(T, x), OUT(T, out), OUT(uchar, kept), const int n, const uint k0, const uint k1, const ulong first, const uint limit, const T_C scale) {
+KERNEL void dropout(IN(T, x), OUT(T, out), OUT(uchar, kept), const int n, const uint k0, const uint k1, const ulong first,
+                    const uint limit, const T_C scale) {
     const int block = ITEM * LANES;
     int at = block / 16 * 64 + block % 16;
     if (at >= n) return;

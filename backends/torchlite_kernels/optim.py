@@ -1,11 +1,12 @@
 """Optimizer steps for several parameters at once, whose states lie one after the other in flat arrays.
 
-A work-item updates LANES elements of one parameter (1 on GPUs; wider vectors are OpenCL's alone). `step_text` writes the program for K parameters.
+A work-item updates LANES elements of one parameter (1 on GPUs; wider vectors are OpenCL's alone). `step_text` writes the program for K
+parameters.
 """
 from __future__ import annotations
 
-# Statements over the gradient g, the parameter p and the states a, b, c; n.v holds the step's numbers, of which the first two are the sign that the gradient
-# is taken with and the weight decay that is added to it.
+# Statements over the gradient g, the parameter p and the states a, b, c; n.v holds the step's numbers, of which the first two are the gradient's sign and
+# the weight decay that is added to it.
 STEPS = {
     # numbers: 1 - beta1, beta2, 1 - beta2, eps, size of the step, decoupled decay
     "adam": """
@@ -88,7 +89,8 @@ def step_text(name: str, count: int, states: int, lanes: int) -> str:
     pointers = [f"GLOBAL T* p{k}, GLOBAL const T* g{k}" for k in range(count)] + [f"GLOBAL T* {s}_" for s in letters]
     cases = "\n".join(f"    case {k}: param = p{k}; grad = g{k}; break;" for k in range(1, count)) + "\n    default: param = p0; grad = g0;"
     pointed = "\n".join(f"    GLOBAL T* state_{s} = {s}_ + l.start[{i}] + l.state[k];" for i, s in enumerate(letters))
-    parts = {"POINTERS": ", ".join(pointers), "CASES": cases, "POINTED": pointed, "VECTOR": _update(name, letters, str(lanes)), "SCALAR": _update(name, letters, "")}
+    parts = {"POINTERS": ", ".join(pointers), "CASES": cases, "POINTED": pointed}
+    parts |= {"VECTOR": _update(name, letters, str(lanes)), "SCALAR": _update(name, letters, "")}
     text = f"#define K {count}\n#define STATES {states}\n#define LANES {lanes}\n" + _STEP
     for key, value in parts.items():
         text = text.replace(key, value)

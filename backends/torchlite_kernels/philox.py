@@ -1,8 +1,8 @@
 """Random numbers by Philox4x32-10, a counter-based generator (Salmon et al., 2011): four words from a 128-bit counter and a 64-bit key.
 
-Block number i of a stream has the counter (low word of i, high word of i, 0, 0). Sixteen blocks fill neighbouring elements, the first words first, then the
-second ones, and so on: numbers depend on seed and offset alone, not on the device or its work-groups. `LANES` blocks are made at once: 1, or 16 where
-vectors are wide (which is OpenCL's alone).
+Block number i of a stream has the counter (low word of i, high word of i, 0, 0). Sixteen blocks fill neighbouring elements, the first words
+first, then the second ones, and so on: numbers depend on seed and offset alone, not on the device or its work-groups. `LANES` blocks are made at
+once: 1, or 16 where vectors are wide (which is OpenCL's alone).
 """
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def integers(bits: int) -> tuple[str, int]:
     return _INTEGERS.replace("PER", str(per)), per
 
 # Numbers that take as many words as chance wants: element e has a stream of its own, with the counters (first block, e + 1, 0), (first block, e + 1, 1) …
-# Poisson and binomial numbers come by transformed rejection for large means (W. Hörmann, 1993), by products of uniforms and sums of geometric numbers else.
+# Poisson and binomial numbers come by transformed rejection for large means (W. Hörmann, 1993), else by products of uniforms and sums of geometric
+# numbers.
 _STREAM = ROUNDS + r"""
 typedef struct { uint words[4]; uint used, k0, k1, low, high, element; } Stream;
 FUNCTION S next(Stream* s) {

@@ -56,25 +56,26 @@ def _like(x: Array, columns: int) -> Array:
 class _Attention:
     """One attention: its sizes, and the words that choose its kernels."""
 
-    __slots__ = ("device", "heads", "kinds", "lanes", "lead", "own", "query", "key", "value", "mask", "rows", "columns", "features", "values", "head", "scale")
+    __slots__ = ("columns", "device", "features", "head", "heads", "key", "kinds", "lanes", "lead", "mask", "own", "query", "rows", "scale", "value", "values")
 
     def __init__(self, query: Array, key: Array, value: Array, mask: Array | None, is_causal, scale):
         self.device, self.scale = query.device, scale
-        self.lead = lead = broadcast_shape([query.shape[:-2], key.shape[:-2], value.shape[:-2], () if mask is None else mask.shape[:-2]])
+        self.lead = lead = broadcast_shape([x.shape[:-2] for x in (query, key, value, mask) if x is not None])
         self.rows, self.columns, self.features, self.values = query.shape[-2], key.shape[-2], query.shape[-1], value.shape[-1]
         self.heads = math.prod(lead)
         self.query, self.key, self.value = _spread(query, lead), _spread(key, lead), _spread(value, lead)
-        self.mask = None if mask is None else _spread(repeated_to(mask, (*mask.shape[:-2], self.rows, self.columns)) if mask.ndim > 1 else
-                                                      repeated_to(mask, (self.rows, self.columns)), lead)
+        self.mask = None if mask is None else _spread(repeated_to(mask, (*mask.shape[:-2], self.rows, self.columns)), lead)
         self.head = struct.pack("6i", lead[-1] if lead else 1, self.rows, self.columns, self.features, self.values, int(is_causal))
         self.head += _walk(self.query) + _walk(self.key) + _walk(self.value)
         widest = max(self.features, self.values, 1)
         room = 64 if widest <= 64 else 128 if widest <= 128 else LARGEST
         computed = KINDS[query.kind].computed
-        self.kinds = {"T": query.kind, "DMAX": str(room), "M": query.kind if mask is None else mask.kind, "MASK": "0" if mask is None else "1" if mask.kind == "b8" else "2"}
+        masked = "0" if mask is None else "1" if mask.kind == "b8" else "2"
+        self.kinds = {"T": query.kind, "DMAX": str(room), "M": query.kind if mask is None else mask.kind, "MASK": masked}
         if self.device.is_cpu:
             self.lanes, several = (8 if computed == "double" else 16), 2 if room <= 128 else 1
-            self.kinds |= {"LANES": str(self.lanes), "V": f"{computed}{self.lanes}", "NV": str(several), "WIDE_LOAD": f"T_LD{self.lanes}", "WIDE_STORE": f"T_ST{self.lanes}", "WIDE_TILE": f"vstore{self.lanes}"}
+            self.kinds |= {"LANES": str(self.lanes), "V": f"{computed}{self.lanes}", "NV": str(several)}
+            self.kinds |= {"WIDE_LOAD": f"T_LD{self.lanes}", "WIDE_STORE": f"T_ST{self.lanes}", "WIDE_TILE": f"vstore{self.lanes}"}
             self.own = self.lanes * several
         else:
             self.lanes = self.own = 1
@@ -132,5 +133,6 @@ def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scal
         a.start(BACKWARD_QUERY, "backward_query", a.rows, (grad, a.query, a.key, a.value, mask, lse, delta, grad_query), grad, grad_query)
     if needs[1] or needs[2]:
         grad_key, grad_value = _like(a.key, a.features), _like(a.value, a.values)
-        a.start(BACKWARD_KEY, "backward_key", a.columns, (grad, a.query, a.key, a.value, mask, lse, delta, grad_key, grad_value), grad, grad_key, _walk(grad_value))
+        arrays = (grad, a.query, a.key, a.value, mask, lse, delta, grad_key, grad_value)
+        a.start(BACKWARD_KEY, "backward_key", a.columns, arrays, grad, grad_key, _walk(grad_value))
     return grad_query, grad_key if needs[1] else None, grad_value if needs[2] else None

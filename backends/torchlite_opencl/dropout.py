@@ -12,7 +12,8 @@ from .runtime import grid
 
 def _launch(x, source: str, name: str, signature: str, global_size, *arguments) -> None:
     computed, wide = KINDS[x.kind].computed, x.device.is_cpu
-    run = x.device.function(source, name, signature.replace("S", KINDS[x.kind].pack), (16,) if wide else (), **definitions(x.device, x.kind, computed))
+    signature = signature.replace("S", KINDS[x.kind].pack)
+    run = x.device.function(source, name, signature, (16,) if wide else (), **definitions(x.device, x.kind, computed))
     run(global_size, (64,), *arguments)
 
 

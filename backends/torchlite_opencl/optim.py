@@ -79,8 +79,9 @@ def _run(name: str, params, grads, states, cache: dict, numbers: list[float], **
 
 def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize):
     correction = math.sqrt(1 - beta2**step)
-    numbers = [-1.0 if maximize else 1.0, 0.0 if decoupled else weight_decay, 1 - beta1, beta2, 1 - beta2, eps * correction, lr * correction / (1 - beta1**step),
-               lr * weight_decay if decoupled else 0.0]
+    added, taken = (0.0, lr * weight_decay) if decoupled else (weight_decay, 0.0)
+    size = lr * correction / (1 - beta1**step)
+    numbers = [-1.0 if maximize else 1.0, added, 1 - beta1, beta2, 1 - beta2, eps * correction, size, taken]
     _run("adam", params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, numbers)
 
 

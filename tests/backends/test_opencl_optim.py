@@ -6,7 +6,8 @@ import torchlite as torch
 from torchlite._dispatch import REGISTRY, table_of
 
 RULES = {
-    "_fused_adam": (3, [(3, 0.01, 0.9, 0.99, 1e-8, 0.0, False, False), (1, 0.1, 0.8, 0.95, 1e-3, 0.1, True, True), (7, 0.1, 0.8, 0.95, 1e-3, 0.1, False, False)]),
+    "_fused_adam": (3, [(3, 0.01, 0.9, 0.99, 1e-8, 0.0, False, False),
+                        (1, 0.1, 0.8, 0.95, 1e-3, 0.1, True, True), (7, 0.1, 0.8, 0.95, 1e-3, 0.1, False, False)]),
     "_fused_sgd": (1, [(False, 0.1, 0.9, 0.0, 0.0, False, False), (False, 0.1, 0.9, 0.2, 0.1, True, True), (True, 0.1, 0.9, 0.2, 0.1, False, False)]),
     "_fused_rmsprop": (3, [(0.1, 0.9, 1e-6, 0.0, 0.0, False), (0.1, 0.8, 1e-3, 0.5, 0.1, True)]),
     "_fused_adagrad": (1, [(0.1, 1e-8, 0.0, False), (0.1, 1e-3, 0.1, True)]),

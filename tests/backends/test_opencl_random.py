@@ -119,7 +119,8 @@ def test_poisson(opencl, rate):
 def test_binomial(opencl, count, p):
     generator = torch.Generator(opencl).manual_seed(2)
     shape = (COUNT,)
-    x = torch.binomial(torch.full(shape, float(count), device=opencl), torch.full(shape, p, device=opencl), generator=generator).cpu().numpy().astype(np.float64)
+    counts, chances = torch.full(shape, float(count), device=opencl), torch.full(shape, p, device=opencl)
+    x = torch.binomial(counts, chances, generator=generator).cpu().numpy().astype(np.float64)
     variance = count * p * (1 - p)
     assert x.min() >= 0 and x.max() <= count
     assert abs(x.mean() - count * p) <= 5 * math.sqrt(variance / COUNT) and abs(x.var() - variance) <= 0.05 * variance
