@@ -79,7 +79,8 @@ _BUTTERFLIES = r"""
     for (int k = 0; k < radix; k++) LOAD(FROM(k), re[k], im[k]) \
     for (int j = 0; j < radix; j++) { \
         F sr = re[0], si = im[0]; \
-        for (int k = 1; k < radix; k++) { T u = roots[j * k % radix * apart]; u.y *= sign; sr += re[k] * u.x - im[k] * u.y; si += re[k] * u.y + im[k] * u.x; } \
+        for (int k = 1; k < radix; k++) { \
+            T u = roots[j * k % radix * apart]; u.y *= sign; sr += re[k] * u.x - im[k] * u.y; si += re[k] * u.y + im[k] * u.x; } \
         STORE(q + s * (radix * p + j), sr * w[j].x - si * w[j].y, sr * w[j].y + si * w[j].x) \
     } }
 
@@ -100,7 +101,8 @@ _BUTTERFLIES = r"""
     for (int t = p0; t < m * s; t += p1) { int p = t / s, q = t % s; TURNS(count) BUTTERFLY(R, LOAD_1, STORE_1) }
 #endif
 
-APART void pass(int radix, int n, int m, int s, int p0, int p1, int q0, int q1, GLOBAL const T* x, GLOBAL T* y, GLOBAL const T* roots, R sign, R scale) {
+APART void pass(int radix, int n, int m, int s, int p0, int p1, int q0, int q1,
+                GLOBAL const T* x, GLOBAL T* y, GLOBAL const T* roots, R sign, R scale) {
     int step = n / (radix * m), apart = n / radix;
     if (radix == 4) { T w[4]; EACH(4, BUTTERFLY4) }
     else if (radix == 2) { T w[2]; EACH(2, BUTTERFLY2) }
@@ -112,7 +114,8 @@ APART void pass(int radix, int n, int m, int s, int p0, int p1, int q0, int q1, 
 
 # `rows`: a work-group takes a whole transform through all stages. `stage`: all work-items share one stage of few long transforms.
 _TRANSFORM = text.ELEMENTS + text.GROUPS + _BUTTERFLIES + r"""
-KERNEL MATRICES void rows(IN(T, x), OUT(T, out), OUT(T, between), IN(T, roots), IN(int, radices), const int n, const int inner, const int stages, const int sign, const R scale) {
+KERNEL MATRICES void rows(IN(T, x), OUT(T, out), OUT(T, between), IN(T, roots), IN(int, radices), const int n, const int inner,
+                          const int stages, const int sign, const R scale) {
     int b = MATRIX, m = n, s = inner;
     GLOBAL const T* from = AT(x) + b * n * inner;
     for (int k = 0; k < stages; k++) {
@@ -130,7 +133,8 @@ KERNEL MATRICES void rows(IN(T, x), OUT(T, out), OUT(T, between), IN(T, roots), 
     }
 }
 
-KERNEL VECTORS void stage(IN(T, x), OUT(T, y), IN(T, roots), const int radix, const int n, const int inner, const int m, const int s, const int parts, const int sign, const R scale) {
+KERNEL VECTORS void stage(IN(T, x), OUT(T, y), IN(T, roots), const int radix, const int n, const int inner, const int m, const int s,
+                          const int parts, const int sign, const R scale) {
     int id = ITEM, b = id / parts, part = id % parts;
     GLOBAL const T* from = AT(x) + b * n * inner;
     GLOBAL T* to = AT(y) + b * n * inner;
@@ -271,7 +275,8 @@ def _transform(x: Array, outer: int, n: int, inner: int, sign: int, scale: float
         return KERNELS["mul"](x, scale)
     out, between = empty(device, x.shape, kind), empty(device, x.shape, kind)
     if outer >= 2 * device.units or n * inner < 4096:
-        on_matrices(device, kind, _TRANSFORM, "rows", f"pppppiiii{number}", outer, x, out, between, plan.roots, plan.stages, n, inner, len(plan.radices), sign, scale)
+        on_matrices(device, kind, _TRANSFORM, "rows", f"pppppiiii{number}", outer,
+                    x, out, between, plan.roots, plan.stages, n, inner, len(plan.radices), sign, scale)
         return out
     stage = kernel_of(device, kind, _TRANSFORM, "stage", f"pppiiiiiii{number}")
     m, s, left = n, inner, len(plan.radices)

@@ -384,7 +384,8 @@ KERNEL MATRICES void lu(OUT(T, a), OUT(int, pivots), OUT(int, info), OUT(T, work
     if (ME == 0) AT(info)[b] = found;
 }
 
-KERNEL MATRICES void lu_solve(IN(T, a), IN(int, pivots), IN(int, info), OUT(T, x), const int n, const int k, const int parts, const int wide, const int shared) {
+KERNEL MATRICES void lu_solve(IN(T, a), IN(int, pivots), IN(int, info), OUT(T, x), const int n, const int k,
+                              const int parts, const int wide, const int shared) {
     int id = MATRIX, b = id / parts, from = id % parts * wide, columns = min(wide, k - from), f = shared ? 0 : b;
     GLOBAL const T* lu = AT(a) + f * n * n;
     GLOBAL const int* order = AT(pivots) + f * n;
@@ -423,7 +424,8 @@ KERNEL void determinant(IN(T, lu), IN(int, pivots), OUT(T, det), OUT(R, logarith
 """
 
 TRIANGULAR = r"""
-KERNEL MATRICES void triangular(IN(T, a), OUT(T, x), const int n, const int k, const int parts, const int wide, const int shared, const int upper, const int unit) {
+KERNEL MATRICES void triangular(IN(T, a), OUT(T, x), const int n, const int k, const int parts, const int wide, const int shared,
+                                const int upper, const int unit) {
     int id = MATRIX, b = id / parts, from = id % parts * wide;
     substitute(n, min(wide, k - from), AT(a) + (shared ? 0 : b) * n * n, n, AT(x) + b * n * k + from, k, upper, unit);
 }

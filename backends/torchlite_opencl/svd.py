@@ -334,8 +334,8 @@ def decompose(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[A
         room = n + reflector_room(m, long)
         sizes = (count * n * n, count * (m * n + room), count * m * long) if wanted else (1, 1, 1)
         scratch = [empty(device, (size,), kind) for size in sizes]
-        on_matrices(device, kind, _JACOBI, "svd", "ppppppppppiiiiii", count, w, *scratch, empty(device, (count, n), real), empty(device, (count, n), "i32"), info, u, values, vh,
-                    n, m, int(wide), long, int(wanted), room)
+        on_matrices(device, kind, _JACOBI, "svd", "ppppppppppiiiiii", count, w, *scratch, empty(device, (count, n), real), empty(device, (count, n), "i32"),
+                    info, u, values, vh, n, m, int(wide), long, int(wanted), room)
     elif wanted:
         for x in (u, vh):
             on_elements(device, kind, LU, "identity", "piii", x.size, x, *x.shape[-2:])
@@ -423,7 +423,8 @@ def lstsq_rank(input, rcond):
     if not values.size:
         return full(input.device, values.shape[:-1], 0, "i64")
     rank = empty(input.device, values.shape[:-1], "i64")
-    on_elements(input.device, input.kind, _PRODUCTS, "ranks", "ppi" + ("d" if values.kind == "f64" else "f") + "i", rank.size, values, rank, values.shape[-1], float(rcond))
+    number = "d" if values.kind == "f64" else "f"
+    on_elements(input.device, input.kind, _PRODUCTS, "ranks", f"ppi{number}i", rank.size, values, rank, values.shape[-1], float(rcond))
     return rank
 
 

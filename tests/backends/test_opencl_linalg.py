@@ -104,14 +104,15 @@ def test_square_matrices(device, rng, kind, shape):
 
 @pytest.mark.parametrize("shape", [(3, 3), (40, 40), (50, 34), (34, 50)], ids=str)
 def test_matrices_of_rank_one(device, rng, kind, shape):
-    for a in (torch.ones(shape, dtype=kind, device=device), random(rng, device, kind, shape[0], 1) @ random(rng, device, kind, 1, shape[1]), torch.zeros(shape, dtype=kind, device=device)):
+    ones = torch.ones(shape, dtype=kind, device=device)
+    for a in (ones, random(rng, device, kind, shape[0], 1) @ random(rng, device, kind, 1, shape[1]), torch.zeros_like(ones)):
         u, s, vh = torch.linalg.svd(a)
         k = s.shape[-1]
         close(u.mH @ u, identity(u, u.shape[-1]), kind)
         close(vh @ vh.mH, identity(vh, vh.shape[-1]), kind)
         close((u[..., :k] * s) @ vh[..., :k, :], a, kind)
         close(s[1:], torch.zeros_like(s[1:]), kind, 1 + s.max().item())
-    assert torch.linalg.matrix_rank(torch.ones(shape, dtype=kind, device=device)).item() == 1
+    assert torch.linalg.matrix_rank(ones).item() == 1
 
 
 def test_sizes_of_zero(device):
