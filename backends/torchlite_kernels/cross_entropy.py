@@ -91,7 +91,8 @@ KERNEL void cross_entropy_backward(IN(T, grad), IN(T, x), IN(I, target), IN(P, w
         R scale = (R)(0), sum = (R)(0);
         EACH_LANE(k) {
             int at = TARGET_OF(row, inner) + k;
-            OF_LANE(scale, k) = weight_of((long)AT(target)[at], AT(weight), n, flags, ignore) * (C)T_LD(AT(grad), flags & 16 ? at : 0) / all;
+            C share = weight_of((long)AT(target)[at], AT(weight), n, flags, ignore);
+            OF_LANE(scale, k) = share == 0 ? 0 : share * (C)T_LD(AT(grad), flags & 16 ? at : 0) / all;
             OF_LANE(sum, k) = AT(lse)[at];
         }
         ACROSS(i, n) {
