@@ -137,7 +137,7 @@ def test_cross_entropy(check, reduction):
         where = shape[:1] + shape[2:] if len(shape) > 1 else ()
         target = check.integers(classes, where, ["int64", "uint8"][check.rng.integers(2)] if classes < 256 else "int64")
         weight = check.table.abs(check.numbers((classes,))) if check.rng.integers(2) else None
-        ignored = int(check.rng.integers(classes)) if check.rng.integers(2) and shape[0] > 9 else -100
+        ignored = int(check.rng.integers(classes)) if check.rng.integers(2) and len(shape) > 1 and shape[0] > 9 else -100  # not all: the composite gives NaN then
         x = check.numbers(shape)
         _, lse = check.agree("_cross_entropy", x, target, weight, ignored, reduction, slack=4)
         check.agree("_cross_entropy_backward", check.numbers(where if reduction == "none" else ()), x, target, weight, lse, ignored, reduction, slack=4)
