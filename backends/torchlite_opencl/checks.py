@@ -41,10 +41,10 @@ class _State:
 
 
 def _state(device: Device) -> _State:
-    state = device.plans.get("errors")
+    state = device.state.get("errors")
     if state is None:
         with _lock:
-            state = device.plans.setdefault("errors", _State(device))
+            state = device.state.setdefault("errors", _State(device))
     return state
 
 
@@ -68,7 +68,7 @@ def after_launch(device: Device) -> None:
 
 def raise_pending(device: Device) -> None:
     """Raise the first error that kernels noted since the last call. Called where the host waits for the device; waits only after kernels that can fail."""
-    state = device.plans.get("errors")
+    state = device.state.get("errors")
     if state is None or not state.asked:
         return
     with _lock:

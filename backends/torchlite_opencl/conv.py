@@ -104,12 +104,10 @@ _WAYS: dict[str, Callable[..., Any]] = {
 
 def _way(device: Device, what: str, kind: str, g: Geometry, *how: bool) -> Any:
     """The kept way of computing something, made when first asked for."""
-    kept = device.plans.setdefault("convolutions", {})
+    kept = device.kept("convolutions", _KEPT)
     key = (what, kind, g, how)
     found = kept.get(key)
     if found is None:
-        if len(kept) >= _KEPT:
-            kept.pop(next(iter(kept)))
         found = kept[key] = _WAYS[what](device, kind, g, *how)
     return found
 

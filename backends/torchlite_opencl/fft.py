@@ -239,14 +239,12 @@ def _padded_length(n: int) -> int:
 
 
 def _plan(device: Device, n: int, kind: str) -> _Plan:
-    plans = device.plans.setdefault("fft", {})
+    plans = device.kept("fft", _KEPT)
     found = plans.get((n, kind))
     if found is None:
         radices = radices_of(n)
         roots, stages = from_numpy(_roots(n, kind), device), from_numpy(np.array(radices or (1,), np.int32), device)
         found = _Plan(roots, radices, stages) if radices or n == 1 else _bluestein_plan(device, n, kind, roots, stages)
-        while len(plans) >= _KEPT:
-            plans.pop(next(iter(plans)), None)
         plans[n, kind] = found
     return found
 

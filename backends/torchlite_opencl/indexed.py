@@ -176,15 +176,11 @@ def combined(operation: str, out: Array, scatter: Callable[[Array], None]) -> Ar
 
 
 def kept(device: Device, family: str, key: Any, make: Callable[[], Any]) -> Any:
-    """What `make` gave for a key; the oldest of a family's 512 entries makes room for a new one."""
-    entries = device.plans.get(family)
-    if entries is None:
-        entries = device.plans.setdefault(family, {})
+    """What `make` gave for a key."""
+    entries = device.kept(family, 512)
     found = entries.get(key)
     if found is None:
         found = entries[key] = make()
-        if len(entries) > 512:
-            entries.pop(next(iter(entries)), None)
     return found
 
 

@@ -27,7 +27,7 @@ _COLUMNS = 64  # of a right-hand side that one work-group takes
 
 def group_of(device: Device) -> int:
     """How many work-items share a matrix: a power of 2."""
-    return device.plans.setdefault("group of a matrix", 1 if device.is_cpu else min(128, device.group))
+    return device.matrix_group
 
 
 def real_kind(kind: str) -> str:

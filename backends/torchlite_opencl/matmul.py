@@ -11,8 +11,6 @@ from .views import repeated_to
 
 # The shape and the steps of an operand.
 _Laid = tuple[tuple[int, ...], tuple[int, ...]]
-# Kept plans: a program makes the same products at every step.
-_KEPT = 4096
 
 
 class _How(NamedTuple):
@@ -88,13 +86,9 @@ def _repeated(x: Array, lead: tuple[int, ...]) -> Array:
 def product(a: Array, b: Array, d: Array | None = None, beta: Any = 1, alpha: Any = 1, conj: tuple[bool, bool] = (False, False), out: Array | None = None) -> Array:
     """alpha * a @ b + beta * d, with operands (..., m, k) and (..., k, n) of one dtype, and `d` one that can be expanded to the result; in `out` (row-major) if given."""
     key = (a.kind, a.shape, a.steps, b.shape, b.steps, conj) if d is None else (a.kind, a.shape, a.steps, b.shape, b.steps, conj, d.shape, d.steps)
-    plans = a.device.plans.get("products")
-    if plans is None:
-        plans = a.device.plans.setdefault("products", {})
+    plans = a.device.kept("products")
     how = plans.get(key)
     if how is None:
-        if len(plans) >= _KEPT:
-            plans.clear()
         how = plans[key] = _how(a.device, a.kind, (a.shape, a.steps), (b.shape, b.steps), None if d is None else (d.shape, d.steps), conj)
     if how.copy:
         lead = how.shape[:-2]

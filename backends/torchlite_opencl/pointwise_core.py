@@ -96,8 +96,6 @@ def apply(rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = 
     plan = device.plans.get(found)
     if plan is None:
         plan = _make_plan(device, rule, operands, arrays, out, out_kind, flat)
-        if len(device.plans) > 20000:
-            device.plans.clear()
         device.plans[found] = plan
     if flat:
         return launch_flat(device, plan, arrays, operands, numbers, first, out)

@@ -69,9 +69,9 @@ class Plan(NamedTuple):
 def scratch_of(device: Device, kind: str, size: int) -> Array:
     """Memory that a kernel writes and reads within one launch. Launches follow one another, so all share it."""
     key = ("scratch", kind)
-    have = device.plans.get(key)
+    have = device.state.get(key)
     if have is None or have.size < size:
-        have = device.plans[key] = empty(device, (max(size, 1 << 16),), kind)
+        have = device.state[key] = empty(device, (max(size, 1 << 16),), kind)
     return have
 
 

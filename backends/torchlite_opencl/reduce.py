@@ -15,7 +15,6 @@ from .pointwise import cast
 from .reduce_text import MORE, OPS, REAL_OF, acc_kind, aux_kind, reduction_text, work_kind
 from .runtime import Device, Function, grid
 
-_PLANS = 8192  # as many as a family keeps
 _SMALL = 4096  # elements up to which the simplest loops serve
 _pack = struct.Struct("16if").pack
 WHOLE = {"b8", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"}
@@ -170,22 +169,12 @@ def _group_of(device: Device, items: int) -> int:
     return 16 if items >= 64 * device.units else 1
 
 
-def kept_plans(device: Device, family: str) -> dict:
-    """What a family of kernels remembers of shapes it has seen; begun anew when it is much."""
-    plans = device.plans.get(family)
-    if plans is None:
-        plans = device.plans.setdefault(family, {})
-    elif len(plans) > _PLANS:
-        plans.clear()
-    return plans
-
-
 def reduce(op: str, x: Array, dim, keepdim: bool, kind: str, work: str = "", correction: float = 0.0) -> Any:
     """A reduction by its name in `reduce_text.OPS` into elements of `kind`; a pair for ops with a second output. `work` is the kind to compute in."""
     if dim.__class__ is list:
         dim = tuple(dim)
     key = (op, x.kind, x.shape, x.steps, dim, keepdim, kind, correction)
-    plans = kept_plans(x.device, "reductions")
+    plans = x.device.kept("reductions")
     plan = plans.get(key)
     if plan is None:
         axes = axes_of(x, dim)

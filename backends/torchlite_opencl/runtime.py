@@ -59,6 +59,19 @@ class Function:
 _pack_offset = struct.Struct("i").pack
 
 
+class Kept(dict):
+    """What a kernel family remembers of the shapes it has seen, for as long as there are not too many: then it begins anew."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.most = most
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if len(self) >= self.most:
+            self.clear()
+        super().__setitem__(key, value)
+
+
 class Device:
     """The state of one device. `width` is the number of elements that a work-item takes in contiguous kernels."""
 
@@ -77,14 +90,22 @@ class Device:
         self.local_memory = cl_device.local_mem_size
         self.width = 16 if self.is_cpu else 4
         self.group = min(256, self.max_group)
+        self.matrix_group = 1 if self.is_cpu else min(128, self.group)  # work-items that factor a matrix together: a power of 2
         self.functions: dict[tuple, Function] = {}
         self.programs: dict[str, Any] = {}  # by text: a program may hold several kernels
-        self.plans: dict[Any, Any] = {}  # what kernel families remember of shapes they have seen
+        self.plans = Kept(20000)  # of families whose keys begin with a name or a rule of their own
+        self.state: dict[Any, Any] = {}  # what lasts as long as the device: the note of errors, scratch memory
+        self._kept: dict[str, Kept] = {}
         self._building = threading.Lock()
         self._identity = "\n".join((cl_device.platform.version, cl_device.name, cl_device.version, cl_device.driver_version))
 
     def __repr__(self) -> str:
         return f"<opencl:{self.index} {self.name}>"
+
+    def kept(self, family: str, most: int = 4096) -> Kept:
+        """What a kernel family of that name remembers, at most so many entries."""
+        found = self._kept.get(family)
+        return self._kept.setdefault(family, Kept(most)) if found is None else found
 
     # -- kernels --
 

@@ -12,7 +12,7 @@ from torchlite_kernels.preamble import KINDS
 from .array import Array, empty
 from .copying import contiguous_array, fill_with
 from .pointwise import cast
-from .reduce import in_dtype, kept_plans, sum_work
+from .reduce import in_dtype, sum_work
 from .reduce_text import WORK, work_kind
 from .runtime import grid
 
@@ -270,7 +270,7 @@ def scan(op: str, x: Array, dim: int, out_kind: str, work: str, factor: Array | 
     x = contiguous_array(x)
     factor = x if factor is None else contiguous_array(factor)
     key = (op, x.kind, x.shape, dim, out_kind)
-    plans = kept_plans(x.device, "scans")
+    plans = x.device.kept("scans")
     plan = plans.get(key)
     if plan is None:
         plan = plans[key] = _Plan(op, x, dim, out_kind, more.kind, work)

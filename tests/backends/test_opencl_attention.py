@@ -10,13 +10,6 @@ from torchlite._dispatch import REGISTRY, table_of
 F = torch.nn.functional
 
 
-@pytest.fixture
-def opencl(device):
-    if not device.startswith("opencl"):
-        pytest.skip("about OpenCL's kernels")
-    return device
-
-
 def composite(grad, query, key, value, mask, is_causal, scale):
     """Result and gradients by the op's composites, in double precision on the CPU."""
     table = table_of(torch.device("cpu"))

@@ -6,29 +6,6 @@ import torchlite as torch
 TOLERANCE = {torch.float32: 2e-4, torch.float64: 1e-10, torch.float16: 3e-2, torch.complex64: 3e-4}
 
 
-@pytest.fixture
-def opencl(device):
-    if not device.startswith("opencl"):
-        pytest.skip("about OpenCL's kernels")
-    return device
-
-
-@pytest.fixture(params=["as it is", "as a GPU"])
-def any_form(request, opencl):
-    """The device, and again with the kernels that a GPU would be given."""
-    state = torch.ones(1, device=opencl)._data.device
-    before, plans = state.is_cpu, dict(state.plans)
-    if request.param == "as a GPU":
-        if not before:
-            pytest.skip("it is one")
-        state.plans.clear()
-        state.is_cpu = False
-    yield opencl
-    state.is_cpu = before
-    state.plans.clear()
-    state.plans.update(plans)
-
-
 def check(device, rng, batch, channels, filters, size, kernel, *, stride=None, padding=None, dilation=None, transposed=False, extra=None, groups=1, dtype=torch.float32,
           biased=True):
     """The convolution and its three gradients."""

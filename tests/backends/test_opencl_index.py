@@ -11,13 +11,6 @@ DTYPES = [torch.bool, torch.uint8, torch.int16, torch.int32, torch.int64, torch.
 ALL = slice(None)
 
 
-@pytest.fixture
-def opencl(device):
-    if not device.startswith("opencl"):
-        pytest.skip("about OpenCL's kernels")
-    return device
-
-
 def draw(rng, shape, dtype):
     """A tensor on the CPU, of small numbers so that sums of them are exact."""
     if dtype is torch.bool:

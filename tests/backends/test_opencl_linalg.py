@@ -24,15 +24,13 @@ WAYS = [(kind, 0) for kind in KINDS] + [(torch.float32, 16), (torch.complex128, 
 def kind(request, device):
     """A dtype, and how many work-items share a matrix. CPU devices use one; the way of GPUs is tried here too where the driver can."""
     from torchlite_opencl.backend import backend
-    from torchlite_opencl.linalg import group_of
     found, (kind, group) = backend.device(0), request.param
     if group and "pocl" in found.cl_device.platform.version.lower():
         pytest.skip("PoCL 3 loses barriers in loops; it runs matrices with one work-item")
-    before = group_of(found)
-    if group:
-        found.plans["group of a matrix"] = group
+    before = found.matrix_group
+    found.matrix_group = group or before
     yield kind
-    found.plans["group of a matrix"] = before
+    found.matrix_group = before
 
 
 def random(rng, device, kind, *shape):

@@ -13,29 +13,6 @@ LAYOUTS = list(itertools.product(("plain", "transposed", "apart"), repeat=2))
 DTYPES = [np.float64, np.float16, np.complex64, np.complex128, np.int64, np.int32, np.int8, np.uint8]
 
 
-@pytest.fixture
-def opencl(device):
-    if not device.startswith("opencl"):
-        pytest.skip("about OpenCL's kernels")
-    return device
-
-
-@pytest.fixture(params=["as it is", "as a GPU"])
-def any_form(request, opencl):
-    """The device, and again with the kernels that a GPU would be given."""
-    state = torch.ones(1, device=opencl)._data.device
-    before, plans = state.is_cpu, dict(state.plans)
-    if request.param == "as a GPU":
-        if not before:
-            pytest.skip("it is one")
-        state.plans.clear()
-        state.is_cpu = False
-    yield opencl
-    state.is_cpu = before
-    state.plans.clear()
-    state.plans.update(plans)
-
-
 def made(rng, shape, dtype):
     dtype = np.dtype(dtype)
     if dtype.kind in "iu":

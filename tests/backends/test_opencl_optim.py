@@ -15,13 +15,6 @@ RULES = {
 SIZES = {"one": [(40, 41)], "few": [(3, 4), (5,), (), (0, 2), (17, 16)], "many": [(n,) for n in range(1, 36)]}
 
 
-@pytest.fixture
-def opencl(device):
-    if not device.startswith("opencl"):
-        pytest.skip("about OpenCL's kernels")
-    return device
-
-
 ROUNDING = {np.float32: {"rtol": 2e-5, "atol": 1e-6}, np.float64: {"rtol": 1e-12, "atol": 1e-13}}
 CASES = [(name, i, "few", dtype) for name, (_, cases) in RULES.items() for i in range(len(cases)) for dtype in ROUNDING]
 

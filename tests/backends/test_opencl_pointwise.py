@@ -122,13 +122,6 @@ SPECIAL = (
 ODD = [0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, 1e-30, -1e-30, 1e30, -1e30, 1e-42, 88.0, -104.0, 709.0]
 
 
-@pytest.fixture
-def opencl(device):
-    if not device.startswith("opencl"):
-        pytest.skip("about OpenCL's kernels")
-    return device
-
-
 def named(name):
     space = torch
     for part in name.split("."):

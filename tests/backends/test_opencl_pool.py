@@ -8,21 +8,6 @@ import torchlite as torch
 F = torch.nn.functional
 
 
-@pytest.fixture
-def opencl(device):
-    if not device.startswith("opencl"):
-        pytest.skip("about OpenCL's kernels")
-    return device
-
-
-@pytest.fixture(params=["as it is", "as a GPU"])
-def either(request, opencl, monkeypatch):
-    """The device, with the kernels for its own kind and with those for GPUs."""
-    if request.param == "as a GPU":
-        monkeypatch.setattr(torch.zeros(1, device=opencl)._data.device, "is_cpu", False)
-    return opencl
-
-
 def compare(function, x, where, tolerance=1e-5):
     """Results and gradients agree."""
     mine, reference = x.detach().to(where).requires_grad_(x.dtype.is_floating_point), x.detach().clone().requires_grad_(x.dtype.is_floating_point)
@@ -47,18 +32,18 @@ WINDOWS = [(2, 2, 0, 1), (3, 2, 1, 1), (3, 1, 1, 1), (3, 1, 0, 2), ((2, 5), (1, 
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_maximum(either, rng, window):
+def test_maximum(any_form, rng, window):
     for shape, ties in itertools.product([(2, 3, 9, 11), (1, 2, 20, 75), (3, 40, 41)], (False, True)):
         x = image(rng, *shape, ties=ties)
-        compare(lambda t: F.max_pool2d(t, *window), x, either)
-        compare(lambda t: F.max_pool2d(t, *window, ceil_mode=True, return_indices=True), x, either)
+        compare(lambda t: F.max_pool2d(t, *window), x, any_form)
+        compare(lambda t: F.max_pool2d(t, *window, ceil_mode=True, return_indices=True), x, any_form)
 
 
-def test_maximum_of_odd_values(either, rng):
+def test_maximum_of_odd_values(any_form, rng):
     x = image(rng, 2, 2, 24, 70)
     x[0, 0, 3, 5:9], x[1, 1, 8, 40], x[0, 1] = torch.nan, torch.inf, -torch.inf
-    compare(lambda t: F.max_pool2d(t, 3, 2, 1, return_indices=True), x, either)
-    compare(lambda t: F.max_pool2d(t, 3, 1, 1), x, either)
+    compare(lambda t: F.max_pool2d(t, 3, 2, 1, return_indices=True), x, any_form)
+    compare(lambda t: F.max_pool2d(t, 3, 1, 1), x, any_form)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.uint8, torch.int8], ids=str)
@@ -76,29 +61,29 @@ def test_dtypes(opencl, rng, dtype):
 
 
 @pytest.mark.parametrize("window", [(2, 2, 0), (3, 2, 1), (3, 1, 1), ((2, 5), (1, 3), (1, 2))], ids=str)
-def test_average(either, rng, window):
+def test_average(any_form, rng, window):
     for shape in [(2, 3, 9, 11), (1, 2, 20, 75), (3, 40, 41)]:
         x = image(rng, *shape)
-        compare(lambda t: F.avg_pool2d(t, *window), x, either)
-        compare(lambda t: F.avg_pool2d(t, *window, ceil_mode=True, count_include_pad=False), x, either)
-        compare(lambda t: F.avg_pool2d(t, *window, divisor_override=7), x, either)
+        compare(lambda t: F.avg_pool2d(t, *window), x, any_form)
+        compare(lambda t: F.avg_pool2d(t, *window, ceil_mode=True, count_include_pad=False), x, any_form)
+        compare(lambda t: F.avg_pool2d(t, *window, divisor_override=7), x, any_form)
 
 
-def test_other_dimensions(either, rng):
+def test_other_dimensions(any_form, rng):
     x, line = image(rng, 2, 3, 7, 12, 37), image(rng, 2, 3, 100)
-    compare(lambda t: F.max_pool3d(t, (2, 3, 3), 2, 1, 1, True, True), x, either)
-    compare(lambda t: F.avg_pool3d(t, (2, 3, 3), (1, 2, 1), 1), x, either)
-    compare(lambda t: F.max_pool1d(t, 3, 2, 1), line, either)
-    compare(lambda t: F.avg_pool1d(t, 4, 1, 2), line, either)
+    compare(lambda t: F.max_pool3d(t, (2, 3, 3), 2, 1, 1, True, True), x, any_form)
+    compare(lambda t: F.avg_pool3d(t, (2, 3, 3), (1, 2, 1), 1), x, any_form)
+    compare(lambda t: F.max_pool1d(t, 3, 2, 1), line, any_form)
+    compare(lambda t: F.avg_pool1d(t, 4, 1, 2), line, any_form)
 
 
 @pytest.mark.parametrize("size", [1, 3, (5, 1), (7, 64), (30, 70)], ids=str)
-def test_adaptive(either, rng, size):
+def test_adaptive(any_form, rng, size):
     for shape in ((2, 3, 20, 64), (2, 19, 37)):
         x = image(rng, *shape)
-        compare(lambda t: F.adaptive_avg_pool2d(t, size), x, either)
-        compare(lambda t: F.adaptive_max_pool2d(t, size, return_indices=True), x, either)
-    compare(lambda t: F.adaptive_avg_pool3d(t, (2, 3, 4)), image(rng, 2, 2, 5, 6, 33), either)
+        compare(lambda t: F.adaptive_avg_pool2d(t, size), x, any_form)
+        compare(lambda t: F.adaptive_max_pool2d(t, size, return_indices=True), x, any_form)
+    compare(lambda t: F.adaptive_avg_pool3d(t, (2, 3, 4)), image(rng, 2, 2, 5, 6, 33), any_form)
 
 
 def test_not_contiguous(opencl, rng):

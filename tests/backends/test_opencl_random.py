@@ -9,13 +9,6 @@ import torchlite as torch
 COUNT = 60_000
 
 
-@pytest.fixture
-def opencl(device):
-    if not device.startswith("opencl"):
-        pytest.skip("about OpenCL's kernels")
-    return device
-
-
 def kolmogorov(sample, distribution) -> float:
     """The probability of a distance from the distribution function as large as the sample's, or larger (the first terms of Kolmogorov's series)."""
     ordered = np.sort(np.asarray(sample, np.float64).ravel())

@@ -16,27 +16,6 @@ OVER_ONE = ("prod", "argmax", "argmin", "max", "min")
 SCANS = ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp")
 
 
-@pytest.fixture
-def opencl(device):
-    if not device.startswith("opencl"):
-        pytest.skip("about OpenCL's kernels")
-    return device
-
-
-@pytest.fixture(params=["as it is", "as a GPU"])
-def any_form(request, opencl):
-    """The device, and again with the kernels that a GPU would be given."""
-    state = torch.ones(1, device=opencl)._data.device
-    before, plans = state.is_cpu, {family: state.plans.pop(family, {}) for family in ("reductions", "scans")}
-    if request.param == "as a GPU":
-        if not before:
-            pytest.skip("it is one")
-        state.is_cpu = False
-    yield opencl
-    state.is_cpu = before
-    state.plans.update(plans)
-
-
 def draw(rng, shape, dtype):
     values = np.asarray(rng.standard_normal(shape) * 3)
     if dtype.is_complex:

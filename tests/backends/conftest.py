@@ -1,0 +1,28 @@
+"""Fixtures of the tests of OpenCL's kernels."""
+from __future__ import annotations
+
+import pytest
+
+import torchlite as torch
+
+
+@pytest.fixture
+def opencl(device):
+    """The device of the test, which is an OpenCL device."""
+    if not device.startswith("opencl"):
+        pytest.skip("about OpenCL's kernels")
+    return device
+
+
+@pytest.fixture(params=["as it is", "as a GPU"])
+def any_form(request, opencl):
+    """The device, and again with the kernels that a GPU would be given."""
+    from torchlite_opencl.runtime import Kept
+    state = torch.ones(1, device=opencl)._data.device
+    before = state.is_cpu, state.plans, state._kept
+    if request.param == "as a GPU":
+        if not state.is_cpu:
+            pytest.skip("it is one")
+        state.is_cpu, state.plans, state._kept = False, Kept(20000), {}
+    yield opencl
+    state.is_cpu, state.plans, state._kept = before
