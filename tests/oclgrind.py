@@ -21,7 +21,8 @@ DRIVERS = [Path(p) for p in ("/usr/lib/oclgrind/liboclgrind-rt-icd.so", "/usr/lo
 LAYOUTS = ("cpu", "gpu")
 # Families (files of tests/ops/rows) and ops with matrix products: these compute columns past the edge of a panel from memory that was never set and drop them, and
 # Oclgrind's checker of unset values takes itself down on some of their vector instructions. Races and bounds are looked for there too.
-WITH_PRODUCTS = ("affine_grid", "affine_grid_generator", "attention", "conv", "linalg", "matmul", "recurrent", "corrcoef", "cov", "cdist", "bilinear", "linear", "linear_cross_entropy", "einsum", "tensordot")
+WITH_PRODUCTS = ("affine_grid", "affine_grid_generator", "attention", "conv", "linalg", "matmul", "recurrent",
+                 "corrcoef", "cov", "cdist", "bilinear", "linear", "linear_cross_entropy", "einsum", "tensordot")
 # Kernels that convert on loading and storing: these samples run in single and half precision as well.
 CONVERTED = ("softmax", "log_softmax", "layer_norm", "rms_norm", "batch_norm", "cross_entropy", "embedding", "gelu", "scaled_dot_product_attention")
 
