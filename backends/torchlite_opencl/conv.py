@@ -153,9 +153,18 @@ def _geometry(x_shape, y_shape, weight_shape, stride, padding, dilation, groups)
 # --- kernels ---------------------------------------------------------------------------------------------------------------------------------------
 
 
+def _check(input, weight, bias, stride, padding, dilation, filters: int) -> None:
+    """The arguments fit each other. Errors raised here are worded by the record's shape rule."""
+    if weight.ndim != input.ndim or min(stride) < 1 or min(padding) < 0 or min(dilation) < 1 or input.kind != weight.kind:
+        raise RuntimeError("convolution: arguments do not fit each other")
+    if bias is not None and (bias.shape != (filters,) or bias.kind != input.kind):
+        raise RuntimeError("convolution: the bias does not fit")
+
+
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     spatial = input.ndim - 2
     stride, padding, dilation, extra = (_numbers(v, spatial) for v in (stride, padding, dilation, output_padding))
+    _check(input, weight, bias, stride, padding, dilation, weight.shape[1] * groups if transposed else weight.shape[0])
     sizes = zip(input.shape[2:], weight.shape[2:], stride, padding, dilation, extra, strict=True)
     if transposed:
         out_shape = (input.shape[0], weight.shape[1] * groups, *((n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, k, s, p, d, e in sizes))
@@ -163,11 +172,9 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     else:
         out_shape = (input.shape[0], weight.shape[0], *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d, _ in sizes))
         g = _geometry(input.shape, out_shape, weight.shape, stride, padding, dilation, groups)
-    if input.kind != weight.kind or bias is not None and bias.kind != input.kind:
-        raise RuntimeError("operands of several dtypes")
     if input.kind == "b8":
         raise NotImplementedError(f"\"slow_conv{'_transpose' if transposed else ''}{max(spatial, 2)}d_cpu\" not implemented for 'Bool'")
-    if min(out_shape[2:], default=1) <= 0 or groups < 1 or g.channels % groups or g.filters % groups or weight.shape[0] != g.filters or weight.shape[1] * groups != g.channels:
+    if min(out_shape[2:], default=1) <= 0 or groups < 1 or g.channels % groups or g.filters % groups or weight.shape[0] < groups or min(extra) < 0 or weight.shape[0] != (input.shape[1] if transposed else g.filters) or weight.shape[1] * groups != g.channels:
         raise RuntimeError("the kernel does not fit the input")
     out = empty(input.device, out_shape, input.kind)
     if not out.size:

@@ -350,7 +350,7 @@ ERRORS = [
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("call,error,words", ERRORS, ids=[e[0] for e in ERRORS])
-def test_error(call, error, words):
+def test_error(call, error, words, on_device, errors_at_once):
     with pytest.raises(error) as raised:
         eval(call)
     assert str(raised.value).startswith(words)
