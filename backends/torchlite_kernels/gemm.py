@@ -130,6 +130,7 @@ FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth
             #pragma nounroll
             for (; j + W <= wide; j += W) { VSTORE(T_V(b, BK(k) + j), 0, panel + j); }
             for (; j < wide; ++j) { panel[j] = T_LD(b, BK(k) + j); }
+            for (; j < NR; ++j) { panel[j] = 0; }
         }
         return;
     }

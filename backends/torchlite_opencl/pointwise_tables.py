@@ -196,8 +196,8 @@ rule(
     c=f"(R2)({_REPLACED.format('a.x', 'nan.x', 'high.x', 'low.x')}, {_REPLACED.format('a.y', 'nan.x', 'high.x', 'low.x')})",
     numbers=("nan", "high", "low"),
 )
-rule("mantissa", f="int e; X m = frexp(a, &e); return m;", scalar="f")
-rule("exponent", f="int e = 0; frexp(a, &e); return isfinite(a) ? e : 0;", scalar="f", out="i32")
+rule("mantissa", f="isfinite(a) && a != 0 ? ldexp(a, -1 - ilogb(a)) : a", scalar="fd")
+rule("exponent", f="isfinite(a) && a != 0 ? ilogb(a) + 1 : 0", scalar="fd", out="i32")
 rule("complex", f="(R2)(a, b)", out="complex", scalar="fd")
 rule("polar", f="(R2)(a * cos(b), a * sin(b))", out="complex", scalar="fd")
 
