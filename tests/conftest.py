@@ -23,15 +23,25 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    if config.getoption("--device-only"):
-        others = [item for item in items if "device" not in item.fixturenames]
-        items[:] = [item for item in items if "device" in item.fixturenames]
-        config.hook.pytest_deselected(items=others)
+    """Leave out what another run has: with --device-only tests without a device, and tests of OpenCL on other devices."""
+    def wanted(item):
+        if "opencl" in item.fixturenames and not item.callspec.params["device"].startswith("opencl"):
+            return False
+        return "device" in item.fixturenames or not config.getoption("--device-only")
+    others = [item for item in items if not wanted(item)]
+    items[:] = [item for item in items if wanted(item)]
+    config.hook.pytest_deselected(items=others)
 
 
 def pytest_report_header(config):
     devices = ", ".join(config.getoption("--device") or ["cpu"])
     return f"torchlite {torch.__version__}, NumPy {np.__version__}, device {devices}, seed {config.getoption('--seed')}"
+
+
+@pytest.fixture
+def opencl(device):
+    """The test's device, an OpenCL one: on others tests with this fixture are left out."""
+    return device
 
 
 @pytest.fixture

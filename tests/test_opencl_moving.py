@@ -15,10 +15,8 @@ DTYPES = ["float32", "float64", "float16", "bfloat16", "int8", "uint8", "int16",
 
 
 @pytest.fixture(autouse=True)
-def where(device):
-    if not device.startswith("opencl"):
-        pytest.skip("about OpenCL's devices")
-    return torch.device("opencl", torch.device(device).index or 0)
+def where(opencl):
+    return torch.device("opencl", torch.device(opencl).index or 0)
 
 
 @pytest.fixture

@@ -6,14 +6,6 @@ import pytest
 import torchlite as torch
 
 
-@pytest.fixture
-def opencl(device):
-    """The device of the test, which is an OpenCL device."""
-    if not device.startswith("opencl"):
-        pytest.skip("about OpenCL's kernels")
-    return device
-
-
 @pytest.fixture(params=["as it is", "as a GPU"])
 def any_form(request, opencl):
     """The device, and again with the kernels that a GPU would be given."""

@@ -215,9 +215,7 @@ def python(code: str, **variables: str) -> str:
     return done.stdout
 
 
-def test_questions_load_no_pyopencl_and_leave_no_trace(device, tmp_path):
-    if not device.startswith("opencl"):
-        pytest.skip("asks the machine's drivers")
+def test_questions_load_no_pyopencl_and_leave_no_trace(opencl, tmp_path):
     said = python("""
         import os, sys, tempfile
         before = dict(os.environ)
@@ -230,10 +228,8 @@ def test_questions_load_no_pyopencl_and_leave_no_trace(device, tmp_path):
     assert said.split("\n")[:2] == ["True True False", "None []"]
 
 
-def test_a_broken_driver_beside_the_good_ones(device, tmp_path, monkeypatch):
+def test_a_broken_driver_beside_the_good_ones(opencl, tmp_path, monkeypatch):
     """A library that ends the process when it is loaded: the others work, and info names it."""
-    if not device.startswith("opencl"):
-        pytest.skip("asks the machine's drivers")
     compiler = next((c for c in ("cc", "gcc", "clang") if any(Path(p, c).exists() for p in os.environ["PATH"].split(":"))), None)
     if compiler is None:
         pytest.skip("no C compiler to make a broken driver with")

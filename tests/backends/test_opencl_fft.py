@@ -9,10 +9,7 @@ import torchlite as torch
 LENGTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 30, 31, 32, 37, 49, 60, 64, 74, 97, 100, 128, 243, 360, 1009, 1024, 4096, 10007]
 
 
-@pytest.fixture(autouse=True)
-def _opencl(device):
-    if not device.startswith("opencl"):
-        pytest.skip("tests of the OpenCL backend")
+pytestmark = pytest.mark.usefixtures("opencl")
 
 
 @pytest.fixture(params=[0, 16], ids=["as the device does", "in groups"])

@@ -11,10 +11,7 @@ SHAPES = [(1, 1), (2, 3, 3), (40, 40), (3, 33, 33), (2, 1, 7, 40), (70, 33), (33
 SQUARE = [s for s in SHAPES if s[-1] == s[-2]]
 
 
-@pytest.fixture(autouse=True)
-def _opencl(device):
-    if not device.startswith("opencl"):
-        pytest.skip("tests of the OpenCL backend")
+pytestmark = pytest.mark.usefixtures("opencl")
 
 
 WAYS = [(kind, 0) for kind in KINDS] + [(torch.float32, 16), (torch.complex128, 16)]

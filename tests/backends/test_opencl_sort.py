@@ -6,7 +6,7 @@ import pytest
 
 import torchlite as torch
 
-from .test_opencl_reduce import any_form, draw, opencl  # noqa: F401 (fixtures)
+from .test_opencl_reduce import draw
 
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
 SHAPES = [((1,), 0), ((40,), 0), ((3, 70), 1), ((70, 3), 0), ((4, 300, 2), 1), ((33000,), 0), ((2, 34000), 1)]

@@ -73,11 +73,9 @@ class Checker:
 
 # A driver takes up to a second for each program, so the second layout runs with a plain and a converted type only.
 @pytest.fixture(params=[*(("item a row", dtype) for dtype in FLOATS), ("group a row", "float32"), ("group a row", "float16")], ids="-".join)
-def check(request, device, rng):
-    if not device.startswith("opencl"):
-        pytest.skip("about OpenCL's kernels")
+def check(request, opencl, rng):
     layout, dtype = request.param
-    return Checker(laid_out(layout == "item a row"), table_of(torch.device(device)), rng, dtype)
+    return Checker(laid_out(layout == "item a row"), table_of(torch.device(opencl)), rng, dtype)
 
 
 @pytest.mark.parametrize("name", ["_softmax", "_log_softmax"])
