@@ -48,6 +48,7 @@ _pack = struct.Struct("7i").pack
 
 # State is one element's or, in the column layout, sixteen neighbours'; WIDE of them are walked together. `inner` is the distance of two elements of a row.
 _HEAD = r"""
+#define ARGUMENTS IN(T, x), IN(T, factor), OUT(O, out), OUT(M, more), OUT(State, states), const Geometry g
 typedef struct { int rows, length, inner, strips, chunk, parts, first; } Geometry;
 """
 _PLACE = r"""
@@ -58,8 +59,7 @@ _PLACE = r"""
     GLOBAL const T* p = AT(x) + base;
     GLOBAL const T* pf = AT(factor) + base;
 """
-_ARGUMENTS = "(IN(T, x), IN(T, factor), OUT(O, out), OUT(M, more), OUT(State, states), const Geometry g)"
-_TOTAL = "KERNEL void total" + _ARGUMENTS + " {" + _PLACE + r"""
+_TOTAL = "KERNEL void total(ARGUMENTS) {" + _PLACE + r"""
     State s[WIDE];
     for (int c = 0; c < WIDE; c++) { s[c] = start(); }
     for (int i = begin; i < end; i++) {
@@ -68,7 +68,8 @@ _TOTAL = "KERNEL void total" + _ARGUMENTS + " {" + _PLACE + r"""
     for (int c = 0; c < WIDE; c++) { AT(states)[(part * g.strips + row) * WIDE + c] = s[c]; }
 }
 """
-_CARRY = "KERNEL void carry" + _ARGUMENTS + r""" {
+_CARRY = r"""
+KERNEL void carry(ARGUMENTS) {
     int row = ITEM, rows = g.strips * WIDE;
     if (row >= rows) { return; }
     State s = start();
@@ -79,7 +80,7 @@ _CARRY = "KERNEL void carry" + _ARGUMENTS + r""" {
     }
 }
 """
-_RUN = "KERNEL void run" + _ARGUMENTS + " {" + _PLACE + r"""
+_RUN = "KERNEL void run(ARGUMENTS) {" + _PLACE + r"""
     GLOBAL O* q = AT(out) + base;
     GLOBAL M* r = AT(more) + base;
 #ifdef BY_ROWS
@@ -117,7 +118,8 @@ _GROUP = r"""
         shared[THREAD] = s = t; \
         BARRIER; \
     }
-""" + "KERNEL void run" + _ARGUMENTS + " {\n    LOCAL_ARRAY(State, shared, GROUP);" + _PLACE.replace("ITEM", "BLOCK") + r"""
+KERNEL void run(ARGUMENTS) {
+    LOCAL_ARRAY(State, shared, GROUP);""" + _PLACE.replace("ITEM", "BLOCK") + r"""
     GLOBAL O* q = AT(out) + base;
     GLOBAL M* r = AT(more) + base;
     State before = g.parts > 1 ? AT(states)[part * g.strips + row] : start();
@@ -130,7 +132,8 @@ _GROUP = r"""
         BARRIER;
     }
 }
-""" + "KERNEL void total" + _ARGUMENTS + " {\n    LOCAL_ARRAY(State, shared, GROUP);" + _PLACE.replace("ITEM", "BLOCK") + r"""
+KERNEL void total(ARGUMENTS) {
+    LOCAL_ARRAY(State, shared, GROUP);""" + _PLACE.replace("ITEM", "BLOCK") + r"""
     State before = start();
     for (int i = begin + THREAD; i - THREAD < end; i += THREADS) {
         State s = start();
