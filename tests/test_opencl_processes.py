@@ -31,7 +31,7 @@ def where(opencl):
 
 def start(code: str, *arguments: str, **variables: str) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            env={**os.environ, **variables})
+                            env={**os.environ, "TORCHLITE_KEEP_PROGRAMS": "1", **variables})
 
 
 def finished(process: subprocess.Popen) -> str:

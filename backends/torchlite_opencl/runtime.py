@@ -1,6 +1,7 @@
 """One OpenCL device at run time: context, queue, memory pool, built kernels."""
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import struct
@@ -97,6 +98,7 @@ class Device:
         self.state: dict[Any, Any] = {}  # what lasts as long as the device: the note of errors, scratch memory
         self._kept: dict[str, Kept] = {}
         self._building = threading.Lock()
+        self._keeps = os.environ.get("TORCHLITE_KEEP_PROGRAMS", "1") != "0"
         self._identity = "\n".join((cl_device.platform.version, cl_device.name, cl_device.version, cl_device.driver_version))
 
     def __repr__(self) -> str:
@@ -143,12 +145,11 @@ class Device:
         """A built program, from the disk where it was built before for this device and driver."""
         digest = hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
         path = cache_folder() / digest[:2] / f"{digest}.bin"
-        try:
-            program = cl._cl._Program(self.context, [self.cl_device], [_opened(path.read_bytes())])
-            program._build(b"", [self.cl_device])
-            return program
-        except (OSError, ValueError, cl.Error):
-            pass
+        if self._keeps:
+            with contextlib.suppress(OSError, ValueError, cl.Error):
+                program = cl._cl._Program(self.context, [self.cl_device], [_opened(path.read_bytes())])
+                program._build(b"", [self.cl_device])
+                return program
         program = cl._cl._Program(self.context, text)
         try:
             program._build(b"", [self.cl_device])
@@ -156,7 +157,8 @@ class Device:
             numbered = "\n".join(f"{i:4} {line}" for i, line in enumerate(text.splitlines(), 1))
             log = program.get_build_info(self.cl_device, cl.program_build_info.LOG)
             raise RuntimeError(f"opencl:{self.index} ({self.name}) could not build a kernel: {error}\n{log}\n{numbered}") from error
-        self._keep(path, program)
+        if self._keeps:
+            self._keep(path, program)
         return program
 
     def _keep(self, path: Path, program) -> None:
