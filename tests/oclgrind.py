@@ -2,11 +2,15 @@
 
     python -m tests.oclgrind [op ...]
 
-The samples of the op table (tests/ops/rows) are run forward and backward, with the launches that CPUs get and with those that GPUs get. Fails on any report, on a
-crash, and when a kernel of `torchlite_kernels` was not run. Oclgrind is Debian's package `oclgrind`.
+Samples of the op table (tests/ops/rows) are run forward and backward, with the launches that CPUs get and with those that GPUs get: those below, which start every
+kernel of torchlite_kernels and torchlite_opencl, or all of the ops that are named. Fails on any report, error or crash, when a kernel was not started, and when
+Oclgrind does not see the three faults of a test program. Every array has memory of its own, of just its size and never used before. Oclgrind is Debian's
+package `oclgrind`.
 """
 from __future__ import annotations
 
+import ast
+import math
 import os
 import pkgutil
 import re
@@ -18,63 +22,159 @@ import warnings
 from pathlib import Path
 
 DRIVERS = [Path(p) for p in ("/usr/lib/oclgrind/liboclgrind-rt-icd.so", "/usr/local/lib/liboclgrind-rt-icd.so")]
-LAYOUTS = ("cpu", "gpu")
-# Families (files of tests/ops/rows) and ops with matrix products: these compute columns past the edge of a panel from memory that was never set and drop them, and
-# Oclgrind's checker of unset values takes itself down on some of their vector instructions. Races and bounds are looked for there too.
-WITH_PRODUCTS = ("affine_grid", "affine_grid_generator", "attention", "conv", "linalg", "matmul", "recurrent",
-                 "corrcoef", "cov", "cdist", "bilinear", "linear", "linear_cross_entropy", "einsum", "tensordot")
+# The ops of each layout and the numbers of their samples.
+SAMPLES = {"cpu": """
+    _embedding_bag:1 _index:0,1 _torch_dropout_ adaptive_avg_pool1d:1 binomial cdist:4 cholesky:1 col2im:2 constant_pad_nd:4 conv2d:2
+    cross_entropy:1 fft_irfft fft_irfftn:2 fractional_max_pool3d group_norm:1 histogram:1 index_reduce:2 instance_norm isin:1 linalg_det
+    linalg_eigvals:1 linalg_eigvalsh linalg_ldl_solve linalg_lstsq linalg_lu_factor linalg_qr log_softmax lstm masked_scatter matrix_exp
+    max_pool2d:1 mode:1 multinomial:0,2 nanmedian:2 nonzero poisson repeat_interleave:2 rms_norm:1 roll scaled_dot_product_attention:1 slogdet
+    softmax:2 unfold:2 unique:0,2 upsample:0
+""", "gpu": """
+    _torch_dropout_ adaptive_avg_pool2d:3 binomial cdist:4 cholesky col2im:2 conv2d:2 cross_entropy:6 embedding:1 fft_hfft fft_irfft:4
+    fractional_max_pool3d histogram:1 index_put:0,1 instance_norm:1 interpolate:1 isin:1 kthvalue:1 linalg_det linalg_eigh linalg_eigvals
+    linalg_ldl_solve linalg_lu_factor linalg_pinv linalg_qr:1 log_normal_:1 log_softmax masked_scatter matrix_exp max_pool2d:1 nonzero:1 pad
+    poisson rms_norm:1 roll scaled_dot_product_attention scatter_add searchsorted slogdet softmax topk unfold:1 unique:1 unique_consecutive:0
+"""}
 # Kernels that convert on loading and storing: these samples run in single and half precision as well.
 CONVERTED = ("softmax", "log_softmax", "layer_norm", "rms_norm", "batch_norm", "cross_entropy", "embedding", "gelu", "scaled_dot_product_attention")
+_FAULTS = """
+kernel void race(global int* x) { x[0] = get_local_id(0); }
+kernel void bounds(global int* x) { x[get_global_id(0) + 1] = 0; }
+kernel void unset(global int* x, global int* y) { x[get_global_id(0)] = y[get_global_id(0)]; }
+"""
+_SEEN = ("data race", "Invalid write", "Uninitialized value")
+# Optimisation makes `freeze` and vectors as wholes of what the look for unset values follows one by one; so do contracted sums of products.
+_OPTIONS = "-O0 -ffp-contract=off"
 
 
-def _halves() -> str:
-    """`lo_half(v)` and `hi_half(v)` for vectors, element by element: Oclgrind 21.10 takes what `v.lo` and `v.hi` give for unset."""
+def _vectors_by_element() -> str:
+    """`lo_of(v)`, `even_of(v)` and so on, for two vectors `joined_even(v, w)`, `joined_odd(v, w)`, `woven(v, w)`, element by element."""
     text = []
-    for scalar in ("float", "double", "int", "uint"):
-        for name, first in (("lo", 0), ("hi", 1)):
-            for n in (1, 2, 4, 8):
-                half = scalar + (str(n) if n > 1 else "")
-                parts = f"return v.s{first};" if n == 1 else f"{half} r; " + " ".join(f"r.s{k:x} = v.s{k + first * n:x};" for k in range(n)) + " return r;"
-                text.append(f"{half} __attribute__((overloadable)) {name}_half({scalar}{2 * n} v) {{ {parts} }}")
+    for scalar in ("float", "double", "int", "uint", "long", "ulong"):
+        for n in (1, 2, 4, 8):
+            half = scalar + (str(n) if n > 1 else "")
+            for name, first, step in (("lo", 0, 1), ("hi", n, 1), ("even", 0, 2), ("odd", 1, 2)):
+                parts = f"return v.s{first};" if n == 1 else f"{half} r; " + " ".join(f"r.s{k:x} = v.s{k * step + first:x};" for k in range(n)) + " return r;"
+                text.append(f"{half} __attribute__((overloadable)) {name}_of({scalar}{2 * n} v) {{ {parts} }}")
+            parts = " ".join(f"r.s{2 * k:x} = v.s{k:x}; r.s{2 * k + 1:x} = w.s{k:x};" if n > 1 else "r.s0 = v; r.s1 = w;" for k in range(n))
+            text.append(f"{scalar}{2 * n} __attribute__((overloadable)) woven({half} v, {half} w) {{ {scalar}{2 * n} r; {parts} return r; }}")
+        for n in (4, 8, 16):
+            for name, first in (("even", 0), ("odd", 1)):
+                parts = " ".join(f"r.s{k:x} = {'v' if 2 * k < n else 'w'}.s{(2 * k) % n + first:x};" for k in range(n))
+                text.append(f"{scalar}{n} __attribute__((overloadable)) joined_{name}({scalar}{n} v, {scalar}{n} w) {{ {scalar}{n} r; {parts} return r; }}")
     return "\n".join(text) + "\n"
 
 
-def halved(text: str) -> str:
-    """A program whose vectors are halved by functions."""
-    changed = re.sub(r"\b(\w+)\.(lo|hi)\b", r"\2_half(\1)", text)
-    return text if changed == text else _halves() + changed
+def by_element(text: str) -> str:
+    """A program whose vectors are taken apart and joined by functions: Oclgrind 21.10 takes what `v.lo` gives for unset, and crashes on `(V)(v.even, w.even)`."""
+    changed = re.sub(r"\(\w+\)\(([^;\n]+?)\.(even|odd), ([^;\n]+?)\.\2\)", r"joined_\2(\1, \3)", text)
+    changed = re.sub(r"\b(\w+)\.even = ([\w.]+); \1\.odd = ([\w.]+);", r"\1 = woven(\2, \3);", changed)
+    changed = re.sub(r"\b(\w+)\.(lo|hi|even|odd)\b(?! =)", r"\2_of(\1)", changed)
+    return text if changed == text else _vectors_by_element() + changed
 
 
-def shipped() -> set[str]:
-    """The names of the kernels in the texts of torchlite_kernels."""
+def shipped() -> dict[str, tuple[str, str]]:
+    """The kernels in the texts of both packages: {module.name: (name, the text that begins there, as far as it is fixed)}."""
     import torchlite_kernels
-    texts = [Path(torchlite_kernels.__path__[0], f"{info.name}.py").read_text() for info in pkgutil.iter_modules(torchlite_kernels.__path__)]
-    return {name for text in texts for name in re.findall(r"KERNEL void (\w+)\(", text)}
+    import torchlite_opencl
+    found: dict[str, tuple[str, str]] = {}
+    for folder in (torchlite_kernels.__path__[0], torchlite_opencl.__path__[0]):
+        for info in pkgutil.iter_modules([folder]):
+            for node in ast.walk(ast.parse(Path(folder, f"{info.name}.py").read_text())):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    for match in re.finditer(r"KERNEL (?:[A-Z]+ )?void (\w+).*?(?=KERNEL |@|BODY|PER|POINTERS|$)", node.value, re.DOTALL):
+                        key = f"{info.name}.{match[1]}"
+                        while key in found:
+                            key += "'"
+                        found[key] = match[1], match[0].rstrip()
+    return found
 
 
-def use_simulator(layout: str, built: set[str]) -> None:
-    """Make Oclgrind's device the only one of the backend, with the launches of a layout; `built` gets the names of the kernels that are built."""
-    import pyopencl as cl
+def further(torch, layout: str) -> dict:
+    """What the op table does not start: creation on the device, and sizes at which work is split among work-items."""
+    many, rows = (33000, 520) if layout == "cpu" else (8300, 140)
 
-    import torchlite as torch
-    from torchlite_opencl import drivers
-    from torchlite_opencl.backend import backend
-    from torchlite_opencl.runtime import Device
-    simulated = [d for p in cl.get_platforms() if p.name == "Oclgrind" for d in p.get_devices()]
-    drivers.devices = lambda: simulated  # type: ignore[assignment]
-    drivers.why_not = lambda: ""  # type: ignore[attr-defined]
-    build, function = Device.build, Device._function
+    def some(*shape, dtype="float32"):
+        return torch.arange(math.prod(shape)).remainder(7).reshape(shape).to(getattr(torch, dtype)).to("opencl")
 
-    def noted(self, key, source, name, *rest):
-        built.add(name)
-        return function(self, key, source, name, *rest)
+    def optimizer():
+        params = [torch.nn.Parameter(some(3, 5)), torch.nn.Parameter(some(20))]
+        for kind in (torch.optim.SGD, torch.optim.Adam):
+            for p in params:
+                p.grad = torch.ones_like(p)
+            kind(params, lr=0.1).step()
 
-    Device.build = lambda self, text: build(self, halved(text))  # type: ignore[method-assign]
-    Device._function = noted  # type: ignore[method-assign]
-    device = backend.device(0)
-    device.is_cpu = layout == "cpu"
-    device.width = 16 if device.is_cpu else 4
-    assert torch.ones(2, device="opencl").sum().item() == 2
+    def frequencies():
+        weight = some(5, 6).requires_grad_()
+        torch.nn.functional.embedding(some(2, 3, dtype="int64").remainder(5), weight, scale_grad_by_freq=True).sum().backward()
+
+    return {
+        "randint": lambda: [torch.randint(0, high, (37,), device="opencl") for high in (9, 1 << 40)], "randn": lambda: torch.randn(37, device="opencl"),
+        "rand": lambda: torch.rand(3, 5, device="opencl"), "linspace": lambda: torch.linspace(0, 1, 37, device="opencl"),
+        "tril_indices": lambda: torch.tril_indices(4, 5, device="opencl"),
+        "optimizer": optimizer, "frequencies": frequencies, "nonzero": lambda: some(5, 6).nonzero(), "mask": lambda: some(5, 6)[some(5, 6) > 2],
+        "mask of rows": lambda: some(5, 6, 3)[some(5, 6) > 2],
+        "pinv": lambda: torch.linalg.pinv(some(3, 2, dtype="complex64")), "transposed": lambda: some(70, 72).t().contiguous(),
+        "total": lambda: some(many).sum(), "totals of columns": lambda: some(rows, 64).sum(0),
+        "columns": lambda: some(80, 64).sum(0), "running in columns": lambda: some(rows, 64).cumsum(0),
+        "sorted rows": lambda: some(1, 1100).sort(), "largest": lambda: some(many).topk(3), "prime": lambda: torch.fft.fft(some(131)),
+        "long": lambda: torch.fft.fft(some(4200, dtype="complex64")),
+        "deep": lambda: some(3, 2100) @ some(2100, 5), **({"sorted": lambda: some(33000, dtype="int16").sort()} if layout == "cpu" else {"running": lambda: some(many).cumsum(0)}),
+    }
+
+
+class Simulator:
+    """Makes Oclgrind's device the only one of the backend, with the launches of a layout, and notes which kernels start."""
+
+    def __init__(self, layout: str):
+        import pyopencl as cl
+
+        import torchlite as torch
+        from torchlite_opencl import drivers, optim, pointwise_core, runtime, transfer
+        from torchlite_opencl.backend import backend
+        self.started: set[str] = set()
+        self.launches = 0
+        self.kernels = shipped()
+        self.of: dict[int, set[str]] = {}
+        self.blocks: list = []
+        simulated = [d for p in cl.get_platforms() if p.name == "Oclgrind" for d in p.get_devices()]
+        drivers.devices = lambda: simulated  # type: ignore[assignment]
+        drivers.why_not = lambda: ""  # type: ignore[attr-defined]
+        build, function, init, start, write = (runtime.Device.build, runtime.Device._function, runtime.Device.__init__, runtime.enqueue_nd_range_kernel,
+                                               transfer._enqueue_write_buffer)
+
+        def noted(device, key, source, name, *rest):
+            found = function(device, key, source, name, *rest)
+            texts = {which: text for which, (other, text) in self.kernels.items() if other == name and text in source}
+            self.of[id(found.kernel)] = {w for w, text in texts.items() if not any(other != text and other.startswith(text) for other in texts.values())}
+            return found
+
+        def started(queue, kernel, *sizes):
+            self.started |= self.of[id(kernel)]
+            self.launches += 1
+            event = start(queue, kernel, *sizes)
+            queue.finish()
+            return event
+
+        def made(device, *arguments):
+            init(device, *arguments)
+
+            def allocate(nbytes):  # never freed: Oclgrind mistakes a new block for the old one at its place
+                self.blocks.append(cl.Buffer(device.context, cl.mem_flags.READ_WRITE, nbytes or 4))
+                return self.blocks[-1]
+
+            device.allocate = allocate
+
+        runtime.Device.build = lambda device, text: build(device, by_element(text))  # type: ignore[method-assign]
+        runtime.Device._function = noted  # type: ignore[method-assign]
+        runtime.Device.__init__ = made  # type: ignore[method-assign]
+        for module in (runtime, pointwise_core, optim):
+            module.enqueue_nd_range_kernel = started  # type: ignore[attr-defined]
+        transfer._enqueue_write_buffer = lambda *a: write(*a[:-1], True)  # type: ignore[assignment]
+        device = backend.device(0)
+        device.is_cpu = layout == "cpu"
+        device.width = 16 if device.is_cpu else 4
+        assert torch.ones(2, device="opencl").sum().item() == 2
 
 
 def run_sample(row, index: int, dtype: str) -> None:
@@ -101,54 +201,78 @@ def run_sample(row, index: int, dtype: str) -> None:
         result.cpu()
 
 
-def child(layout: str, with_products: bool, names: list[str], folder: Path) -> None:
-    """Run the samples of ops, from the one after that in which the last process ended; what happens goes to files in `folder`."""
+def chosen(layout: str, names: list[str]) -> list[tuple[str, int]]:
+    """The samples to run: all of the ops that are named, else those of the layout."""
     from .ops.table import ROWS, load_rows
-    built: set[str] = set()
-    warnings.simplefilter("ignore")
-    use_simulator(layout, built)
     load_rows()
-    log, progress = folder / "log", folder / "progress"
-    names = [n for n in names or sorted(ROWS) if with_products == (ROWS[n].family in WITH_PRODUCTS or n in WITH_PRODUCTS)]
-    done = [line.split()[1] for line in progress.read_text().splitlines() if line.startswith("run ")] if progress.exists() else []
-    with progress.open("a", 1) as out:
-        for name in names[names.index(done[-1]) + 1 if done else 0:]:
-            before, known = log.stat().st_size if log.exists() else 0, len(built)
-            for index in range(len(ROWS[name].samples)):
-                for dtype in ("", "float32", "float16") if name in CONVERTED else ("",):
-                    print(f"run {name} {index} {dtype}", file=out)
-                    try:
-                        run_sample(ROWS[name], index, dtype)
-                    except Exception as error:  # the op tests are about that
-                        print(f"error {name} {index} {dtype} {type(error).__name__} {str(error)[:200]!r}", file=out)
-            if log.exists() and log.stat().st_size > before:
-                print(f"report {name}", file=out)
-            if len(built) > known:
-                print("built", *sorted(built), file=out)
+    if names:
+        return [(name, index) for name in names for index in range(len(ROWS[name].samples))]
+    words = [word.partition(":") for word in SAMPLES[layout].split()]
+    return [(name, int(index)) for name, _, numbers in words for index in (numbers or "0").split(",")]
 
 
-def start(layout: str, with_products: bool, names: list[str], folder: Path, driver: Path) -> subprocess.Popen:
-    """A process that runs the samples with one layout, those that no process before it ran."""
-    folder.mkdir(exist_ok=True)
+def child(layout: str, names: list[str], folder: Path) -> None:
+    """Run the samples; what happens goes to the file `progress` in `folder`, Oclgrind's reports to `log`."""
+    warnings.simplefilter("ignore")
+    if layout == "faults":
+        return faults()
+    simulator = Simulator(layout)
+    import torchlite as torch
+
+    from .ops.table import ROWS
+    log = folder / "log"
+    with (folder / "progress").open("w", 1) as out:
+        for name, index in chosen(layout, names):
+            for dtype in ("", "float32", "float16") if name in CONVERTED else ("",):
+                before = log.stat().st_size if log.exists() else 0
+                print(f"run {name} {index} {dtype}", file=out)
+                try:
+                    run_sample(ROWS[name], index, dtype)
+                except Exception as error:
+                    print(f"error {name} {index} {dtype} {type(error).__name__} {str(error)[:200]!r}", file=out)
+                if log.exists() and log.stat().st_size > before:
+                    print(f"report {name} {index} {dtype}", file=out)
+        for name, function in further(torch, layout).items() if not names else ():
+            print(f"run {name}", file=out)
+            began, launches = time.time(), simulator.launches
+            try:
+                function()
+            except Exception as error:
+                print(f"error {name} {type(error).__name__} {str(error)[:200]!r}", file=out)
+            print(f"took {time.time() - began:.1f} s, {simulator.launches - launches} launches", file=out)
+        print("started", simulator.launches, *sorted(simulator.started), file=out)
+        print("done", file=out)
+
+
+def faults() -> None:
+    """Start a kernel with each fault."""
+    import numpy as np
+    import pyopencl as cl
+    context = cl.Context([d for p in cl.get_platforms() if p.name == "Oclgrind" for d in p.get_devices()])
+    queue, program = cl.CommandQueue(context), cl.Program(context, _FAULTS).build()
+    x, y = (cl.Buffer(context, cl.mem_flags.READ_WRITE, 16) for _ in range(2))
+    program.race(queue, (4,), (4,), x)
+    program.bounds(queue, (4,), (4,), x)
+    program.unset(queue, (4,), (4,), x, y)
+    cl.enqueue_copy(queue, np.empty(4, np.int32), x)
+
+
+def start(layout: str, names: list[str], folder: Path, driver: Path) -> subprocess.Popen:
+    """A process that runs the samples with one layout."""
+    folder.mkdir()
     (folder / "oclgrind.icd").write_text(f"{driver}\n")
-    told = {"OCL_ICD_VENDORS": str(folder), "OCLGRIND_LOG": str(folder / "log"), "OCLGRIND_DATA_RACES": "1", "OCLGRIND_UNINITIALIZED": str(int(not with_products)),
-            "OCLGRIND_MAX_ERRORS": "3000", "OCLGRIND_BUILD_OPTIONS": "-O0", "TORCHLITE_CACHE_DIR": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.oclgrind", "--child", layout, "products" if with_products else "", str(folder), *names]
-    return subprocess.Popen(command, env={**os.environ, **told}, stderr=subprocess.DEVNULL)
+    told = {"OCL_ICD_VENDORS": str(folder), "OCLGRIND_LOG": str(folder / "log"), "OCLGRIND_DATA_RACES": "1", "OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_MAX_ERRORS": "3000",
+            "OCLGRIND_BUILD_OPTIONS": _OPTIONS, "TORCHLITE_CACHE_DIR": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "tests.oclgrind", "--child", layout, str(folder), *names]
+    return subprocess.Popen(command, env={**os.environ, **told}, stderr=(folder / "stderr").open("w"))
 
 
-def progress_of(folder: Path) -> list[str]:
-    """What the processes of a layout wrote."""
-    path = folder / "progress"
-    return path.read_text().splitlines() if path.exists() else []
-
-
-def reports_in(log: str) -> list[str]:
+def reports_in(log: Path) -> list[str]:
     """The reports of a log, each once."""
     found: list[str] = []
-    for report in re.split(r"\n\s*\n", log):
-        text = re.sub(r"(address|Entity:).*", "", report)
-        if "Kernel:" in text and text not in found:
+    for report in re.split(r"\n\s*\n", log.read_text() if log.exists() else ""):
+        text = re.sub(r"(address|Entity:).*", "", report).strip()
+        if text and text not in found:
             found.append(text)
     return found
 
@@ -158,38 +282,38 @@ def main(names: list[str]) -> int:
     if driver is None:
         print("Oclgrind is not installed: apt-get install oclgrind")
         return 2
-    began, failed, built = time.time(), False, set()
+    began, complaints, started, launches, samples = time.time(), [], set(), 0, 0
     with tempfile.TemporaryDirectory() as temporary:
-        parts = [(layout, products, Path(temporary, f"{layout}{products}")) for products in (False, True) for layout in LAYOUTS]
-        running = [start(layout, products, names, folder, driver) for layout, products, folder in parts]
-        for (layout, products, folder), process in zip(parts, running, strict=True):
-            complaints = []
-            while code := process.wait():
-                complaints.append(f"a process ended with {code} in {progress_of(folder)[-1:]}")
-                if len(complaints) > 20 or not progress_of(folder):
-                    break
-                process = start(layout, products, names, folder, driver)
-            complaints += reports_in((folder / "log").read_text()) if (folder / "log").exists() else []
-            lines = progress_of(folder)
+        folders = {layout: Path(temporary, layout) for layout in ("faults", *SAMPLES)}
+        start("faults", [], folders["faults"], driver).wait()
+        seen = "".join(reports_in(folders["faults"] / "log"))
+        complaints += [f"Oclgrind does not see: {fault}" for fault in _SEEN if fault not in seen]
+        running = [start(layout, names, folders[layout], driver) for layout in SAMPLES]
+        for layout, process in zip(SAMPLES, running, strict=True):
+            code, folder = process.wait(), folders[layout]
+            lines = (folder / "progress").read_text().splitlines() if (folder / "progress").exists() else []
+            samples += sum(line.startswith("run ") for line in lines)
+            if lines[-1:] != ["done"]:
+                complaints.append(f"[{layout}] the process ended with {code} after {lines[-1:]}\n{(folder / 'stderr').read_text()[-2000:]}")
             for line in lines:
-                if line.startswith("built "):
-                    built |= set(line.split()[1:])
-                elif line.startswith("error ") or line.startswith("report ") and complaints:
-                    print(f"[{layout}] {line}")
-            for complaint in complaints[:20]:
-                print(f"[{layout}] {complaint}")
-            failed = failed or bool(complaints)
-            print(f"[{layout}] {sum(line.startswith('run ') for line in lines)} samples, {len(complaints)} complaints", flush=True)
-    missing = sorted(shipped() - built) if not names else []
+                if line.startswith("started "):
+                    launches += int(line.split()[1])
+                    started |= set(line.split()[2:])
+                elif line.startswith(("error ", "report ")):
+                    complaints.append(f"[{layout}] {line}")
+            complaints += [f"[{layout}] {report}" for report in reports_in(folder / "log")[:20]]
+    kernels = shipped()
+    missing = sorted(set(kernels) - started) if not names else []
     if missing:
-        failed = True
-        print("kernels of torchlite_kernels that no sample ran:", *missing)
-    print(f"Oclgrind: {len(built)} kernels, {'failed' if failed else 'no race, no access out of bounds, nothing unset'}, {time.time() - began:.0f} s")
-    return int(failed)
+        complaints.append(f"kernels that no sample started: {' '.join(missing)}")
+    print(*complaints, sep="\n")
+    print(f"Oclgrind: {len(started & set(kernels))} of {len(kernels)} kernels, {samples} samples, {launches} launches, {time.time() - began:.0f} s: "
+          f"{'failed' if complaints else 'no race, no access out of bounds, nothing unset'}")
+    return int(bool(complaints))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
-        child(sys.argv[2], bool(sys.argv[3]), sys.argv[5:], Path(sys.argv[4]))
+        child(sys.argv[2], sys.argv[4:], Path(sys.argv[3]))
     else:
         sys.exit(main(sys.argv[1:]))

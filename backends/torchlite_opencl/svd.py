@@ -219,11 +219,6 @@ KERNEL void others(IN(R, values), IN(T, det_u), IN(T, det_v), OUT(T, factors), c
     AT(factors)[t] = CONJ(mul(AT(det_u)[b], AT(det_v)[b])) * product;
 }
 
-KERNEL void as_element(IN(R, x), OUT(T, y), const int count) {
-    int t = ITEM;
-    if (t < count) AT(y)[t] = CPLX(AT(x)[t], (R)0);
-}
-
 KERNEL void scaled(IN(T, x), IN(T, factors), OUT(T, y), const int n, const int k, const int turned, const int count) {
     int t = ITEM, i = t / k % n, j = t % k, b = t / k / n;
     if (t >= count) return;
