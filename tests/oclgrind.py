@@ -113,7 +113,7 @@ def further(torch, layout: str) -> dict:
         "rand": lambda: torch.rand(3, 5, device="opencl"), "linspace": lambda: torch.linspace(0, 1, 37, device="opencl"),
         "tril_indices": lambda: torch.tril_indices(4, 5, device="opencl"),
         "optimizer": optimizer, "frequencies": frequencies, "nonzero": lambda: some(5, 6).nonzero(), "mask": lambda: some(5, 6)[some(5, 6) > 2],
-        "mask of rows": lambda: some(5, 6, 3)[some(5, 6) > 2],
+        "mask of rows": lambda: some(5, 6, 3)[some(5, 6) > 2, some(1, dtype="int64")],
         "pinv": lambda: torch.linalg.pinv(some(3, 2, dtype="complex64")), "transposed": lambda: some(70, 72).t().contiguous(),
         "total": lambda: some(many).sum(), "totals of columns": lambda: some(rows, 64).sum(0),
         "columns": lambda: some(80, 64).sum(0), "running in columns": lambda: some(rows, 64).cumsum(0),
@@ -170,7 +170,7 @@ class Simulator:
         runtime.Device.__init__ = made  # type: ignore[method-assign]
         for module in (runtime, pointwise_core, optim):
             module.enqueue_nd_range_kernel = started  # type: ignore[attr-defined]
-        transfer._enqueue_write_buffer = lambda *a: write(*a[:-1], True)  # type: ignore[assignment]
+        transfer._enqueue_write_buffer = lambda *a: write(*a[:-1], True)  # type: ignore
         device = backend.device(0)
         device.is_cpu = layout == "cpu"
         device.width = 16 if device.is_cpu else 4
