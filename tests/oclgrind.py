@@ -165,7 +165,7 @@ class Simulator:
 
             device.allocate = allocate
 
-        runtime.Device.build = lambda device, text: build(device, by_element(text))  # type: ignore[method-assign]
+        runtime.Device.build = lambda device, text: build(device, by_element(text))  # type: ignore
         runtime.Device._function = noted  # type: ignore[method-assign]
         runtime.Device.__init__ = made  # type: ignore[method-assign]
         for module in (runtime, pointwise_core, optim):
