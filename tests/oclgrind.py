@@ -108,6 +108,8 @@ def further(torch, layout: str) -> dict:
         weight = some(5, 6).requires_grad_()
         torch.nn.functional.embedding(some(2, 3, dtype="int64").remainder(5), weight, scale_grad_by_freq=True).sum().backward()
 
+    on_cpus = {"running in columns": lambda: some(rows, 64).cumsum(0), "sorted": lambda: some(33000, dtype="int16").sort(),
+               "deep": lambda: some(3, 2100) @ some(2100, 5)}
     return {
         "randint": lambda: [torch.randint(0, high, (37,), device="opencl") for high in (9, 1 << 40)], "randn": lambda: torch.randn(37, device="opencl"),
         "rand": lambda: torch.rand(3, 5, device="opencl"), "linspace": lambda: torch.linspace(0, 1, 37, device="opencl"),
@@ -116,10 +118,10 @@ def further(torch, layout: str) -> dict:
         "mask of rows": lambda: some(5, 6, 3)[some(5, 6) > 2, some(1, dtype="int64")],
         "pinv": lambda: torch.linalg.pinv(some(3, 2, dtype="complex64")), "transposed": lambda: some(70, 72).t().contiguous(),
         "total": lambda: some(many).sum(), "totals of columns": lambda: some(rows, 64).sum(0),
-        "columns": lambda: some(80, 64).sum(0), "running in columns": lambda: some(rows, 64).cumsum(0),
+        "columns": lambda: some(80, 64).sum(0),
         "sorted rows": lambda: some(1, 1100).sort(), "largest": lambda: some(many).topk(3), "prime": lambda: torch.fft.fft(some(131)),
         "long": lambda: torch.fft.fft(some(4200, dtype="complex64")),
-        "deep": lambda: some(3, 2100) @ some(2100, 5), **({"sorted": lambda: some(33000, dtype="int16").sort()} if layout == "cpu" else {"running": lambda: some(many).cumsum(0)}),
+        **(on_cpus if layout == "cpu" else {"running": lambda: some(many).cumsum(0)}),
     }
 
 
