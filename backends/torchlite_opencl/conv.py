@@ -174,7 +174,10 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
         g = _geometry(input.shape, out_shape, weight.shape, stride, padding, dilation, groups)
     if input.kind == "b8":
         raise NotImplementedError(f"\"slow_conv{'_transpose' if transposed else ''}{max(spatial, 2)}d_cpu\" not implemented for 'Bool'")
-    if min(out_shape[2:], default=1) <= 0 or groups < 1 or g.channels % groups or g.filters % groups or weight.shape[0] < groups or min(extra) < 0 or weight.shape[0] != (input.shape[1] if transposed else g.filters) or weight.shape[1] * groups != g.channels:
+    matching = input.shape[1] == (weight.shape[0] if transposed else weight.shape[1] * groups)
+    if not matching or groups < 1 or weight.shape[0] < groups or weight.shape[0] % groups or min(extra) < 0:
+        raise RuntimeError("convolution: channels do not fit")
+    if min(out_shape[2:], default=1) <= 0:
         raise RuntimeError("the kernel does not fit the input")
     out = empty(input.device, out_shape, input.kind)
     if not out.size:

@@ -188,7 +188,8 @@ def split_with_sizes(input, split_sizes, dim=0):
     if not input.shape:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     if sum(split_sizes) != input.shape[dim]:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at dimension {dim}), but got split_sizes={list(split_sizes)}")
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at dimension {dim}), but got "
+                           f"split_sizes={list(split_sizes)}")
     if min(split_sizes, default=0) < 0:
         raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
     out, at = [], 0

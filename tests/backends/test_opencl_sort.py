@@ -27,7 +27,7 @@ def same(have, want):
 
 @pytest.mark.parametrize("shape,dim", SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sort_is_stable(any_form, rng, shape, dim, dtype):  # noqa: F811
+def test_sort_is_stable(any_form, rng, shape, dim, dtype):
     x = draw(rng, shape, dtype)
     if x.numel() > 5000 and dtype not in (torch.float32, torch.int64, torch.int8):
         return
@@ -42,7 +42,7 @@ def test_sort_is_stable(any_form, rng, shape, dim, dtype):  # noqa: F811
 
 @pytest.mark.parametrize("shape,dim", SHAPES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8])
-def test_selection(any_form, rng, shape, dim, dtype):  # noqa: F811
+def test_selection(any_form, rng, shape, dim, dtype):
     x = draw(rng, shape, dtype)
     on, length = x.to(any_form), shape[dim]
     found = [(on.topk(k, dim, largest), x.topk(k, dim, largest)) for k in {1, min(7, length), min(70, length), length} for largest in (True, False)]
@@ -54,7 +54,7 @@ def test_selection(any_form, rng, shape, dim, dtype):  # noqa: F811
     assert on.median().item() == x.median().item()
 
 
-def test_nan_is_greatest(any_form):  # noqa: F811
+def test_nan_is_greatest(any_form):
     x = torch.tensor([[1.0, math.nan, 3.0, -math.inf] * 20, [2.0, 5.0, 5.0, -1.0] * 20])
     on = x.to(any_form)
     for k in (1, 3, 30):
@@ -66,7 +66,7 @@ def test_nan_is_greatest(any_form):  # noqa: F811
     same(on.kthvalue(45, 1)[0], x.kthvalue(45, 1)[0])
 
 
-def test_selection_errors(opencl):  # noqa: F811
+def test_selection_errors(opencl):
     x = torch.ones(3, device=opencl)
     with pytest.raises(RuntimeError, match="selected index k out of range"):
         x.topk(4)
@@ -78,7 +78,7 @@ def test_selection_errors(opencl):  # noqa: F811
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.int8])
-def test_search(opencl, rng, dtype):  # noqa: F811
+def test_search(opencl, rng, dtype):
     keys, rows, values = torch.sort(draw(rng, (20,), dtype))[0], torch.sort(draw(rng, (6, 20), dtype))[0], draw(rng, (6, 7), dtype)
     order = torch.from_numpy(rng.permutation(20))
     shuffled = torch.empty_like(keys)
@@ -95,7 +95,7 @@ def test_search(opencl, rng, dtype):  # noqa: F811
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (20,), (6, 7), (3, 4, 5), (0, 3), (200, 300)])
-def test_distinct(any_form, rng, shape):  # noqa: F811
+def test_distinct(any_form, rng, shape):
     for dtype in (torch.int64, torch.float32, torch.bool, torch.int8):
         x = draw(rng, shape, dtype)
         x = x.round() if dtype is torch.float32 else x
@@ -106,13 +106,13 @@ def test_distinct(any_form, rng, shape):  # noqa: F811
                     same(have, want)
 
 
-def test_each_nan_is_distinct(opencl):  # noqa: F811
+def test_each_nan_is_distinct(opencl):
     x = torch.tensor([math.nan, 1.0, math.nan, 1.0])
     same(torch.unique(x.to(opencl), return_counts=True), torch.unique(x, return_counts=True))
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (20,), (6, 7), (3, 4, 5), (0, 3), (300, 200)])
-def test_places_and_masks(any_form, rng, shape):  # noqa: F811
+def test_places_and_masks(any_form, rng, shape):
     for dtype in (torch.bool, torch.float32, torch.int8, torch.complex64):
         x = draw(rng, shape, dtype)
         if dtype is torch.float32 and x.ndim:
@@ -127,7 +127,7 @@ def test_places_and_masks(any_form, rng, shape):  # noqa: F811
             same(on.masked_select(mask[0].to(any_form)), x.masked_select(mask[0]))
 
 
-def test_counts(any_form, rng):  # noqa: F811
+def test_counts(any_form, rng):
     for count in (0, 10, 50000):
         x, weights = torch.from_numpy(rng.integers(0, 50, count)), torch.from_numpy(rng.random(count))
         on = x.to(any_form)
@@ -140,7 +140,7 @@ def test_counts(any_form, rng):  # noqa: F811
         torch.bincount(torch.tensor([1, -1], device=any_form))
 
 
-def test_histograms(any_form, rng):  # noqa: F811
+def test_histograms(any_form, rng):
     x = torch.from_numpy(rng.standard_normal((30000, 2)))
     on = x.to(any_form)
     same(on.histc(10, -3, 3), x.histc(10, -3, 3))
