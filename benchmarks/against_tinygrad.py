@@ -1,9 +1,9 @@
 """torchlite against tinygrad on one and the same OpenCL device in one run. Prints the times and how many times faster torchlite is.
 
-usage: python benchmarks/against_tinygrad.py [--rounds 15]      (needs tinygrad and the extra `opencl`)
+usage: python benchmarks/against_tinygrad.py [--rounds 5]      (needs tinygrad and the extra `opencl`)
 
-tinygrad takes the first driver that the system's loader shows it, so the loader is shown that of torchlite's first device alone (`TORCHLITE_OPENCL_PLATFORM` chooses it).
-Its functions run under TinyJit, warmed up; torchlite runs eagerly.
+tinygrad takes the first driver that the system's loader shows it, so the loader is shown that of torchlite's first device alone (`TORCHLITE_OPENCL_PLATFORM`
+chooses it). torchlite runs eagerly; tinygrad does once as it is written and once under TinyJit, warmed up. The three take turns of ten calls.
 """
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def with_torchlite() -> tuple[dict[str, Callable], Callable]:
     return {"softmax": lambda: x.softmax(1), "chain": lambda: ((x * 2 + y).tanh() * x - y).relu(), "mlp step": step}, torch.opencl.synchronize
 
 
-def with_tinygrad() -> tuple[dict[str, Callable], Callable]:
-    """The same on tinygrad."""
+def with_tinygrad() -> tuple[dict[str, Callable], dict[str, Callable], Callable]:
+    """The same on tinygrad, without and with TinyJit."""
     from tinygrad import Device, Tensor, TinyJit, nn
 
     class Model:
@@ -67,40 +67,47 @@ def with_tinygrad() -> tuple[dict[str, Callable], Callable]:
     model, data, target = Model(), Tensor.randn(32, 64).realize(), Tensor.randint(32, high=10).realize()
     optimizer = nn.optim.Adam(nn.state.get_parameters(model), lr=1e-3)
 
-    @TinyJit
     def step():
         optimizer.zero_grad()
         loss = model(data).sparse_categorical_crossentropy(target).backward()
         return loss.realize(*optimizer.schedule_step())
 
-    softmax = TinyJit(lambda x: x.softmax(1).realize())
-    chain = TinyJit(lambda x, y: ((x * 2 + y).tanh() * x - y).relu().realize())
+    def softmax(x):
+        return x.softmax(1).realize()
+
+    def chain(x, y):
+        return ((x * 2 + y).tanh() * x - y).relu().realize()
+
+    fast_softmax, fast_chain, fast_step = TinyJit(softmax), TinyJit(chain), TinyJit(step)
     print(f"tinygrad's device: {Device.DEFAULT}, {Device[Device.DEFAULT].device_name}")
-    return {"softmax": lambda: softmax(x), "chain": lambda: chain(x, y), "mlp step": step}, Device[Device.DEFAULT].synchronize
+    rows = {"softmax": lambda: softmax(x), "chain": lambda: chain(x, y), "mlp step": step}
+    jitted = {"softmax": lambda: fast_softmax(x), "chain": lambda: fast_chain(x, y), "mlp step": fast_step}
+    return rows, jitted, Device[Device.DEFAULT].synchronize
 
 
 def milliseconds(function: Callable, wait: Callable) -> float:
-    """The time of one call, the device's work included."""
-    start = time.perf_counter()
-    function()
-    wait()
-    return (time.perf_counter() - start) * 1e3
+    """The median time of ten calls, the device's work included."""
+    times = []
+    for _ in range(10):
+        start = time.perf_counter()
+        function()
+        wait()
+        times.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
     print(f"torchlite's device: {show_one_driver()}")
     mine, wait = with_torchlite()
-    theirs, wait_theirs = with_tinygrad()
+    plain, jitted, wait_theirs = with_tinygrad()
     for name, function in mine.items():
-        for _ in range(5):
-            milliseconds(function, wait)
-            milliseconds(theirs[name], wait_theirs)
-        times = [(milliseconds(function, wait), milliseconds(theirs[name], wait_theirs)) for _ in range(rounds)]
-        ours, other = (statistics.median(column) for column in zip(*times, strict=True))
-        print(f"{name:10} torchlite {ours:8.3f} ms   tinygrad {other:8.3f} ms   {other / ours:6.1f} times faster")
+        runs = ((function, wait), (plain[name], wait_theirs), (jitted[name], wait_theirs))
+        times = [[milliseconds(*run) for run in runs] for _ in range(rounds + 1)][1:]
+        ours, other, fast = (statistics.median(column) for column in zip(*times, strict=True))
+        print(f"{name:10} torchlite {ours:8.3f} ms   tinygrad {other:8.3f} ms ({other / ours:.1f} times)   with TinyJit {fast:8.3f} ms ({fast / ours:.1f} times)", flush=True)
 
 
 if __name__ == "__main__":
