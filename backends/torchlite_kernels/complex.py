@@ -5,9 +5,10 @@ Roots, inverse functions and tanh are W. Kahan's ("Branch cuts for complex eleme
 """
 from __future__ import annotations
 
-import functools
 import math
 import re
+
+from .library import text_maker
 
 FUNCTIONS: dict[str, str] = {}
 _TEXT = f"""
@@ -130,23 +131,4 @@ for _body in re.split(r"(?m)^(?=FUNCTION )", _TEXT):
     if _name:
         FUNCTIONS[_name[1]] = _body
 
-_CALL = re.compile(r"\b(c_\w+)\(")
-
-
-@functools.cache
-def _needed(name: str) -> tuple[str, ...]:
-    """The names of a function and of what it calls, callees first."""
-    found: dict[str, None] = {}
-    for callee in _CALL.findall(FUNCTIONS[name].split("{", 1)[1]):
-        found.update(dict.fromkeys(_needed(callee)))
-    return (*found, name)
-
-
-@functools.cache
-def text_of(expression: str) -> str:
-    """The text of all functions that an expression needs."""
-    found: dict[str, None] = {}
-    for name in _CALL.findall(expression):
-        if name in FUNCTIONS:
-            found.update(dict.fromkeys(_needed(name)))
-    return "".join(FUNCTIONS[name].strip() + "\n" for name in found)
+text_of = text_maker(FUNCTIONS, "c")

@@ -5,11 +5,12 @@ functions that an expression calls.
 """
 from __future__ import annotations
 
-import functools
 import math
 import re
 
 from torchlite_array import _special_tables as T
+
+from .library import text_maker
 
 
 def _polynomial(coefficients) -> str:
@@ -323,23 +324,4 @@ for _name, (_first, _step) in _RECURRENCES.items():
     for _suffix, _type in (("", "R"), ("_f", "float")):
         _add(re.sub(r"\bF\b", _type, _RECURRENCE.replace("NAME", f"s_{_name}{_suffix}").replace("FIRST", _first).replace("STEP", _step)))
 
-_CALL = re.compile(r"\b([ps]_\w+)\(")
-
-
-@functools.cache
-def _needed(name: str) -> tuple[str, ...]:
-    """The names of a function and of what it calls, callees first."""
-    found: dict[str, None] = {}
-    for callee in _CALL.findall(FUNCTIONS[name].split("{", 1)[1]):
-        found.update(dict.fromkeys(_needed(callee)))
-    return (*found, name)
-
-
-@functools.cache
-def text_of(expression: str) -> str:
-    """The text of all functions that an expression needs."""
-    found: dict[str, None] = {}
-    for name in _CALL.findall(expression):
-        if name in FUNCTIONS:
-            found.update(dict.fromkeys(_needed(name)))
-    return "".join(FUNCTIONS[name].strip() + "\n" for name in found)
+text_of = text_maker(FUNCTIONS, "ps")
