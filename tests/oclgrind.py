@@ -3,7 +3,7 @@
     python -m tests.oclgrind [op ...]
 
 Samples of the op table (tests/ops/rows) are run forward and backward, with the launches that CPUs get and with those that GPUs get: those below, which start every
-kernel of torchlite_kernels and torchlite_opencl, or all of the ops that are named. Fails on any report, error or crash, when a kernel was not started, and when
+kernel of torchlite_kernels and torchlite_device, or all of the ops that are named. Fails on any report, error or crash, when a kernel was not started, and when
 Oclgrind does not see the three faults of a test program. Every array has memory of its own, of just its size and never used before. Oclgrind is Debian's
 package `oclgrind`.
 """
@@ -75,10 +75,10 @@ def by_element(text: str) -> str:
 
 def shipped() -> dict[str, tuple[str, str]]:
     """The kernels in the texts of both packages: {module.name: (name, the text that begins there, as far as it is fixed)}."""
+    import torchlite_device
     import torchlite_kernels
-    import torchlite_opencl
     found: dict[str, tuple[str, str]] = {}
-    for folder in (torchlite_kernels.__path__[0], torchlite_opencl.__path__[0]):
+    for folder in (torchlite_kernels.__path__[0], torchlite_device.__path__[0]):
         for info in pkgutil.iter_modules([folder]):
             for node in ast.walk(ast.parse(Path(folder, f"{info.name}.py").read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -132,7 +132,7 @@ class Simulator:
         import pyopencl as cl
 
         import torchlite as torch
-        from torchlite_opencl import drivers, optim, pointwise_core, runtime, transfer
+        from torchlite_opencl import drivers, runtime
         from torchlite_opencl.backend import backend
         self.started: set[str] = set()
         self.launches = 0
@@ -143,7 +143,7 @@ class Simulator:
         drivers.devices = lambda: simulated  # type: ignore[assignment]
         drivers.why_not = lambda: ""  # type: ignore[attr-defined]
         build, function, init, start, write = (runtime.Device.build, runtime.Device._function, runtime.Device.__init__, runtime.enqueue_nd_range_kernel,
-                                               transfer._enqueue_write_buffer)
+                                               runtime._enqueue_write_buffer)
 
         def noted(device, key, source, name, *rest):
             found = function(device, key, source, name, *rest)
@@ -170,9 +170,8 @@ class Simulator:
         runtime.Device.build = lambda device, text: build(device, by_element(text))  # type: ignore
         runtime.Device._function = noted  # type: ignore[method-assign]
         runtime.Device.__init__ = made  # type: ignore[method-assign]
-        for module in (runtime, pointwise_core, optim):
-            module.enqueue_nd_range_kernel = started  # type: ignore[attr-defined]
-        transfer._enqueue_write_buffer = lambda *a: write(*a[:-1], True)  # type: ignore
+        runtime.enqueue_nd_range_kernel = started  # type: ignore[attr-defined]
+        runtime._enqueue_write_buffer = lambda *a: write(*a[:-1], True)  # type: ignore
         device = backend.device(0)
         device.is_cpu = layout == "cpu"
         device.width = 16 if device.is_cpu else 4

@@ -29,7 +29,7 @@ def other(where):
 
 @pytest.fixture
 def counts():
-    from torchlite_opencl import transfer
+    from torchlite_device import transfer
     return transfer.COUNTS
 
 
@@ -305,7 +305,7 @@ def test_a_training_step_reads_nothing_but_the_loss(where, counts, kind, optimiz
 
 
 def test_mapped_memory(where):
-    from torchlite_opencl.transfer import mapped
+    from torchlite_device.transfer import mapped
     x = torch.arange(12.0, device=where).reshape(3, 4)
     if not x._data.device.is_cpu:
         with pytest.raises(ValueError, match="CPU devices"):

@@ -19,7 +19,7 @@ class OpenCLBackend:
 
     @property
     def array(self) -> type:
-        from .array import Array
+        from torchlite_device.array import Array
         return Array
 
     def why_not(self) -> str:
@@ -58,18 +58,18 @@ class OpenCLBackend:
         return drivers.problems()
 
     def kernels(self, index: int) -> dict[str, Any]:
-        from .registering import kernels_of
+        from torchlite_device.registering import kernels_of
         return kernels_of(self.device(index))
 
     def as_array(self, value: Any) -> Any:
         raise TypeError(f"an OpenCL kernel returned {type(value).__name__}, not an Array")
 
     def from_numpy(self, array: np.ndarray, index: int) -> Any:
-        from .transfer import from_numpy
+        from torchlite_device.transfer import from_numpy
         return from_numpy(np.asarray(array), self.device(index))
 
     def to_numpy(self, raw: Any) -> np.ndarray:
-        from .transfer import to_numpy
+        from torchlite_device.transfer import to_numpy
         return to_numpy(raw)
 
     def dtype_of(self, raw: Any):
@@ -83,14 +83,14 @@ class OpenCLBackend:
         raise NotImplementedError("DLPack has no agreed form for OpenCL buffers: go through the host, torch.from_dlpack(x).to('opencl')")
 
     def copy_into(self, target: Any, source: Any) -> None:
-        from .copying import copy_into
+        from torchlite_device.copying import copy_into
         copy_into(target, source)
 
     def owns(self, raw: Any) -> bool:
         return raw.base is None
 
     def random_engine(self, index: int) -> Any:
-        from .random import Engine
+        from torchlite_device.random import Engine
         return Engine()
 
 

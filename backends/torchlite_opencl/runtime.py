@@ -7,24 +7,29 @@ import os
 import struct
 import threading
 import warnings
+from collections import deque
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyopencl as cl
-from pyopencl._cl import enqueue_nd_range_kernel
+from pyopencl._cl import _enqueue_read_buffer, _enqueue_write_buffer, enqueue_nd_range_kernel
 
+from torchlite_device import device as shared
+from torchlite_device import forks
+from torchlite_device.device import pack_offset
 from torchlite_kernels.preamble import OPENCL, types
 
-from . import forks
 from .drivers import cache_folder
 from .memory import Memory
 
+_WAITING = 32
+_BYTE: Any = np.uint8
+_DONE = cl.command_execution_status.COMPLETE
+
 
 class Function:
-    """A built kernel: `function(global_size, local_size, *arguments)` starts it.
-
-    `signature` has one letter for each argument: `p` an Array (passed as its buffer and its offset in elements), `x` packed bytes, else the struct code of a number.
-    """
+    """A kernel on PyOpenCL; see `torchlite_device.device.Function`."""
 
     __slots__ = ("device", "kernel", "name", "signature", "_packers", "_lock")
 
@@ -48,37 +53,38 @@ class Function:
                 else:
                     kernel.set_arg(at, value.buffer)
                     at += 1
-                    kernel._set_arg_buf(at, _pack_offset(value.offset))
+                    kernel._set_arg_buf(at, pack_offset(value.offset))
+                at += 1
+            enqueue_nd_range_kernel(self.device.queue, kernel, global_size, local_size)
+
+    def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
+        kernel, at = self.kernel, len(buffers)
+        with self._lock:
+            if at == 2:
+                kernel._set_arg_multi((0, buffers[0], 1, buffers[1]))
+            elif at == 3:
+                kernel._set_arg_multi((0, buffers[0], 1, buffers[1], 2, buffers[2]))
+            else:
+                for i, buffer in enumerate(buffers):
+                    kernel.set_arg(i, buffer)
+            for value in values:
+                kernel._set_arg_buf(at, value)
                 at += 1
             enqueue_nd_range_kernel(self.device.queue, kernel, global_size, local_size)
 
     def max_group(self) -> int:
-        """The largest work-group that this kernel runs in on its device."""
         return self.kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self.device.cl_device)
 
 
-_pack_offset = struct.Struct("i").pack
+class Device(shared.Device):
+    """An OpenCL device with one queue that works in order."""
 
-
-class Kept(dict):
-    """What a kernel family remembers of the shapes it has seen, for as long as there are not too many: then it begins anew."""
-
-    def __init__(self, most: int):
-        super().__init__()
-        self.most = most
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        if len(self) >= self.most:
-            self.clear()
-        super().__setitem__(key, value)
-
-
-class Device:
-    """The state of one device. `width` is the number of elements that a work-item takes in contiguous kernels."""
+    type, label = "opencl", "OpenCL"
 
     def __init__(self, index: int, cl_device: Any):
-        forks.watch(Device)
-        self.index, self.cl_device = index, cl_device
+        super().__init__(index)
+        forks.watch(Device, "OpenCL", ("context", "queue", "memory", "allocate"))
+        self.cl_device = cl_device
         self.name = cl_device.name.strip()
         self.context = cl.Context([cl_device])
         self.queue = cl.CommandQueue(self.context)
@@ -86,62 +92,26 @@ class Device:
         self.memory = Memory(self)
         self.allocate = self.memory.allocate
         self.fp64 = bool(cl_device.double_fp_config)
+        self.long_atomics = "cl_khr_int64_base_atomics" in cl_device.extensions
         self.max_group = cl_device.max_work_group_size
         self.units = cl_device.max_compute_units
         self.local_memory = cl_device.local_mem_size
         self.width = 16 if self.is_cpu else 4
         self.group = min(256, self.max_group)
-        self.matrix_group = 1 if self.is_cpu else min(128, self.group)  # work-items that factor a matrix together: a power of 2
-        self.functions: dict[tuple, Function] = {}
-        self.programs: dict[str, Any] = {}  # by text: a program may hold several kernels
-        self.plans = Kept(20000)  # of families whose keys begin with a name or a rule of their own
-        self.state: dict[Any, Any] = {}  # what lasts as long as the device: the note of errors, scratch memory
-        self._kept: dict[str, Kept] = {}
-        self._building = threading.Lock()
+        self.matrix_group = 1 if self.is_cpu else min(128, self.group)
+        self._uploads: deque[Any] = deque()  # under way; each keeps its bytes alive
         self._keeps = os.environ.get("TORCHLITE_KEEP_PROGRAMS", "1") != "0"
         self._identity = "\n".join((cl_device.platform.version, cl_device.name, cl_device.version, cl_device.driver_version))
 
-    def __repr__(self) -> str:
-        return f"<opencl:{self.index} {self.name}>"
-
-    def kept(self, family: str, most: int = 4096) -> Kept:
-        """What a kernel family of that name remembers, at most so many entries."""
-        found = self._kept.get(family)
-        return self._kept.setdefault(family, Kept(most)) if found is None else found
-
     # -- kernels --
 
-    def function(self, source: str, name: str, signature: str, widths: Any = (), **kinds: str) -> Function:
-        """The kernel `name` of a program text, built once. `kinds` are data types for the macros of `torchlite_kernels.preamble.types`, or texts to define."""
-        key = (source, name, tuple(kinds.items())) if kinds else (source, name)
-        found = self.functions.get(key)
-        if found is None:
-            found = self._function(key, source, name, signature, widths, kinds)
-        return found
+    def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
+        return OPENCL + types(widths, **typed)
 
-    def _function(self, key, source, name, signature, widths, kinds) -> Function:
-        from torchlite_kernels.preamble import KINDS
-        typed = {k: v for k, v in kinds.items() if v in KINDS}
-        defined = "".join(f"#define {k} {v}\n" for k, v in kinds.items() if v not in KINDS)
-        for kind in typed.values():
-            self.check_kind(kind)
-        text = OPENCL + types(widths, **typed) + defined + source
-        with self._building:
-            found = self.functions.get(key)
-            if found is None:
-                program = self.programs.get(text)
-                if program is None:
-                    program = self.programs[text] = self.build(text)
-                found = self.functions[key] = Function(self, cl.Kernel(program, name), signature)
-        return found
+    def kernel(self, program: Any, name: str, signature: str) -> Function:
+        return Function(self, cl.Kernel(program, name), signature)
 
-    def check_kind(self, kind: str) -> None:
-        """RuntimeError naming the device for a data type that it lacks."""
-        if kind in ("f64", "c128") and not self.fp64:
-            raise RuntimeError(f"device opencl:{self.index} ({self.name}) has no double precision (cl_khr_fp64): "
-                               f"use float32, or device='cpu' for {'float64' if kind == 'f64' else 'complex128'}")
-
-    def build(self, text: str):
+    def build(self, text: str) -> Any:
         """A built program, from the disk where it was built before for this device and driver."""
         digest = hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
         path = cache_folder() / digest[:2] / f"{digest}.bin"
@@ -171,9 +141,41 @@ class Device:
         except OSError as error:
             warnings.warn(f"built OpenCL programs cannot be kept in {path.parent}: {error}. Set TORCHLITE_CACHE_DIR to a folder that can be written.", stacklevel=2)
 
+    # -- memory --
+
+    def address(self, buffer: Any) -> int:
+        return buffer.int_ptr << 34  # the host has no addresses of a device's memory
+
+    def read(self, buffer: Any, start: int, host: Any) -> None:
+        _enqueue_read_buffer(self.queue, buffer, host, start, None, True)
+
+    def write(self, buffer: Any, host: Any, keep: bool = False) -> None:
+        if keep:
+            self._drop_done()
+            self._uploads.append(_enqueue_write_buffer(self.queue, buffer, host, 0, None, False))
+        else:
+            _enqueue_write_buffer(self.queue, buffer, host, 0, None, True)
+
+    def _drop_done(self) -> None:
+        """Forget the uploads that are over, and wait for the oldest when there are many."""
+        uploads = self._uploads
+        with contextlib.suppress(IndexError):  # none left: another thread was first
+            while len(uploads) > _WAITING or uploads[0].command_execution_status == _DONE:
+                uploads.popleft().wait()
+
+    def map(self, buffer: Any, start: int, nbytes: int, write: bool) -> Any:
+        flags: Any = cl.map_flags.READ | cl.map_flags.WRITE if write else cl.map_flags.READ
+        return cl.enqueue_map_buffer(self.queue, buffer, flags, start, (nbytes,), _BYTE)[0]
+
+    def unmap(self, array: Any) -> None:
+        array.base.release(self.queue)
+
     def finish(self) -> None:
-        """Wait until the queue is empty."""
         self.queue.finish()
+
+    @property
+    def blocking(self) -> bool:
+        return os.environ.get("TORCHLITE_OPENCL_BLOCKING", "0") not in ("", "0")
 
 
 def _sealed(binary: bytes) -> bytes:
@@ -186,8 +188,3 @@ def _opened(data: bytes) -> bytes:
     if hashlib.sha256(data[32:]).digest() != data[:32]:
         raise ValueError("a damaged binary")
     return data[32:]
-
-
-def grid(count: int, group: int) -> tuple[int]:
-    """The global size that covers `count` work-items in groups of `group`."""
-    return (-(-count // group) * group,)

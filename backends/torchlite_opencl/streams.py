@@ -7,7 +7,8 @@ from typing import Any
 
 import pyopencl as cl
 
-from .checks import raise_pending
+from torchlite_device.checks import raise_pending
+
 from .runtime import Device
 
 

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.usefixtures("opencl")
 @pytest.fixture(params=[0, 16], ids=["as the device does", "in groups"])
 def group(request, device):
     """Work-items that share a transform: CPU devices use one, so that the way of GPUs is tried here too."""
+    from torchlite_device.linalg import group_of
     from torchlite_opencl.backend import backend
-    from torchlite_opencl.linalg import group_of
     found = backend.device(0)
     before = group_of(found)
     found.plans["group of a matrix"] = request.param or before

@@ -173,7 +173,7 @@ def test_rearranged(opencl, rng, what):
 
 def test_transposed_copies_on_cpus_and_gpus(opencl, rng, monkeypatch):
     """The kernel for GPUs runs on a CPU too, if slowly."""
-    from torchlite_opencl import transposed
+    from torchlite_device import transposed
     monkeypatch.setattr(transposed, "_LEAST", 1)
     for shape in ((67, 129), (3, 40, 50), (2, 9, 33, 47)):
         x = draw(rng, shape, torch.float32)

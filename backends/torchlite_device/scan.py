@@ -11,10 +11,10 @@ from torchlite_kernels.preamble import KINDS
 
 from .array import Array, empty
 from .copying import contiguous_array, fill_with
+from .device import grid
 from .pointwise import cast
 from .reduce import in_dtype, sum_work
 from .reduce_text import WORK, work_kind
-from .runtime import grid
 
 
 class Scan(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from torchlite_kernels.conv import PAD
 
 from .array import Array, empty, row_major, view_of
-from .runtime import grid
+from .device import grid
 
 # The unsigned kind of each element size.
 _WORDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}

@@ -1,17 +1,15 @@
 """Indices that do not fit: kernels note them in a small array of the device, the host raises PyTorch's error when it next waits for the device.
 
-`TORCHLITE_OPENCL_BLOCKING=1` looks after every op that can fail, so that the error's traceback names that op; it costs a wait each time.
+With `TORCHLITE_OPENCL_BLOCKING=1` (on CUDA `CUDA_LAUNCH_BLOCKING=1`) it looks after every op that can fail, so that the error's traceback names that op; it costs a wait each time.
 """
 from __future__ import annotations
 
-import os
 import threading
 
 import numpy as np
-import pyopencl as cl
 
 from .array import Array, empty
-from .runtime import Device
+from .device import Device
 
 # By number, from 1 on: the error's type and its words.
 _ERRORS = (
@@ -27,6 +25,7 @@ _ERRORS = (
 )
 SCATTERED, INDEXED, SELECTED, COPIED, FLAT, TARGET, MARGIN, REPEATS, PIVOTS = range(1, len(_ERRORS) + 1)
 _lock = threading.Lock()
+_CLEAR = np.zeros(16, np.uint8)
 
 
 class _State:
@@ -37,7 +36,7 @@ class _State:
     def __init__(self, device: Device):
         self.array = empty(device, (4,), "i32")
         self.asked = False
-        cl.enqueue_copy(device.queue, self.array.buffer, np.zeros(4, np.int32), is_blocking=True)
+        device.write(self.array.buffer, _CLEAR)
 
 
 def _state(device: Device) -> _State:
@@ -61,8 +60,8 @@ def watched(device: Device) -> Array:
 
 
 def after_launch(device: Device) -> None:
-    """With `TORCHLITE_OPENCL_BLOCKING` raise at once what the last kernel noted."""
-    if os.environ.get("TORCHLITE_OPENCL_BLOCKING", "0") not in ("", "0"):
+    """On a device that is to block raise at once what the last kernel noted."""
+    if device.blocking:
         raise_pending(device)
 
 
@@ -73,11 +72,11 @@ def raise_pending(device: Device) -> None:
         return
     with _lock:
         state.asked = False
-        noted = np.empty(4, np.int32)
-        cl.enqueue_copy(device.queue, noted, state.array.buffer, is_blocking=True)
-        code, index, size = (int(v) for v in noted[:3])
+        noted = np.empty(16, np.uint8)
+        device.read(state.array.buffer, 0, noted)
+        code, index, size = (int(v) for v in noted.view(np.int32)[:3])
         if code:
-            cl.enqueue_copy(device.queue, state.array.buffer, np.zeros(4, np.int32), is_blocking=True)
+            device.write(state.array.buffer, _CLEAR)
     if code:
         raise failure(code, index, size)
 

@@ -10,7 +10,7 @@ import numpy as np
 from torchlite._dtype import ALL
 from torchlite_kernels.preamble import KINDS
 
-from .runtime import Device
+from .device import Device
 
 LIMIT = 1 << 31
 _new = object.__new__
@@ -53,8 +53,8 @@ class Array:
         return tuple([s * size for s in self.steps])
 
     def data_ptr(self) -> int:
-        """Counts bytes inside a buffer and differs between buffers: the host has no addresses of a device's memory."""
-        return (self.buffer.int_ptr << 34) + self.offset * self.dtype.itemsize
+        """The address of the first element; where the host has no addresses of a device's memory a number that counts bytes in a buffer and differs between buffers."""
+        return self.device.address(self.buffer) + self.offset * self.dtype.itemsize
 
     def __repr__(self) -> str:
         return f"<{self.kind} array {self.shape} steps {self.steps} offset {self.offset} on {self.device!r}>"
@@ -71,10 +71,10 @@ _BY_NAME = {how.numpy: kind for kind, how in KINDS.items()}
 
 @functools.cache
 def kind_of(dtype: np.dtype) -> str:
-    """The kind of a NumPy dtype. TypeError for one that OpenCL devices do not have."""
+    """The kind of a NumPy dtype. TypeError for one that devices do not have."""
     found = _BY_NAME.get(dtype.name)
     if found is None:
-        raise TypeError(f"OpenCL devices have no {dtype.name}; use one of {', '.join(_BY_NAME)}")
+        raise TypeError(f"OpenCL and CUDA devices have no {dtype.name}; use one of {', '.join(_BY_NAME)}")
     return found
 
 
@@ -93,7 +93,7 @@ def empty(device: Device, shape: tuple[int, ...], kind: str) -> Array:
     out = _new(Array)
     out.size, out.steps = row_major(shape)
     if out.size >= LIMIT:
-        raise RuntimeError(f"an OpenCL tensor holds fewer than 2**31 elements, and shape {list(shape)} has {out.size}: split it")
+        raise RuntimeError(f"a tensor on {device.type} holds fewer than 2**31 elements, and shape {list(shape)} has {out.size}: split it")
     out.dtype = dtype = dtype_of_kind(kind)
     out.buffer = device.allocate(out.size * dtype.itemsize)
     out.device, out.shape, out.kind, out.offset, out.base, out.contiguous = device, shape, kind, 0, None, True

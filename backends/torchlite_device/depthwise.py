@@ -11,7 +11,7 @@ from torchlite_kernels.conv import direct_text, direct_weight_text
 
 from .array import Array
 from .conv_places import Geometry, offsets, padded, reach, row_steps, scaled
-from .runtime import Device
+from .device import Device
 from .transfer import from_numpy
 
 # Filters of a group up to which its matrix product would have few columns.

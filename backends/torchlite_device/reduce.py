@@ -10,10 +10,10 @@ from torchlite._dtype import from_np
 
 from .array import Array, empty, kind_of, view_of
 from .copying import contiguous_array, fill_with
+from .device import Device, Function, grid
 from .layout import collapse
 from .pointwise import cast
 from .reduce_text import MORE, OPS, REAL_OF, acc_kind, aux_kind, reduction_text, work_kind
-from .runtime import Device, Function, grid
 
 _SMALL = 4096  # elements up to which the simplest loops serve
 _pack = struct.Struct("16if").pack

@@ -10,11 +10,11 @@ from .array import Array, empty
 from .checks import TARGET, after_launch, error_code, watched
 from .copying import contiguous_array, fill_with
 from .creation import full
+from .device import grid
 from .indexed import index_array
 from .pointwise import KERNELS as POINTWISE
 from .pointwise import cast
 from .rowwise import FLOATS, around, layout, parameters_for, refuse
-from .runtime import grid
 from .scatter import index_add
 from .views import reshape, select
 

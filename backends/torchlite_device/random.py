@@ -14,10 +14,10 @@ from torchlite_kernels.preamble import KINDS
 
 from .array import Array, dtype_of_kind, empty, kind_of
 from .copying import contiguous_array
+from .device import Device, grid
 from .layout import broadcast_shape
 from .pointwise import cast
 from .registering import on_device
-from .runtime import Device, grid
 from .scan import cumsum
 from .sort import sort
 from .views import repeated_to

@@ -5,13 +5,11 @@ import functools
 import math
 import struct
 
-from pyopencl._cl import enqueue_nd_range_kernel
-
 from torchlite_kernels.optim import step_text
 
 from .array import Array
 from .copying import contiguous_array
-from .runtime import grid
+from .device import grid
 
 _TOGETHER = (1, 8, 16)  # parameters in one launch: a program each
 _text = functools.cache(step_text)
@@ -45,18 +43,9 @@ class _Batch:
         grads = [contiguous_array(g) for g in grads]
         padding = len(self.head) // 16 - self.count
         layout = self.head + self.pack_grads(*[g.offset for g in grads], *[0] * padding) + self.tail
-        kernel, at = self.function.kernel, 0
-        with self.function._lock:
-            for p, g in zip(params + params[:1] * padding, grads + grads[:1] * padding, strict=True):
-                kernel.set_arg(at, p.buffer)
-                kernel.set_arg(at + 1, g.buffer)
-                at += 2
-            for s in states:
-                kernel.set_arg(at, s.buffer)
-                at += 1
-            kernel._set_arg_buf(at, layout)
-            kernel._set_arg_buf(at + 1, self.pack_numbers(*numbers))
-            enqueue_nd_range_kernel(params[0].device.queue, kernel, self.global_size, (64,))
+        pairs = zip(params + params[:1] * padding, grads + grads[:1] * padding, strict=True)
+        buffers = [x.buffer for pair in pairs for x in pair] + [s.buffer for s in states]
+        self.function.start(self.global_size, (64,), buffers, [layout, self.pack_numbers(*numbers)])
 
 
 def _run(name: str, params, grads, states, cache: dict, numbers: list[float], **words: str) -> None:

@@ -14,9 +14,9 @@ import numpy as np
 from . import linalg_sources as text
 from .array import Array, empty, view_of
 from .copying import contiguous_array
+from .device import Device
 from .linalg import count_of, group_of, kernel_of, on_elements, on_matrices
 from .pointwise import COMPLEX_KIND, KERNELS, REAL_KIND, cast
-from .runtime import Device
 from .transfer import from_numpy
 
 _GREATEST = 31  # the greatest prime that has stages of its own

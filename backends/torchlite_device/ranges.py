@@ -6,9 +6,9 @@ import struct
 from .array import Array, empty, kind_of
 from .copying import fill_with
 from .creation import full
+from .device import Device, grid
 from .rearrange import diagonal
 from .registering import on_device
-from .runtime import Device, grid
 
 # The first half counted from the start, the second from the end. POWER(x) is the value at a point; START, END and STEP are of the type W.
 _SPACED = r"""

@@ -7,9 +7,9 @@ import math
 from . import linalg_sources as text
 from .array import Array, empty
 from .copying import clone_row_major, contiguous_array
+from .device import Device, Function, grid
 from .layout import broadcast_shape
 from .pointwise import REAL_KIND
-from .runtime import Device, Function, grid
 from .views import expand
 
 _BASE = text.ELEMENTS + text.GROUPS + text.STEPS

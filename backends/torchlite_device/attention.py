@@ -100,7 +100,7 @@ def _is_large(query: Array, value: Array) -> bool:
 
 
 def _composite(name: str, device, *arguments):
-    table = table_of(torch_device("opencl", device.index))
+    table = table_of(torch_device(device.type, device.index))
     return REGISTRY[name].composite(table, *arguments)
 
 

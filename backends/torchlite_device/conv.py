@@ -11,9 +11,9 @@ from . import depthwise
 from .array import Array, empty
 from .conv_places import Geometry, offsets, padded, reach, row_steps, scaled
 from .copying import contiguous_array
+from .device import Device
 from .products import Plan, Sizes, plan_of, run
 from .reduce import sum as reduced_sum
-from .runtime import Device
 from .transfer import from_numpy
 
 # Kept plans of convolutions with their tables.

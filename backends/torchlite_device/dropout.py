@@ -6,8 +6,8 @@ from torchlite_kernels.preamble import KINDS
 
 from .array import empty
 from .copying import contiguous_array
+from .device import grid
 from .random import block_sizes, definitions, limit_of
-from .runtime import grid
 
 
 def _launch(x, source: str, name: str, signature: str, global_size, *arguments) -> None:

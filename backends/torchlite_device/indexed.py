@@ -13,9 +13,9 @@ from .array import Array, empty, view_of
 from .checks import after_launch, failure, watched
 from .copying import clone_row_major, contiguous_array
 from .creation import full
+from .device import Device, grid
 from .layout import collapse
 from .pointwise import CATEGORY, cast
-from .runtime import Device, grid
 from .transfer import to_numpy
 
 # Elements are moved by size alone.
@@ -147,8 +147,7 @@ def scatter_planes(operation: str, out: Planes, index: Planes, source: Planes, w
     if not P * N * Q:
         return
     check_room(index.array, size, code)
-    long_atomics = "cl_khr_int64_base_atomics" in device.cl_device.extensions
-    parallel = not device.is_cpu and (operation == "set" or atomics.possible(operation, out.array.kind, long_atomics))
+    parallel = not device.is_cpu and (operation == "set" or atomics.possible(operation, out.array.kind, device.long_atomics))
     text, kinds, widths = _scatter_program(device, operation, out.array, source.array, index.array, parallel)
     tail = (*out.steps, *index.steps, *source.steps, size, wrap)
     error = watched(device)

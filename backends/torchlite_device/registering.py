@@ -10,7 +10,7 @@ from typing import Any
 
 from torchlite._dispatch import REGISTRY
 
-from .runtime import Device
+from .device import Device
 
 
 def on_device(function: Callable) -> Callable:
@@ -34,6 +34,6 @@ def kernels_of(device: Device) -> dict[str, Any]:
         offered.update(getattr(module, "KERNELS", {}))
         for op, kernel in offered.items():
             if table.get(op, kernel) is not kernel:  # a module may import another one's KERNELS
-                raise RuntimeError(f"two OpenCL kernels for '{op}': in {table[op].__module__} and {module.__name__}")
+                raise RuntimeError(f"two kernels for '{op}': in {table[op].__module__} and {module.__name__}")
             table[op] = functools.partial(kernel, device) if getattr(kernel, "on_device", False) else kernel
     return table

@@ -4,26 +4,18 @@
 """
 from __future__ import annotations
 
-import contextlib
-from collections import deque
 from typing import Any
 
 import numpy as np
-import pyopencl as cl
-from pyopencl._cl import _enqueue_read_buffer, _enqueue_write_buffer
 
 from .array import Array, empty, is_row_major, kind_of
 from .checks import raise_pending
 from .copying import contiguous_array
+from .device import Device
 from .layout import dense_order
-from .runtime import Device
 
 COUNTS = {"to_host": 0, "to_device": 0}
 _STAGED = 1 << 20  # up to so many bytes are copied first, so that the caller need not wait for the device
-_WAITING = 32
-_staged: deque[Any] = deque()  # uploads under way; each keeps its bytes alive
-_BYTE: Any = np.uint8
-_DONE = cl.command_execution_status.COMPLETE
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:
@@ -45,19 +37,11 @@ def from_numpy(array: np.ndarray, device: Device) -> Array:
             host, out.steps = array.transpose(order), steps
             out.contiguous = is_row_major(out.shape, steps)
         host = np.ascontiguousarray(host)
-    if array.nbytes > _STAGED:
-        _enqueue_write_buffer(device.queue, out.buffer, _bytes(host), 0, None, True)
-        return out
-    _drop_done()
-    _staged.append(_enqueue_write_buffer(device.queue, out.buffer, _bytes(host.copy() if host is array or host.base is not None else host), 0, None, False))
+    small = array.nbytes <= _STAGED
+    if small and (host is array or host.base is not None):
+        host = host.copy()
+    device.write(out.buffer, _bytes(host), small)
     return out
-
-
-def _drop_done() -> None:
-    """Forget the uploads that are over, and wait for the oldest when there are many."""
-    with contextlib.suppress(IndexError):  # none left: another thread was first
-        while len(_staged) > _WAITING or _staged[0].command_execution_status == _DONE:
-            _staged.popleft().wait()
 
 
 def to_numpy(x: Array) -> np.ndarray:
@@ -72,9 +56,8 @@ def to_numpy(x: Array) -> np.ndarray:
             x = contiguous_array(x)
     shape = x.shape if order is None else tuple([x.shape[d] for d in order])
     out = np.empty(shape, x.dtype)
-    device = x.device
-    _enqueue_read_buffer(device.queue, x.buffer, out if x.kind != "bf16" else _bytes(out), x.offset * x.dtype.itemsize, None, True)
-    raise_pending(device)
+    x.device.read(x.buffer, x.offset * x.dtype.itemsize, _bytes(out))
+    raise_pending(x.device)
     return out if order is None else out.transpose(np.argsort(order))
 
 
@@ -84,23 +67,22 @@ class mapped:
     Entering waits for the device. The NumPy array must not be used after the block.
     """
 
-    __slots__ = ("x", "flags", "array")
+    __slots__ = ("x", "write", "array")
     array: Any
 
     def __init__(self, x: Array, write: bool = False):
         if not x.contiguous or not x.device.is_cpu:
             raise ValueError("only contiguous arrays of CPU devices can be mapped")
-        self.x = x
-        self.flags: Any = cl.map_flags.READ | cl.map_flags.WRITE if write else cl.map_flags.READ
+        self.x, self.write = x, write
 
     def __enter__(self) -> np.ndarray:
         x = self.x
         if not x.size:
             self.array = None
             return np.empty(x.shape, x.dtype)
-        self.array, _ = cl.enqueue_map_buffer(x.device.queue, x.buffer, self.flags, x.offset * x.dtype.itemsize, (x.size * x.dtype.itemsize,), _BYTE)
+        self.array = x.device.map(x.buffer, x.offset * x.dtype.itemsize, x.size * x.dtype.itemsize, self.write)
         return self.array.view(x.dtype).reshape(x.shape)
 
     def __exit__(self, *exc) -> None:
         if self.array is not None:
-            self.array.base.release(self.x.device.queue)
+            self.x.device.unmap(self.array)

@@ -12,8 +12,8 @@ from torchlite._dtype import from_np
 
 from .array import Array, empty, kind_of, view_of
 from .copying import contiguous_array
+from .device import Device, Function, grid
 from .pointwise import cast
-from .runtime import Device, Function, grid
 from .scan import scan
 from .sort_text import sort_text, wide
 from .transfer import from_numpy

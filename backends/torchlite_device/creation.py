@@ -5,9 +5,9 @@ import math
 
 from .array import Array, empty, kind_of
 from .copying import fill_with
+from .device import Device, grid
 from .pointwise import CATEGORY
 from .registering import on_device
-from .runtime import Device, grid
 
 _RANGE = r"""
 KERNEL void range(OUT(T, out), const int n, const W start, const W step) {

@@ -10,10 +10,10 @@ from torchlite._dtype import from_np
 
 from .array import Array, empty, view_of
 from .copying import contiguous_array, fill_with
+from .device import Device, grid
 from .pointwise import cast
 from .reduce import WHOLE, amax, amin, check_not_empty, reduce
 from .reduce_text import WORK, work_kind
-from .runtime import Device, grid
 from .sort import by_rank
 from .transfer import from_numpy, to_numpy
 

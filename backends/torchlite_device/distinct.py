@@ -9,8 +9,8 @@ from torchlite._dispatch.shapes import wrap_dim
 
 from .array import Array, empty, row_major, view_of
 from .copying import contiguous_array, fill_with
+from .device import grid
 from .layout import broadcast_shape
-from .runtime import grid
 from .scan import scan
 from .sort import Rows, sorted_items
 from .sort_text import sort_text

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from .array import Array
 from .copying import contiguous_array
+from .device import Device
 from .pointwise import cast
-from .runtime import Device
 
 FLOATS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f64": "f64"}  # kind: what it is computed in
 _SHORT = 32  # rows of at most so many elements are one item's work on GPUs too

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from .array import Array, empty
 from .copying import clone_row_major, contiguous_array
+from .device import grid
 from .layout import broadcast_shape
 from .pointwise import KERNELS as POINTWISE
 from .pointwise import REAL_KIND, cast
 from .reduce import amax, amin, count_nonzero, reduce, reduced_shape
-from .runtime import grid
 from .views import expand, reshape
 
 _DISTANCES = r"""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from torchlite_kernels import gemm
 
 from .array import Array, empty
-from .runtime import Device, Function, grid
+from .device import Device, Function, grid
 
 # Elements of k that a packed panel holds: with 32 columns of float32 it takes half of a second-level cache of 1 MiB.
 _BLOCK = 4096

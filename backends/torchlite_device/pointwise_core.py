@@ -11,8 +11,6 @@ import functools
 import struct
 from typing import Any
 
-from pyopencl._cl import enqueue_nd_range_kernel
-
 from torchlite._dtype import ALL, promote_types
 from torchlite_kernels.preamble import KINDS
 
@@ -41,12 +39,11 @@ _RANK, _MOST = 5, 32
 
 
 class Plan:
-    """How one launch goes, but for the arrays and numbers: kernel, sizes, the layout's integers packed, the result's shape, steps and kind."""
+    """How one launch goes, but for the arrays and numbers: the kernel's `start`, sizes, the layout's integers packed, the result's shape, steps and kind."""
 
-    __slots__ = ("kernel", "lock", "per_item", "global_size", "local_size", "tail", "pack", "shape", "steps", "size", "kind", "dtype", "numbers", "count")
+    __slots__ = ("start", "per_item", "global_size", "local_size", "tail", "pack", "shape", "steps", "size", "kind", "dtype", "numbers", "count")
 
-    kernel: Any
-    lock: Any
+    start: Any
     per_item: int
     global_size: tuple[int, ...]
     local_size: tuple[int, ...] | None
@@ -105,7 +102,7 @@ def apply(rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = 
             out.steps, out.contiguous = plan.steps, False
     if plan.size:
         layout = plan.pack(*[x.offset for x in arrays], out.offset) + plan.tail
-        _launch(device, plan, arrays, operands, numbers, out, layout, plan.global_size)
+        _launch(plan, arrays, operands, numbers, out, layout, plan.global_size)
     return out
 
 
@@ -120,31 +117,17 @@ def launch_flat(device, plan: Plan, arrays, operands, numbers, first: Array, out
     if size:
         layout = plan.pack(*[x.offset for x in arrays], out.offset, size) + plan.tail
         items = -(-size // plan.per_item)
-        _launch(device, plan, arrays, operands, numbers, out, layout, (-(-items // _GROUP) * _GROUP,))
+        _launch(plan, arrays, operands, numbers, out, layout, (-(-items // _GROUP) * _GROUP,))
     return out
 
 
-def _launch(device, plan: Plan, arrays, operands, numbers, out: Array, layout: bytes, global_size) -> None:
-    kernel, at = plan.kernel, plan.count
-    with plan.lock:
-        if at == 2:
-            kernel._set_arg_multi((0, arrays[0].buffer, 1, out.buffer))
-        elif at == 3:
-            kernel._set_arg_multi((0, arrays[0].buffer, 1, arrays[1].buffer, 2, out.buffer))
-        else:
-            for i, x in enumerate(arrays):
-                kernel.set_arg(i, x.buffer)
-            kernel.set_arg(at - 1, out.buffer)
-        kernel._set_arg_buf(at, layout)
-        if plan.numbers is not None:
-            for x in operands:
-                if x.__class__ is not Array:
-                    at += 1
-                    kernel._set_arg_buf(at, plan.numbers(x))
-            for x in numbers:
-                at += 1
-                kernel._set_arg_buf(at, plan.numbers(x))
-        enqueue_nd_range_kernel(device.queue, kernel, global_size, plan.local_size)
+def _launch(plan: Plan, arrays, operands, numbers, out: Array, layout: bytes, global_size) -> None:
+    buffers, values = [x.buffer for x in arrays], [layout]
+    buffers.append(out.buffer)
+    if plan.numbers is not None:
+        values += [plan.numbers(x) for x in operands if x.__class__ is not Array]
+        values += map(plan.numbers, numbers)
+    plan.start(global_size, plan.local_size, buffers, values)
 
 
 # -- planning --
@@ -317,7 +300,7 @@ def _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cros
     outer = [d for d in range(len(sizes) - 1) if d != cross]
     source = tile_source_of(rule, kind, types, kinds, plan.kind, width, side, modes, len(outer))
     function = device.function(source, "run", "", (width,) if width else (), **typed_names(types, kinds, plan.kind))
-    plan.kernel, plan.lock = function.kernel, function._lock
+    plan.start = function.start
     across, tiles = -(-sizes[-1] // side), -(-sizes[cross] // side)
     down = tiles
     for d in outer:
@@ -337,7 +320,7 @@ def _build(device, plan: Plan, rule: Rule, kind: str, types: Types, kinds, width
     per_item = width or (16 if device.is_cpu else 1)
     source = source_of(rule, kind, types, kinds, plan.kind, width, per_item, walk, modes or {})
     function = device.function(source, "run", "", (width,) if width else (), **typed_names(types, kinds, plan.kind))
-    plan.kernel, plan.lock, plan.per_item = function.kernel, function._lock, per_item
+    plan.start, plan.per_item = function.start, per_item
 
 
 # -- what other modules use --
