@@ -97,6 +97,11 @@ def further(torch, layout: str) -> dict:
     def some(*shape, dtype="float32"):
         return torch.arange(math.prod(shape)).remainder(7).reshape(shape).to(getattr(torch, dtype)).to("opencl")
 
+    def chain():
+        x = some(300)
+        for _ in range(2):
+            ((x * 2 + x).tanh() - x).cpu()
+
     def optimizer():
         params = [torch.nn.Parameter(some(3, 5)), torch.nn.Parameter(some(20))]
         for kind in (torch.optim.SGD, torch.optim.Adam):
@@ -114,7 +119,7 @@ def further(torch, layout: str) -> dict:
         "randint": lambda: [torch.randint(0, high, (37,), device="opencl") for high in (9, 1 << 40)], "randn": lambda: torch.randn(37, device="opencl"),
         "rand": lambda: torch.rand(3, 5, device="opencl"), "linspace": lambda: torch.linspace(0, 1, 37, device="opencl"),
         "tril_indices": lambda: torch.tril_indices(4, 5, device="opencl"),
-        "optimizer": optimizer, "frequencies": frequencies, "nonzero": lambda: some(5, 6).nonzero(), "mask": lambda: some(5, 6)[some(5, 6) > 2],
+        "chain": chain, "optimizer": optimizer, "frequencies": frequencies, "nonzero": lambda: some(5, 6).nonzero(), "mask": lambda: some(5, 6)[some(5, 6) > 2],
         "mask of rows": lambda: some(5, 6, 3)[some(5, 6) > 2, some(1, dtype="int64")],
         "pinv": lambda: torch.linalg.pinv(some(3, 2, dtype="complex64")), "transposed": lambda: some(70, 72).t().contiguous(),
         "total": lambda: some(many).sum(), "totals of columns": lambda: some(rows, 64).sum(0),
@@ -132,6 +137,7 @@ class Simulator:
         import pyopencl as cl
 
         import torchlite as torch
+        from torchlite_device import waiting
         from torchlite_opencl import drivers, runtime
         from torchlite_opencl.backend import backend
         self.started: set[str] = set()
@@ -139,6 +145,7 @@ class Simulator:
         self.kernels = shipped()
         self.of: dict[int, set[str]] = {}
         self.blocks: list = []
+        waiting.LEAST = 256
         simulated = [d for p in cl.get_platforms() if p.name == "Oclgrind" for d in p.get_devices()]
         drivers.devices = lambda: simulated  # type: ignore[assignment]
         drivers.why_not = lambda: ""  # type: ignore[attr-defined]

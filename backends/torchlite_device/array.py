@@ -3,14 +3,16 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torchlite._dtype import ALL
 from torchlite_kernels.preamble import KINDS
 
-from .device import Device
+
+if TYPE_CHECKING:
+    from .device import Device
 
 LIMIT = 1 << 31
 _new = object.__new__

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from torchlite_kernels.preamble import KINDS
 
+from .waiting import Waiting
+
 pack_offset = struct.Struct("i").pack
 
 
@@ -44,7 +46,10 @@ class Kept(dict):
 
 
 class Device:
-    """The state of one device. A runtime's class sets what is declared here and not in `__init__`, and has the methods that raise NotImplementedError."""
+    """The state of one device. A runtime's class sets what is declared here and not in `__init__`, and has the methods that raise NotImplementedError.
+
+    It calls `waiting.start()` before it starts a kernel and before it reads, writes, waits or marks a place, when there are `waiting.steps`.
+    """
 
     type: str  # "opencl", "cuda"
     label: str  # as in messages: "OpenCL"
@@ -66,6 +71,7 @@ class Device:
         self.programs: dict[str, Any] = {}  # by text: a program may hold several kernels
         self.plans = Kept(20000)  # of families whose keys begin with a name or a rule of their own
         self.state: dict[Any, Any] = {}  # what lasts as long as the device: the note of errors, scratch memory
+        self.waiting = Waiting(self)
         self._kept: dict[str, Kept] = {}
         self._building = threading.Lock()
 

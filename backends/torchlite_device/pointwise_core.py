@@ -14,8 +14,10 @@ from typing import Any
 from torchlite._dtype import ALL, promote_types
 from torchlite_kernels.preamble import KINDS
 
+from . import waiting
 from .array import Array, dtype_of_kind, empty, kind_of, row_major
 from .layout import broadcast_shape, broadcast_steps, collapse, dense_order
+from .plan import GROUP, Plan, launch, launch_flat
 from .pointwise_text import (
     CATEGORY,
     COMPLEX_KIND,
@@ -32,30 +34,9 @@ from .pointwise_text import (
     typed_names,
 )
 
-_GROUP = 64
 # Below these sizes a launch costs more than the work, and the one program for all layouts serves.
 _SMALL_FLAT, _SMALL = 256, 4096
 _RANK, _MOST = 5, 32
-
-
-class Plan:
-    """How one launch goes, but for the arrays and numbers: the kernel's `start`, sizes, the layout's integers packed, the result's shape, steps and kind."""
-
-    __slots__ = ("start", "per_item", "global_size", "local_size", "tail", "pack", "shape", "steps", "size", "kind", "dtype", "numbers", "count")
-
-    start: Any
-    per_item: int
-    global_size: tuple[int, ...]
-    local_size: tuple[int, ...] | None
-    tail: Any
-    pack: Any
-    shape: tuple[int, ...]
-    steps: Any
-    size: int
-    kind: str
-    dtype: Any
-    numbers: Any
-    count: int
 
 
 # -- launching --
@@ -95,6 +76,8 @@ def apply(rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = 
         plan = _make_plan(device, rule, operands, arrays, out, out_kind, flat)
         device.plans[found] = plan
     if flat:
+        if plan.waits and out is None and first.size >= waiting.LEAST:
+            return device.waiting.add(rule, plan, operands, numbers, first)
         return launch_flat(device, plan, arrays, operands, numbers, first, out)
     if out is None:
         out = empty(device, plan.shape, plan.kind)
@@ -102,32 +85,8 @@ def apply(rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = 
             out.steps, out.contiguous = plan.steps, False
     if plan.size:
         layout = plan.pack(*[x.offset for x in arrays], out.offset) + plan.tail
-        _launch(plan, arrays, operands, numbers, out, layout, plan.global_size)
+        launch(plan, arrays, operands, numbers, out, layout, plan.global_size)
     return out
-
-
-def launch_flat(device, plan: Plan, arrays, operands, numbers, first: Array, out: Array | None) -> Array:
-    """Start a kernel over contiguous arrays of one shape."""
-    size = first.size
-    if out is None:
-        out = object.__new__(Array)
-        out.device, out.shape, out.steps, out.size, out.kind, out.dtype = device, first.shape, first.steps, size, plan.kind, plan.dtype
-        out.offset, out.base, out.contiguous = 0, None, True
-        out.buffer = device.allocate(size * plan.dtype.itemsize)
-    if size:
-        layout = plan.pack(*[x.offset for x in arrays], out.offset, size) + plan.tail
-        items = -(-size // plan.per_item)
-        _launch(plan, arrays, operands, numbers, out, layout, (-(-items // _GROUP) * _GROUP,))
-    return out
-
-
-def _launch(plan: Plan, arrays, operands, numbers, out: Array, layout: bytes, global_size) -> None:
-    buffers, values = [x.buffer for x in arrays], [layout]
-    buffers.append(out.buffer)
-    if plan.numbers is not None:
-        values += [plan.numbers(x) for x in operands if x.__class__ is not Array]
-        values += map(plan.numbers, numbers)
-    plan.start(global_size, plan.local_size, buffers, values)
 
 
 # -- planning --
@@ -191,6 +150,7 @@ def _make_plan(device, rule: Rule, operands, arrays, out, out_kind: str, flat: b
     plan.kind = out.kind if out is not None else out_kind or _result_kind(rule, kind)
     plan.dtype = dtype_of_kind(plan.kind)
     device.check_kind(plan.kind)
+    plan.waits = False
     types = Types(device, rule, kind)
     plan.count = len(arrays) + 1
     has_numbers = rule.numbers or len(arrays) != len(operands)
@@ -250,7 +210,9 @@ def _flat_plan(device, plan, rule, kind, types, kinds, operands, out) -> Plan:
         plan.tail = b""
         width = _width(device, rule, kind, [*kinds, plan.kind])
         _build(device, plan, rule, kind, types, kinds, width, flat_walk(kinds), {})
-    plan.local_size = (_GROUP,)
+        how = KINDS[kind]
+        plan.waits = bool(width) and not rule.masks and how.stored == how.computed == types.computed and all(k in ("", kind) for k in (*kinds, plan.kind))
+    plan.local_size = (GROUP,)
     return plan
 
 
@@ -262,8 +224,8 @@ def _small_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Plan:
         tail += [*reversed(walk), *pad]
     plan.tail = struct.pack(f"{len(tail)}i", *tail)
     _build(device, plan, rule, kind, types, kinds, 0, small_walk(kinds, rank))
-    plan.local_size = (_GROUP,)
-    plan.global_size = (-(-plan.size // (plan.per_item * _GROUP)) * _GROUP,)
+    plan.local_size = (GROUP,)
+    plan.global_size = (-(-plan.size // (plan.per_item * GROUP)) * GROUP,)
     return plan
 
 
@@ -281,9 +243,9 @@ def _row_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Plan:
     for n in sizes[:-1]:
         down *= n
     lx = 1
-    while lx < _GROUP and lx < across:
+    while lx < GROUP and lx < across:
         lx *= 2
-    ly = _GROUP // lx
+    ly = GROUP // lx
     plan.local_size = (lx, ly)
     plan.global_size = (-(-across // lx) * lx, -(-down // ly) * ly)
     tail = [sizes[-1], down, *sizes[:-1]]

@@ -139,9 +139,44 @@ def source_of(rule, kind, types, kinds, out_kind, width, per_item, walk, modes) 
 def _functions(rule, kind: str, types: Types, kinds, out_kind: str, width: int) -> list[str]:
     """The functions of a program: what the text calls, and the op over scalars and over vectors."""
     text = rule.text(kind)
-    names = f"#define S {types.computed}\n#define N(x) ((S)(x))\n#define R {types.real}\n#define R2 {types.real}2\n#define SIGNED ((S)-1 < (S)0)"
-    lines = [names, complex_functions.text_of(text), special.text_of(text), _function(rule, text, types, kinds, out_kind, "")]
+    lines = [_called(text, types), _function(rule, text, types, kinds, out_kind, "")]
     return [*lines, _function(rule, text, types, kinds, out_kind, str(width))] if width else lines
+
+
+def _called(text: str, types: Types) -> str:
+    """The names that rules' texts use, and the functions that they call."""
+    names = f"#define S {types.computed}\n#define N(x) ((S)(x))\n#define R {types.real}\n#define R2 {types.real}2\n#define SIGNED ((S)-1 < (S)0)\n"
+    return names + complex_functions.text_of(text) + special.text_of(text)
+
+
+def chain_source_of(device, links, kind: str, width: int, inputs: int, written) -> str:
+    """The program of several rules over contiguous arrays of one kind: (rule, its operands, what its parameters are, see `waiting.references`); `written` says whose
+    results are stored."""
+    lines = [_called("\n".join(rule.text(kind) for rule, *_ in links), Types(device, links[0][0], kind))]
+    vector, scalar, stores, numbers = [], [], [], []
+    for at, (rule, operands, given) in enumerate(links):
+        for w in ("", str(width)):
+            lines.append(_function(rule, rule.text(kind), Types(device, rule, kind), [kind] * operands, kind, w, str(at)))
+        for parameters, w in ((scalar, ""), (vector, str(width))):
+            said = []
+            for place, word in enumerate(given):
+                number = f"n{at}_{place}_"
+                said.append((f"({KINDS[kind].computed}{w})({number})" if w else number) if word == "n" else word)
+            parameters.append(f"const {KINDS[kind].computed}{w} r{at} = {'many' if w else 'one'}{at}({', '.join(said)});")
+        numbers += [f"const {KINDS[kind].computed} n{at}_{place}_" for place, word in enumerate(given) if word == "n"]
+        if written[at]:
+            stores.append(at)
+    pointers = [*(f"GLOBAL const T* i{j}_" for j in range(inputs)), *(f"GLOBAL T* o{at}_" for at in stores)]
+    count = len(pointers)
+    lines += [f"typedef struct {{ int v[{count + 1}]; }} Layout;", f"KERNEL void run({', '.join([*pointers, 'const Layout l', *numbers])}) {{",
+              f"    const int n = l.v[{count}];\n{_START}".replace("PER", str(width))]
+
+    def body(w: str, calls: list[str]) -> list[str]:
+        loads = [f"const {KINDS[kind].computed}{w} i{j} = T_LD{w}(i{j}_, l.v[{j}] + i);" for j in range(inputs)]
+        return ["        " + line for line in (*loads, *calls, *(f"T_ST{w}(o{at}_, l.v[{inputs + k}] + i, r{at});" for k, at in enumerate(stores)))]
+
+    lines += [f"    if (n - i >= {width}) {{", *body(str(width), vector), "        return;\n    }", "    for (; i < n; i++) {", *body("", scalar), "    }\n}"]
+    return "\n".join(lines)
 
 
 def _opening(rule, types: Types, kinds, length: int) -> str:
@@ -181,8 +216,8 @@ def tile_source_of(rule, kind, types, kinds, out_kind, width, side: int, modes, 
     return "\n".join([*_functions(rule, kind, types, kinds, out_kind, width), _opening(rule, types, kinds, at), *lines])
 
 
-def _function(rule, text: str, types: Types, kinds, out_kind: str, w: str) -> str:
-    """The C function of the op over values: `one` over scalars, `many` over vectors of `w`."""
+def _function(rule, text: str, types: Types, kinds, out_kind: str, w: str, suffix: str = "") -> str:
+    """The C function of the op over values: `one` over scalars, `many` over vectors of `w`, and a suffix."""
     computed, result = types.computed + w, KINDS[out_kind].computed + w
     if w and types.code not in ("f", "d"):
         text = re.sub(r"(?<![\w.])\d+(?![\w.])", r"(S)\g<0>", text)  # a number must not have a higher rank than the elements
@@ -197,7 +232,7 @@ def _function(rule, text: str, types: Types, kinds, out_kind: str, w: str) -> st
     if "return" in text:
         statements, _, value = text.rpartition("return ")
         value = value.strip().rstrip(";")
-    head = f"#define X {computed}\n{result} {'many' if w else 'one'}({', '.join(declared)}) {{\n"
+    head = f"#define X {computed}\n{result} {'many' if w else 'one'}{suffix}({', '.join(declared)}) {{\n"
     return f"{head}{statements}    return {_converted(rule, value, types, out_kind, w)};\n}}\n#undef X\n"
 
 

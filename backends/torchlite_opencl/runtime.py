@@ -43,7 +43,7 @@ class Function:
         return f"<OpenCL kernel {self.name}({self.signature}) on {self.device.name}>"
 
     def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
-        kernel, at = self.kernel, 0
+        kernel, queue, at = self.kernel, self.device.queue, 0
         with self._lock:
             for pack, value in zip(self._packers, arguments, strict=True):
                 if pack is not None:
@@ -55,10 +55,10 @@ class Function:
                     at += 1
                     kernel._set_arg_buf(at, pack_offset(value.offset))
                 at += 1
-            enqueue_nd_range_kernel(self.device.queue, kernel, global_size, local_size)
+            enqueue_nd_range_kernel(queue, kernel, global_size, local_size)
 
     def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
-        kernel, at = self.kernel, len(buffers)
+        kernel, queue, at = self.kernel, self.device.queue, len(buffers)
         with self._lock:
             if at == 2:
                 kernel._set_arg_multi((0, buffers[0], 1, buffers[1]))
@@ -70,7 +70,7 @@ class Function:
             for value in values:
                 kernel._set_arg_buf(at, value)
                 at += 1
-            enqueue_nd_range_kernel(self.device.queue, kernel, global_size, local_size)
+            enqueue_nd_range_kernel(queue, kernel, global_size, local_size)
 
     def max_group(self) -> int:
         return self.kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self.device.cl_device)
@@ -87,7 +87,7 @@ class Device(shared.Device):
         self.cl_device = cl_device
         self.name = cl_device.name.strip()
         self.context = cl.Context([cl_device])
-        self.queue = cl.CommandQueue(self.context)
+        self._queue = cl.CommandQueue(self.context)
         self.is_cpu = bool(cl_device.type & cl.device_type.CPU)
         self.memory = Memory(self)
         self.allocate = self.memory.allocate
@@ -102,6 +102,13 @@ class Device(shared.Device):
         self._uploads: deque[Any] = deque()  # under way; each keeps its bytes alive
         self._keeps = os.environ.get("TORCHLITE_KEEP_PROGRAMS", "1") != "0"
         self._identity = "\n".join((cl_device.platform.version, cl_device.name, cl_device.version, cl_device.driver_version))
+
+    @property
+    def queue(self) -> Any:
+        """The queue. Whoever asks means to use it, so what waits is started first."""
+        if self.waiting.steps:
+            self.waiting.start()
+        return self._queue
 
     # -- kernels --
 
