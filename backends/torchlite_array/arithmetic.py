@@ -249,7 +249,7 @@ def addcdiv(input, tensor1, tensor2, *, value=1):
             "integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
             "implementation: (input + value * tensor1 / tensor2), for all dtypes."
         )
-    return _added(input, (tensor1 if value == 1 else tensor1 * value) / tensor2, 1)
+    return _added(input, (tensor1 if value == 1 else tensor1 * _bound(tensor1, value)) / tensor2, 1)
 
 
 def _no_complex(dtype, name=None):

@@ -161,7 +161,7 @@ def bitwise_not(input):
 def sinc(input):
     zero = input == 0
     scaled = xp.where(zero, xp.ones_like(input), input * math.pi)
-    return xp.where(zero, xp.ones_like(input), xp.sin(scaled) / scaled)
+    return xp.where(zero, xp.ones_like(input), xp.sin(scaled) / scaled).astype(input.dtype, copy=False)
 
 
 def special_entr(input):

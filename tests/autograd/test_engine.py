@@ -122,6 +122,14 @@ def test_tensor_hooks_change_gradients_and_can_be_removed(device):
     assert x.grad.tolist() == [3.0, 3.0] and seen == [[3.0, 3.0]]
 
 
+def test_nodes_that_keep_no_tensors_run_again(device):
+    x = torch.ones(2, device=device, requires_grad=True)
+    y = x.half().reshape(2, 1)
+    for _ in range(2):
+        y.sum(0).backward(torch.ones(1, device=device, dtype=torch.float16))
+    assert x.grad.tolist() == [2, 2]
+
+
 def test_node_hooks_and_retain_grad(device):
     x = leaf([1.0, 2.0], device)
     y = x * 3

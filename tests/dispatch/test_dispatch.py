@@ -130,6 +130,11 @@ def test_subclasses_pass_through_ops(device):
     assert type(torch.ones(2, device=device).as_subclass(Plain) * 2) is Plain
 
 
+def test_subclasses_get_the_keywords(device):
+    t = torch.ones(2, device=device).as_subclass(Tagged)
+    assert torch.add(t, t, alpha=3).tolist() == [4, 4] and torch.sum(t, dtype=torch.int64).dtype is torch.int64
+
+
 DTYPES = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64,
           torch.complex64,
           torch.complex128]

@@ -231,3 +231,10 @@ def test_aliases_are_the_same_function():
     assert torch.special.expit is torch.sigmoid
     assert torch.special.gammaln is torch.lgamma
     assert torch.special.psi is torch.digamma
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_results_are_stored_in_the_dtype_they_name(device, dtype):
+    x = torch.tensor([0.5, 1.5], device=device).to(dtype)
+    for result in (torch.sinc(x), torch.addcdiv(x, x, x, value=0.5), torch.addcmul(x, x, x, value=0.5)):
+        assert result.dtype is dtype and result._table.dtype_of(result._data) is dtype

@@ -49,8 +49,13 @@ def general(op: Op, function, args: tuple, kwargs: dict):
         args = _numpy_names(op, args, kwargs)
     if GLOBALS["ACTIVE"] and stack.items:
         return intercepted(op, function, args, kwargs)
+    return below(op, function, args, kwargs)
+
+
+def below(op: Op, function, args: tuple, kwargs: dict):
+    """The rest of the general path, below the interceptors."""
     out = kwargs.pop("out", None) if op.has_out else None
-    bound = bind(op, args, kwargs)
+    bound = bind(op, args, dict(kwargs))
     overriding = _overriding(bound)
     if overriding is not None:
         if out is not None:

@@ -137,6 +137,11 @@ class Op:
         return Plan(self)
 
     @functools.cached_property
+    def keeps_tensors(self) -> bool:
+        """Whether a node of this op holds tensors, which backward frees; one that holds sizes or a dtype can run again."""
+        return bool(self.plan.keeps) or any(kind == "value" for _, kind, _ in self.plan.saves)
+
+    @functools.cached_property
     def result_type(self):
         """The named tuple of several outputs."""
         return _named_result(self.name, self.outputs) if self.outputs else None

@@ -223,7 +223,7 @@ class Run:
             else:
                 grads = self._with_hooks(node, g)
             edges, table = node.edges, node.table
-            if not retain and (node.saved or node.out is not None):
+            if not retain and (node.saved or node.out is not None) and node.op.keeps_tensors:
                 node.saved = node.out = node.counter = None
             for target, grad in zip(edges, grads, strict=True):
                 if target is None or grad is None:

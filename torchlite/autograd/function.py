@@ -139,6 +139,7 @@ class _OpOfFunction:
 
     outputs = None
     several = False
+    keeps_tensors = True
     nondiff: frozenset = frozenset()
 
     def __init__(self, cls):
