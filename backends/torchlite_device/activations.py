@@ -89,7 +89,7 @@ RULES = {
             f=_GATE.format("b") + "return a * g * (1 + b * (1 - g));",
             kernel="silu_cpu",
             wide="c",
-            c="R2 g = c_sigmoid(b); return c_mul(a, c_conj(c_mul(g, (R2)(1, 0) + c_mul(b, (R2)(1, 0) - g))));",
+            c="R2 g = c_sigmoid(b); return c_mul(a, c_conj(c_mul(g, VEC2(R2, 1, 0) + c_mul(b, VEC2(R2, 1, 0) - g))));",
         ),
         Rule("mish", f=_SOFT.format("a") + "return a * t;"),
         Rule("_mish_backward", f=_SOFT.format("b") + "return a * (t + b * (1 - t * t) * (1 / (1 + exp(-b))));", kernel="mish_cpu"),

@@ -10,7 +10,6 @@ import numpy as np
 from torchlite._dtype import ALL
 from torchlite_kernels.preamble import KINDS
 
-
 if TYPE_CHECKING:
     from .device import Device
 

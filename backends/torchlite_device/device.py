@@ -63,6 +63,7 @@ class Device:
     group: int  # work-items in the work-groups of most kernels
     matrix_group: int  # work-items that factor a matrix together: a power of 2
     width: int  # elements that a work-item takes in contiguous kernels
+    vectors = True  # whether the language has operators and functions of vectors: else they are computed element by element
     allocate: Any  # bytes -> a block of memory, freed when nothing refers to it
 
     def __init__(self, index: int):

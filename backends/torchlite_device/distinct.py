@@ -19,7 +19,7 @@ from .views import repeated_to
 
 # Rows of `width` elements, sorted by merging runs: an element's place in a merged run is its place in its own and how many of the other run come before it.
 _ROWS = r"""
-int before(GLOBAL const T* a, GLOBAL const T* b, int width) {
+FUNCTION int before(GLOBAL const T* a, GLOBAL const T* b, int width) {
     for (int c = 0; c < width; c++) {
         T_C u = T_LD(a, c), v = T_LD(b, c);
         if (u != v) { return u < v || (v != v && u == u); }

@@ -198,7 +198,7 @@ APART void hessenberg(int n, GLOBAL T* h, GLOBAL T* z, GLOBAL T* w, GLOBAL T* v,
     }
 }
 
-T shift_of(T a, T b, T c, T d) {
+FUNCTION T shift_of(T a, T b, T c, T d) {
     T half_ = (a - d) / 2, product = mul(b, c);
     T square = mul(half_, half_) + product;
     R size = ABS(square);
@@ -209,7 +209,7 @@ T shift_of(T a, T b, T c, T d) {
     return SIZE1(down) == 0 ? d : d - quotient(product, down);
 }
 
-int deflated(int n, int high, R most, GLOBAL T* h) {
+FUNCTION int deflated(int n, int high, R most, GLOBAL T* h) {
     int low = high;
     while (low > 0) {
         R around = SIZE1(H(low, low)) + SIZE1(H(low - 1, low - 1));

@@ -26,7 +26,7 @@ _KEPT = 64  # plans that a device keeps
 # `scale` is 1 but in the last stage.
 _BUTTERFLIES = r"""
 #define LOAD_1(at, re, im) { T t_ = x[at]; re = t_.x; im = t_.y; }
-#define STORE_1(at, re, im) y[at] = (T)(re, im);
+#define STORE_1(at, re, im) y[at] = VEC2(T, re, im);
 #define LOAD_V(at, re, im) { V t_ = VLOAD(0, (GLOBAL const R*)(x + (at))); re = t_.even; im = t_.odd; }
 #define STORE_V(at, re, im) { V t_; t_.even = re; t_.odd = im; VSTORE(t_, 0, (GLOBAL R*)(y + (at))); }
 #define FROM(k) q + s * (p + (k) * m)
@@ -85,8 +85,8 @@ _BUTTERFLIES = r"""
     } }
 
 #define TURNS(count) \
-    w[0] = (T)(scale, 0); \
-    for (int j = 1; j < (count); j++) { T u = roots[p * j * step]; w[j] = (T)(u.x * scale, u.y * scale * sign); }
+    w[0] = VEC2(T, scale, 0); \
+    for (int j = 1; j < (count); j++) { T u = roots[p * j * step]; w[j] = VEC2(T, u.x * scale, u.y * scale * sign); }
 
 #if GROUP == 1
 #define EACH(count, BUTTERFLY) \
@@ -180,7 +180,7 @@ KERNEL void halves(IN(T, z), IN(T, roots), OUT(T, x), const int n, const int siz
     T one = AT(z)[b * h + k % h], other = AT(z)[b * h + (h - k) % h], u = AT(roots)[k % n];
     other = CONJ(other);
     T even = (one + other) / 2, odd = (one - other) / 2;
-    T v = even + mul(u, (T)(odd.y, -odd.x));
+    T v = even + mul(u, VEC2(T, odd.y, -odd.x));
     AT(x)[t] = turned ? CONJ(v) : v;
 }
 
@@ -191,7 +191,7 @@ KERNEL void joined(IN(T, x), IN(T, roots), OUT(T, z), const int n, const int siz
     if (k == 0) { one.y = 0; other.y = 0; }
     other = CONJ(other);
     T odd = mul(one - other, CONJ(u));
-    AT(z)[t] = one + other + (T)(-odd.y, odd.x);
+    AT(z)[t] = one + other + VEC2(T, -odd.y, odd.x);
 }
 
 KERNEL void whole(IN(T, x), OUT(T, y), const int n, const int size, const int inner, const int count) {

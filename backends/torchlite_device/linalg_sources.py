@@ -10,15 +10,15 @@ ELEMENTS = r"""
 #if COMPLEX
 #define RE(a) ((a).x)
 #define IM(a) ((a).y)
-#define CPLX(x, y) ((T)(x, y))
-#define CONJ(a) ((T)((a).x, -(a).y))
+#define CPLX(x, y) (VEC2(T, x, y))
+#define CONJ(a) (VEC2(T, (a).x, -(a).y))
 #define SIZE1(a) (fabs((a).x) + fabs((a).y))
 #define PARTS 2
-T mul(T a, T b) { return (T)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
-T quotient(T a, T b) {
-    if (fabs(b.x) >= fabs(b.y)) { R r = b.y / b.x, d = b.x + b.y * r; return (T)((a.x + a.y * r) / d, (a.y - a.x * r) / d); }
+FUNCTION T mul(T a, T b) { return VEC2(T, a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+FUNCTION T quotient(T a, T b) {
+    if (fabs(b.x) >= fabs(b.y)) { R r = b.y / b.x, d = b.x + b.y * r; return VEC2(T, (a.x + a.y * r) / d, (a.y - a.x * r) / d); }
     R r = b.x / b.y, d = b.x * r + b.y;
-    return (T)((a.x * r + a.y) / d, (a.y * r - a.x) / d);
+    return VEC2(T, (a.x * r + a.y) / d, (a.y * r - a.x) / d);
 }
 #define ABS(a) hypot((a).x, (a).y)
 #else
@@ -37,8 +37,8 @@ T quotient(T a, T b) {
 #define ZERO CPLX((R)0, (R)0)
 #define NOTHING CPLX((R)NAN, (R)NAN)
 #define BAD(a) (!isfinite(RE(a)) || !isfinite(IM(a)))
-T plus(T c, T a, T b) { return c + mul(a, b); }
-T minus(T c, T a, T b) { return c - mul(a, b); }
+FUNCTION T plus(T c, T a, T b) { return c + mul(a, b); }
+FUNCTION T minus(T c, T a, T b) { return c - mul(a, b); }
 #define ITSELF(p) (*(p))
 #define KEEP(p, v) (*(p) = (v))
 """
@@ -56,11 +56,11 @@ GROUPS = r"""
 #if COMPLEX
 #define WIDTH (VECTOR / 2)
 typedef struct { HALF_V x, y; } S;
-S s_load(GLOBAL const T* p) { V v = VLOAD(0, (GLOBAL const R*)p); S s; s.x = v.even; s.y = v.odd; return s; }
-void s_store(GLOBAL T* p, S s) { V v; v.even = s.x; v.odd = s.y; VSTORE(v, 0, (GLOBAL R*)p); }
-S s_plus(S c, T a, S b) { c.x += a.x * b.x - a.y * b.y; c.y += a.x * b.y + a.y * b.x; return c; }
-S s_minus(S c, T a, S b) { c.x -= a.x * b.x - a.y * b.y; c.y -= a.x * b.y + a.y * b.x; return c; }
-S s_zero(void) { S s; s.x = 0; s.y = 0; return s; }
+FUNCTION S s_load(GLOBAL const T* p) { V v = VLOAD(0, (GLOBAL const R*)p); S s; s.x = v.even; s.y = v.odd; return s; }
+FUNCTION void s_store(GLOBAL T* p, S s) { V v; v.even = s.x; v.odd = s.y; VSTORE(v, 0, (GLOBAL R*)p); }
+FUNCTION S s_plus(S c, T a, S b) { c.x += a.x * b.x - a.y * b.y; c.y += a.x * b.y + a.y * b.x; return c; }
+FUNCTION S s_minus(S c, T a, S b) { c.x -= a.x * b.x - a.y * b.y; c.y -= a.x * b.y + a.y * b.x; return c; }
+FUNCTION S s_zero(void) { S s; s.x = 0; s.y = 0; return s; }
 #else
 #define WIDTH VECTOR
 #define S V
@@ -75,7 +75,7 @@ S s_zero(void) { S s; s.x = 0; s.y = 0; return s; }
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define ME ((int)get_local_id(0))
 #define MATRIX ((int)get_group_id(0))
-R group_sum(R v, LOCAL R* s) {
+FUNCTION R group_sum(R v, LOCAL R* s) {
     s[ME] = v;
     for (int half_ = GROUP / 2; half_ > 0; half_ /= 2) { SYNC; if (ME < half_) s[ME] += s[ME + half_]; }
     SYNC;
@@ -83,7 +83,7 @@ R group_sum(R v, LOCAL R* s) {
     SYNC;
     return v;
 }
-R group_max(R v, LOCAL R* s) {
+FUNCTION R group_max(R v, LOCAL R* s) {
     s[ME] = v;
     for (int half_ = GROUP / 2; half_ > 0; half_ /= 2) { SYNC; if (ME < half_) s[ME] = fmax(s[ME], s[ME + half_]); }
     SYNC;
@@ -357,7 +357,7 @@ APART int factor_lu(int m, int n, GLOBAL T* a, GLOBAL int* pivots, GLOBAL T* pan
 """
 
 SUBSTITUTION = r"""
-void divide_row(int n, T by, GLOBAL T* x) {
+FUNCTION void divide_row(int n, T by, GLOBAL T* x) {
     for (int j = ME; j < n; j += GROUP) x[j] = quotient(x[j], by);
 }
 
@@ -621,7 +621,7 @@ KERNEL void matrix(IN(long, order), OUT(T, p), const int n, const int count) {
     if (t >= count) return;
     int one = AT(order)[b * n + j] == i;
 #if COMPLEX
-    AT(p)[t] = (T)(one, 0);
+    AT(p)[t] = VEC2(T, one, 0);
 #else
     T_ST(AT(p), t, (T_C)one);
 #endif

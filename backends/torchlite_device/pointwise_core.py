@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 import functools
 import struct
-from typing import Any
 
 from torchlite._dtype import ALL, promote_types
 from torchlite_kernels.preamble import KINDS
@@ -290,7 +289,7 @@ def _build(device, plan: Plan, rule: Rule, kind: str, types: Types, kinds, width
 _COPY = Rule("copy", f="a", i="a", b="a", c="a")
 _TO_BOOL = Rule("to_bool", f="a != 0", i="a != 0", b="a != 0", c="(a.x != 0) | (a.y != 0)", test=True)
 _REAL_PART = Rule("real_part", c="a.x", out="real")
-_TO_COMPLEX = Rule("to_complex", *["(R2)(a, 0)"] * 3, c="a", scalar="fdib")
+_TO_COMPLEX = Rule("to_complex", *["VEC2(R2, a, 0)"] * 3, c="a", scalar="fdib")
 _CHOOSE = Rule("where", f="c ? a : b", i="c ? a : b", b="c ? a : b", c="c ? a : b", masks="c")
 
 

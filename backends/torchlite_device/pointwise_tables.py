@@ -193,13 +193,13 @@ rule(
     f="a != a ? nan : (a == (X)(INFINITY) ? high : (a == (X)(-INFINITY) ? low : a))",
     i="a",
     b="a",
-    c=f"(R2)({_REPLACED.format('a.x', 'nan.x', 'high.x', 'low.x')}, {_REPLACED.format('a.y', 'nan.x', 'high.x', 'low.x')})",
+    c=f"VEC2(R2, {_REPLACED.format('a.x', 'nan.x', 'high.x', 'low.x')}, {_REPLACED.format('a.y', 'nan.x', 'high.x', 'low.x')})",
     numbers=("nan", "high", "low"),
 )
 rule("mantissa", f="isfinite(a) && a != 0 ? ldexp(a, -1 - ilogb(a)) : a", scalar="fd")
 rule("exponent", f="isfinite(a) && a != 0 ? ilogb(a) + 1 : 0", scalar="fd", out="i32")
-rule("complex", f="(R2)(a, b)", out="complex", scalar="fd")
-rule("polar", f="(R2)(a * cos(b), a * sin(b))", out="complex", scalar="fd")
+rule("complex", f="VEC2(R2, a, b)", out="complex", scalar="fd")
+rule("polar", f="VEC2(R2, a * cos(b), a * sin(b))", out="complex", scalar="fd")
 
 # -- clamping and three operands --
 
@@ -211,7 +211,7 @@ everywhere("clamp_high", _HIGH, refuses=_CLAMP)
 everywhere("clamp_min", _LOW, kernel="maximum_cpu")
 everywhere("clamp_max", _HIGH, kernel="minimum_cpu")
 _LERP = "X t = b - a; return fabs(c) < N(0.5) ? a + c * t : b - t * (1 - c);"
-_LERP_COMPLEX = "c_abs(c) < 0.5f ? a + c_mul(c, b - a) : b - c_mul(b - a, (R2)(1, 0) - c)"
+_LERP_COMPLEX = "c_abs(c) < 0.5f ? a + c_mul(c, b - a) : b - c_mul(b - a, VEC2(R2, 1, 0) - c)"
 rule("_lerp_tensor", f=_LERP, c=_LERP_COMPLEX, kernel="lerp_kernel_tensor")
 rule("_lerp_number", f=_LERP, c=_LERP_COMPLEX, kernel="lerp_kernel_scalar")
 rule("addcmul", f="a + v * b * c", i="a + v * b * c", b="a | (v & b & c)", c="a + c_mul(c_mul(v, b), c)", numbers=("v",))

@@ -58,13 +58,14 @@ class Rule:
 
 
 class Types:
-    """The C types of one program: what is computed in (a scalar, and its real part's type), and the struct code of its numbers."""
+    """The C types of one program: what is computed in (a scalar, and its real part's type), the struct code of its numbers, and whether rules hold for vectors."""
 
-    __slots__ = ("computed", "real", "code")
+    __slots__ = ("computed", "real", "code", "vectors")
 
     def __init__(self, device, rule: Rule, kind: str):
         how = KINDS[kind]
         self.computed, self.real, self.code = how.computed, KINDS[REAL_KIND.get(kind, kind)].computed, how.pack
+        self.vectors = device.vectors
         if CATEGORY[kind] in rule.wide and device.fp64 and self.real == "float":
             self.computed, self.real, self.code = how.computed.replace("float", "double"), "double", how.pack.replace("f", "d")
 
@@ -153,7 +154,9 @@ def chain_source_of(device, links, kind: str, width: int, inputs: int, written) 
     """The program of several rules over contiguous arrays of one kind: (rule, its operands, what its parameters are, see `waiting.references`); `written` says whose
     results are stored."""
     lines = [_called("\n".join(rule.text(kind) for rule, *_ in links), Types(device, links[0][0], kind))]
-    vector, scalar, stores, numbers = [], [], [], []
+    vector: list[str] = []
+    scalar: list[str] = []
+    stores, numbers = [], []
     for at, (rule, operands, given) in enumerate(links):
         for w in ("", str(width)):
             lines.append(_function(rule, rule.text(kind), Types(device, rule, kind), [kind] * operands, kind, w, str(at)))
@@ -232,7 +235,11 @@ def _function(rule, text: str, types: Types, kinds, out_kind: str, w: str, suffi
     if "return" in text:
         statements, _, value = text.rpartition("return ")
         value = value.strip().rstrip(";")
-    head = f"#define X {computed}\n{result} {'many' if w else 'one'}{suffix}({', '.join(declared)}) {{\n"
+    head = f"FUNCTION {result} {'many' if w else 'one'}{suffix}({', '.join(declared)}) {{\n"
+    if w and not types.vectors:
+        each = ", ".join(f"{given.split()[-1]}[k]" for given in declared)
+        return f"{head}    {result} r;\n    for (int k = 0; k < {w}; k++) r[k] = one{suffix}({each});\n    return r;\n}}\n"
+    head = f"#define X {computed}\n{head}"
     return f"{head}{statements}    return {_converted(rule, value, types, out_kind, w)};\n}}\n#undef X\n"
 
 
@@ -240,7 +247,7 @@ def _converted(rule, value: str, types: Types, out_kind: str, w: str) -> str:
     """The C text of a value as the result's type."""
     result = KINDS[out_kind].computed
     if rule.test:
-        return f"convert_{result}{w}(-({value}))" if w else f"({result})(({value}) != 0)" if out_kind[0] != "c" else f"({result})(({value}) != 0, 0)"
+        return f"convert_{result}{w}(-({value}))" if w else f"({result})(({value}) != 0)" if out_kind[0] != "c" else f"VEC2({result}, ({value}) != 0, 0)"
     if out_kind[0] == "c":
         return value if types.computed in (result, result[:-1]) else f"convert_{result}({value})"
     given = types.real
@@ -266,13 +273,14 @@ def _loads(rule, types: Types, kinds, modes, places, w: str, tiled: bool = False
         if w and modes.get(letter) == "s":
             text = f"({own}{w})(T{i}_LD({letter}_, {place}))"
         elif w and tiled and modes.get(letter) == "g":
-            text = f"({own}{w})({', '.join(f'tile_{letter}[{x * int(w)} + y]' for x in range(int(w)))})"
+            lanes = ", ".join(f"tile_{letter}[{x * int(w)} + y]" for x in range(int(w)))
+            text = f"VEC{w}({own}{w}, {lanes})"
         else:
             text = f"T{i}_LD{w}({letter}_, {place})"
         if masked:
             text = f"(convert_{mask}{w}({text}) != ({mask}{w})(0))" if w else f"({text} != 0)"
         elif own != types.computed:
-            text = f"({types.computed})({text}, 0)" if types.computed[-1] == "2" and own[-1] != "2" else f"convert_{types.computed}{w}({text})"
+            text = f"VEC2({types.computed}, {text}, 0)" if types.computed[-1] == "2" and own[-1] != "2" else f"convert_{types.computed}{w}({text})"
         found.append(text)
     found += [f"({types.computed}{w})({name}_)" if w else f"{name}_" for name in rule.numbers]
     return ", ".join(found)

@@ -59,7 +59,7 @@ _POWERS = {
     (False, False): "#define POWER(x) (x)\n",
     (False, True): "#define POWER(x) (x)\n",
     (True, False): "#define POWER(x) pow((REAL)BASE, x)\n",
-    (True, True): "#define POWER(z) (pow((REAL)BASE, (z).x) * (W)(cos((z).y * log((REAL)BASE)), sin((z).y * log((REAL)BASE))))\n",
+    (True, True): "#define POWER(z) (pow((REAL)BASE, (z).x) * VEC2(W, cos((z).y * log((REAL)BASE)), sin((z).y * log((REAL)BASE))))\n",
 }
 
 

@@ -63,7 +63,7 @@ MORE = {"max_dim": "aux", "min_dim": "aux"}  # what the second output gets
 
 _GEOMETRY = "typedef struct { int kept, k1, k2, a0, a1, a2, r0, r1, r2, s0, s1, s2, axis, chunk, parts, count; float correction; } Geometry;\n"
 _BASE = r"""
-int kept_base(const Geometry g, int i) {
+FUNCTION int kept_base(const Geometry g, int i) {
     int row = i / g.k2;
     return (row / g.k1) * g.a0 + (row % g.k1) * g.a1 + (i % g.k2) * g.a2;
 }
@@ -76,7 +76,7 @@ int kept_base(const Geometry g, int i) {
 
 # The loops of a pass. @ is its number. Blocks of elements are folded into a total, so that rounding errors of long sums stay small.
 _ARGUMENTS = "(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, A0 aux)"
-_ANY = "A@ pass@" + _ARGUMENTS + r""" {
+_ANY = "FUNCTION A@ pass@" + _ARGUMENTS + r""" {
     A@ total = START@;
     for (int i0 = b0; i0 < n0; i0++) {
         for (int i1 = b1; i1 < n1; i1++) {
@@ -96,7 +96,7 @@ _ANY = "A@ pass@" + _ARGUMENTS + r""" {
 _ROW = r"""
 #define FOUR@(acc, from) { W_16 v = LOAD16(q, i + from); STEP@(acc, v, (I_16)(row + i + from) + IOTA, A@_16, W_16); }
 #define ALL_FOUR@ { MERGE@(acc, acc_b); MERGE@(acc_c, acc_d); MERGE@(acc, acc_c); MERGE@(block, acc); }
-A@ pass@""" + _ARGUMENTS + r""" {
+FUNCTION A@ pass@""" + _ARGUMENTS + r""" {
     A@ total = START@;
     A@_16 acc = (A@_16)(START@), block = acc, acc_b = acc, acc_c = acc, acc_d = acc;
     A@ lanes[16];
@@ -132,7 +132,7 @@ A@ pass@""" + _ARGUMENTS + r""" {
 }
 """
 _GROUP = r"""
-A@ pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, A0 aux, LOCAL A@* shared) {
+FUNCTION A@ pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, A0 aux, LOCAL A@* shared) {
     A@ total = START@;
     int c1 = n1 - b1, c2 = n2 - b2, all = (n0 - b0) * c1 * c2;
     for (int j = THREAD; j < all; ) {
@@ -155,7 +155,7 @@ A@ pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, in
 }
 """
 _COLUMN = r"""
-void pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, const A0_16* auxes, A@_16* total) {
+FUNCTION void pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, const A0_16* auxes, A@_16* total) {
     for (int c = 0; c < WIDE; c++) { total[c] = (A@_16)(START@); }
     for (int i0 = b0; i0 < n0; i0++) {
         for (int i1 = b1; i1 < n1; i1++) {
@@ -271,14 +271,14 @@ _KERNELS = {
 }
 _COMPLEX = r"""
 #define NONZERO(v, V) ((v).x != 0 || (v).y != 0)
-#define ONE ((W)(1, 0))
-#define TIMES(a, b) ((W)((a).x * (b).x - (a).y * (b).y, (a).x * (b).y + (a).y * (b).x))
+#define ONE (VEC2(W, 1, 0))
+#define TIMES(a, b) (VEC2(W, (a).x * (b).x - (a).y * (b).y, (a).x * (b).y + (a).y * (b).x))
 #define SQUARED(d) ((d).x * (d).x + (d).y * (d).y)
 #define REAL(v) ((v).x)
 #define SIZE(v) hypot((v).x, (v).y)
-#define EXP(v, aux, V) ((W)(cos((v).y), sin((v).y)) * exp((v).x - aux))
-#define LOG(v) ((W)(log(hypot((v).x, (v).y)), atan2((v).y, (v).x)))
-#define AS_W(v) ((W)(v, 0))
+#define EXP(v, aux, V) (VEC2(W, cos((v).y), sin((v).y)) * exp((v).x - aux))
+#define LOG(v) (VEC2(W, log(hypot((v).x, (v).y)), atan2((v).y, (v).x)))
+#define AS_W(v) (VEC2(W, v, 0))
 """
 _REAL = r"""
 #define NONZERO(v, V) ((v) != (V)(0))

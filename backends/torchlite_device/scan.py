@@ -146,22 +146,22 @@ KERNEL void total(ARGUMENTS) {
 }
 """
 _LOG = r"""
-W log_of_sum(W a, W b) {
+FUNCTION W log_of_sum(W a, W b) {
     W high = (a > b) ? a : b, low = (a > b) ? b : a;
     return high + log1p(exp((a == b) ? (W)(0) : low - high));
 }
 """
 _COMPLEX_LOG = r"""
-W log_of_sum(W a, W b) {
+FUNCTION W log_of_sum(W a, W b) {
     W high = (a.x < b.x) ? b : a, low = (a.x < b.x) ? a : b;
-    W gap = (a.x == b.x && a.y == b.y) ? (W)(0, 0) : low - high;
+    W gap = (a.x == b.x && a.y == b.y) ? VEC2(W, 0, 0) : low - high;
     if (isinf(low.x) && low.x < 0) { return high; }
-    W e = (W)(cos(gap.y), sin(gap.y)) * exp(gap.x) + (W)(1, 0);
-    return high + (W)(log(hypot(e.x, e.y)), atan2(e.y, e.x));
+    W e = VEC2(W, cos(gap.y), sin(gap.y)) * exp(gap.x) + VEC2(W, 1, 0);
+    return high + VEC2(W, log(hypot(e.x, e.y)), atan2(e.y, e.x));
 }
 """
 
-_COMPLEX_PRODUCT = "((W)((a).x * (b).x - (a).y * (b).y, (a).x * (b).y + (a).y * (b).x))"
+_COMPLEX_PRODUCT = "(VEC2(W, (a).x * (b).x - (a).y * (b).y, (a).x * (b).y + (a).y * (b).x))"
 _STATE = r"""
 typedef struct { $FIELDS } State$S;
 State$S merge$S(State$S a, State$S b) { State$S s; $MERGE return s; }

@@ -8,7 +8,7 @@ from .reduce_text import WORK, work_kind
 # Arguments that most kernels share: rows of `length` elements that lie `inner` apart.
 GEOMETRY = r"""
 typedef struct { int rows, length, inner, width, keep, parts, chunk, items; } Geometry;
-int row_base(const Geometry g, int row, int length) { return (row / g.inner) * length * g.inner + row % g.inner; }
+FUNCTION int row_base(const Geometry g, int row, int length) { return (row / g.inner) * length * g.inner + row % g.inner; }
 """
 _ITEM32 = r"""
 typedef uint Key;
@@ -26,18 +26,18 @@ typedef ulong2 Item;
 #define DIGITS 8
 #define KEY(e) ((e).x)
 #define PLACE(e) ((int)(e).y)
-#define MAKE(key, place) ((ulong2)(key, (ulong)(place)))
+#define MAKE(key, place) (VEC2(ulong2, key, (ulong)(place)))
 #define LESS(a, b) ((a).x < (b).x || ((a).x == (b).x && (a).y < (b).y))
-#define LAST_ITEM ((ulong2)(0xffffffffffffffffUL, 0xffffffffffffffffUL))
+#define LAST_ITEM (VEC2(ulong2, 0xffffffffffffffffUL, 0xffffffffffffffffUL))
 """
 _KEYS = {
-    "i8": "uint key_of(int v) { return (uint)(v + 128); }",
-    "i16": "uint key_of(int v) { return (uint)(v + 32768); }",
-    "f32": "uint key_of(float v) { uint u = as_uint(v == 0 ? 0.0f : v); return v != v ? 0xffffffffu : (u >> 31) ? ~u : (u | 0x80000000u); }",
-    "f64": "ulong key_of(double v) { ulong u = as_ulong(v == 0 ? 0.0 : v); return v != v ? 0xffffffffffffffffUL : (u >> 63) ? ~u : (u | 0x8000000000000000UL); }",
-    "i32": "uint key_of(int v) { return (uint)v ^ 0x80000000u; }",
-    "i64": "ulong key_of(long v) { return (ulong)v ^ 0x8000000000000000UL; }",
-    "u64": "ulong key_of(ulong v) { return v; }",
+    "i8": "FUNCTION uint key_of(int v) { return (uint)(v + 128); }",
+    "i16": "FUNCTION uint key_of(int v) { return (uint)(v + 32768); }",
+    "f32": "FUNCTION uint key_of(float v) { uint u = as_uint(v == 0 ? 0.0f : v); return v != v ? 0xffffffffu : (u >> 31) ? ~u : (u | 0x80000000u); }",
+    "f64": "FUNCTION ulong key_of(double v) { ulong u = as_ulong(v == 0 ? 0.0 : v); return v != v ? 0xffffffffffffffffUL : (u >> 63) ? ~u : (u | 0x8000000000000000UL); }",
+    "i32": "FUNCTION uint key_of(int v) { return (uint)v ^ 0x80000000u; }",
+    "i64": "FUNCTION ulong key_of(long v) { return (ulong)v ^ 0x8000000000000000UL; }",
+    "u64": "FUNCTION ulong key_of(ulong v) { return v; }",
 }
 
 # A stable radix sort of each row by bytes; `spare` is as long as the rows of all work-items. Short rows are sorted by insertion.

@@ -17,7 +17,7 @@ from .views import expand
 _JACOBI = text.ELEMENTS + text.GROUPS + text.STEPS + text.REFLECTORS + r"""
 #if GROUP == 1
 #define LANES 1
-R sum_of(V v) {
+FUNCTION R sum_of(V v) {
     R parts[VECTOR], sum = 0;
     VSTORE(v, 0, parts);
     for (int i = 0; i < VECTOR; i++) sum += parts[i];
@@ -44,7 +44,7 @@ APART void inspect(int m, GLOBAL const T* x, GLOBAL const T* y, R* xx, R* yy, T*
 #if COMPLEX
     V both;
     both.even = d; both.odd = 0;
-    *xy = (T)(sum_of(both), 0);
+    *xy = VEC2(T, sum_of(both), 0);
     both.even = f;
     (*xy).y = sum_of(both);
 #else
@@ -68,7 +68,7 @@ APART void turn_rows(int m, T c, T turn, GLOBAL T* x, GLOBAL T* y, int lane) {
 }
 #else
 #define LANES 16
-R lane_sum(R v, LOCAL R* s) {
+FUNCTION R lane_sum(R v, LOCAL R* s) {
     s[ME] = v;
     for (int half_ = LANES / 2; half_ > 0; half_ /= 2) { SYNC; if (ME % LANES < half_) s[ME] += s[ME + half_]; }
     SYNC;

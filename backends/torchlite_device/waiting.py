@@ -131,12 +131,11 @@ class Chain:
         self._start = device.function(source, "run", "", (device.width,), T=kind).start
         self._per_item = device.width
         self._pack = struct.Struct(f"{len(inputs) + sum(written) + 1}i").pack
-        self._number = next((step.plan.numbers for step in steps if step.plan.numbers is not None), None)
+        self._number: Any = next((step.plan.numbers for step in steps if step.plan.numbers is not None), None)
 
     def start(self, steps: list[Step], inputs: list[Array], results: list[Array | None]) -> None:
         like = inputs[0]
-        results = [flat_result(like.device, steps[-1].plan, like) if r is None else r for r in results]
-        arrays = [*inputs, *results]
+        arrays = inputs + [flat_result(like.device, steps[-1].plan, like) if r is None else r for r in results]
         values = [self._pack(*[x.offset for x in arrays], like.size)]
         for step in steps:
             values += [self._number(x) for x in step.operands if x.__class__ is not Array and x.__class__ is not Step]
