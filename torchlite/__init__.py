@@ -38,7 +38,7 @@ for _d in _dtype.ALL.values():
         globals()[_name] = _d
 del _d, _name
 
-_MODULES = {"autograd", "cuda", "fft", "linalg", "masked", "nn", "opencl", "optim", "overrides", "random", "serialization", "signal", "special",
+_MODULES = {"amp", "autograd", "cuda", "fft", "linalg", "masked", "nn", "opencl", "optim", "overrides", "random", "serialization", "signal", "special",
             "testing", "utils",
             "version"}
 # Functions and classes that are written by hand and loaded when first used: name -> module.
@@ -55,6 +55,10 @@ _LAZY = {
                      "is_deterministic_algorithms_warn_only_enabled", "get_device_module",
                      "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled"), "_functions"),
     **dict.fromkeys(("UntypedStorage", "TypedStorage"), "_storage"),
+    **dict.fromkeys(("autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype",
+                     "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
+                     "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype",
+                     "set_autocast_enabled", "set_autocast_gpu_dtype"), "amp.autocast_mode"),
     **dict.fromkeys(("BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "HalfTensor", "BFloat16Tensor",
                      "FloatTensor",
                      "DoubleTensor"), "_legacy"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 
 from .._tensor import Tensor
+from ..amp.autocast_mode import as_now
 from ..autograd import Function, backward
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.graph import saved_tensors_hooks
@@ -20,13 +21,14 @@ def noop_context_fn():
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-class _Randomness:
-    """The states of the CPU's generator and of those of the arguments' devices when made; inside `replay()` they are in force again."""
+class _Surroundings:
+    """Autocast, and the states of the CPU's generator and of those of the arguments' devices, when made; inside `replay()` they are in force again."""
 
     def __init__(self, keep: bool, arguments):
         from .._random import default_generators
         tensors = [a for a in arguments if isinstance(a, Tensor)]
         self.states = [(g, g.get_state()) for g in default_generators(tensors)] if keep else []
+        self.regions = as_now()
 
     @contextlib.contextmanager
     def replay(self):
@@ -34,7 +36,10 @@ class _Randomness:
         for generator, state in self.states:
             generator.set_state(state)
         try:
-            yield
+            with contextlib.ExitStack() as regions:
+                for region in self.regions:
+                    regions.enter_context(region)
+                yield
         finally:
             for generator, state in now:
                 generator.set_state(state)
@@ -44,8 +49,8 @@ class _Reentrant(Function):
     """The whole part as one node, whose backward runs the part again with recording."""
 
     @staticmethod
-    def forward(ctx, run, randomness, *args):
-        ctx.run, ctx.randomness = run, randomness
+    def forward(ctx, run, surroundings, *args):
+        ctx.run, ctx.surroundings = run, surroundings
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.is_tensor = [isinstance(a, Tensor) for a in args]
         ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
@@ -57,7 +62,7 @@ class _Reentrant(Function):
         saved = iter(ctx.saved_tensors)
         args = [next(saved) if t else o for t, o in zip(ctx.is_tensor, ctx.others, strict=True)]
         fresh = [a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args]
-        with enable_grad(), ctx.randomness.replay():
+        with enable_grad(), ctx.surroundings.replay():
             outs = ctx.run(*fresh)
         outs = outs if isinstance(outs, tuple) else (outs,)
         pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
@@ -70,9 +75,9 @@ class _Reentrant(Function):
 class _Recompute:
     """Saved tensors of one run of the function: numbered while it runs, made again at the first one that is needed."""
 
-    def __init__(self, function, args, kwargs, context_fn, randomness):
+    def __init__(self, function, args, kwargs, context_fn, surroundings):
         self.function, self.args, self.kwargs = function, args, kwargs
-        self.context_fn, self.randomness = context_fn, randomness
+        self.context_fn, self.surroundings = context_fn, surroundings
         self.count = 0
         self.found: dict[int, Tensor] = {}
         self.shapes: list = []
@@ -93,7 +98,7 @@ class _Recompute:
         def pack(tensor):
             made.append(tensor)
             return tensor
-        with enable_grad(), self.randomness.replay(), self.context_fn()[1], saved_tensors_hooks(pack, lambda t: t):
+        with enable_grad(), self.surroundings.replay(), self.context_fn()[1], saved_tensors_hooks(pack, lambda t: t):
             self.function(*self.args, **self.kwargs)
         if len(made) != self.count:
             raise CheckpointError(f"torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
@@ -123,14 +128,14 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     >>> x.grad
     tensor([2.7183, 2.7183])
     """
-    randomness = _Randomness(preserve_rng_state, [*args, *kwargs.values()])
+    surroundings = _Surroundings(preserve_rng_state, [*args, *kwargs.values()])
     if use_reentrant:
         if kwargs:
             raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
         if context_fn is not noop_context_fn or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-        return _Reentrant.apply(function, randomness, *args)
-    again = _Recompute(function, args, kwargs, context_fn, randomness)
+        return _Reentrant.apply(function, surroundings, *args)
+    again = _Recompute(function, args, kwargs, context_fn, surroundings)
     with context_fn()[0], saved_tensors_hooks(again.pack, again.unpack):
         return function(*args, **kwargs)
 

@@ -1,0 +1,5 @@
+"""Mixed precision: `autocast` chooses the dtype of each op, `GradScaler` keeps small gradients of float16 from vanishing."""
+from .autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
+from .grad_scaler import GradScaler
+
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]

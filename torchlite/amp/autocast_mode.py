@@ -1,0 +1,423 @@
+"""`torch.autocast`: inside, ops run in the dtype that PyTorch's lists give them. One interceptor on the stack, at its bottom, for all regions of a thread."""
+from __future__ import annotations
+
+import collections.abc
+import functools
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._device import device
+from .._dispatch import LEAF, MODE, F
+from .._dispatch import call as _call
+from .._dispatch.graph import base_of, version
+from .._dispatch.interceptors import Interceptor, activate, stack
+from .._dtype import bfloat16, dtype, float16, float32, float64
+from .._tensor import Tensor
+from .op_lists import BANNED, FLOAT, LISTED, LOWER, RESULT, RULES, WIDEST
+
+__all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+
+_DEFAULTS = {"cpu": bfloat16, "cuda": float16, "opencl": float16}
+_BANNED = ("torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
+           "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
+           "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
+           "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
+           "safe to autocast.")
+
+
+class _State(threading.local):
+    """What is in force in a thread."""
+
+    def __init__(self):
+        self.enabled = dict.fromkeys(_DEFAULTS, False)
+        self.dtypes = dict(_DEFAULTS)
+        self.cache_enabled = True
+        self.nesting = 0
+        self.intercepting = False
+        self.cache: dict = {}  # (id of a leaf, dtype) -> (the leaf, its version, the cast)
+
+
+_state = _State()
+
+
+# -- the interceptor ------------------------------------------------------------
+
+
+class _Autocast(Interceptor):
+    """Stands on the stack of a thread while autocast is enabled there for some device, below the modes of the user, which see the ops as called."""
+
+    def intercept(self, op, function, args, kwargs):
+        if function is not op.function or kwargs.get("out") is not None:  # in place, out=, creation: PyTorch casts nothing here
+            return function(*args, **kwargs)
+        if op.name in LISTED:
+            values = _call.bind(op, args, {name: value for name, value in kwargs.items() if name != "out"})
+            if _call._overriding(values) is None:
+                where = _device_type(values)
+                rule = RULES[where][op.name](values) if where is not None and op.name in RULES[where] else None
+                if rule is not None:
+                    return _call.execute(op, _cast_values(op, rule, where, values))
+        stack.items = [*stack.items, self]  # whoever called this puts the stack back
+        return _call.below(op, function, args, kwargs)
+
+
+def _tensors(values):
+    """The tensors of a call, in lists too."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)
+
+
+def _device_type(values) -> str | None:
+    """The device type whose lists apply: an accelerator's before the CPU's."""
+    found = None
+    for tensor in _tensors(values):
+        name = tensor._table.device.type
+        if _state.enabled.get(name):
+            if name != "cpu":
+                return name
+            found = name
+    return found
+
+
+def _eligible(tensor, where: str) -> bool:
+    return tensor._table.device.type == where and tensor.dtype.is_floating_point and tensor.dtype is not float64
+
+
+def _cast_values(op, rule: str, where: str, values: list) -> list:
+    """The values of the op's parameters as the rule wants them."""
+    if rule == BANNED:
+        raise RuntimeError(_BANNED)
+    if rule == RESULT:
+        return _with_dtype(op, where, values)
+    to = {LOWER: _state.dtypes[where], FLOAT: float32}.get(rule)
+    if rule == WIDEST:
+        to = _widest(where, values)
+    return values if to is None else [_converted(value, where, to) for value in values]
+
+
+def _with_dtype(op, where: str, values: list) -> list:
+    first = next(_tensors(values))
+    place = next(i for i, p in enumerate(op.params) if p.name == "dtype")
+    if values[place] is not None or not _eligible(first, where):
+        return values
+    return [*values[:place], float32, *values[place + 1:]]
+
+
+def _widest(where: str, values: list) -> dtype:
+    lower = _state.dtypes[where]
+    found = lower
+    for tensor in _tensors(values):
+        if _eligible(tensor, where):
+            if tensor.dtype not in (float32, lower):
+                raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
+            found = float32 if tensor.dtype is float32 else found
+    return found
+
+
+def _converted(value, where: str, to: dtype):
+    """A value with its eligible tensors cast."""
+    if isinstance(value, Tensor):
+        return value if value.dtype is to or not _eligible(value, where) else _cached(value, where, to)
+    if value.__class__ in (list, tuple):
+        return value.__class__(_converted(item, where, to) for item in value)
+    return value
+
+
+def _cached(tensor, where: str, to: dtype):
+    """A tensor cast. The cast of a leaf that wants a gradient serves all its uses until the outermost region ends, or the leaf changes."""
+    if not (_state.cache_enabled and _state.nesting and to is _state.dtypes[where] and tensor.dtype is float32 and tensor._node is LEAF and MODE.grad
+            and base_of(tensor) is None):
+        return F.to(tensor, to)
+    key, now = (id(tensor), to), version(tensor)
+    found = _state.cache.get(key)
+    if found is None or found[1] != now:
+        found = _state.cache[key] = (tensor, now, F.to(tensor, to))
+    return found[2]
+
+
+_autocast = _Autocast()
+
+
+# -- the state -------------------------------------------------------------------
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether autocast knows a device type.
+
+    >>> import torchlite as torch
+    >>> torch.amp.is_autocast_available("cpu"), torch.amp.is_autocast_available("meta")
+    (True, False)
+    """
+    return _checked("_is_autocast_available", device_type) in _DEFAULTS
+
+
+def _checked(function: str, device_type) -> str:
+    """The device type, if it is the name of one."""
+    if not isinstance(device_type, str):
+        raise TypeError(f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}")
+    return device(device_type).type
+
+
+def _known(function: str, device_type) -> str:
+    if _checked(function, device_type) not in _DEFAULTS:
+        raise RuntimeError("unknown device type for autocast in get_autocast_dispatch_key_from_device_type")
+    return device_type
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether autocast is on for a device type in this thread.
+
+    >>> import torchlite as torch
+    >>> with torch.autocast("cpu"):
+    ...     torch.is_autocast_enabled("cpu")
+    True
+    """
+    return _state.enabled[_known("is_autocast_enabled", device_type)]
+
+
+def set_autocast_enabled(*args, **kwargs) -> None:
+    """`set_autocast_enabled(device_type, enabled)`: turn autocast on or off for a device type in this thread; `torch.autocast` does it for a block."""
+    names = ("device_type", "enabled") if len(args) + len(kwargs) > 1 else ("enabled",)
+    given = {"device_type": "cuda", **dict(zip(names, args, strict=False)), **kwargs}
+    enabled = given["enabled"]
+    if not isinstance(enabled, bool):
+        raise TypeError(f"set_autocast_enabled(): argument 'enabled' (position {len(names)}) must be bool, not {type(enabled).__name__}")
+    _state.enabled[_known("set_autocast_enabled", given["device_type"])] = enabled
+    wanted = any(_state.enabled.values())
+    if wanted is not _state.intercepting:
+        _state.intercepting = wanted
+        stack.items = [_autocast, *stack.items] if wanted else [item for item in stack.items if item is not _autocast]
+        activate(1 if wanted else -1)
+
+
+def get_autocast_dtype(device_type: str) -> dtype:
+    """The dtype that autocast uses on a device type.
+
+    >>> import torchlite as torch
+    >>> torch.get_autocast_dtype("cpu"), torch.get_autocast_dtype("cuda"), torch.get_autocast_dtype("opencl")
+    (torch.bfloat16, torch.float16, torch.float16)
+    """
+    if _checked("get_autocast_dtype", device_type) not in _DEFAULTS:
+        raise RuntimeError("unsupported scalarType")
+    return _state.dtypes[device_type]
+
+
+def set_autocast_dtype(device_type: str, dtype: dtype) -> None:  # noqa: A002
+    """Set the dtype that autocast uses on a device type in this thread."""
+    if not isinstance(dtype, _DType):
+        raise TypeError(f"set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {type(dtype).__name__}")
+    _state.dtypes[_known("set_autocast_dtype", device_type)] = dtype
+
+
+_DType = dtype
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether the casts of leaves are kept until the outermost region ends."""
+    return _state.cache_enabled
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Choose whether the casts of leaves are kept until the outermost region ends."""
+    if not isinstance(enabled, bool):
+        raise TypeError(f"enabled must be a bool (got {type(enabled).__name__})")
+    _state.cache_enabled = enabled
+
+
+def clear_autocast_cache() -> None:
+    """Forget the casts that autocast keeps."""
+    _state.cache.clear()
+
+
+def autocast_increment_nesting() -> int:
+    """Count one region more; what `torch.autocast` does on entry."""
+    _state.nesting += 1
+    return _state.nesting
+
+
+def autocast_decrement_nesting() -> int:
+    """Count one region less; at 0 the cache is to be cleared."""
+    _state.nesting -= 1
+    return _state.nesting
+
+
+def _deprecated(name: str, new: str, function, device_type: str):
+    """PyTorch's older function of one device type."""
+    @functools.wraps(function)
+    def older(*args):
+        warnings.warn(f"torch.{name}() is deprecated. Please use torch.{new} instead.", DeprecationWarning, stacklevel=2)
+        return function(device_type, *args)
+    older.__name__ = older.__qualname__ = name
+    older.__doc__ = f"Deprecated: use `torch.{new}`."
+    return older
+
+
+is_autocast_cpu_enabled = _deprecated("is_autocast_cpu_enabled", "is_autocast_enabled('cpu')", is_autocast_enabled, "cpu")
+set_autocast_cpu_enabled = _deprecated("set_autocast_cpu_enabled", "set_autocast_enabled('cpu', enabled)", set_autocast_enabled, "cpu")
+get_autocast_cpu_dtype = _deprecated("get_autocast_cpu_dtype", "get_autocast_dtype('cpu')", get_autocast_dtype, "cpu")
+set_autocast_cpu_dtype = _deprecated("set_autocast_cpu_dtype", "set_autocast_dtype('cpu', dtype)", set_autocast_dtype, "cpu")
+get_autocast_gpu_dtype = _deprecated("get_autocast_gpu_dtype", "get_autocast_dtype('cuda')", get_autocast_dtype, "cuda")
+set_autocast_gpu_dtype = _deprecated("set_autocast_gpu_dtype", "set_autocast_dtype('cuda', dtype)", set_autocast_dtype, "cuda")
+
+
+# -- regions ---------------------------------------------------------------------
+
+
+class _Region:
+    """A block with autocast on or off for a device type."""
+
+    def __init__(self, device_type: str, enabled: bool, fast_dtype, cache_enabled: bool):
+        self.device, self.fast_dtype = device_type, fast_dtype
+        self._enabled, self._cache_enabled = enabled, cache_enabled
+        self._before: list[tuple] = []  # a region may be entered again inside itself
+
+    def __enter__(self):
+        name = self.device
+        self._before.append((_state.enabled[name], _state.dtypes[name], _state.cache_enabled))
+        set_autocast_enabled(name, self._enabled)
+        set_autocast_dtype(name, self.fast_dtype)
+        autocast_increment_nesting()
+        set_autocast_cache_enabled(self._cache_enabled)
+        return self
+
+    def __exit__(self, *exc):
+        if autocast_decrement_nesting() == 0:
+            clear_autocast_cache()
+        enabled, fast, cache_enabled = self._before.pop()
+        set_autocast_enabled(self.device, enabled)
+        set_autocast_dtype(self.device, fast)
+        set_autocast_cache_enabled(cache_enabled)
+        return False
+
+
+class autocast(_Region):
+    """A region, or as a decorator a function, in which ops run in the dtype that is best for them: products in `dtype`, sums and losses in float32.
+
+    device_type: "cpu", "cuda" or "opencl". dtype: bfloat16 on the CPU and float16 elsewhere unless given. enabled: False makes a region without
+    autocast inside another. cache_enabled: whether the casts of weights are kept until the outermost region ends. Backward belongs outside: its ops
+    run in the dtypes that forward's ran in. See docs/amp.md.
+
+    >>> import torchlite as torch
+    >>> layer, x = torch.nn.Linear(4, 2), torch.ones(3, 4)
+    >>> with torch.autocast("cpu"):
+    ...     y = layer(x)
+    ...     loss = torch.nn.functional.mse_loss(y, torch.zeros(3, 2))
+    >>> y.dtype, loss.dtype
+    (torch.bfloat16, torch.float32)
+    """
+
+    def __init__(self, device_type: str, dtype: dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None):
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        if not is_autocast_available(device_type):
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+        fast = get_autocast_dtype(device_type) if dtype is None else dtype
+        super().__init__(device_type, enabled and _supported(device_type, fast), fast, is_autocast_cache_enabled() if cache_enabled is None else cache_enabled)
+
+    def __call__(self, func):
+        if not callable(func):
+            raise TypeError(f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as a context manager? "
+                            f"For example:\n    with torch.autocast(device_type=...):\n        output = model(input)")
+
+        @functools.wraps(func)
+        def inside(*args, **kwargs):
+            with self:
+                return func(*args, **kwargs)
+        return inside
+
+
+def as_now() -> list[_Region]:
+    """Regions that bring back what is in force now, for a part that runs again later."""
+    return [_Region(name, _state.enabled[name], _state.dtypes[name], _state.cache_enabled) for name in _DEFAULTS]
+
+
+def _supported(device_type: str, fast_dtype) -> bool:
+    """Whether a region can cast; a warning says why not."""
+    if device_type == "cuda" and not _cuda_is_available():
+        warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3)
+        return False
+    if fast_dtype not in (bfloat16, float16):
+        name = device_type.upper()
+        warnings.warn(f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                      f"{name} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.", stacklevel=3)
+        return False
+    return True
+
+
+def _cuda_is_available() -> bool:
+    from .. import cuda
+    return cuda.is_available()
+
+
+# -- functions with a backward of their own -----------------------------------------
+
+
+def _cast(value, device_type: str, dtype):
+    """A tensor cast to `dtype`, and so those in containers; what is no floating-point tensor of the device type stays."""
+    if isinstance(value, Tensor):
+        return value.to(dtype) if _eligible(value, device_type) else value
+    if isinstance(value, (str, bytes, np.ndarray)):
+        return value
+    if isinstance(value, collections.abc.Mapping):
+        return {_cast(k, device_type, dtype): _cast(v, device_type, dtype) for k, v in value.items()}
+    if isinstance(value, collections.abc.Iterable):
+        items = (_cast(item, device_type, dtype) for item in value)
+        return type(value)(items) if isinstance(value, (list, tuple)) else items
+    return value
+
+
+def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
+    """Decorates `forward` of an autograd Function: with `cast_inputs` it runs, inside autocast, on tensors of that dtype and with autocast off.
+
+    >>> import torchlite as torch
+    >>> class Product(torch.autograd.Function):
+    ...     @staticmethod
+    ...     @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+    ...     def forward(ctx, a, b):
+    ...         ctx.save_for_backward(a, b)
+    ...         return a @ b
+    ...     @staticmethod
+    ...     @torch.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         a, b = ctx.saved_tensors
+    ...         return g @ b.T, a.T @ g
+    >>> with torch.autocast("cpu"):
+    ...     Product.apply(torch.ones(2, 2, dtype=torch.bfloat16), torch.ones(2, 2)).dtype
+    torch.float32
+    """
+    _name(device_type)
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def forward(*args, **kwargs):
+        ctx, on = args[0], is_autocast_enabled(device_type)
+        ctx._dtype, ctx._fwd_used_autocast = get_autocast_dtype(device_type), on and cast_inputs is None
+        if cast_inputs is None or not on:
+            return fwd(*args, **kwargs)
+        with autocast(device_type, enabled=False):
+            return fwd(*_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs))
+    return forward
+
+
+def custom_bwd(bwd=None, *, device_type: str):
+    """Decorates `backward` of an autograd Function: it runs with autocast as its `forward` did, which needs `custom_fwd`."""
+    _name(device_type)
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def backward(*args, **kwargs):
+        with autocast(device_type, dtype=args[0]._dtype, enabled=args[0]._fwd_used_autocast):
+            return bwd(*args, **kwargs)
+    return backward
+
+
+def _name(device_type) -> None:
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")

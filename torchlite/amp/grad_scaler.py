@@ -1,0 +1,305 @@
+"""`GradScaler`: the loss times a scale, so that small gradients of float16 do not vanish; steps with infinite gradients are left out."""
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import warnings
+from collections import defaultdict
+from enum import Enum
+from typing import Any
+
+from .._dispatch.graph import bump
+from .._tensor import Tensor
+from .autocast_mode import _cuda_is_available
+
+__all__ = ["GradScaler", "OptState"]
+
+_FIX = "This may indicate your script did not use scaler.scale(loss or outputs) earlier in the iteration."
+
+
+class OptState(Enum):
+    """How far an optimizer is in this iteration."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
+
+
+def _fresh_state() -> dict[str, Any]:
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
+
+
+class _Copies:
+    """A tensor on each device that asks for it."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+        self.made: dict = {}
+
+    def get(self, device):
+        if device not in self.made:
+            self.made[device] = self.tensor.to(device=device, non_blocking=True, copy=True)
+        return self.made[device]
+
+
+class GradScaler:
+    """Scales a loss before backward and the gradients back before the step; finds by trying the largest scale without overflow.
+
+    device: the device type of the loss, "cuda", "cpu" or "opencl". init_scale: the first scale. A step with an infinite or NaN gradient is left out
+    and the scale multiplied by `backoff_factor`; after `growth_interval` steps in a row without one it is multiplied by `growth_factor`.
+    enabled: False makes every method do nothing but `optimizer.step()`. The check runs on the gradients' device; `step` reads one number from it.
+
+    >>> import torchlite as torch
+    >>> weight = torch.nn.Parameter(torch.ones(2))
+    >>> optimizer, scaler = torch.optim.SGD([weight], lr=0.1), torch.amp.GradScaler("cpu", init_scale=1024.0)
+    >>> scaler.scale((weight * 2).sum()).backward()
+    >>> scaler.step(optimizer)
+    >>> scaler.update()
+    >>> weight.tolist(), scaler.get_scale()
+    ([0.800000011920929, 0.800000011920929], 1024.0)
+    >>> scaler.scale((weight * float("inf")).sum()).backward(); scaler.step(optimizer); scaler.update()
+    >>> weight.tolist(), scaler.get_scale()
+    ([0.800000011920929, 0.800000011920929], 512.0)
+    """
+
+    def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+                 growth_interval: int = 2000, enabled: bool = True):
+        self._device, self._enabled = device, enabled
+        if enabled and device == "cuda" and not _cuda_is_available():
+            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            self._enabled = False
+        if not self._enabled:
+            return
+        if growth_factor <= 1.0:
+            raise AssertionError("The growth factor must be > 1.0.")
+        if backoff_factor >= 1.0:
+            raise AssertionError("The backoff factor must be < 1.0.")
+        self._init_scale, self._init_growth_tracker = init_scale, 0
+        self._scale: Tensor | None = None  # made on the device of the first loss
+        self._growth_tracker: Tensor | None = None
+        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._per_optimizer_states: dict = defaultdict(_fresh_state)
+
+    # -- the loss
+
+    def scale(self, outputs):
+        """A tensor, or tensors in lists, tuples or other iterables, times the scale."""
+        if not self._enabled:
+            return outputs
+        copies: list[_Copies] = []
+
+        def scaled(value):
+            if isinstance(value, Tensor):
+                if not copies:
+                    copies.append(_Copies(self._scale_on(value.device)))
+                return value * (copies[0].tensor if value.device == copies[0].tensor.device else copies[0].get(value.device))
+            if not isinstance(value, collections.abc.Iterable):
+                raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+            items = map(scaled, value)
+            return type(value)(items) if isinstance(value, (list, tuple)) else items
+        return scaled(outputs)
+
+    def _scale_on(self, device):
+        """The scale, made on `device` when there is none."""
+        if self._scale is None:
+            from .. import float32, full, int32
+            self._scale = full((), self._init_scale, dtype=float32, device=device)
+            self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=device)
+        return self._scale
+
+    def _made(self, caller: str):
+        """The scale and the count of good steps; an error names the method that came too early."""
+        if self._scale is None:
+            raise AssertionError(f"Attempted {caller} but _scale is None.  " + _FIX)
+        if self._growth_tracker is None:
+            raise AssertionError(f"Attempted {caller} but _growth_tracker is None.  " + _FIX)
+        return self._scale, self._growth_tracker
+
+    # -- the gradients
+
+    def unscale_(self, optimizer) -> None:
+        """Divide the gradients of an optimizer's parameters by the scale, in place: to clip or look at them before `step`, which else does it."""
+        if not self._enabled:
+            return
+        scale, _ = self._made("unscale_")
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.UNSCALED:
+            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+        if state["stage"] is OptState.STEPPED:
+            raise RuntimeError("unscale_() is being called after step().")
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, scale.reciprocal(), _zero_beside(scale), False)
+        state["stage"] = OptState.UNSCALED
+
+    def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16: bool) -> dict:
+        """Multiply the gradients and note on each device whether one is not finite: {device: 0-d float32 tensor}."""
+        from .. import _amp_foreach_non_finite_check_and_unscale_ as unscale
+        from .. import float16
+        factors, notes = _Copies(inv_scale), _Copies(found_inf)
+        grads: dict = defaultdict(list)
+        for group in optimizer.param_groups:
+            for param in group["params"]:
+                if not isinstance(param, Tensor):
+                    raise AssertionError(f"expected param to be torch.Tensor, got {type(param).__name__}")
+                if param.grad is None:
+                    continue
+                if param.grad.dtype is float16 and not allow_fp16:
+                    raise ValueError("Attempting to unscale FP16 gradients.")
+                grads[param.grad.device].append(param.grad)
+        for device, here in grads.items():
+            unscale(here, notes.get(device), factors.get(device))
+            for grad in here:
+                bump(grad)
+        return notes.made
+
+    def _check_inf_per_device(self, optimizer) -> dict:
+        """Look for infinities without changing a gradient."""
+        scale, _ = self._made("_check_inf_per_device")
+        found = self._unscale_grads_(optimizer, _zero_beside(scale) + 1, _zero_beside(scale), True)
+        self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
+        return found
+
+    def _found_inf_per_device(self, optimizer) -> dict:
+        return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+
+    # -- the step
+
+    def step(self, optimizer, *args, **kwargs):
+        """`optimizer.step(*args, **kwargs)` on unscaled gradients, left out where one of them is infinite or NaN. Returns what that returns."""
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs:
+            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        self._made("step")
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.STEPPED:
+            raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            result = self._step_of_one_that_scales(optimizer, state, args, kwargs)
+        else:
+            if state["stage"] is OptState.READY:
+                self.unscale_(optimizer)
+            if not state["found_inf_per_device"]:
+                raise AssertionError("No inf checks were recorded for this optimizer.")
+            found = sum(note.item() for note in state["found_inf_per_device"].values())
+            result = None if found else optimizer.step(*args, **kwargs)
+        state["stage"] = OptState.STEPPED
+        return result
+
+    def _step_of_one_that_scales(self, optimizer, state, args, kwargs):
+        """The step of an optimizer that unscales, and leaves out, on its own: it is told by `grad_scale` and `found_inf`."""
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn("GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near future GradScaler "
+                          "registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and let the optimizer use them directly.",
+                          FutureWarning, stacklevel=3)
+            return optimizer.step(*args, **kwargs, grad_scaler=self)
+        if state["stage"] is OptState.READY:
+            self._check_inf_per_device(optimizer)
+        scale = self._scale_on(None)
+        optimizer.found_inf = sum(note.to(scale.device, non_blocking=True) for note in state["found_inf_per_device"].values())
+        own = getattr(optimizer, "grad_scale", None)
+        optimizer.grad_scale = own if state["stage"] is OptState.UNSCALED else scale * (1 if own is None else own)
+        try:
+            return optimizer.step(*args, **kwargs)
+        finally:
+            del optimizer.grad_scale, optimizer.found_inf
+
+    # -- the scale
+
+    def update(self, new_scale=None) -> None:
+        """End an iteration: adapt the scale to what the steps found, or set it to `new_scale` (a float or a tensor of one element)."""
+        if not self._enabled:
+            return
+        scale, growth_tracker = self._made("update")
+        if isinstance(new_scale, float):
+            scale.fill_(new_scale)
+        elif new_scale is not None:
+            if new_scale.device.type != self._device or new_scale.numel() != 1 or new_scale.requires_grad:
+                raise AssertionError("new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with requires_grad=False.")
+            scale.copy_(new_scale)
+        else:
+            self._follow(scale, growth_tracker)
+        self._per_optimizer_states = defaultdict(_fresh_state)
+
+    def _follow(self, scale, growth_tracker) -> None:
+        from .. import _amp_update_scale_ as update
+        notes = [note.to(device=scale.device, non_blocking=True) for state in self._per_optimizer_states.values()
+                 for note in state["found_inf_per_device"].values()]
+        if not notes:
+            raise AssertionError("No inf checks were recorded prior to update.")
+        update(scale, growth_tracker, sum(notes[1:], notes[0]), self._growth_factor, self._backoff_factor, self._growth_interval)
+
+    def _get_scale_async(self):
+        return self._scale
+
+    def get_scale(self) -> float:
+        """The scale as a number, read from the device; 1.0 where scaling is disabled."""
+        if not self._enabled:
+            return 1.0
+        return self._init_scale if self._scale is None else self._scale.item()
+
+    def _get_growth_tracker(self) -> int:
+        if not self._enabled:
+            return 0
+        return self._init_growth_tracker if self._growth_tracker is None else self._growth_tracker.item()
+
+    def get_growth_factor(self) -> float:
+        """What the scale grows by."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set what the scale grows by."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """What the scale is multiplied by after an infinite gradient."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set what the scale is multiplied by after an infinite gradient."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """After how many good steps in a row the scale grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set after how many good steps in a row the scale grows."""
+        self._growth_interval = new_interval
+
+    def is_enabled(self) -> bool:
+        """Whether this scaler scales."""
+        return self._enabled
+
+    # -- checkpoints
+
+    def state_dict(self) -> dict:
+        """The scale, the factors, the interval and the count of good steps, as numbers; empty where scaling is disabled. Call it after `update`."""
+        if not self._enabled:
+            return {}
+        return {"scale": self.get_scale(), "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
+                "growth_interval": self._growth_interval, "_growth_tracker": self._get_growth_tracker()}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Take back what `state_dict` gave."""
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler.")
+        self._init_scale, self._init_growth_tracker = state_dict["scale"], state_dict["_growth_tracker"]
+        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+        self._growth_interval = state_dict["growth_interval"]
+        if self._scale is not None and self._growth_tracker is not None:
+            self._scale.fill_(self._init_scale)
+            self._growth_tracker.fill_(self._init_growth_tracker)
+
+    def __getstate__(self) -> dict:
+        state = dict(self.__dict__)
+        if self._enabled:
+            if self._per_optimizer_states:
+                raise AssertionError("A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after scaler.update().")
+            state.update(_init_scale=self.get_scale(), _init_growth_tracker=self._get_growth_tracker(), _scale=None, _growth_tracker=None)
+        return state
+
+
+def _zero_beside(scale):
+    return scale.new_zeros(())

@@ -1,0 +1,75 @@
+"""Which ops autocast runs in which dtype: PyTorch's lists, by the names of our records.
+
+Internal records stand here too where a public op reaches the listed work through them. An op on no list runs as it is called; if it is written
+in other ops, autocast sees those.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+# What is done with an op's floating-point tensors (float64 is always left alone).
+LOWER = "lower"  # cast to the region's dtype
+FLOAT = "float32"  # cast to float32
+RESULT = "result"  # dtype=float32 is passed where the call states none
+WIDEST = "widest"  # cast to float32 if any is float32, else to the region's dtype
+BANNED = "banned"  # refused
+WHOLE = "whole"  # left alone, its parts too: one op in PyTorch, several here
+
+_PRODUCTS = """addbmm addmm baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d linalg_vecdot linear lstm matmul
+    mm prelu rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell scaled_dot_product_attention """
+_LOSSES = """binary_cross_entropy_with_logits cdist cosine_embedding_loss cross_entropy hinge_embedding_loss huber_loss kl_div margin_ranking_loss
+    multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss """
+
+CUDA = {
+    LOWER: _PRODUCTS + "addmv addr chain_matmul convolution einsum gru gru_cell linalg_multi_dot lstm_cell mv",
+    FLOAT: _LOSSES + """_resize acos asin cosh cosine_similarity dist erfinv exp expm1 frobenius_norm group_norm l1_loss layer_norm log log10 log1p log2
+        logsumexp mse_loss multilabel_soft_margin_loss native_layer_norm norm_except_dim nuclear_norm pdist pow reciprocal renorm rms_norm rsqrt sinh
+        softplus square tan""",
+    RESULT: "cumprod cumsum linalg_matrix_norm linalg_norm linalg_vector_norm log_softmax norm prod softmax sum",
+    WIDEST: "addcdiv addcmul atan2 bilinear cross dot grid_sample grid_sampler index_put scatter_add tensordot vdot",
+    BANNED: "binary_cross_entropy",
+    WHOLE: """_safe_softmax affine_grid affine_grid_generator cholesky_inverse ldexp linalg_lu_solve lu_solve nanmean nansum native_batch_norm
+        native_group_norm trace vander""",
+}
+CPU = {
+    LOWER: _PRODUCTS,
+    FLOAT: _LOSSES + """adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices binary_cross_entropy cholesky cholesky_inverse cholesky_solve
+        ctc_loss fft_fft fft_fft2 fft_fftn fft_hfft fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_irfft fft_irfft2 fft_irfftn fft_rfft fft_rfft2 fft_rfftn
+        fractional_max_pool2d fractional_max_pool3d geqrf grid_sample grid_sampler inverse linalg_cholesky linalg_cholesky_ex linalg_cond linalg_eig
+        linalg_eigh linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv linalg_inv_ex linalg_lstsq linalg_matrix_rank linalg_qr
+        linalg_solve linalg_svd linalg_svdvals linalg_tensorinv linalg_tensorsolve lu lu_solve max_unpool1d max_unpool2d max_unpool3d nanquantile ormqr
+        pinverse polar prod qr quantile stft svd trace triangular_solve view_as_complex""",
+    WIDEST: "cat gru gru_cell index_copy stack",
+    WHOLE: "bilinear linalg_lu_solve",
+}
+
+
+def _is_chain_or_mixed(equation, operands) -> bool:
+    flat = [x for item in (equation, *operands) for x in (item if isinstance(item, (list, tuple)) else (item,)) if hasattr(x, "dtype")]
+    return len(flat) > 2 or len({x.dtype for x in flat}) > 1
+
+
+# Rules that depend on the values of the arguments: those of PyTorch's ops that stand behind one name.
+CPU_CONDITIONS = {
+    "_avg_pool": (FLOAT, lambda input, kernel, *_: len(kernel) == 3),
+    "einsum": (LOWER, _is_chain_or_mixed),
+    "inner": (WHOLE, lambda input, other: input.ndim == other.ndim == 1),
+    "l1_loss": (FLOAT, lambda *values: values[-1] is None),  # without weights
+    "local_response_norm": (FLOAT, lambda input, *_: input.ndim > 3),
+    "max_pool3d": (FLOAT, lambda *values: not values[-1]),  # without indices
+    "mse_loss": (FLOAT, lambda *values: values[-1] is None),
+    "pad": (FLOAT, lambda input, pad, mode="constant", value=None: mode == "replicate" or mode == "reflect" and len(pad) < 6),
+}
+
+
+def _rules(lists: dict[str, str], conditions: dict[str, tuple[str, Callable]]) -> dict[str, Callable]:
+    """{op: rule(the values of its parameters)}."""
+    rules: dict[str, Callable] = {name: lambda values, kind=kind: kind for kind, names in lists.items() for name in names.split()}
+    for name, (kind, condition) in conditions.items():
+        rules[name] = lambda values, kind=kind, condition=condition: kind if condition(*values) else None
+    return rules
+
+
+_ON_CUDA = _rules(CUDA, {})
+RULES = {"cuda": _ON_CUDA, "opencl": _ON_CUDA, "cpu": _rules(CPU, CPU_CONDITIONS)}
+LISTED = frozenset(name for rules in RULES.values() for name in rules)
