@@ -1,15 +1,6 @@
 """Dimensions and index checks that several kernel files share. Nothing here knows an array library."""
 
-import operator
-
-
-def wrap_dim(dim, ndim):
-    """`dim` counted from the front; a 0-d array is taken as having one dimension. IndexError with PyTorch's wording."""
-    span = max(ndim, 1)
-    dim = operator.index(dim)
-    if not -span <= dim < span:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-span}, {span - 1}], but got {dim})")
-    return dim % span
+from torchlite._dispatch.shapes import wrap_dim
 
 
 def wrap_dims(dim, ndim):

@@ -2,7 +2,7 @@
 
 import numpy as xp
 
-from .axes import wrap_dim
+from torchlite._dispatch.shapes import wrap_dim
 
 _ROW = 256  # elements a step at which a Python loop over steps beats the strided accumulate
 

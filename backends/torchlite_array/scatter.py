@@ -4,7 +4,10 @@ import math
 
 import numpy as xp
 
-from .axes import check_bounds, prod, wrap_dim
+from torchlite._dispatch.checks import check_gather, check_scatter
+from torchlite._dispatch.shapes import wrap_dim
+
+from .axes import check_bounds, prod
 from .index import _index, _setitem_, accumulate, add_rows
 
 _NAMES = {"f2": "Half", "f4": "Float", "f8": "Double", "i1": "Char", "i2": "Short", "i4": "Int", "i8": "Long", "u1": "Byte", "b1": "Bool",
@@ -33,30 +36,13 @@ def _flat_places(shape, dim, index):
     return places
 
 
-def _check_scatter(name, input, dim, index, src):
-    if index.size == 0:
-        return
-    if index.dtype.kind != "i":
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
-    if input.dtype != src.dtype:
-        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-    if max(index.ndim, 1) != max(input.ndim, 1) or max(src.ndim, 1) != max(input.ndim, 1):
-        other = "self" if max(index.ndim, 1) != max(input.ndim, 1) else "src"
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
-    for axis, n in enumerate(index.shape):
-        if axis != dim and n > input.shape[axis] or src.ndim and n > src.shape[axis]:
-            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} and to "
-                               f"be no "
-                               f"larger size than src {list(src.shape)}")
-
-
 def _scatter_operands(name, input, dim, index, src):
     """A contiguous copy of `input`, the flat places to write, and the values for them."""
     dim = wrap_dim(dim, input.ndim)
-    _check_scatter(name, input, dim, index, src)
     out = xp.array(input, order="C", copy=True)
     if index.size == 0:
         return out, None, None
+    check_scatter(name, input.shape, dim, index.shape, index.dtype.kind == "i", src.shape, input.dtype == src.dtype)
     if not input.ndim or not index.ndim:
         index, src = index.reshape(-1), src.reshape(-1)
     shape = input.shape or (1,)
@@ -70,15 +56,7 @@ def gather(input, dim, index, *, sparse_grad=False):
     dim = wrap_dim(dim, input.ndim)
     if index.size == 0:
         return xp.empty(index.shape, dtype=input.dtype)
-    if index.dtype.kind != "i":
-        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
-    if max(index.ndim, 1) != max(input.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    for axis, n in enumerate(index.shape):
-        if input.ndim and axis != dim and n > input.shape[axis]:
-            raise RuntimeError(f"Size does not match at dimension {axis} expected index {list(index.shape)} to be no larger than self "
-                               f"{list(input.shape)} apart "
-                               f"from dimension {dim}")
+    check_gather(input.shape, dim, index.shape, index.dtype.kind == "i")
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim)
     if not input.ndim:
         return xp.broadcast_to(input, index.shape).copy()

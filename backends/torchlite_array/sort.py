@@ -2,7 +2,9 @@
 
 import numpy as xp
 
-from .axes import prod, wrap_dim
+from torchlite._dispatch.shapes import wrap_dim
+
+from .axes import prod
 
 
 def comparable(x):

@@ -4,7 +4,10 @@ import math
 
 import numpy as xp
 
-from .axes import check_not_empty, wrap_dim, wrap_dims
+from torchlite._dispatch.checks import histogram_range
+from torchlite._dispatch.shapes import wrap_dim
+
+from .axes import check_not_empty, wrap_dims
 from .sort import comparable, pick_along, pick_last
 
 
@@ -180,16 +183,10 @@ def bincount(input, weights=None, minlength=0):
 
 
 def _range(name, x, low, high):
-    """The limits of a histogram: those given, or the data's where both are equal; widened when they coincide."""
+    """The limits of a histogram: those given, or the data's where both are equal."""
     if low == high and x.size:
         low, high = float(x.min()), float(x.max())
-    if low == high:
-        low, high = low - 1.0, high + 1.0
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
-    if low > high:
-        raise RuntimeError(f"{name}: max must be larger than min")
-    return low, high
+    return histogram_range(name, low, high)
 
 
 def histc(input, bins=100, min=0, max=0):

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 import struct
 
+from torchlite._dispatch.checks import diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._dtype import from_np
 from torchlite_kernels import rearranging
@@ -89,15 +90,8 @@ def _slice_backward(input, shape, dim, start, stop, step):
     return out
 
 
-def _two_dims(x, dim1, dim2):
-    first, second = wrap_dim(dim1, x.ndim), wrap_dim(dim2, x.ndim)
-    if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return first, second
-
-
 def diagonal(input, offset=0, dim1=0, dim2=1):
-    first, second = _two_dims(input, dim1, dim2)
+    first, second = diagonal_dims(input.ndim, dim1, dim2)
     rows, columns = input.shape[first], input.shape[second]
     length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     start = input.offset

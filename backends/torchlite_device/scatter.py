@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 
+from torchlite._dispatch.checks import check_gather, check_scatter
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._dtype import from_np, iinfo
 
@@ -53,33 +54,11 @@ def gather(input, dim, index, *, sparse_grad=False):
     dim = wrap_dim(dim, input.ndim)
     if index.size == 0:
         return empty(input.device, index.shape, input.kind)
-    if not _is_integer(index):
-        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
-    if max(index.ndim, 1) != max(input.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    for axis, n in enumerate(index.shape):
-        if input.ndim and axis != dim and n > input.shape[axis]:
-            raise RuntimeError(f"Size does not match at dimension {axis} expected index {list(index.shape)} to be no larger than self {list(input.shape)} "
-                               f"apart from dimension {dim}")
+    check_gather(input.shape, dim, index.shape, _is_integer(index))
     x, places = _at_least_1d(input), index_array(_at_least_1d(index))
     out = empty(input.device, index.shape, input.kind)
     gather_planes(planes_of(_narrowed_to(x, places.shape, dim), dim, dim + 1), places, out, error_code(SCATTERED, dim))
     return out
-
-
-def _check_scatter(name, input, dim, index, src):
-    if not _is_integer(index):
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
-    if src is not None and input.kind != src.kind:
-        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-    if max(index.ndim, 1) != max(input.ndim, 1) or src is not None and max(src.ndim, 1) != max(input.ndim, 1):
-        other = "self" if max(index.ndim, 1) != max(input.ndim, 1) else "src"
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
-    shown = list(index.shape if src is None else src.shape)
-    for axis, n in enumerate(index.shape):
-        if input.ndim and axis != dim and n > input.shape[axis] or src is not None and src.ndim and n > src.shape[axis]:
-            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} and to be no "
-                               f"larger size than src {shown}")
 
 
 def _scatter(operation: str, out: Array, dim: int, index: Array, src: Array | None, value=None) -> None:
@@ -126,7 +105,7 @@ def _scattered(operation: str, out: Array, dim: int, index: Array, src: Array | 
     dim = wrap_dim(dim, out.ndim)
     if not index.size:
         return out
-    _check_scatter("scatter", out, dim, index, src)
+    check_scatter("scatter", out.shape, dim, index.shape, _is_integer(index), None if src is None else src.shape, src is None or out.kind == src.kind)
     return combined(operation, out, lambda target: _scatter(operation, target, dim, index, src, value))
 
 
@@ -156,7 +135,7 @@ def _scatter_reduce_into(out, dim, index, src, reduce, *, include_self=True):
     dim = wrap_dim(dim, out.ndim)
     if not index.size:
         return out
-    _check_scatter("scatter", out, dim, index, src)
+    check_scatter("scatter", out.shape, dim, index.shape, _is_integer(index), None if src is None else src.shape, src is None or out.kind == src.kind)
     if not include_self:
         _scatter("set", out, dim, index, None, _neutral(reduce, out))
     out = combined(_OPERATION[reduce], out, lambda target: _scatter(_OPERATION[reduce], target, dim, index, src))

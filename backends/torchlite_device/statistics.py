@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from torchlite._dispatch.checks import histogram_range
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._dtype import from_np
 
@@ -127,16 +128,10 @@ def bincount(input, weights=None, minlength=0):
 
 
 def _range(name: str, x: Array, low: float, high: float) -> tuple[float, float]:
-    """The limits of a histogram: those given, or the data's where both are equal; widened when they coincide."""
+    """The limits of a histogram: those given, or the data's where both are equal."""
     if low == high and x.size:
         low, high = float(to_numpy(amin(x))), float(to_numpy(amax(x)))
-    if low == high:
-        low, high = low - 1.0, high + 1.0
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
-    if low > high:
-        raise RuntimeError(f"{name}: max must be larger than min")
-    return low, high
+    return histogram_range(name, low, high)
 
 
 def histc(input, bins=100, min=0, max=0):

@@ -1,0 +1,54 @@
+"""What ops ask of their arguments beyond dtypes, in PyTorch's words: kernels of every backend call these with shapes and numbers."""
+from __future__ import annotations
+
+import math
+
+from .shapes import wrap_dim
+
+
+def diagonal_dims(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
+    """The two dimensions of a diagonal, counted from the front."""
+    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return first, second
+
+
+def check_gather(shape, dim: int, index_shape, integral: bool) -> None:
+    """Whether an index (`integral`: int32 or int64) chooses elements along `dim` of an array of `shape`."""
+    if not integral:
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    if max(len(index_shape), 1) != max(len(shape), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for axis, n in enumerate(index_shape):
+        if shape and axis != dim and n > shape[axis]:
+            raise RuntimeError(f"Size does not match at dimension {axis} expected index {list(index_shape)} to be no larger than self {list(shape)} "
+                               f"apart from dimension {dim}")
+
+
+def check_scatter(name: str, shape, dim: int, index_shape, integral: bool, source_shape=None, same_dtype: bool = True) -> None:
+    """Whether elements of a source (of one number without a shape) can be written where an index says along `dim` of an array of `shape`."""
+    if not integral:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if not same_dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    ndim = max(len(shape), 1)
+    for other, its_shape in (("self", index_shape), ("src", source_shape)):
+        if its_shape is not None and max(len(its_shape), 1) != ndim:
+            raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
+    for axis, n in enumerate(index_shape):
+        if shape and axis != dim and n > shape[axis] or source_shape and n > source_shape[axis]:
+            shown = index_shape if source_shape is None else source_shape
+            raise RuntimeError(f"Expected index {list(index_shape)} to be no larger than self {list(shape)} apart from dimension {dim} and to be no "
+                               f"larger size than src {list(shown)}")
+
+
+def histogram_range(name: str, low: float, high: float) -> tuple[float, float]:
+    """The limits of a histogram: finite, in order, widened where they coincide."""
+    if low == high:
+        low, high = low - 1.0, high + 1.0
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}: max must be larger than min")
+    return low, high
