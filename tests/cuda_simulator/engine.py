@@ -1,0 +1,268 @@
+"""Compiles CUDA programs with g++ and launches their kernels.
+
+    program = Program(text)                                        # compiled, or loaded from the folder where it was kept
+    x = allocate(4 * n)                                            # an address; numpy reads and writes it through `view`
+    program.launch("scale", (blocks,), (256,), [struct.pack("P", x), struct.pack("i", n)], seed=1)
+
+Every launch has finished when it returns. `seed` says in which order the threads of a block run between two barriers, and the blocks of the grid: 0 ascending,
+1 descending, from 2 on permuted anew after each barrier. It also says what shared memory holds before each block, and when asynchronous copies happen (odd: at
+once, even: at the latest moment). A kernel whose results depend on the seed lacks a barrier, or reads what was never written.
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+_HEADERS = ("launch.h", "shim.h", "vectors.h", "maths.h", "atomics.h", "warps.h", "tensor_cores.h")
+_FLAGS = ("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fno-strict-aliasing", "-fwrapv", "-fno-math-errno",
+          "-fno-asynchronous-unwind-tables", "-ffp-contract=fast", "-w")
+# A GPU traps on an access to an address that is no multiple of the type, an x86 processor on few. A large frame must touch the guard below its stack.
+_PROGRAM = ("-O1", "-fsanitize=alignment", "-fsanitize-undefined-trap-on-error", "-fstack-clash-protection")
+_SANITIZE = ("-fsanitize=address", "-fsanitize-sections=cuda_shared", "-g1", "-fno-omit-frame-pointer")
+# nvcc contracts products and sums as well; the second gives conversions of half precision as instructions.
+_INSTRUCTIONS = {"fma": "-mfma", "f16c": "-mf16c"}
+_LIMITS = {"grid": (2**31 - 1, 65535, 65535), "block": (1024, 1024, 64)}
+
+
+class SimulatorError(RuntimeError):
+    """What a program's text or a launch has done wrong: a compiler's message, or which thread did what."""
+
+
+@functools.cache
+def compiler() -> str | None:
+    """The path of g++, None where there is none."""
+    return shutil.which(os.environ.get("CXX", "g++"))
+
+
+def missing() -> str:
+    """Why programs cannot run here; empty where they can."""
+    return "" if compiler() and sys.platform == "linux" else "the CUDA simulator needs g++ on Linux"
+
+
+@functools.cache
+def _identity() -> str:
+    """What a compiled program depends on besides its own text: the headers, the compiler, and the flags."""
+    version = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True).stdout
+    texts = [(_HERE / name).read_text() for name in (*_HEADERS, "runtime.cpp")]
+    return "\n".join((version, *_FLAGS, *_SANITIZE, *_processor_flags(), *texts))
+
+
+@functools.cache
+def _processor_flags() -> tuple[str, ...]:
+    found = re.search(r"^flags\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.M) if Path("/proc/cpuinfo").exists() else None
+    return tuple(flag for name, flag in _INSTRUCTIONS.items() if found and name in found[1].split())
+
+
+@functools.cache
+def default_folder() -> Path:
+    """Where compiled programs are kept when the caller does not say: a folder of this user's among the temporary ones."""
+    folder = Path(tempfile.gettempdir()) / f"torchlite-cuda-simulator-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise SimulatorError(f"{folder} belongs to someone else")
+    return folder
+
+
+def _compiled(folder: Path, source: str, flags: tuple[str, ...]) -> Path:
+    """The shared object of a C++ text, compiled unless the folder has it. It is moved to its name when it is complete, so that processes may share the folder."""
+    digest = hashlib.sha256("\0".join((_identity(), *flags, source)).encode()).hexdigest()[:40]
+    path = folder / digest[:2] / f"{digest}.so"
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.so")
+    command = [compiler(), *_FLAGS, *flags, *_processor_flags(), "-I", str(_HERE), "-x", "c++", "-", "-o", str(partial), "-nostdlib", "-lm", "-lgcc", "-lc"]
+    done = subprocess.run(command, input=source, capture_output=True, text=True, env={**os.environ, "LD_PRELOAD": "", "LC_ALL": "C"})
+    if done.returncode:
+        raise SimulatorError(f"g++ could not compile a CUDA program:\n{done.stderr}")
+    os.replace(partial, path)
+    return path
+
+
+# ---- the sanitizer ----
+
+
+@functools.cache
+def _sanitizer_library() -> str:
+    return subprocess.run([compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def sanitizer_environment() -> dict[str, str]:
+    """The environment in which a Python process can load programs compiled with `sanitize=True`."""
+    options = "detect_leaks=0:detect_stack_use_after_return=0:abort_on_error=0:exitcode=86:allocator_may_return_null=1:quarantine_size_mb=64"
+    return {**os.environ, "LD_PRELOAD": os.path.realpath(_sanitizer_library()), "ASAN_OPTIONS": options, "PYTHONMALLOC": "malloc"}
+
+
+def in_sanitized_child(module: str, function: str, *arguments: object, timeout: float = 300) -> subprocess.CompletedProcess:
+    """Calls `module.function(*arguments)` (arguments with a repr that reads back) in a Python process under the address sanitizer; its exit status is 86 after a report."""
+    code = f"import importlib; importlib.import_module({module!r}).{function}(*{arguments!r})"
+    root = str(_HERE.parent.parent)
+    return subprocess.run([sys.executable, "-c", code], cwd=root, env=sanitizer_environment(), capture_output=True, text=True, timeout=timeout)
+
+
+# ---- the runtime ----
+
+
+class Runtime:
+    """The library that runs launches, one for each way of compiling it."""
+
+    def __init__(self, sanitize: bool, portable: bool):
+        if sanitize and not hasattr(ctypes.CDLL(None), "__asan_init"):
+            raise SimulatorError("programs compiled with sanitize=True load only in a process started with the environment of sanitizer_environment()")
+        flags = ("-O2", *(_SANITIZE if sanitize else ()), *(("-DCUDA_SIMULATOR_UCONTEXT",) if portable else ()))
+        # PyDLL: a launch keeps the interpreter's lock, so that there is one at a time.
+        library = ctypes.PyDLL(str(_compiled(default_folder(), (_HERE / "runtime.cpp").read_text(), flags)))
+        self.launch = library.cuda_simulator_launch
+        self.launch.restype = ctypes.c_char_p
+        self.launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t]
+        self.allocate = library.cuda_simulator_allocate
+        self.allocate.restype = ctypes.c_void_p
+        self.allocate.argtypes = [ctypes.c_size_t, ctypes.c_int]
+        self.free = library.cuda_simulator_free
+        self.free.restype = ctypes.c_int64
+        self.free.argtypes = [ctypes.c_void_p]
+
+
+@functools.cache
+def runtime(sanitize: bool = False, portable: bool = False) -> Runtime:
+    """The runtime; `portable` for the one that changes between fibers by ucontext, as on processors that the quick way does not know."""
+    return Runtime(sanitize, portable)
+
+
+# ---- programs ----
+
+
+class _Entry(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("run", ctypes.c_void_p), ("parameters", ctypes.c_int), ("sizes", ctypes.POINTER(ctypes.c_int)),
+                ("state", ctypes.c_void_p), ("shared_begin", ctypes.c_void_p), ("shared_end", ctypes.c_void_p)]
+
+
+class Kernel:
+    """A kernel of a program: `kernel(grid, block, params)` starts it and waits."""
+
+    def __init__(self, program: Program, name: str):
+        try:
+            entry = _Entry.in_dll(program.library, f"cuda_simulator_entry_{name}")
+        except ValueError:
+            raise SimulatorError(f"the program has no kernel {name}; it has {', '.join(program.names) or 'none'}") from None
+        self.name, self.address = name, ctypes.addressof(entry)
+        self.sizes = entry.sizes[:entry.parameters]
+        self._launch = program.runtime.launch
+        self._program = program  # keeps it loaded
+        self._pointers = ctypes.c_char_p * entry.parameters
+        self._extents: dict[tuple, ctypes.Array] = {}
+
+    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], params, seed: int = 0, shared: int = 0) -> None:
+        """Launches with parameters as cuLaunchKernel gets them, each the bytes of a value (bytes, or a ctypes object)."""
+        try:
+            extents = self._extents[grid, block]
+        except (KeyError, TypeError):
+            extents = self._extent(tuple(grid), tuple(block))
+        try:
+            pointers = self._pointers(*params)
+            given = [*map(len, params)]
+        except (TypeError, IndexError):
+            params = [_bytes(value) for value in params]
+            given = [*map(len, params)]
+            pointers = self._pointers(*params) if len(params) == len(self.sizes) else None
+        if given != self.sizes:
+            raise SimulatorError(f"kernel {self.name} takes parameters of {self.sizes} bytes, not {given}")
+        report = self._launch(self.address, pointers, extents, seed, shared)
+        if report is not None:
+            raise SimulatorError(report.decode(errors="replace"))
+
+    def _extent(self, grid: tuple[int, ...], block: tuple[int, ...]) -> ctypes.Array:
+        both = []
+        for name, sizes in (("grid", grid), ("block", block)):
+            if not 1 <= len(sizes) <= 3 or any(not 1 <= n <= most for n, most in zip(sizes, _LIMITS[name])):
+                raise SimulatorError(f"kernel {self.name}: a {name} of {sizes} cannot be launched (at most {_LIMITS[name]})")
+            both += [*sizes, *(1,) * (3 - len(sizes))]
+        if both[3] * both[4] * both[5] > 1024:
+            raise SimulatorError(f"kernel {self.name}: a block of {block} has more than 1024 threads")
+        if len(self._extents) > 4096:
+            self._extents.clear()
+        found = self._extents[grid, block] = (ctypes.c_uint * 6)(*both)
+        return found
+
+
+def _bytes(value) -> bytes:
+    return value if isinstance(value, bytes) else bytes(value)
+
+
+_DYNAMIC = re.compile(r"extern\s+__shared__\s+((?:__align__\s*\(\d+\)\s*)?)((?:\w+\s+)*\w+)\s+(\w+)\s*\[\s*\]")
+_LINKAGE = re.compile(r'extern\s+"C"\s+(?=(?:__\w+__\s*(?:\([^()]*\)\s*)?)*__global__)')
+_DEFINES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\.|\\\n)*)", re.M)
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+
+
+def kernel_names(text: str) -> list[str]:
+    """The names of a text's kernels, which may begin with a macro for `__global__`; those that a macro writes as a whole are not seen."""
+    text = _COMMENTS.sub(" ", text)
+    words = {"__global__", *(name for name, body in _DEFINES.findall(text) if "__global__" in body)}
+    plain = _DEFINES.sub("", text)
+    # The word, attributes, the type, attributes, then the name.
+    attributes = r"(?:\s+(?:__\w+__\s*(?:\([^()]*\))?|\w+\s*\([^()]*\)))*"
+    found = re.findall(rf"\b(?:{'|'.join(words)})(?:\s*\([^()]*\))?{attributes}\s+void{attributes}\s+(\w+)\s*\(", plain)
+    return list(dict.fromkeys(found))
+
+
+class Program:
+    """A compiled text. `names` are kernels that a macro writes as a whole, which the text does not show."""
+
+    def __init__(self, text: str, *, sanitize: bool = False, folder: Path | None = None, names: tuple[str, ...] = (), portable: bool = False):
+        if missing():
+            raise SimulatorError(missing())
+        self.runtime = runtime(sanitize, portable)
+        self.names = [*kernel_names(text), *names]
+        text = _LINKAGE.sub("", text)
+        text = _DYNAMIC.sub(r"\2* const \3 = (\2*)cuda_simulator.dynamic_shared", text)
+        entries = "".join(f"CUDA_SIMULATOR_ENTRY({name})\n" for name in self.names)
+        source = f'#include "shim.h"\nnamespace {{\n#line 1 "program.cu"\n{text}\n}}\n{entries}'
+        path = _compiled(Path(folder or default_folder()), source, (*_PROGRAM, *(_SANITIZE if sanitize else ())))
+        self.library = ctypes.PyDLL(str(path))
+        self._kernels: dict[str, Kernel] = {}
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel of that name."""
+        found = self._kernels.get(name)
+        if found is None:
+            found = self._kernels[name] = Kernel(self, name)
+        return found
+
+    def launch(self, name: str, grid: tuple[int, ...], block: tuple[int, ...], params, seed: int = 0, shared: int = 0) -> None:
+        """Runs a kernel: `params` as cuLaunchKernel gets them, `shared` the bytes of dynamic shared memory."""
+        self.kernel(name)(grid, block, params, seed, shared)
+
+
+# ---- global memory ----
+
+
+def allocate(nbytes: int, value: int = 0xFF, sanitize: bool = False) -> int:
+    """The address of new memory between guarded zones, a multiple of 256. Its bytes are `value`: 0xFF is NaN in every type of floating-point number."""
+    address = runtime(sanitize).allocate(nbytes, value)
+    if address is None:
+        raise MemoryError(f"{nbytes} bytes")
+    return address
+
+
+def free(address: int, sanitize: bool = False) -> None:
+    """Gives memory back. SimulatorError when bytes just before or behind it were written (which the address sanitizer reports when it happens)."""
+    touched = runtime(sanitize).free(address)
+    if touched:
+        where = f"{-touched} before it" if touched < 0 else f"{touched} past its end"
+        raise SimulatorError(f"the memory at 0x{address:x} was written out of bounds: the first byte found is {where}")
+
+
+def view(address: int, nbytes: int) -> memoryview:
+    """The bytes at an address, for numpy.frombuffer and for copies."""
+    return memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B")
