@@ -15,6 +15,16 @@ def pytest_addoption(parser):
                      help="device for tests with the `device` fixture; may be given several times (default: cpu)")
     parser.addoption("--device-only", action="store_true", help="leave out the tests without the `device` fixture: another run has them")
     parser.addoption("--seed", type=int, default=0, help="base seed of the tests' random numbers")
+    parser.addoption("--simulate-cuda", action="store_true", help="the device 'cuda' is a simulator on the CPU that g++ compiles its kernels for (tests/cuda_simulator)")
+    parser.addoption("--cuda-schedule", type=int, default=0, help="the order in which the simulator runs the threads of a block: 0 ascending, 1 descending, others permuted")
+
+
+def pytest_configure(config):
+    if config.getoption("--simulate-cuda"):
+        from tests.cuda_simulator.driver import Simulated
+        from torchlite._dispatch.registry import register_backend
+        from torchlite_cupy.backend import CUDABackend
+        register_backend("cuda", CUDABackend(Simulated(config.getoption("--cuda-schedule"))))
 
 
 def pytest_generate_tests(metafunc):

@@ -1,0 +1,99 @@
+"""The backend protocol for "cuda"."""
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from . import presence
+
+
+class CUDABackend:
+    """Backend protocol for "cuda". `source` says whether there are devices and opens them: the module `presence`, which imports CuPy when a device is first asked for."""
+
+    name = "cuda"
+
+    def __init__(self, source: Any = presence) -> None:
+        self._source = source
+        self._devices: dict[int, Any] = {}
+        self._runtimes: dict[int, Any] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def array(self) -> type:
+        from torchlite_device.array import Array
+        return Array
+
+    def why_not(self) -> str:
+        return self._source.why_not()
+
+    def device_count(self) -> int:
+        return 0 if self.why_not() else self._source.device_count()
+
+    def device(self, index: int) -> Any:
+        """The Device of an index, made when first asked for."""
+        found = self._devices.get(index)
+        if found is None:
+            with self._lock:
+                if index not in self._devices:
+                    from .runtime import Device
+                    self._devices[index] = Device(index, self._source.open_device(index))
+                found = self._devices[index]
+        return found
+
+    def runtime(self, index: int) -> Any:
+        """One device as `torch.cuda` asks for it."""
+        from .streams import Runtime
+        with self._lock:
+            if index not in self._runtimes:
+                self._runtimes[index] = Runtime(self.device(index))
+            return self._runtimes[index]
+
+    def describe(self, index: int) -> str:
+        """One line about a device."""
+        has = self.device(index).properties
+        return f"{has['name']}, compute capability {has['major']}.{has['minor']}, {has['total_memory'] / (1 << 30):.1f} GiB, {has['multi_processor_count']} multiprocessors"
+
+    def problems(self) -> list[str]:
+        """What is installed and cannot be used, a sentence each."""
+        return self._source.problems()
+
+    def kernels(self, index: int) -> dict[str, Any]:
+        from torchlite_device.registering import kernels_of
+        return kernels_of(self.device(index))
+
+    def as_array(self, value: Any) -> Any:
+        raise TypeError(f"a CUDA kernel returned {type(value).__name__}, not an Array")
+
+    def from_numpy(self, array: np.ndarray, index: int) -> Any:
+        from torchlite_device.transfer import from_numpy
+        return from_numpy(np.asarray(array), self.device(index))
+
+    def to_numpy(self, raw: Any) -> np.ndarray:
+        from torchlite_device.transfer import to_numpy
+        return to_numpy(raw)
+
+    def dtype_of(self, raw: Any):
+        from torchlite._dtype import from_np
+        return from_np(raw.dtype)
+
+    def offset_between(self, raw: Any, base: Any) -> int:
+        return (raw.offset - base.offset) * raw.itemsize
+
+    def from_dlpack(self, exporter: Any) -> Any:
+        raise NotImplementedError("DLPack on cuda")
+
+    def copy_into(self, target: Any, source: Any) -> None:
+        from torchlite_device.copying import copy_into
+        copy_into(target, source)
+
+    def owns(self, raw: Any) -> bool:
+        return raw.base is None
+
+    def random_engine(self, index: int) -> Any:
+        from torchlite_device.random import Engine
+        return Engine()
+
+
+backend = CUDABackend()

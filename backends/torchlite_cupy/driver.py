@@ -1,0 +1,254 @@
+"""What the backend asks of CUDA, through CuPy: the only module that imports it. `tests/cuda_simulator/driver.py` has the same methods on the CPU."""
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from typing import Any
+
+import cupy
+from cupy.cuda import function, memory, stream
+from cupy_backends.cuda.api import driver, runtime
+from cupy_backends.cuda.libs import nvrtc
+
+from torchlite_device import binaries
+
+_INVALID_CONTEXT = 201
+# The names under which CuPy gives a device's properties, by those of PyTorch.
+_PROPERTIES = {
+    "major": "major", "minor": "minor", "total_memory": "totalGlobalMem", "multi_processor_count": "multiProcessorCount", "warp_size": "warpSize",
+    "max_threads_per_block": "maxThreadsPerBlock", "max_threads_per_multi_processor": "maxThreadsPerMultiProcessor",
+    "regs_per_multiprocessor": "regsPerMultiprocessor", "shared_memory_per_block": "sharedMemPerBlock", "shared_memory_per_block_optin": "sharedMemPerBlockOptin",
+    "shared_memory_per_multiprocessor": "sharedMemPerMultiprocessor", "L2_cache_size": "l2CacheSize", "is_integrated": "integrated",
+    "is_multi_gpu_board": "isMultiGpuBoard", "pci_bus_id": "pciBusID", "pci_device_id": "pciDeviceID", "pci_domain_id": "pciDomainID",
+}
+
+
+def device_count() -> int:
+    """How many devices CUDA shows. RuntimeError with CUDA's words when there is no driver."""
+    return runtime.getDeviceCount()
+
+
+def compiler() -> tuple[int, int]:
+    """NVRTC's version. RuntimeError when it is not found."""
+    return nvrtc.getVersion()
+
+
+class Driver:
+    """One device. Addresses are integers; a stream is an object with `.ptr`, a block of memory too.
+
+    `allocate(nbytes)` gives a block from the calling thread's allocator, in the order of its stream, or raises one of `out_of_memory`.
+    `launch(kernel, grid x, y, z, block x, y, z, 0, stream, parameters, 0)` starts a kernel; `parameters` is the address of an array of pointers, one to each parameter.
+    Both are CuPy's own functions where there is one device, and make it the current one where there are several.
+    """
+
+    out_of_memory: tuple[type[BaseException], ...] = (memory.OutOfMemoryError,)
+
+    def __init__(self, index: int):
+        self.index = index
+        alone = runtime.getDeviceCount() == 1
+        self.allocate = memory.alloc if alone else self._allocate_there
+        self.launch = driver.launchKernel if alone else self._launch_there
+        with self.current():
+            runtime.memGetInfo()  # makes the device's context and binds it to this thread
+        self.pool = cupy.get_default_memory_pool()
+        self._options = self._compiler_options()
+
+    def current(self) -> Any:
+        """A context in which the calling thread's device is this one."""
+        return cupy.cuda.Device(self.index)
+
+    def properties(self) -> dict[str, Any]:
+        """What the device is and has, under PyTorch's names."""
+        found = runtime.getDeviceProperties(self.index)
+        uuid = found.get("uuid", b"")
+        return {"name": found["name"].decode(), "uuid": uuid.hex() if isinstance(uuid, bytes) else "", **{ours: found.get(theirs, 0) for ours, theirs in _PROPERTIES.items()}}
+
+    # -- memory --
+
+    def _allocate_there(self, nbytes: int) -> Any:
+        with self.current():
+            return memory.alloc(nbytes)
+
+    def new_pool(self) -> Any:
+        """A memory pool apart from CuPy's."""
+        return memory.MemoryPool()
+
+    def allocating_from(self, pool: Any) -> Any:
+        """A context in which the calling thread allocates from a pool."""
+        return cupy.cuda.using_allocator(pool.malloc)
+
+    def used_bytes(self, pool: Any) -> int:
+        """The bytes in blocks of a pool that something refers to."""
+        with self.current():
+            return pool.used_bytes()
+
+    def held_bytes(self, pool: Any) -> int:
+        """The bytes that a pool has taken from the device."""
+        with self.current():
+            return pool.total_bytes()
+
+    def empty(self, pool: Any) -> None:
+        """Give a pool's free blocks back to the device."""
+        with self.current():
+            pool.free_all_blocks()
+
+    def memory_info(self) -> tuple[int, int]:
+        """Free and total bytes of the device, as its driver counts them."""
+        with self.current():
+            return runtime.memGetInfo()
+
+    def wrap(self, address: int, nbytes: int, owner: Any) -> Any:
+        """A block over memory that another library owns; keeps `owner` alive."""
+        return memory.MemoryPointer(memory.UnownedMemory(address, nbytes, owner, self.index), 0)
+
+    # -- copies, in the order of a stream; host memory is an address --
+
+    def to_device(self, target: int, host: int, nbytes: int, queue: int) -> None:
+        runtime.memcpyAsync(target, host, nbytes, runtime.memcpyHostToDevice, queue)
+
+    def to_host(self, host: int, source: int, nbytes: int, queue: int) -> None:
+        runtime.memcpyAsync(host, source, nbytes, runtime.memcpyDeviceToHost, queue)
+
+    # -- programs --
+
+    def _compiler_options(self) -> tuple[str, ...]:
+        """NVRTC's options for this device. CuPy's own RawModule would add `-ftz=true`, which drops the small numbers that PyTorch keeps; so NVRTC is called here."""
+        capability = cupy.cuda.Device(self.index).compute_capability
+        newest = max(nvrtc.getSupportedArchs())
+        known = int(capability) <= newest
+        return ("--std=c++17", f"-arch=sm_{capability}" if known else f"-arch=compute_{newest}")
+
+    def build(self, text: str) -> Any:
+        """A loaded module, from the disk where it was compiled before. RuntimeError with the compiler's log."""
+        key = "\n".join((repr(nvrtc.getVersion()), *self._options, text))
+        path = binaries.folder("cuda") / hashlib.sha256(key.encode()).hexdigest()
+        binary = binaries.load(path)
+        if binary is not None:
+            with contextlib.suppress(driver.CUDADriverError):
+                return self._loaded(binary)
+        binary = self._compiled(text)
+        binaries.store(path, binary)
+        return self._loaded(binary)
+
+    def _loaded(self, binary: bytes) -> Any:
+        with self.current():
+            module = function.Module()
+            module.load(binary)
+        return module
+
+    def _compiled(self, text: str) -> bytes:
+        program = nvrtc.createProgram(text, "torchlite.cu", (), ())
+        try:
+            nvrtc.compileProgram(program, self._options)
+            return nvrtc.getCUBIN(program) if "=sm_" in self._options[-1] else nvrtc.getPTX(program)
+        except nvrtc.NVRTCError as error:
+            raise RuntimeError(f"{error}\n{nvrtc.getProgramLog(program)}") from error
+        finally:
+            nvrtc.destroyProgram(program)
+
+    def function(self, module: Any, name: str) -> Any:
+        """A kernel of a module; its `.ptr` is what `launch` takes."""
+        with self.current():
+            return module.get_function(name)
+
+    def most_threads(self, kernel: Any) -> int:
+        """The largest block in which a kernel runs."""
+        return driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel.ptr)
+
+    def _launch_there(self, *arguments: int) -> None:
+        with self.current():
+            driver.launchKernel(*arguments)
+
+    def launch_again(self, error: Exception, *arguments: int) -> None:
+        """After a launch that failed because the calling thread has not used CUDA before: bind the device's context to it and start again. Else raises the error."""
+        if getattr(error, "status", 0) != _INVALID_CONTEXT:
+            raise error
+        with self.current():
+            runtime.memGetInfo()
+            driver.launchKernel(*arguments)
+
+    # -- streams: CuPy's current one of the calling thread is ours, so that its pool and its libraries keep the order --
+
+    def stream(self) -> Any:
+        """The calling thread's stream on this device."""
+        return stream.get_current_stream(self.index)
+
+    def default_stream(self) -> Any:
+        return stream.Stream.null
+
+    def new_stream(self, priority: int) -> Any:
+        with self.current():
+            return stream.Stream(non_blocking=True, priority=priority)
+
+    def stream_from(self, address: int) -> Any:
+        """A stream that another library made."""
+        if address == 0:
+            return stream.Stream.null
+        if hasattr(stream.Stream, "from_external"):
+            return stream.Stream.from_external(_Foreign(address))
+        return stream.ExternalStream(address, self.index)
+
+    def use(self, queue: Any) -> None:
+        """Make a stream the calling thread's."""
+        with self.current():
+            queue.use()
+
+    def synchronize(self) -> None:
+        """Wait until everything on the device has run."""
+        with self.current():
+            runtime.deviceSynchronize()
+
+    def synchronize_stream(self, queue: int) -> None:
+        runtime.streamSynchronize(queue)
+
+    def idle(self, queue: int) -> bool:
+        """Whether everything in a stream has run."""
+        return runtime.streamQuery(queue) == 0
+
+    # -- events --
+
+    def event(self, timing: bool, queue: int) -> Any:
+        """An event, recorded in a stream."""
+        with self.current():
+            made = stream.Event(disable_timing=not timing)
+            runtime.eventRecord(made.ptr, queue)
+        return made
+
+    def event_done(self, event: Any) -> bool:
+        return runtime.eventQuery(event.ptr) == 0
+
+    def wait_event(self, event: Any) -> None:
+        runtime.eventSynchronize(event.ptr)
+
+    def stream_waits(self, queue: int, event: Any) -> None:
+        """Let a stream wait for an event, and not the host."""
+        runtime.streamWaitEvent(queue, event.ptr)
+
+    def milliseconds(self, earlier: Any, later: Any) -> float:
+        return runtime.eventElapsedTime(earlier.ptr, later.ptr)
+
+    # -- graphs --
+
+    def begin_capture(self, queue: Any) -> None:
+        """Let a stream record what comes instead of running it. CUDA's relaxed mode: the pool may have to ask for memory meanwhile."""
+        with self.current():
+            queue.begin_capture(runtime.streamCaptureModeRelaxed)
+
+    def end_capture(self, queue: Any) -> Any:
+        """What was recorded, ready to run."""
+        with self.current():
+            return queue.end_capture()
+
+    def launch_graph(self, graph: Any, queue: Any) -> None:
+        with self.current():
+            graph.launch(queue)
+
+
+class _Foreign:
+    """A stream's address in the form in which CuPy takes it from other libraries."""
+
+    def __init__(self, address: int):
+        self._address = address
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._address

@@ -1,0 +1,111 @@
+"""Whether CUDA can be used, and what is missing where not. CuPy is imported only where a driver shows a device, so that the answer is quick elsewhere."""
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.metadata
+import importlib.util
+import os
+import sys
+from typing import Any
+
+_NO_DEVICE = 100
+_WHEELS = {"cupy-cuda12x": 12, "cupy-cuda13x": 13}
+
+
+@functools.cache
+def _library() -> Any:
+    """The driver's library; None where it is not installed."""
+    try:
+        return ctypes.WinDLL("nvcuda.dll") if sys.platform == "win32" else ctypes.CDLL("libcuda.so.1")  # type: ignore[attr-defined]
+    except OSError:
+        return None
+
+
+def _asked(library: Any) -> tuple[int, int, int]:
+    """What the driver says: the status of its start, the CUDA version that it knows (1000 * major + 10 * minor), how many devices it shows."""
+    version, count = ctypes.c_int(0), ctypes.c_int(0)
+    library.cuDriverGetVersion(ctypes.byref(version))
+    status = library.cuInit(0)
+    if status == 0:
+        status = library.cuDeviceGetCount(ctypes.byref(count))
+    return status, version.value, count.value
+
+
+def _wheel() -> tuple[str, int] | None:
+    """The installed wheel of CuPy and the CUDA version that it is made for; 0 for a CuPy that was built here, None without CuPy."""
+    if importlib.util.find_spec("cupy") is None:
+        return None
+    for name, major in _WHEELS.items():
+        try:
+            importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        return name, major
+    return "cupy", 0
+
+
+def _extra(version: int) -> str:
+    """What to install for a driver's CUDA version."""
+    return f"pip install 'torchlite-nd[{'cuda13' if version >= 13000 else 'cuda12'}]'"
+
+
+def why_not() -> str:
+    """"" when CUDA can be used, else one sentence that says what is missing."""
+    wheel, library = _wheel(), _library()
+    if library is None:
+        also = "" if wheel else f" and CuPy, which is not installed either: {_extra(0)}"
+        return f"device 'cuda' needs an NVIDIA driver, and there is none on this machine ({_name()} is not found): install NVIDIA's driver{also}"
+    status, version, count = _asked(library)
+    if status == _NO_DEVICE or status == 0 and count == 0:
+        hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+        if hidden is not None:
+            return f"no CUDA device is visible: the environment variable CUDA_VISIBLE_DEVICES is '{hidden}'; name a device there or unset it"
+        return "the NVIDIA driver finds no CUDA device on this machine: nvidia-smi shows what it sees"
+    if status:
+        return f"the NVIDIA driver does not start (cuInit gives error {status}): nvidia-smi shows more"
+    if wheel is None:
+        return f"device 'cuda' needs CuPy, which is not installed: {_extra(version)}"
+    name, major = wheel
+    if version < 1000 * major:
+        other = f", or install the CuPy for it: pip uninstall {name}, then {_extra(version)}" if version >= 12000 else ""
+        return f"the NVIDIA driver is too old: it knows CUDA {version // 1000}.{version % 1000 // 10}, and {name} needs CUDA {major}: install a newer driver{other}"
+    return _compiler_missing(name)
+
+
+def _name() -> str:
+    return "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+
+@functools.cache
+def _compiler_missing(name: str) -> str:
+    """What keeps CuPy from being imported or from compiling."""
+    try:
+        from .driver import compiler
+    except ImportError as error:
+        return f"CuPy is installed and cannot be imported: {error}"
+    try:
+        compiler()
+    except (RuntimeError, ImportError, OSError) as error:
+        return f"CUDA's compiler NVRTC is not found ({' '.join(str(error).split())}): pip install '{name}[ctk]', or install the CUDA Toolkit"
+    return ""
+
+
+def device_count() -> int:
+    """How many devices CUDA shows."""
+    from .driver import device_count
+    return device_count()
+
+
+def open_device(index: int) -> Any:
+    """The Driver of a device."""
+    from .driver import Driver
+    return Driver(index)
+
+
+def problems() -> list[str]:
+    """What is installed and cannot be used."""
+    if _wheel() is None and _library() is None:
+        return []
+    reason = why_not()
+    return [reason] if reason else []

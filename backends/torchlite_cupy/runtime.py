@@ -1,0 +1,213 @@
+"""One CUDA device at run time: built kernels, launches, copies."""
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import threading
+from collections import deque
+from typing import Any
+
+from torchlite_device import device as shared
+from torchlite_device import forks
+from torchlite_kernels.preamble import CUDA, types
+
+from .grids import grid_for, guarded
+from .memory import Memory
+
+_WAITING = 32
+_CAPTURING = "CUDA error: operation not permitted when stream is capturing"
+
+
+class _Parameters:
+    """Memory for a kernel's parameters, laid out once: an array of pointers, and behind it what they point to. `codes` are struct's."""
+
+    __slots__ = ("address", "memory", "pack", "start")
+
+    def __init__(self, codes: list[str]):
+        size, places, layout = 0, [], ["="]
+        for code in codes:
+            pad = -size % 16
+            places.append(size + pad)
+            layout.append(f"{pad}x{code}")
+            size += pad + struct.calcsize("=" + code)
+        head = -(-8 * len(codes) // 16) * 16
+        self.memory = ctypes.create_string_buffer(head + size + 16)
+        shift = -ctypes.addressof(self.memory) % 16
+        self.address = ctypes.addressof(self.memory) + shift
+        self.start = shift + head
+        self.pack = struct.Struct("".join(layout)).pack_into
+        struct.pack_into(f"{len(codes)}Q", self.memory, shift, *[self.address + head + place for place in places])
+
+
+class Function:
+    """A kernel; see `torchlite_device.device.Function`. A parameter is as long as what the first call gives for it."""
+
+    __slots__ = ("_guarded", "_kernel", "_launch", "_lock", "_parameters", "_pointer", "_stream", "_text", "_waiting", "device", "name", "signature")
+
+    def __init__(self, device: Device, module: Any, name: str, signature: str):
+        self.device, self.name, self.signature = device, name, signature
+        self._text, loaded = module
+        self._kernel = device.driver.function(loaded, name)
+        self._pointer = self._kernel.ptr
+        self._launch, self._stream, self._waiting = device.driver.launch, device.driver.stream, device.waiting
+        self._parameters: Any = None
+        self._guarded: Any = None
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<CUDA kernel {self.name}({self.signature}) on {self.device.name}>"
+
+    def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
+        if self._waiting.steps:
+            self._waiting.start()
+        values: list[Any] = []
+        for code, value in zip(self.signature, arguments, strict=True):
+            if code == "p" and value.__class__ is not bytes:
+                values.append(value.buffer.ptr)
+                value = value.offset
+            values.append(value)
+        self._run(global_size, local_size, values)
+
+    def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
+        if self._waiting.steps:
+            self._waiting.start()
+        given = [block.ptr for block in buffers]
+        given += values
+        self._run(global_size, local_size, given)
+
+    def _run(self, global_size: tuple, local_size: tuple | None, values: list[Any]) -> None:
+        if local_size is not None and len(global_size) == 1:
+            x, block = global_size[0], local_size[0]
+            sizes = (x // block, 1, 1, block, 1, 1)
+        else:
+            grids = self.device.grids
+            found = grids.get((global_size, local_size))
+            if found is None:
+                found = grids[global_size, local_size] = grid_for(global_size, local_size)
+            sizes, guard = found
+            if guard is not None:
+                return self._guarded_form()._go(sizes, [*values, guard])
+        self._go(sizes, values)
+
+    def _go(self, sizes: tuple, values: list[Any]) -> None:
+        """Start the kernel with a grid and blocks."""
+        parameters = self._parameters
+        if parameters is None:
+            parameters = self._lay_out(values)
+        with self._lock:
+            parameters.pack(parameters.memory, parameters.start, *values)
+            try:
+                self._launch(self._pointer, *sizes, 0, self._stream().ptr, parameters.address, 0)
+            except RuntimeError as error:
+                self.device.driver.launch_again(error, self._pointer, *sizes, 0, self._stream().ptr, parameters.address, 0)
+
+    def _lay_out(self, values: list[Any]) -> _Parameters:
+        """The memory for parameters like these: without a signature buffers and then bytes, else what the signature says."""
+        letters = self.signature.replace("p", "Qi") if self.signature else "Q" * len(values)
+        letters += "x" * (len(values) - len(letters))  # a guard
+        codes = [f"{len(value)}s" if value.__class__ is bytes else letter for letter, value in zip(letters, values, strict=True)]
+        self._parameters = _Parameters(codes)
+        return self._parameters
+
+    def _guarded_form(self) -> Function:
+        if self._guarded is None:
+            text = guarded(self._text, self.name)
+            self._guarded = Function(self.device, self.device.build(text), self.name, self.signature)
+        return self._guarded
+
+    def max_group(self) -> int:
+        return self.device.driver.most_threads(self._kernel)
+
+
+class Device(shared.Device):
+    """A CUDA device on a driver: `driver.py`'s, or another with its methods."""
+
+    type, label = "cuda", "CUDA"
+    is_cpu, fp64, long_atomics = False, True, True
+    group, matrix_group, width = 256, 128, 4
+
+    def __init__(self, index: int, driver: Any):
+        super().__init__(index)
+        forks.watch(Device, "CUDA", ("driver", "memory", "allocate"))
+        self.driver = driver
+        self.properties = driver.properties()
+        self.name = self.properties["name"]
+        self.max_group = self.properties["max_threads_per_block"]
+        self.units = self.properties["multi_processor_count"]
+        self.local_memory = self.properties["shared_memory_per_block"]
+        self.memory = Memory(self)
+        self.allocate = self.memory.allocate
+        self.capturing = False
+        self.grids = shared.Kept(4096)
+        self._uploads: deque[Any] = deque()  # under way, each with what it reads
+
+    # -- kernels --
+
+    def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
+        return CUDA + types(widths, "cuda", **typed)
+
+    def kernel(self, program: Any, name: str, signature: str) -> Function:
+        return Function(self, program, name, signature)
+
+    def build(self, text: str) -> Any:
+        """A program: its text and the module."""
+        try:
+            return text, self.driver.build(text)
+        except RuntimeError as error:
+            numbered = "\n".join(f"{i:4} {line}" for i, line in enumerate(text.splitlines(), 1))
+            raise RuntimeError(f"cuda:{self.index} ({self.name}) could not build a kernel: {error}\n{numbered}") from error
+
+    # -- memory --
+
+    def address(self, buffer: Any) -> int:
+        return buffer.ptr
+
+    def _settled(self) -> int:
+        """The address of the calling thread's stream, in which everything that waited has been started."""
+        if self.waiting.steps:
+            self.waiting.start()
+        if self.capturing:
+            raise RuntimeError(_CAPTURING)
+        return self.driver.stream().ptr
+
+    def read(self, buffer: Any, start: int, host: Any) -> None:
+        queue = self._settled()
+        self.driver.to_host(host.__array_interface__["data"][0], buffer.ptr + start, host.nbytes, queue)
+        self.driver.synchronize_stream(queue)
+
+    def write(self, buffer: Any, host: Any, keep: bool = False) -> None:
+        queue = self._settled()
+        self.driver.to_device(buffer.ptr, host.__array_interface__["data"][0], host.nbytes, queue)
+        if keep:
+            self._drop_done()
+            self._uploads.append((self.driver.event(False, queue), host))
+        else:
+            self.driver.synchronize_stream(queue)
+
+    def _drop_done(self) -> None:
+        """Forget the uploads that are over, and wait for the oldest when there are many."""
+        uploads, driver = self._uploads, self.driver
+        while uploads:
+            try:
+                event, host = uploads.popleft()
+            except IndexError:  # another thread was first
+                return
+            if not driver.event_done(event):
+                if len(uploads) < _WAITING:
+                    uploads.appendleft((event, host))
+                    return
+                driver.wait_event(event)
+
+    def finish(self) -> None:
+        self._settled()
+        self.driver.synchronize()
+
+    def finish_unless_capturing(self) -> None:
+        """Wait for the device, except while a graph is captured."""
+        if not self.capturing:
+            self.finish()
+
+    @property
+    def blocking(self) -> bool:
+        return os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0") and not self.capturing

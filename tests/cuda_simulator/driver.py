@@ -1,0 +1,308 @@
+"""The simulator in the place of CuPy: `backends/torchlite_cupy/driver.py`'s Driver, and `presence.py`'s functions, on the CPU.
+
+    register_backend("cuda", CUDABackend(Simulated(seed=1)))
+
+Memory is the host's, between guarded zones, and holds NaN when it is new. Whatever is started has run when the call returns, so streams and events keep the order by themselves;
+a capturing stream records launches and copies and runs none. What a GPU would refuse is refused: other devices' addresses apart, unaligned access, grids and blocks that are too
+large, parameters of other sizes than the kernel's.
+"""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import threading
+import time
+from collections import defaultdict
+from typing import Any
+
+from . import engine
+
+CAPACITY = 3 << 30
+_PROPERTIES = {
+    "name": "CUDA simulator", "uuid": "00", "major": 8, "minor": 0, "total_memory": CAPACITY, "multi_processor_count": 4, "warp_size": 32, "max_threads_per_block": 1024,
+    "max_threads_per_multi_processor": 2048, "regs_per_multiprocessor": 65536, "shared_memory_per_block": 49152, "shared_memory_per_block_optin": 101376,
+    "shared_memory_per_multiprocessor": 102400, "L2_cache_size": 1 << 22, "is_integrated": 0, "is_multi_gpu_board": 0, "pci_bus_id": 0, "pci_device_id": 0, "pci_domain_id": 0,
+}
+
+
+class OutOfMemory(MemoryError):
+    """In the place of CuPy's OutOfMemoryError."""
+
+
+class Block:
+    """A piece of a pool's memory."""
+
+    __slots__ = ("_pool", "ptr", "size")
+
+    def __init__(self, pool: Pool, ptr: int, size: int):
+        self._pool, self.ptr, self.size = pool, ptr, size
+
+    def __del__(self) -> None:
+        self._pool.take_back(self)
+
+
+class Pool:
+    """Memory in blocks of multiples of 512 bytes.
+
+    With `keeps` what is given back stays, for graphs that write there later; else it is freed and its guarded zones are looked at.
+    """
+
+    def __init__(self, driver: Driver, keeps: bool):
+        self._driver, self._keeps = driver, keeps
+        self._free: dict[int, list[int]] = defaultdict(list)
+        self._used = self._held = 0
+
+    def malloc(self, nbytes: int) -> Block:
+        size = -(-nbytes // 512) * 512
+        if self._free[size]:
+            ptr = self._free[size].pop()
+        else:
+            if self._driver.taken() + size > CAPACITY:
+                raise OutOfMemory(f"Out of memory allocating {nbytes:,} bytes")
+            ptr = engine.allocate(nbytes, sanitize=self._driver.sanitize)
+        self._used += size
+        self._held = max(self._held, self._used)
+        return Block(self, ptr, size)
+
+    def take_back(self, block: Block) -> None:
+        self._used -= block.size
+        if self._keeps:
+            self._free[block.size].append(block.ptr)
+        else:
+            engine.free(block.ptr, sanitize=self._driver.sanitize)
+
+    def used_bytes(self) -> int:
+        return self._used
+
+    def total_bytes(self) -> int:
+        return self._held
+
+    def free_all_blocks(self) -> None:
+        for blocks in self._free.values():
+            while blocks:
+                engine.free(blocks.pop(), sanitize=self._driver.sanitize)
+        self._held = self._used
+
+    def __del__(self) -> None:
+        self.free_all_blocks()
+
+
+class Stream:
+    """An order of work: all of it has run already. `recorded` collects what a capture is given."""
+
+    def __init__(self, ptr: int, priority: int = 0):
+        self.ptr, self.priority = ptr, priority
+        self.recorded: list[Any] | None = None
+
+
+class Event:
+    """A place in a stream, with its time."""
+
+    def __init__(self, timing: bool):
+        self.timing, self.time = timing, time.perf_counter()
+
+
+class Kernel:
+    """A kernel of a compiled program; `.ptr` is its number."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, kernel: engine.Kernel):
+        self.kernel, self.ptr = kernel, next(self._numbers)
+
+
+class _Thread(threading.local):
+    """A thread's stream and allocator."""
+
+    stream: Stream | None = None
+    pool: Pool | None = None
+
+
+class Driver:
+    """One simulated device."""
+
+    out_of_memory = (OutOfMemory,)
+
+    def __init__(self, index: int, seed: int = 0):
+        self.index, self.seed = index, seed
+        self.sanitize = hasattr(ctypes.CDLL(None), "__asan_init")
+        self.launches = 0
+        self._pools: list[Pool] = []
+        self.pool = Pool(self, keeps=False)
+        self._pools.append(self.pool)
+        self._thread = _Thread()
+        self._default = Stream(0)
+        self._streams = {0: self._default}
+        self._numbers = itertools.count(0x1000, 16)
+        self._kernels: dict[int, Kernel] = {}
+
+    def properties(self) -> dict[str, Any]:
+        return dict(_PROPERTIES)
+
+    # -- memory --
+
+    def taken(self) -> int:
+        """Bytes that all pools hold."""
+        return sum(pool.total_bytes() for pool in self._pools)
+
+    def allocate(self, nbytes: int) -> Block:
+        return (self._thread.pool or self.pool).malloc(nbytes)
+
+    def new_pool(self) -> Pool:
+        return Pool(self, keeps=True)
+
+    @contextlib.contextmanager
+    def allocating_from(self, pool: Any):
+        before, self._thread.pool = self._thread.pool, pool
+        try:
+            yield
+        finally:
+            self._thread.pool = before
+
+    def used_bytes(self, pool: Any) -> int:
+        return pool.used_bytes()
+
+    def held_bytes(self, pool: Any) -> int:
+        return pool.total_bytes()
+
+    def empty(self, pool: Any) -> None:
+        pool.free_all_blocks()
+
+    def memory_info(self) -> tuple[int, int]:
+        return max(CAPACITY - self.taken(), 0), CAPACITY
+
+    def wrap(self, address: int, nbytes: int, owner: Any) -> Any:
+        return _Foreign(address, owner)
+
+    # -- copies --
+
+    def to_device(self, target: int, host: int, nbytes: int, queue: int) -> None:
+        self._do(queue, lambda: ctypes.memmove(target, host, nbytes))
+
+    def to_host(self, host: int, source: int, nbytes: int, queue: int) -> None:
+        self._do(queue, lambda: ctypes.memmove(host, source, nbytes))
+
+    def _do(self, queue: int, work: Any) -> None:
+        recorded = self._streams[queue].recorded if queue in self._streams else None
+        if recorded is None:
+            work()
+        else:
+            recorded.append(work)
+
+    # -- programs --
+
+    def build(self, text: str) -> engine.Program:
+        return engine.Program(text, sanitize=self.sanitize)
+
+    def function(self, module: engine.Program, name: str) -> Kernel:
+        made = Kernel(module.kernel(name))
+        self._kernels[made.ptr] = made
+        return made
+
+    def most_threads(self, kernel: Kernel) -> int:
+        return 1024
+
+    def launch(self, kernel: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, queue: int, parameters: int, extra: int) -> None:
+        self.launches += 1
+        run = self._kernels[kernel].kernel
+        pointers = (ctypes.c_void_p * len(run.sizes)).from_address(parameters)
+        values = [ctypes.string_at(at, size) for at, size in zip(pointers, run.sizes, strict=True)]
+        self._do(queue, lambda: run((gx, gy, gz), (bx, by, bz), values, self.seed, shared))
+
+    def launch_again(self, error: Exception, *arguments: int) -> None:
+        raise error
+
+    # -- streams --
+
+    def stream(self) -> Stream:
+        return self._thread.stream or self._default
+
+    def default_stream(self) -> Stream:
+        return self._default
+
+    def new_stream(self, priority: int) -> Stream:
+        made = Stream(next(self._numbers), priority)
+        self._streams[made.ptr] = made
+        return made
+
+    def stream_from(self, address: int) -> Stream:
+        return self._streams.setdefault(address, Stream(address))
+
+    def use(self, queue: Stream) -> None:
+        self._thread.stream = queue
+
+    def synchronize(self) -> None:
+        self._refuse_while_capturing(*self._streams)
+
+    def synchronize_stream(self, queue: int) -> None:
+        self._refuse_while_capturing(queue)
+
+    def _refuse_while_capturing(self, *queues: int) -> None:
+        if any(self._streams[queue].recorded is not None for queue in queues):
+            raise RuntimeError("cudaErrorStreamCaptureUnsupported: operation not permitted when stream is capturing")
+
+    def idle(self, queue: int) -> bool:
+        return True
+
+    # -- events --
+
+    def event(self, timing: bool, queue: int) -> Event:
+        return Event(timing)
+
+    def event_done(self, event: Event) -> bool:
+        return True
+
+    def wait_event(self, event: Event) -> None:
+        pass
+
+    def stream_waits(self, queue: int, event: Event) -> None:
+        pass
+
+    def milliseconds(self, earlier: Event, later: Event) -> float:
+        if not (earlier.timing and later.timing):
+            raise RuntimeError("cudaErrorInvalidResourceHandle: invalid resource handle")
+        return (later.time - earlier.time) * 1e3
+
+    # -- graphs --
+
+    def begin_capture(self, queue: Stream) -> None:
+        if queue.ptr == 0:
+            raise RuntimeError("cannot capture on the default (legacy) stream")
+        queue.recorded = []
+
+    def end_capture(self, queue: Stream) -> list[Any]:
+        recorded, queue.recorded = queue.recorded, None
+        if recorded is None:
+            raise RuntimeError("cudaErrorIllegalState: the operation cannot be performed in the present state")
+        return recorded
+
+    def launch_graph(self, graph: list[Any], queue: Stream) -> None:
+        for work in graph:
+            self._do(queue.ptr, work)
+
+
+class _Foreign:
+    """Another owner's memory."""
+
+    def __init__(self, ptr: int, owner: Any):
+        self.ptr, self.owner = ptr, owner
+
+
+class Simulated:
+    """In the place of the module `presence`: devices without a GPU."""
+
+    def __init__(self, seed: int = 0, count: int = 1):
+        self.seed, self._count = seed, count
+
+    def why_not(self) -> str:
+        return engine.missing()
+
+    def device_count(self) -> int:
+        return self._count
+
+    def open_device(self, index: int) -> Driver:
+        return Driver(index, self.seed)
+
+    def problems(self) -> list[str]:
+        return [engine.missing()] if engine.missing() else []
