@@ -109,8 +109,8 @@ APART void tridiagonal(int n, GLOBAL T* a, GLOBAL R* d, GLOBAL R* e, GLOBAL T* t
 
 KERNEL MATRICES void eigh(OUT(T, a_), OUT(T, q_), OUT(T, t_), OUT(R, r_), OUT(R, values), OUT(T, vectors),
                           const int n, const int upper, const int wanted) {
-    LOCAL R s[GROUP];
-    LOCAL int plan[3];
+    LOCAL_ARRAY(R, s, GROUP);
+    LOCAL_ARRAY(int, plan, 3);
     int b = MATRIX;
     GLOBAL T* a = AT(a_) + b * n * n;
     GLOBAL T* q = AT(q_) + (wanted ? b * n * n : 0);
@@ -286,7 +286,7 @@ APART void triangular_vectors(int n, R most, GLOBAL T* h, GLOBAL T* x) {
 }
 
 KERNEL MATRICES void eig(OUT(T, h_), OUT(T, z_), OUT(T, w_), OUT(int, info), OUT(T, values), OUT(T, vectors), const int n, const int wanted) {
-    LOCAL R s[GROUP];
+    LOCAL_ARRAY(R, s, GROUP);
     int b = MATRIX, tries = 0, high = n - 1;
     GLOBAL T* h = AT(h_) + b * n * n;
     GLOBAL T* z = AT(z_) + b * n * n;

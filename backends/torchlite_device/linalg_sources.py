@@ -44,13 +44,13 @@ FUNCTION T minus(T c, T a, T b) { return c - mul(a, b); }
 """
 
 GROUPS = r"""
-#define VECTORS __attribute__((vec_type_hint(V)))
-#define MATRICES __attribute__((reqd_work_group_size(GROUP, 1, 1), vec_type_hint(V)))
-#define APART __attribute__((noinline))
+#define VECTORS VECTOR_HINT(V)
+#define MATRICES GROUP_SIZE(GROUP) VECTORS
+#define APART FUNCTION NOT_INLINE
 #if GROUP == 1
 #define SYNC
 #define ME 0
-#define MATRIX ((int)get_global_id(0))
+#define MATRIX ITEM
 #define group_sum(v, s) (v)
 #define group_max(v, s) (v)
 #if COMPLEX
@@ -71,10 +71,9 @@ FUNCTION S s_zero(void) { S s; s.x = 0; s.y = 0; return s; }
 #define s_zero() ((V)0)
 #endif
 #else
-#define APART __attribute__((noinline))
-#define SYNC barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
-#define ME ((int)get_local_id(0))
-#define MATRIX ((int)get_group_id(0))
+#define SYNC BARRIER_ALL
+#define ME THREAD
+#define MATRIX BLOCK
 FUNCTION R group_sum(R v, LOCAL R* s) {
     s[ME] = v;
     for (int half_ = GROUP / 2; half_ > 0; half_ /= 2) { SYNC; if (ME < half_) s[ME] += s[ME + half_]; }
@@ -101,7 +100,7 @@ FUNCTION R group_max(R v, LOCAL R* s) {
             GLOBAL const T* a0 = a + i * lda; \
             GLOBAL T* r = c + i * ldc + j; \
             S c0 = load(r), c1 = load(r + ldc), c2 = load(r + 2 * ldc), c3 = load(r + 3 * ldc); \
-            _Pragma("nounroll") for (int p = 0; p < k; p++) { \
+            NOT_UNROLLED for (int p = 0; p < k; p++) { \
                 S row = load(b + p * ldb + j); \
                 c0 = minus(c0, a0[p], row); c1 = minus(c1, a0[lda + p], row); \
                 c2 = minus(c2, a0[2 * lda + p], row); c3 = minus(c3, a0[3 * lda + p], row); \
@@ -110,7 +109,7 @@ FUNCTION R group_max(R v, LOCAL R* s) {
         } \
         for (; i < m; i++) { \
             S c0 = load(c + i * ldc + j); \
-            _Pragma("nounroll") for (int p = 0; p < k; p++) c0 = minus(c0, a[i * lda + p], load(b + p * ldb + j)); \
+            NOT_UNROLLED for (int p = 0; p < k; p++) c0 = minus(c0, a[i * lda + p], load(b + p * ldb + j)); \
             store(c + i * ldc + j, c0); \
         } \
     }
@@ -131,7 +130,7 @@ APART int product_strips(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL
                 GLOBAL T* r = c + i * ldc + j;
                 S c0 = s_load(r), c1 = s_load(r + ldc), c2 = s_load(r + 2 * ldc), c3 = s_load(r + 3 * ldc);
                 S d0 = s_load(r + WIDTH), d1 = s_load(r + ldc + WIDTH), d2 = s_load(r + 2 * ldc + WIDTH), d3 = s_load(r + 3 * ldc + WIDTH);
-                _Pragma("nounroll") for (int p = 0; p < some; p++) {
+                NOT_UNROLLED for (int p = 0; p < some; p++) {
                     S u = one[p], v = other[p];
                     T f0 = a0[p], f1 = a0[lda + p], f2 = a0[2 * lda + p], f3 = a0[3 * lda + p];
                     c0 = s_minus(c0, f0, u); d0 = s_minus(d0, f0, v); c1 = s_minus(c1, f1, u); d1 = s_minus(d1, f1, v);
@@ -180,7 +179,7 @@ APART void subtract_product(int m, int n, int k, GLOBAL const T* a, int lda, GLO
     for (int t = ME; t < m * n; t += GROUP) {
         int i = t / n, j = t % n;
         T sum = c[i * ldc + j];
-        _Pragma("nounroll") for (int p = 0; p < k; p++) sum = minus(sum, a[i * lda + p], b[p * ldb + j]);
+        NOT_UNROLLED for (int p = 0; p < k; p++) sum = minus(sum, a[i * lda + p], b[p * ldb + j]);
         c[i * ldc + j] = sum;
     }
 }
@@ -379,7 +378,7 @@ APART void substitute(int n, int k, GLOBAL const T* a, int lda, GLOBAL T* x, int
 
 LU = r"""
 KERNEL MATRICES void lu(OUT(T, a), OUT(int, pivots), OUT(int, info), OUT(T, work), const int m, const int n) {
-    LOCAL R s[GROUP];
+    LOCAL_ARRAY(R, s, GROUP);
     int b = MATRIX, found = factor_lu(m, n, AT(a) + b * m * n, AT(pivots) + b * min(m, n), AT(work) + b * m * min(n, BLOCKED), s);
     if (ME == 0) AT(info)[b] = found;
 }
@@ -465,7 +464,7 @@ KERNEL MATRICES void cholesky(OUT(T, a_), OUT(int, info), const int n) {
 
 QR = r"""
 KERNEL MATRICES void geqrf(OUT(T, a), OUT(T, tau), OUT(T, work), const int m, const int n, const int room) {
-    LOCAL R s[GROUP];
+    LOCAL_ARRAY(R, s, GROUP);
     int b = MATRIX;
     factor_qr(m, n, AT(a) + b * m * n, AT(tau) + b * min(m, n), AT(work) + b * room, s);
 }
@@ -516,7 +515,7 @@ APART void exchange(int n, int one, int other, int k, GLOBAL T* a, int hermitian
 }
 
 KERNEL MATRICES void ldl(OUT(T, a_), OUT(int, pivots_), OUT(int, info_), const int n, const int hermitian) {
-    LOCAL int plan[3];
+    LOCAL_ARRAY(int, plan, 3);
     int b = MATRIX, k = 0, info = 0;
     GLOBAL T* a = AT(a_) + b * n * n;
     GLOBAL int* pivots = AT(pivots_) + b * n;

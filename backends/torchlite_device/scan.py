@@ -37,11 +37,11 @@ def _extreme(start: str, sign: str) -> Scan:
 
 SCANS = {
     "cumsum": Scan("$W v;", "s.v = ($W)(0);", "s.v = v;", "s.v = a.v + b.v;"),
-    "cumprod": Scan("$W v;", "s.v = ($W)ONE;", "s.v = v;", "s.v = TIMES(a.v, b.v);", False),
+    "cumprod": Scan("$W v;", "s.v = ONE;", "s.v = v;", "s.v = TIMES(a.v, b.v);", False),
     "cummax": _extreme("LEAST", ">="),
     "cummin": _extreme("GREATEST", "<="),
     "logcumsumexp": Scan("$W v;", "s.v = ($W)(LEAST);", "s.v = v;", "s.v = log_of_sum(a.v, b.v);", False),
-    "linear_recurrence": Scan("$W v; $W by;", "s.v = ($W)(0); s.by = ($W)ONE;", "s.v = v; s.by = $LOAD(pf, i);",
+    "linear_recurrence": Scan("$W v; $W by;", "s.v = ($W)(0); s.by = ONE;", "s.v = v; s.by = $LOAD(pf, i);",
                               "s.v = b.v + TIMES(b.by, a.v); s.by = TIMES(a.by, b.by);", False),
 }
 _pack = struct.Struct("7i").pack
@@ -164,9 +164,9 @@ FUNCTION W log_of_sum(W a, W b) {
 _COMPLEX_PRODUCT = "(VEC2(W, (a).x * (b).x - (a).y * (b).y, (a).x * (b).y + (a).y * (b).x))"
 _STATE = r"""
 typedef struct { $FIELDS } State$S;
-State$S merge$S(State$S a, State$S b) { State$S s; $MERGE return s; }
-State$S lift$S(GLOBAL const T* p, GLOBAL const T* pf, int i, int at) { $W v = $LOAD(p, i); State$S s; $LIFT return s; }
-void put$S(GLOBAL O* q, GLOBAL M* r, int i, State$S s) { O_ST$L(q, i, $CONVERT(s.v)); $MORE }
+FUNCTION State$S merge$S(State$S a, State$S b) { State$S s; $MERGE return s; }
+FUNCTION State$S lift$S(GLOBAL const T* p, GLOBAL const T* pf, int i, int at) { $W v = $LOAD(p, i); State$S s; $LIFT return s; }
+FUNCTION void put$S(GLOBAL O* q, GLOBAL M* r, int i, State$S s) { O_ST$L(q, i, $CONVERT(s.v)); $MORE }
 """
 _SHIFTS = {1: "0123456789abcde", 2: "0123456789abcd", 4: "0123456789ab", 8: "01234567"}
 
@@ -208,16 +208,16 @@ def scan_text(op: str, work: str, vector: str, out: str, layout: str, group: int
     lanes = 16 if layout == "column" else 1
     n = str(lanes) if lanes > 1 else ""
     if not real:
-        least = "-INFINITY, 0"
+        least = "VEC2(W, -INFINITY, 0)"
     load = "T_LD(p, i)" if not real else f"convert_{scalar}(T_LD(p, i))"
     lines = [f"#define GREATEST {greatest}", f"#define LEAST {least}", f"#define LANES {lanes * wide}", f"#define WIDE {wide}", f"#define GROUP {group}", f"#define W {scalar}{n}",
-             f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}", f"#define ONE {'(1)' if real else '(1, 0)'}",
+             f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}", f"#define ONE {'((W)(1))' if real else 'VEC2(W, 1, 0)'}",
              f"#define TIMES(a, b) {'((a) * (b))' if real else _COMPLEX_PRODUCT}", f"#define LOAD(p, i) {load}",
              f"#define LOAD16(p, i) convert_{WORK[vector if layout == 'row' else work][0]}16(T_LD16(p, i))"]
     if op == "logcumsumexp":
         lines.append(_LOG if real else _COMPLEX_LOG)
     text = "\n".join(lines) + _state(how, work, out, "", lanes)
-    text += _substitute("State start(void) { State s; " + how.start + " return s; }\n", W=scalar + n, I=WORK[work][1] + n)
+    text += _substitute("FUNCTION State start(void) { State s; " + how.start + " return s; }\n", W=scalar + n, I=WORK[work][1] + n)
     if layout == "row" and how.by_rows:
         iota = "#define BY_ROWS\n#define IOTA ((" + WORK[work][1] + "16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))\n"
         text += iota + _state(how, vector, out, "16", 16) + _row_functions(how, vector)

@@ -128,7 +128,7 @@ APART void rotate_all(int n, int m, GLOBAL T* w, GLOBAL T* v, int wanted, LOCAL 
 
 KERNEL MATRICES void svd(OUT(T, w_), OUT(T, v_), OUT(T, x_), OUT(T, q_), OUT(R, r_), OUT(int, o_), OUT(int, info), OUT(T, u_), OUT(R, values), OUT(T, vh_),
                 const int n, const int m, const int wide, const int columns, const int wanted, const int room) {
-    LOCAL R s[GROUP];
+    LOCAL_ARRAY(R, s, GROUP);
     int b = MATRIX, whole = columns > n;
     GLOBAL T* w = AT(w_) + b * m * n;
     GLOBAL T* v = AT(v_) + (wanted ? b * n * n : 0);
@@ -136,7 +136,7 @@ KERNEL MATRICES void svd(OUT(T, w_), OUT(T, v_), OUT(T, x_), OUT(T, q_), OUT(R, 
     GLOBAL T* q = AT(q_) + (wanted ? b * m * columns : 0);
     GLOBAL T* left = AT(u_) + (wanted ? b * (wide ? n * n : m * columns) : 0);
     GLOBAL T* right = AT(vh_) + (wanted ? b * (wide ? m * columns : n * n) : 0);
-    GLOBAL T* work = AT(x_) + (wanted ? (int)get_num_groups(0) * m * n + b * room : 0);
+    GLOBAL T* work = AT(x_) + (wanted ? BLOCKS * m * n + b * room : 0);
     GLOBAL R* norms = AT(r_) + b * n;
     GLOBAL int* order = AT(o_) + b * n;
     R most = largest(m * n, w, s);
@@ -258,7 +258,7 @@ APART void multiply(int n, GLOBAL const T* x, GLOBAL const T* y, GLOBAL T* out) 
     SYNC;
 
 KERNEL MATRICES void exponential(OUT(T, a_), OUT(T, work), OUT(int, pivots), OUT(T, panel), const int n) {
-    LOCAL R s[GROUP];
+    LOCAL_ARRAY(R, s, GROUP);
     int b = MATRIX, halvings = 0;
     GLOBAL T* a = AT(a_) + b * n * n;
     GLOBAL T* a2 = AT(work) + b * 5 * n * n;

@@ -6,7 +6,7 @@ from .preamble import KINDS
 # What COMBINE(a, b) is for an operation, in the computed type: for numbers, truth values and complex numbers.
 COMBINE = {
     "add": ("((a) + (b))", "((a) | (b))", "((a) + (b))"),
-    "multiply": ("((a) * (b))", "((a) & (b))", "((O)((a).x * (b).x - (a).y * (b).y, (a).x * (b).y + (a).y * (b).x))"),
+    "multiply": ("((a) * (b))", "((a) & (b))", "(VEC2(O, (a).x * (b).x - (a).y * (b).y, (a).x * (b).y + (a).y * (b).x))"),
     "amax": ("((b) > (a) || (b) != (b) ? (b) : (a))", "((a) | (b))", ""),
     "amin": ("((b) < (a) || (b) != (b) ? (b) : (a))", "((a) & (b))", ""),
     "set": ("(b)", "(b)", "(b)"),
@@ -49,7 +49,7 @@ FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {
     add_double(parts + 1, v.y);
 }
 """
-_LONG = "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
+_LONG = "#ifdef __OPENCL_VERSION__\n#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n#endif\n"
 _SIZES = {"b8": 1, "u8": 1, "i8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "f32": 4, "i64": 8, "u64": 8, "f64": 8, "c64": 8, "c128": 16}
 
 

@@ -19,7 +19,7 @@ KERNEL void pad(IN(T, x), OUT(T, y), const Pad s) {
 }
 #else
 KERNEL void pad(IN(T, x), OUT(T, y), const Pad s) {
-    int items = (int)get_global_size(0), stop = (int)((long)s.rows * (ITEM + 1) / items);
+    int items = ITEMS, stop = (int)((long)s.rows * (ITEM + 1) / items);
     for (int i = (int)((long)s.rows * ITEM / items); i < stop; ++i) {
         GLOBAL T* to = AT(y) + i * s.padded_w;
         int h = i % s.padded_h - s.before_h, outer = i / s.padded_h, d = outer % s.padded_d - s.before_d, w = 0;
@@ -47,7 +47,7 @@ def _vectors(width: int) -> str:
     total = " + ".join(f"v.s{i:x}" for i in range(width))
     return f"""
 #define V T_C{width}
-#define VECTORS __attribute__((vec_type_hint(V)))
+#define VECTORS VECTOR_HINT(V)
 FUNCTION V apart(GLOBAL const T* p, const int step) {{
     if (step == 2) {{ return (V)(T_LD{width}(p, 0).even, T_LD{width}(p, {width}).even); }}
     return (V)({lanes});
@@ -72,7 +72,7 @@ def direct_text(width: int) -> str:
     return _DIRECT + _vectors(width) + f"""
 VECTORS KERNEL void direct(IN(T, x_), IN(T, w_), OUT(T, y_), IN(T, bias), IN(int, table), const Direct s) {{
     GLOBAL const int *rows_in = AT(table), *rows_out = rows_in + s.rows, *moves = rows_out + s.rows, *taps = moves + s.taps;
-    int pieces = (s.width + {width - 1}) / {width}, items = (int)get_global_size(0);
+    int pieces = (s.width + {width - 1}) / {width}, items = ITEMS;
     int pieces_of_all = s.batch * s.channels * s.rows * pieces, stop = (int)((long)pieces_of_all * (ITEM + 1) / items);
     for (int piece = (int)((long)pieces_of_all * ITEM / items); piece < stop; ++piece) {{
         int at = piece % pieces * {width}, line = piece / pieces, row = line % s.rows, image = line / s.rows, channel = image % s.channels;
@@ -96,7 +96,7 @@ def direct_weight_text(width: int) -> str:
     return _DIRECT + _vectors(width) + f"""
 VECTORS KERNEL void direct_weight(IN(T, x_), IN(T, y_), OUT(T, w), IN(int, table), const Direct s) {{
     GLOBAL const int *rows_in = AT(table), *moves = rows_in + 2 * s.rows;
-    int items = (int)get_global_size(0), stop = (int)((long)s.channels * s.taps * (ITEM + 1) / items);
+    int items = ITEMS, stop = (int)((long)s.channels * s.taps * (ITEM + 1) / items);
     for (int job = (int)((long)s.channels * s.taps * ITEM / items); job < stop; ++job) {{
         int t = job % s.taps, channel = job / s.taps;
         V sums = (V)(0);

@@ -54,7 +54,7 @@ def _defines(kind: str, out: str, vectors: int) -> str:
     sums = sums_of(kind)
     acc = KINDS[sums.kind].computed
     # The hint says that the kernel is written in vectors: without it Intel's compiler also tries to run several work-items in one, which takes seconds.
-    lines = ["#define VECTORS __attribute__((vec_type_hint(V)))", f"#define ACC {acc}", f"#define W {sums.width}", f"#define NV {vectors}", f"#define V {acc}{sums.width}",
+    lines = ["#define VECTORS VECTOR_HINT(V)", f"#define ACC {acc}", f"#define W {sums.width}", f"#define NV {vectors}", f"#define V {acc}{sums.width}",
              f"#define VLOAD vload{sums.width}", f"#define VSTORE vstore{sums.width}"]
     if kind[0] == "c":
         lines += ["#define COMPLEX", "#define NR W", "#define PANEL (2 * W)"]
@@ -151,7 +151,7 @@ FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth
 
 _STORE = r"""
 #ifdef COMPLEX
-#define TIMES(p, q) (T)((p).x * (q).x - (p).y * (q).y, (p).x * (q).y + (p).y * (q).x)
+#define TIMES(p, q) VEC2(T, (p).x * (q).x - (p).y * (q).y, (p).x * (q).y + (p).y * (q).x)
 #else
 #define TIMES(p, q) ((p) * (q))
 #endif
@@ -186,7 +186,7 @@ FUNCTION void store_scattered(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const 
         #pragma nounroll
         for (int r = 0; r < high; ++r) {
 #ifdef COMPLEX
-            T v = (T)(tile[r * PANEL + j], tile[r * PANEL + W + j]);
+            T v = VEC2(T, tile[r * PANEL + j], tile[r * PANEL + W + j]);
             v = TIMES(alpha, v);
             if (s.added) { T w = d[(m + r) * s.dm + j * s.dn]; v += TIMES(beta, w); }
             c[CM(m + r) + j * s.cn] = v;
@@ -239,7 +239,7 @@ VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC*
     GLOBAL const int *rows = table, *places = table + s.m, *depth_a = places + s.m, *depth_b = depth_a + s.k;
     GLOBAL ACC* own = scratch + (long)ITEM * s.slot;
     GLOBAL ACC* kept = own + s.block * PANEL;
-    int items = (int)get_global_size(0), at = (int)((long)s.total * ITEM / items), stop = (int)((long)s.total * (ITEM + 1) / items);
+    int items = ITEMS, at = (int)((long)s.total * ITEM / items), stop = (int)((long)s.total * (ITEM + 1) / items);
     while (at < stop) {
         int job = at / s.tiles, first = at % s.tiles, last = min(min(s.tiles, first + s.most), first + stop - at);
         at += last - first;
@@ -304,7 +304,7 @@ def dots_text(kind: str, out: str) -> str:
         f"U_ST(c, {r} * s.cm + (n + {j}) * s.cn, v); }}\n" for r, j in pairs)
     return _SHAPE + _defines(kind, out, 1) + f"FUNCTION ACC sum_of(V v) {{ {halves.replace('ACC', acc)}return h2.x + h2.y; }}\n" + r"""
 VECTORS KERNEL void dots(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), const Shape s, const ACC alpha, const ACC beta) {
-    int items = (int)get_global_size(0), at = (int)((long)s.total * ITEM / items), stop = (int)((long)s.total * (ITEM + 1) / items);
+    int items = ITEMS, at = (int)((long)s.total * ITEM / items), stop = (int)((long)s.total * (ITEM + 1) / items);
     for (; at < stop; ++at) {
         int n = at % s.panels * """ + str(FEW) + r""", job = at / s.panels, split = job % s.splits, batch = job / s.splits, outer = batch / s.inner, inner = batch % s.inner;
         GLOBAL const T* a_at = AT(a) + outer * s.a0 + inner * s.a1;
@@ -331,7 +331,7 @@ def total_text() -> str:
     """The kernel `total`: the sum of the products of the parts (of kind P) that k was split into, as T."""
     return _SHAPE + r"""
 #ifdef COMPLEX
-#define TIMES(p, q) (T)((p).x * (q).x - (p).y * (q).y, (p).x * (q).y + (p).y * (q).x)
+#define TIMES(p, q) VEC2(T, (p).x * (q).x - (p).y * (q).y, (p).x * (q).y + (p).y * (q).x)
 #else
 #define TIMES(p, q) ((p) * (q))
 #endif
@@ -384,8 +384,8 @@ def tiles_text(kind: str, out: str, side: int) -> str:
 #define SET_ZERO(v) v = 0
 #endif
 KERNEL void tiles(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), GLOBAL const int* table, const int table_o, const Shape s, const ACC alpha, const ACC beta) {
-    LOCAL ACC left[DEPTH][TILE + 1];
-    LOCAL ACC right[DEPTH][TILE + 1];
+    LOCAL_MATRIX(ACC, left, DEPTH, TILE + 1);
+    LOCAL_MATRIX(ACC, right, DEPTH, TILE + 1);
     GLOBAL const int* rows = table;
     GLOBAL const int* places = table + s.m;
     GLOBAL const int* depth_a = places + s.m;

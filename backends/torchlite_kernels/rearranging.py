@@ -103,10 +103,10 @@ KERNEL void transpose_vectors(IN(T, x), OUT(T, out), const int rows, const int c
 }
 #else
 KERNEL void transpose_local(IN(T, x), OUT(T, out), const int rows, const int columns, const int to, const int from, const Batches how) {
-    LOCAL T tile[16][17];
+    LOCAL_MATRIX(T, tile, 16, 17);
     GLOBAL const T* a = AT(x); GLOBAL T* o = AT(out);
     BATCH(ITEM_Z, a, o)
-    int i = THREAD, j = (int)get_local_id(1), r = BLOCK_Y * 16, c = BLOCK * 16;
+    int i = THREAD, j = THREAD_Y, r = BLOCK_Y * 16, c = BLOCK * 16;
     if (r + i < rows && c + j < columns) tile[j][i] = a[(c + j) * from + r + i];
     BARRIER;
     if (r + j < rows && c + i < columns) o[(r + j) * to + c + i] = tile[i][j];

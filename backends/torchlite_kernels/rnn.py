@@ -63,7 +63,7 @@ def step_text(name: str, width: int) -> str:
     return f"""
 KERNEL void cell_step({parameters}, const int rows, const int size, const int given) {{
     {pointers}
-    int pieces = (size + {width - 1}) / {width}, items = (int)get_global_size(0), stop = (int)((long)rows * pieces * (ITEM + 1) / items);
+    int pieces = (size + {width - 1}) / {width}, items = ITEMS, stop = (int)((long)rows * pieces * (ITEM + 1) / items);
     for (int piece = (int)((long)rows * pieces * ITEM / items); piece < stop; ++piece) {{
         int row = piece / pieces, column = piece % pieces * {width}, at = row * size + column;
         int three = 3 * row * size + column, four = 4 * row * size + column, end = min(size, column + {width});
