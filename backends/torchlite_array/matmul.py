@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite._dispatch.checks import check_batches, check_factors, check_ranks
+
 xp: Any = None
-
-
-def _check_dtypes(a, b, kernel="addmm_impl_cpu_"):
-    """One dtype, and not bool. The record's rule has PyTorch's words for the former."""
-    if a.dtype != b.dtype:
-        raise RuntimeError(f"expected two operands of one dtype, got {a.dtype} and {b.dtype}")
-    if a.dtype.kind == "b":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
-
-
-def _check_ranks(a, b, ranks):
-    if (a.ndim, b.ndim) != ranks:
-        raise RuntimeError(f"expected operands of {ranks} dimensions, got {(a.ndim, b.ndim)}")
 
 
 def _narrow(a):
@@ -34,7 +23,7 @@ def _product(a, b):
 def matmul(input, other):
     kind = input.dtype
     if kind is not other.dtype or kind.itemsize < 4:
-        _check_dtypes(input, other)
+        check_factors(input, other)
         return _product(input, other)
     if input.ndim <= 2 and other.ndim <= 2:
         if not input.ndim or not other.ndim:
@@ -48,31 +37,28 @@ def matmul(input, other):
 
 
 def mm(input, mat2):
-    _check_ranks(input, mat2, (2, 2))
+    check_ranks(input, mat2, (2, 2))
     kind = input.dtype
     if kind is not mat2.dtype or kind.itemsize < 4:
-        _check_dtypes(input, mat2)
+        check_factors(input, mat2)
         return _product(input, mat2)
     return xp.dot(input, mat2)
 
 
 def bmm(input, mat2):
-    _check_ranks(input, mat2, (3, 3))
-    _check_dtypes(input, mat2, "bmm")
-    if input.shape[0] != mat2.shape[0]:
-        raise RuntimeError(f"expected batches of one size, got {input.shape[0]} and {mat2.shape[0]}")
+    check_batches(input, mat2)
     return _product(input, mat2)
 
 
 def mv(input, vec):
-    _check_ranks(input, vec, (2, 1))
-    _check_dtypes(input, vec, "addmv_impl_cpu")
+    check_ranks(input, vec, (2, 1))
+    check_factors(input, vec, "addmv_impl_cpu")
     return _product(input, vec)
 
 
 def _check_vectors(name, a, b):
-    _check_ranks(a, b, (1, 1))
-    _check_dtypes(a, b, name)
+    check_ranks(a, b, (1, 1))
+    check_factors(a, b, name)
 
 
 def dot(input, tensor):
@@ -107,8 +93,8 @@ def addmv(input, mat, vec, *, beta=1, alpha=1):
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    _check_ranks(batch1, batch2, (3, 3))
-    _check_dtypes(batch1, batch2, "bmm")
+    check_ranks(batch1, batch2, (3, 3))
+    check_factors(batch1, batch2, "bmm")
     if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
         raise RuntimeError("batches that do not fit")
     return _scaled_sum(input, _tensordot(batch1, batch2), beta, alpha)

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from torchlite._dispatch.checks import check_batches, check_factors, check_ranks
+
 from .array import Array, empty, row_major, view_of
 from .copying import clone_row_major
 from .layout import broadcast_shape, broadcast_steps, collapse
@@ -19,18 +21,6 @@ class _How(NamedTuple):
     shape: tuple[int, ...]
     plan: Plan | None
     copy: str = ""
-
-
-def _check_dtypes(a: Array, b: Array, kernel: str = "addmm_impl_cpu_") -> None:
-    if a.kind != b.kind:
-        raise RuntimeError(f"expected two operands of one dtype, got {a.dtype} and {b.dtype}")
-    if a.kind == "b8":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
-
-
-def _check_ranks(a: Array, b: Array, ranks: tuple[int, int]) -> None:
-    if (a.ndim, b.ndim) != ranks:
-        raise RuntimeError(f"expected operands of {ranks} dimensions, got {(a.ndim, b.ndim)}")
 
 
 def _pairs(steps, count: int):
@@ -145,35 +135,32 @@ def _any_rank(input: Array, other: Array, d: Array | None = None, beta: Any = 1,
 
 def matmul(input, other):
     if input.kind != other.kind or input.kind == "b8":
-        _check_dtypes(input, other)
+        check_factors(input, other)
     if input.ndim > 1 and other.ndim > 1:
         return product(input, other)
     return _any_rank(input, other)
 
 
 def mm(input, mat2):
-    _check_ranks(input, mat2, (2, 2))
-    _check_dtypes(input, mat2)
+    check_ranks(input, mat2, (2, 2))
+    check_factors(input, mat2)
     return product(input, mat2)
 
 
 def bmm(input, mat2):
-    _check_ranks(input, mat2, (3, 3))
-    _check_dtypes(input, mat2, "bmm")
-    if input.shape[0] != mat2.shape[0]:
-        raise RuntimeError(f"expected batches of one size, got {input.shape[0]} and {mat2.shape[0]}")
+    check_batches(input, mat2)
     return product(input, mat2)
 
 
 def mv(input, vec):
-    _check_ranks(input, vec, (2, 1))
-    _check_dtypes(input, vec, "addmv_impl_cpu")
+    check_ranks(input, vec, (2, 1))
+    check_factors(input, vec, "addmv_impl_cpu")
     return _any_rank(input, vec)
 
 
 def _vectors(name: str, a: Array, b: Array, conj: bool) -> Array:
-    _check_ranks(a, b, (1, 1))
-    _check_dtypes(a, b, name)
+    check_ranks(a, b, (1, 1))
+    check_factors(a, b, name)
     return _any_rank(a, b, conj=(conj, False))
 
 
@@ -195,31 +182,28 @@ def _added(input: Array, product_kind: str, beta: Any) -> Array | None:
 
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
-    _check_ranks(mat1, mat2, (2, 2))
-    _check_dtypes(mat1, mat2)
+    check_ranks(mat1, mat2, (2, 2))
+    check_factors(mat1, mat2)
     return product(mat1, mat2, _added(input, mat1.kind, beta), beta, alpha)
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1):
-    _check_ranks(mat, vec, (2, 1))
-    _check_dtypes(mat, vec, "addmv_impl_cpu")
+    check_ranks(mat, vec, (2, 1))
+    check_factors(mat, vec, "addmv_impl_cpu")
     if input.ndim > 1:
         raise RuntimeError("addmv adds to a vector")
     return _any_rank(mat, vec, _added(input, mat.kind, beta), beta, alpha)
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    _check_ranks(batch1, batch2, (3, 3))
-    _check_dtypes(batch1, batch2, "bmm")
-    if batch1.shape[0] != batch2.shape[0]:
-        raise RuntimeError(f"expected batches of one size, got {batch1.shape[0]} and {batch2.shape[0]}")
+    check_batches(batch1, batch2)
     return product(batch1, batch2, _added(input, batch1.kind, beta), beta, alpha)
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     from .views import reshape, transpose
-    _check_ranks(batch1, batch2, (3, 3))
-    _check_dtypes(batch1, batch2, "bmm")
+    check_ranks(batch1, batch2, (3, 3))
+    check_factors(batch1, batch2, "bmm")
     (count, rows, inner), columns = batch1.shape, batch2.shape[2]
     if count != batch2.shape[0] or inner != batch2.shape[1]:
         raise RuntimeError("batches that do not fit")
@@ -234,7 +218,7 @@ def linear(input, weight, bias=None):
     if input.kind != weight.kind:
         raise RuntimeError("expected m1 and m2 to have the same dtype")
     if weight.kind == "b8":
-        _check_dtypes(input, weight)
+        check_factors(input, weight)
     if weight.ndim == 1:
         return _any_rank(input, weight)
     across = turned(weight)

@@ -52,3 +52,25 @@ def histogram_range(name: str, low: float, high: float) -> tuple[float, float]:
     if low > high:
         raise RuntimeError(f"{name}: max must be larger than min")
     return low, high
+
+
+def check_ranks(a, b, ranks: tuple[int, int]) -> None:
+    """Whether two factors have so many dimensions. The ops' rules have PyTorch's words; this is for kernels that are called without them."""
+    if (a.ndim, b.ndim) != ranks:
+        raise RuntimeError(f"expected operands of {ranks} dimensions, got {(a.ndim, b.ndim)}")
+
+
+def check_factors(a, b, kernel: str = "addmm_impl_cpu_") -> None:
+    """Whether two factors have one dtype, and not bool."""
+    if a.dtype != b.dtype:
+        raise RuntimeError(f"expected two operands of one dtype, got {a.dtype} and {b.dtype}")
+    if a.dtype.kind == "b":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+
+
+def check_batches(a, b) -> None:
+    """Whether two factors are batches of matrices of one dtype, and as many."""
+    check_ranks(a, b, (3, 3))
+    check_factors(a, b, "bmm")
+    if a.shape[0] != b.shape[0]:
+        raise RuntimeError(f"expected batches of one size, got {a.shape[0]} and {b.shape[0]}")
