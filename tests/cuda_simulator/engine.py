@@ -24,7 +24,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 _HEADERS = ("launch.h", "shim.h", "vectors.h", "maths.h", "atomics.h", "warps.h", "tensor_cores.h")
-_FLAGS = ("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fno-strict-aliasing", "-fwrapv", "-fno-math-errno",
+_FLAGS = ("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-fno-strict-aliasing", "-fwrapv", "-fno-math-errno",
           "-fno-asynchronous-unwind-tables", "-ffp-contract=fast", "-w")
 # A GPU traps on an access to an address that is no multiple of the type, an x86 processor on few. A large frame must touch the guard below its stack.
 _PROGRAM = ("-O1", "-fsanitize=alignment", "-fsanitize-undefined-trap-on-error", "-fstack-clash-protection")
