@@ -60,8 +60,8 @@ def test_layers_touch_no_raw_array(folder):
 
 @pytest.mark.parametrize("path", files("backends"), ids=lambda p: str(p.relative_to(ROOT / "backends")))
 def test_backends_know_the_protocol_only(path):
-    """Of the front end a backend may know the registry, dtypes, devices, shape rules, thread settings and errors."""
-    allowed = ("torchlite._dispatch", "torchlite._dtype", "torchlite._device", "torchlite._threads", "torchlite_")
+    """Of the front end a backend may know the registry, dtypes, devices, shape rules, thread settings, switches and errors."""
+    allowed = ("torchlite._dispatch", "torchlite._dtype", "torchlite._device", "torchlite._threads", "torchlite._switches", "torchlite_")
     strangers = [n for n in imported(path) if n.startswith("torchlite.") and not n.startswith(allowed)]
     assert not strangers
     if "torchlite_array" in path.parts:

@@ -38,9 +38,8 @@ for _d in _dtype.ALL.values():
         globals()[_name] = _d
 del _d, _name
 
-_MODULES = {"amp", "autograd", "cuda", "fft", "linalg", "masked", "nn", "opencl", "optim", "overrides", "random", "serialization", "signal", "special",
-            "testing", "utils",
-            "version"}
+_MODULES = {"accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "masked", "nn", "opencl", "optim", "overrides", "random",
+            "serialization", "signal", "special", "testing", "utils", "version"}
 # Functions and classes that are written by hand and loaded when first used: name -> module.
 _LAZY = {
     "save": "serialization", "load": "serialization",
@@ -55,6 +54,7 @@ _LAZY = {
                      "is_deterministic_algorithms_warn_only_enabled", "get_device_module",
                      "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled"), "_functions"),
     **dict.fromkeys(("UntypedStorage", "TypedStorage"), "_storage"),
+    **dict.fromkeys(("Stream", "Event"), "_streams"), "to_dlpack": "utils.dlpack",
     **dict.fromkeys(("autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype",
                      "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
                      "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype",

@@ -4,7 +4,11 @@ import builtins as _b
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from . import accelerator as accelerator
+from . import amp as amp
 from . import autograd as autograd
+from . import backends as backends
+from . import cpu as cpu
 from . import cuda as cuda
 from . import fft as fft
 from . import linalg as linalg
@@ -100,8 +104,26 @@ from ._random import set_rng_state as set_rng_state
 from ._random import thread_safe_generator as thread_safe_generator
 from ._storage import TypedStorage as TypedStorage
 from ._storage import UntypedStorage as UntypedStorage
+from ._streams import Event as Event
+from ._streams import Stream as Stream
 from ._tensor import Parameter as Parameter
 from ._tensor import Tensor as Tensor
+from .amp.autocast_mode import autocast as autocast
+from .amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
+from .amp.autocast_mode import autocast_increment_nesting as autocast_increment_nesting
+from .amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
+from .amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from .amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from .amp.autocast_mode import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from .amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
+from .amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+from .amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from .amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
+from .amp.autocast_mode import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from .amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cpu_enabled
+from .amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
+from .amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
+from .amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -110,6 +132,7 @@ from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from .serialization import load as load
 from .serialization import save as save
+from .utils.dlpack import to_dlpack as to_dlpack
 
 Number = _b.int | _b.float | _b.bool | _b.complex
 _Device = device | _b.str | _b.int | None
@@ -180,6 +203,8 @@ class _topk_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> Tensor: ...
+def _amp_update_scale_(self: Tensor, growth_tracker: Tensor, found_inf: Tensor, scale_growth_factor: Any, scale_backoff_factor: Any, growth_interval: Any) -> Tensor: ...
 def abs(input: Tensor, *, out: Any = ...) -> Tensor: ...
 def absolute(input: Tensor, *, out: Any = ...) -> Tensor: ...
 def acos(input: Tensor, *, out: Any = ...) -> Tensor: ...

@@ -1,6 +1,7 @@
-"""What `torch.opencl` (and any other module of a device type) is made of: questions to the registry and the backend, never to a runtime.
+"""What `torch.cuda`, `torch.opencl` and any other module of a device type are made of: questions to the registry and the backend, never to a runtime.
 
-A backend with devices of its own offers `runtime(index)`, an object with what the `Runtime` protocol lists.
+A backend with devices of its own offers `runtime(index)`, an object with what the `Runtime` protocol lists; one whose devices have several streams adds what
+`Streams` lists.
 """
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 from . import _random
 from ._device import device as device_type
 from ._dispatch import registry
+from ._streams import ACCELERATORS, Event, Stream, StreamContext
 
 
 class Marker(Protocol):
@@ -55,117 +57,80 @@ class Runtime(Protocol):
         ...
 
 
-class Stream:
-    """An order in which a device works. A device of this type has one queue that works in order: all its streams are that queue, and differ by name.
+class Handle(Protocol):
+    """A stream, as its runtime knows it."""
 
-    So nothing that a program asks of several streams goes wrong; nothing runs at the same time because of them either.
-    """
-
-    _of: Accelerator
-    _last = 0
-
-    def __init__(self, device=None, priority: int = 0, **kwargs):
-        self.device = device_type(self._of.name, self._of.index(device))
-        self.priority = priority
-        stream_id = kwargs.get("stream_id")
-        if stream_id is None:
-            Stream._last += 1
-            stream_id = Stream._last
-        self.stream_id: int = stream_id
-
-    @property
-    def device_index(self) -> int:
-        return self.device.index or 0
-
-    @property
-    def device_type(self) -> str:
-        return self.device.type
-
-    def synchronize(self) -> None:
-        """Wait for everything that was given to the stream."""
-        self._of.runtime(self.device_index).synchronize()
-
-    def query(self) -> bool:
-        """Whether everything that was given to the stream has run."""
-        return self._of.runtime(self.device_index).idle()
-
-    def record_event(self, event=None):
-        """Record an event, a new one when none is given; returns it."""
-        if event is None:
-            event = self._of.Event()
-        event.record(self)
-        return event
-
-    def wait_event(self, event) -> None:
-        """Let what comes later in the stream wait for the event."""
-        event.wait(self)
-
-    def wait_stream(self, stream) -> None:
-        """Let what comes later in this stream wait for what the other one was given so far."""
-        self.wait_event(stream.record_event())
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, Stream) and self.device == other.device and self.stream_id == other.stream_id
-
-    def __hash__(self) -> int:
-        return hash((self.device, self.stream_id))
-
-    def __enter__(self):
-        self._entered = [*getattr(self, "_entered", []), self._of.stream(self)]
-        self._entered[-1].__enter__()
-        return self
-
-    def __exit__(self, *exc) -> None:
-        self._entered.pop().__exit__(*exc)
-
-    def __repr__(self) -> str:
-        return f"<torch.{self._of.name}.Stream device={self.device} stream_id={self.stream_id}>"
+    ptr: int  # its address: for `ExternalStream` and other libraries
 
 
-class Event:
-    """A place in a stream's work: record it, then ask or wait for it; `enable_timing=True` for `elapsed_time`."""
+class Graph(Protocol):
+    """What was recorded between `begin_capture` and `end_capture`."""
 
-    _of: Accelerator
+    pool: Any  # the memory of what it computes
 
-    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False):
-        if interprocess:
-            raise RuntimeError(f"{self._of.name} events cannot be shared between processes")
-        self.enable_timing = enable_timing
-        self.device: Any = None
-        self._marker: Marker | None = None
+    def replay(self) -> None:
+        """Start everything that was recorded, in the calling thread's stream."""
+        ...
 
-    def record(self, stream=None) -> None:
-        """Record the event in a stream, the current one when none is given."""
-        self.device = self._of.current_stream().device if stream is None else stream.device
-        self._marker = self._of.runtime(self.device.index or 0).marker(self.enable_timing)
+    def reset(self) -> None:
+        """Free it."""
+        ...
 
-    def query(self) -> bool:
-        """Whether everything before the event has run; True for one that was not recorded."""
-        return self._marker is None or self._marker.done()
 
-    def synchronize(self) -> None:
-        """Wait for everything before the event."""
-        if self._marker is not None:
-            self._marker.wait()
+class Streams(Runtime, Protocol):
+    """A device with streams. "The stream waits" means that the caller does not."""
 
-    def wait(self, stream=None) -> None:
-        """Let what comes later in a stream wait for the event."""
-        stream = self._of.current_stream() if stream is None else stream
-        if stream.device != self.device:  # of another device: its queue cannot wait, so the caller does
-            self.synchronize()
+    def new_stream(self, priority: int) -> Handle: ...
 
-    def elapsed_time(self, end_event) -> float:
-        """Milliseconds from this event to a later one."""
-        if not (self.enable_timing and end_event.enable_timing):
-            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
-        if self._marker is None or end_event._marker is None:
-            raise ValueError("Both events must be recorded before calculating elapsed time.")
-        if not (self.query() and end_event.query()):
-            raise ValueError("Both events must be completed before calculating elapsed time.")
-        return self._marker.milliseconds_to(end_event._marker)
+    def default_stream(self) -> Handle: ...
 
-    def __repr__(self) -> str:
-        return f"<torch.{self._of.name}.Event {'not recorded' if self._marker is None else 'on ' + str(self.device)}>"
+    def stream_from(self, ptr: int) -> Handle:
+        """A stream that another library made."""
+        ...
+
+    def use(self, handle: Any) -> None:
+        """Let the calling thread's work go there."""
+        ...
+
+    def current_stream(self) -> Handle: ...
+
+    def synchronize_stream(self, handle: Any) -> None: ...
+
+    def stream_idle(self, handle: Any) -> bool: ...
+
+    def marker(self, timing: bool, stream: Any = None) -> Marker: ...
+
+    def wait_for(self, marker: Any, stream: Any) -> None:
+        """The stream waits for the marker, of this or another device."""
+        ...
+
+    def record_use(self, raw: Any, handle: Any) -> None:
+        """Memory of `raw` is not given out again before what is in that stream now has run."""
+        ...
+
+    def begin_capture(self, pool: Any = None, mode: str = "global") -> None:
+        """Record what the calling thread starts in its stream, instead of running it; results live in `pool`."""
+        ...
+
+    def end_capture(self) -> Graph: ...
+
+    def is_capturing(self) -> bool: ...
+
+    def new_pool(self) -> Any: ...
+
+    # What a runtime may lack: `torch.cuda` says so where it is asked for.
+
+    def can_access(self, peer: int) -> bool:
+        """Whether this device reads the memory of another one."""
+        ...
+
+    def limit_memory(self, nbytes: int) -> None:
+        """The most bytes that may be held; 0: no limit but the device's."""
+        ...
+
+    def pinned(self, nbytes: int) -> Any:
+        """Page-locked host memory as a NumPy array of bytes, which frees it when nothing refers to it."""
+        ...
 
 
 class _Selected(threading.local):
@@ -181,9 +146,10 @@ class Accelerator:
     def __init__(self, name: str):
         self.name = name
         self._selected = _Selected()
+        self._accumulated: dict[int, dict[str, int]] = {}  # by device: counts at the last `reset_accumulated_memory_stats`
+        ACCELERATORS[name] = accelerator = self
         self.Stream: Any = type("Stream", (Stream,), {"_of": self, "__module__": f"torchlite.{name}", "__doc__": Stream.__doc__})
         self.Event: Any = type("Event", (Event,), {"_of": self, "__module__": f"torchlite.{name}", "__doc__": Event.__doc__})
-        accelerator = self
 
         class device:
             """The current device for the time of a `with` block; nothing changes for None and for a negative index."""
@@ -228,8 +194,20 @@ class Accelerator:
         """How many devices can be used; 0 when none."""
         return registry.backend_of(self.name).device_count() if self.is_available() else 0
 
-    def runtime(self, index: int) -> Runtime:
-        """The backend's side of a device. RuntimeError when it is not there."""
+    def is_initialized(self) -> bool:
+        """Whether a device of this type is in use."""
+        return bool(registry.tables(self.name))
+
+    def init(self) -> None:
+        """Take the current device into use; this happens by itself where one is needed. RuntimeError saying what is missing when there is none."""
+        registry.table_of(device_type(self.name, self.current_device()))
+
+    def has_streams(self, runtime: Any) -> bool:
+        """Whether the device has streams of its own, and not one queue."""
+        return hasattr(runtime, "new_stream")
+
+    def runtime(self, index: int) -> Any:
+        """The backend's side of a device, a `Runtime` or `Streams`. RuntimeError when it is not there."""
         where = registry.table_of(device_type(self.name, index))
         return where.backend.runtime(index)
 
@@ -239,12 +217,14 @@ class Accelerator:
             return self.current_device()
         if isinstance(device, int):
             return device
+        if isinstance(device, self.device):
+            return device.idx
         where = device_type(device)
         if where.type != self.name:
             raise ValueError(f"Expected {'an' if self.name[0] in 'aeiou' else 'a'} {self.name} device, but got: {where}")
         return self.current_device() if where.index is None else where.index
 
-    def _runtime(self, device: Any) -> Runtime:
+    def _runtime(self, device: Any) -> Any:
         return self.runtime(self.index(device))
 
     # -- the current device --
@@ -276,28 +256,39 @@ class Accelerator:
 
     def default_stream(self, device=None) -> Stream:
         """The stream in which work goes when none is chosen."""
-        return self.Stream(self.index(device), stream_id=0)
+        index = self.index(device)
+        runtime = self.runtime(index)
+        return self.Stream._over(index, runtime.default_stream() if self.has_streams(runtime) else None)
 
     def current_stream(self, device=None) -> Stream:
         """The stream in which the calling thread's work goes."""
         index = self.index(device)
-        return self._selected.streams.get(index) or self.default_stream(index)
+        chosen, runtime = self._selected.streams.get(index), self.runtime(index)
+        if self.has_streams(runtime):
+            handle = runtime.current_stream()  # another library may have chosen it
+            return chosen if chosen is not None and chosen._handle.ptr == handle.ptr else self.Stream._over(index, handle)
+        return chosen or self.default_stream(index)
 
     def set_stream(self, stream: Stream | None) -> None:
         """Choose the calling thread's stream, and its device."""
         if stream is not None:
             self.set_device(stream.device_index)
             self._selected.streams[stream.device_index] = stream
+            if stream._handle is not None:
+                self.runtime(stream.device_index).use(stream._handle)
 
     def stream(self, stream: Stream | None) -> StreamContext:
         """Choose a stream, and its device, for the time of a `with` block."""
-        return StreamContext(self, stream)
+        return StreamContext(stream)
 
     # -- memory --
 
     def memory_stats(self, device=None) -> OrderedDict[str, int]:
         """The allocator's counts by PyTorch's names, such as "allocated_bytes.all.peak"."""
-        return OrderedDict(sorted(self._runtime(device).memory_stats().items())) if self.is_available() else OrderedDict()
+        if not self.is_initialized():
+            return OrderedDict()
+        before = self._accumulated.get(self.index(device), {})
+        return OrderedDict((name, n - before.get(name, 0)) for name, n in sorted(self._runtime(device).memory_stats().items()))
 
     def memory_allocated(self, device=None) -> int:
         """Bytes that tensors take."""
@@ -319,13 +310,18 @@ class Accelerator:
         """Begin to count the peaks anew."""
         self._runtime(device).reset_peak_memory_stats()
 
+    def reset_accumulated_memory_stats(self, device=None) -> None:
+        """Begin to count anew what only grows: allocations, frees, retries, failures."""
+        counts = self._runtime(device).memory_stats()
+        self._accumulated[self.index(device)] = {name: n for name, n in counts.items() if name.startswith("num_") or name.endswith((".allocated", ".freed"))}
+
     def empty_cache(self) -> None:
         """Give memory that no tensor takes back to the devices in use."""
         for table in registry.tables(self.name):
             table.backend.runtime(table.device.index or 0).empty_cache()
 
     def mem_get_info(self, device=None) -> tuple[int, int]:
-        """Free and total bytes of the device. On a GPU "free" is what this process has not taken: OpenCL does not tell more."""
+        """Free and total bytes of the device. On an OpenCL GPU "free" is what this process has not taken: OpenCL does not tell more."""
         return self._runtime(device).mem_get_info()
 
     # -- random numbers --
@@ -333,15 +329,19 @@ class Accelerator:
     def _generator(self, device=None) -> _random.Generator:
         return _random.default_of(registry.table_of(device_type(self.name, self.index(device))))
 
+    def default_generators(self) -> tuple:
+        """The default generators of all devices; none before a device is in use."""
+        return tuple(self._generator(i) for i in range(self.device_count())) if self.is_initialized() else ()
+
     def manual_seed(self, seed: int) -> None:
         """Seed the current device's generator; nothing happens without a device."""
         if self.is_available():
-            self._generator().manual_seed(int(seed))
+            _random.seed_device(device_type(self.name, self.current_device()), int(seed))
 
     def manual_seed_all(self, seed: int) -> None:
         """Seed the generators of all devices; nothing happens without one."""
         for i in range(self.device_count()):
-            self._generator(i).manual_seed(int(seed))
+            _random.seed_device(device_type(self.name, i), int(seed))
 
     def seed(self) -> None:
         """Seed the current device's generator from the operating system."""
@@ -366,27 +366,11 @@ class Accelerator:
         return [self.get_rng_state(i) for i in range(self.device_count())]
 
     def set_rng_state(self, new_state, device=None) -> None:
-        """Set the state of a device's generator."""
-        self._generator(device).set_state(new_state)
+        """Set the state of a device's generator; nothing happens without a device."""
+        if self.is_available():
+            self._generator(device).set_state(new_state)
 
     def set_rng_state_all(self, new_states) -> None:
         """Set the states of all devices' generators."""
         for i, state in enumerate(new_states):
             self.set_rng_state(state, i)
-
-
-class StreamContext:
-    """A chosen stream for the time of a `with` block; nothing changes for None."""
-
-    def __init__(self, of: Accelerator, stream: Stream | None):
-        self._of, self.stream = of, stream
-
-    def __enter__(self) -> None:
-        if self.stream is not None:
-            self._device, self._there = self._of.current_device(), self._of.current_stream(self.stream.device)
-            self._of.set_stream(self.stream)
-
-    def __exit__(self, *exc) -> None:
-        if self.stream is not None:
-            self._of.set_stream(self._there)
-            self._of.set_device(self._device)

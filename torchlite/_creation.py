@@ -9,6 +9,8 @@ from ._device import get_default_device
 from ._dispatch import call, table_of
 from ._dispatch.runtime import GLOBALS
 from ._dtype import from_np, get_default_dtype
+from ._interop import from_dlpack as _from_dlpack
+from ._interop import from_foreign, is_foreign
 from ._tensor import Tensor
 
 
@@ -86,6 +88,11 @@ def _as_array(data) -> tuple[np.ndarray, object]:
     return array, data
 
 
+def _is_foreign(data) -> bool:
+    """Whether the data is another library's array on a CUDA device."""
+    return not isinstance(data, (list, tuple, int, float, complex, np.ndarray, np.generic)) and is_foreign(data)
+
+
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """A new tensor with a copy of the data: numbers, nested sequences, NumPy arrays, tensors.
 
@@ -96,8 +103,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
-    if isinstance(data, Tensor):
-        out = data.detach().clone()
+    if isinstance(data, Tensor) or _is_foreign(data):
+        out = (data.detach() if isinstance(data, Tensor) else from_foreign(data)).clone()
         out = out.to(device=device, dtype=dtype)
         return out.requires_grad_() if requires_grad else out
     array, data = _as_array(data)
@@ -143,6 +150,8 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
         return data.to(device=device, dtype=dtype)
     if isinstance(data, np.ndarray) and all(s >= 0 for s in data.strides) and data.flags.writeable and data.dtype.isnative:
         return from_numpy(data).to(device=device or get_default_device(), dtype=dtype)
+    if _is_foreign(data):
+        return from_foreign(data).to(device=device, dtype=dtype)
     if not isinstance(data, (np.ndarray, list, tuple, int, float, complex, np.generic)) and hasattr(data, "__dlpack__"):
         return from_dlpack(data).to(device=device, dtype=dtype)
     if not isinstance(data, (np.ndarray, list, tuple, int, float, complex, np.generic)) and hasattr(data, "__array__"):
@@ -155,7 +164,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False) -> 
     if copy:
         return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
     out = as_tensor(obj, dtype, device)
-    if copy is False and not isinstance(obj, Tensor) and not (isinstance(obj, np.ndarray) and np.shares_memory(out.numpy(), obj)):
+    if copy is False and not isinstance(obj, Tensor) and not _is_foreign(obj) and not (isinstance(obj, np.ndarray) and np.shares_memory(out.numpy(), obj)):
         raise ValueError("can't alias arbitrary sequence into a tensor.")
     if isinstance(obj, Tensor):
         out = out.detach() if out is obj and (out.requires_grad or requires_grad) and not requires_grad else out
@@ -180,12 +189,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
 
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """A tensor on the memory of any object with `__dlpack__`."""
-    kind, index = ext_tensor.__dlpack_device__() if hasattr(ext_tensor, "__dlpack_device__") else (1, 0)
-    name = {1: "cpu", 2: "cuda", 4: "opencl"}.get(int(kind))
-    if name is None:
-        raise BufferError(f"from_dlpack: no backend for DLPack's device type {int(kind)}")
-    table = table_of(device_type(name) if name == "cpu" else device_type(name, int(index)))
-    out = call.wrap(table, table.backend.from_dlpack(ext_tensor))
+    out = _from_dlpack(ext_tensor)
     out = out.clone() if copy else out
     return out if device is None else out.to(device)
 

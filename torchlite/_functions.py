@@ -1,6 +1,7 @@
 """Small functions of PyTorch's top level that are no ops: questions about tensors, threads, switches."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ._device import Size
@@ -8,6 +9,7 @@ from ._dispatch import shapes
 from ._dispatch.backend import OutOfMemoryError as OutOfMemoryError
 from ._dispatch.promotion import result_dtype
 from ._dtype import dtype
+from ._switches import SWITCHES
 from ._tensor import Tensor
 
 
@@ -105,14 +107,6 @@ def broadcast_shapes(*shapes_) -> Size:
         raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape") from None
 
 
-class _Switches:
-    deterministic = False
-    deterministic_warn_only = False
-    matmul_precision = "highest"
-    warn_always = False
-    interop_threads = 1
-
-
 def set_num_threads(n: int) -> None:
     """How many threads CPU kernels may use, the BLAS under NumPy included where its library lets itself be told."""
     if n <= 0:
@@ -129,32 +123,32 @@ def get_num_threads() -> int:
 
 def set_num_interop_threads(n: int) -> None:
     """Accepted for compatibility: ops of one program run in the thread that calls them."""
-    _Switches.interop_threads = n
+    SWITCHES.interop_threads = n
 
 
 def get_num_interop_threads() -> int:
     """What `set_num_interop_threads` was told."""
-    return _Switches.interop_threads
+    return SWITCHES.interop_threads
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Say that results must not vary between runs. CPU kernels are deterministic anyway; device kernels ask this switch."""
-    _Switches.deterministic, _Switches.deterministic_warn_only = bool(mode), bool(warn_only)
+    SWITCHES.deterministic, SWITCHES.deterministic_warn_only = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether `use_deterministic_algorithms` is on."""
-    return _Switches.deterministic
+    return SWITCHES.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether deterministic mode only warns."""
-    return _Switches.deterministic_warn_only
+    return SWITCHES.deterministic_warn_only
 
 
 def get_deterministic_debug_mode() -> int:
     """0 off, 1 warns, 2 raises."""
-    return 0 if not _Switches.deterministic else 1 if _Switches.deterministic_warn_only else 2
+    return 0 if not SWITCHES.deterministic else 1 if SWITCHES.deterministic_warn_only else 2
 
 
 def set_deterministic_debug_mode(debug_mode) -> None:
@@ -167,14 +161,17 @@ def set_deterministic_debug_mode(debug_mode) -> None:
 
 def get_float32_matmul_precision() -> str:
     """"highest", "high" or "medium"."""
-    return _Switches.matmul_precision
+    return SWITCHES.matmul_precision
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """How exactly float32 matrix products are computed where a device offers a choice (the CPU does not)."""
+    """How exactly float32 matrix products are computed where a device offers a choice: with "high" and "medium" CUDA uses TF32. Warns of other words."""
     if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"float32_matmul_precision must be one of highest, high, medium, got {precision}")
-    _Switches.matmul_precision = precision
+        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision call has no effect.", UserWarning,
+                      stacklevel=2)
+        return
+    SWITCHES.set_precision("matmul", "ieee" if precision == "highest" else "tf32")
+    SWITCHES.matmul_precision = precision
 
 
 def set_flush_denormal(mode: bool) -> bool:
@@ -184,28 +181,32 @@ def set_flush_denormal(mode: bool) -> bool:
 
 def set_warn_always(b: bool) -> None:
     """Whether warnings that come once may come always."""
-    _Switches.warn_always = bool(b)
+    SWITCHES.warn_always = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
     """What `set_warn_always` was told."""
-    return _Switches.warn_always
+    return SWITCHES.warn_always
 
 
 def get_device_module(device=None):
-    """The module of a device type, e.g. torch.cuda."""
+    """The module of a device type, such as torch.cuda; of the machine's accelerator, or torch.cpu, when none is given."""
     import importlib
 
+    from . import accelerator
     from ._device import device as device_type
-    name = device_type(device).type if device is not None else "cpu"
-    return importlib.import_module(f"torchlite.{name}")
+    where = accelerator.current_accelerator() if device is None else device_type(device)
+    return importlib.import_module(f"torchlite.{'cpu' if where is None else where.type}")
 
 
 def set_default_tensor_type(t) -> None:
-    """Set the default dtype by a type's name, such as "torch.DoubleTensor"."""
-    from ._dtype import ALL, set_default_dtype
-    names = {f"torch.{d.scalar_name}Tensor": d for d in ALL.values()}
-    name = t if isinstance(t, str) else f"torch.{getattr(t, '__name__', t)}"
-    if name not in names:
+    """Set the default dtype, and for "torch.cuda.FloatTensor" and its kind the default device, by a type or its name."""
+    from ._device import set_default_device
+    from ._dtype import set_default_dtype
+    from ._legacy import place_of
+    found = place_of(t)
+    if found is None or not found[1].is_floating_point:
         raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t}")
-    set_default_dtype(names[name])
+    where, d = found
+    set_default_dtype(d)
+    set_default_device(None if where == "cpu" else where)

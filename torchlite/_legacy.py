@@ -5,6 +5,7 @@ from typing import Any
 
 from . import _dtype
 from ._creation import legacy_tensor
+from ._streams import accelerator_of
 from ._tensor import Tensor
 
 
@@ -12,17 +13,42 @@ class _TypedTensor(type):
     """`torch.LongTensor(2, 3)`, `torch.LongTensor([1, 2])`, `isinstance(x, torch.LongTensor)`."""
 
     dtype: _dtype.dtype
+    where: str  # a device type
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        return legacy_tensor(args, cls.dtype, device)
+        if cls.where != "cpu":
+            missing = accelerator_of(cls.where).why_not()
+            if missing:
+                raise TypeError(f"type torch.{cls.where}.{cls.__name__} not available. {missing}")
+        made = legacy_tensor(args, cls.dtype, cls.where if device is None else device)
+        return made.to(cls.where) if made.device.type != cls.where else made
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.is_cpu
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == cls.where
+
+    @property
+    def is_cuda(cls) -> bool:
+        return cls.where == "cuda"
 
 
-def _make(name: str, d: _dtype.dtype) -> _TypedTensor:
-    return _TypedTensor(name, (), {"dtype": d, "__module__": "torch",
-                                   "__doc__": f"CPU tensors of {d}: made from sizes (uninitialised) or from a sequence."})
+def _make(name: str, d: _dtype.dtype, where: str = "cpu") -> _TypedTensor:
+    return _TypedTensor(name, (), {"dtype": d, "where": where, "__module__": "torch" if where == "cpu" else f"torch.{where}",
+                                   "__doc__": f"{where.upper()} tensors of {d}: made from sizes (uninitialised) or from a sequence."})
+
+
+def typed(name: str, where: str) -> _TypedTensor:
+    """The class of that name for another device type: `torch.cuda.FloatTensor`."""
+    return _make(name, globals()[name].dtype, where)
+
+
+def place_of(kind: Any) -> tuple[str, _dtype.dtype] | None:
+    """Device type and dtype that one of these classes means, or the name of one ("torch.cuda.FloatTensor"); None for anything else."""
+    if isinstance(kind, _TypedTensor):
+        return kind.where, kind.dtype
+    names = {f"{d.scalar_name}Tensor": d for d in _dtype.ALL.values()}
+    prefix, _, last = str(kind).rpartition(".")
+    where = {"torch": "cpu", "torch.cuda": "cuda", "torch.opencl": "opencl"}.get(prefix)
+    return None if where is None or last not in names else (where, names[last])
 
 
 BoolTensor = _make("BoolTensor", _dtype.bool_)

@@ -125,6 +125,7 @@ def _restored(device: str, state: bytes) -> Generator:
 _lock = threading.Lock()
 _defaults: dict = {}  # kernel table -> the device's default generator
 _seed_of_later_devices = DEFAULT_SEED
+_seeds_of_later_devices: dict[device_type, int] = {}  # of those that were seeded one by one before their first use
 
 
 def default_of(table) -> Generator:
@@ -134,7 +135,7 @@ def default_of(table) -> Generator:
         with _lock:
             if table not in _defaults:
                 made = Generator(table.device)
-                made._engine.manual_seed(_seed_of_later_devices)
+                made._engine.manual_seed(_seeds_of_later_devices.pop(table.device, _seed_of_later_devices))
                 _defaults[table] = made
             found = _defaults[table]
     return found
@@ -200,9 +201,20 @@ def manual_seed(seed) -> Generator:
     first = default_of(table_of(device_type("cpu")))
     with _lock:
         _seed_of_later_devices = value
+        _seeds_of_later_devices.clear()
         for generator in _defaults.values():
             generator._engine.manual_seed(value)
     return first
+
+
+def seed_device(where: device_type, seed: int) -> None:
+    """Seed the default generator of one device; one that is not in use yet begins with this seed."""
+    with _lock:
+        generator = next((g for table, g in _defaults.items() if table.device == where), None)
+        if generator is None:
+            _seeds_of_later_devices[where] = _unsigned(seed)
+        else:
+            generator._engine.manual_seed(_unsigned(seed))
 
 
 def seed() -> int:

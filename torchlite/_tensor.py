@@ -91,6 +91,9 @@ class Tensor(TensorMethods, metaclass=_TensorType):
     def __getattr__(self, name: str) -> Any:
         method = None if name.startswith("__") else _method(name)
         if method is None:
+            if name == "__cuda_array_interface__":  # the property raised; its words would be lost
+                from ._interop import no_interface
+                raise AttributeError(no_interface(self))
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         setattr(Tensor, name, method)
         return getattr(self, name)
@@ -507,16 +510,17 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         return _array_api
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        if self._node is not None:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        data = self._data
-        keywords: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
-        if self.device.type != "cpu":
-            keywords["stream"] = stream
-        return data.__dlpack__(**{k: v for k, v in keywords.items() if v is not None})
+        from ._interop import dlpack
+        return dlpack(self, stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self):
-        return self._data.__dlpack_device__()
+        from ._interop import dlpack_device
+        return dlpack_device(self)
+
+    @property
+    def __cuda_array_interface__(self):
+        from ._interop import cuda_array_interface
+        return cuda_array_interface(self)
 
     def __bool__(self) -> bool:
         n = self.numel()
@@ -622,24 +626,29 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         return self.to("cpu")
 
     def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
-        """The tensor on a CUDA device."""
-        return self.to("cuda" if device is None else device)
+        """The tensor on a CUDA device, the current one when none is given. RuntimeError for a device of another type."""
+        where = call._device("cuda" if device is None else device)
+        if where.type != "cuda":
+            raise RuntimeError("Invalid device, must be cuda device")
+        return self.to(where)
 
     def opencl(self, device=None):
         """The tensor on an OpenCL device."""
         return self.to("opencl" if device is None else device)
 
     def type(self, dtype=None, non_blocking=False):
-        """The type's name, or the tensor cast to a dtype (or to a type named as "torch.FloatTensor")."""
+        """The type's name, or the tensor cast to a dtype, or to a type and its device: `torch.FloatTensor`, "torch.cuda.HalfTensor"."""
         if dtype is None:
             where = "" if self.is_cpu else f"{self.device.type}."
             return f"torch.{where}{self.dtype.scalar_name}Tensor"
-        if isinstance(dtype, str):
-            names = {f"torch.{d.scalar_name}Tensor": d for d in _dtype.ALL.values()}
-            if dtype not in names:
-                raise ValueError(f"invalid type: '{dtype}'")
-            dtype = names[dtype]
-        return self.to(dtype)
+        if isinstance(dtype, dtype_type):
+            return self.to(dtype)
+        from ._legacy import place_of
+        found = place_of(dtype)
+        if found is None:
+            raise ValueError(f"invalid type: '{dtype}'")
+        where, d = found
+        return self.to(d) if where == self.device.type else self.to(where, d)
 
     def type_as(self, other):
         """The tensor with the dtype and on the device of another."""
@@ -656,12 +665,19 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         return is_shared(self)
 
     def pin_memory(self, device=None):
-        """The tensor itself: host memory needs no pinning for NumPy."""
-        return self
+        """A copy in page-locked memory, from which copies to a CUDA device are quicker; without one the tensor itself. RuntimeError on a device."""
+        from ._interop import pin_memory
+        return pin_memory(self)
 
     def is_pinned(self, device=None) -> bool:
-        """Always False on the CPU backend."""
-        return False
+        """Whether the memory is page-locked."""
+        from ._interop import is_pinned
+        return is_pinned(self)
+
+    def record_stream(self, s):
+        """Say that a stream uses the tensor, which was made in another one: when it is freed its memory is not given out before that work has run."""
+        from ._interop import record_stream
+        record_stream(self, s)
 
     def apply_(self, function):
         """Replace each element x by function(x), in place (slow; CPU only)."""

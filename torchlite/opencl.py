@@ -4,8 +4,9 @@ The backend is an extra of its own (`pip install 'torchlite-nd[opencl]'`); nothi
 """
 from __future__ import annotations
 
-from ._accelerator import Accelerator, StreamContext
+from ._accelerator import Accelerator
 from ._dispatch.backend import OutOfMemoryError
+from ._streams import StreamContext
 
 _opencl = Accelerator("opencl")
 

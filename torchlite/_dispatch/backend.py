@@ -68,6 +68,24 @@ class Backend(Protocol):
         """A device as that module asks for it: what `torchlite._accelerator.Runtime` lists."""
         ...
 
+    # Only of "cuda":
+
+    def cuda_array_interface(self, raw: Any) -> dict[str, Any]:
+        """What `__cuda_array_interface__` of an array is."""
+        ...
+
+    def from_cuda_array_interface(self, data: Any) -> Any:
+        """A raw array on the memory of an object with `__cuda_array_interface__`."""
+        ...
+
+    def to_dlpack(self, raw: Any, stream: int | None) -> Any:
+        """A capsule, or an object with `__dlpack__`, for a consumer that works in a stream (as DLPack numbers them)."""
+        ...
+
+    def cudnn_version(self) -> int | None:
+        """cuDNN's version where it is used."""
+        ...
+
 
 def is_view(raw: Any, of: Any) -> bool:
     """Whether `raw`, made by an op from `of`, shares its memory: an array's `.base` is the array that owns its memory, or None."""

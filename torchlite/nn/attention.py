@@ -3,11 +3,13 @@
 import contextlib
 import enum
 
+from .._switches import SWITCHES
+
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
 class SDPBackend(enum.Enum):
-    """PyTorch's implementations. Here every device has one, so the choice among them changes no result."""
+    """PyTorch's implementations. Where a device has but one, the choice among them changes nothing."""
 
     ERROR = -1
     MATH = 0
@@ -17,10 +19,25 @@ class SDPBackend(enum.Enum):
     OVERRIDEABLE = 4
 
 
+_SWITCHES = {"math": SDPBackend.MATH, "flash": SDPBackend.FLASH_ATTENTION, "mem_efficient": SDPBackend.EFFICIENT_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
+
+
 @contextlib.contextmanager
 def sdpa_kernel(backends, set_priority=False):
-    """Within this context attention may use `backends`, one SDPBackend or a list of them. Accepted and checked; each device has one implementation."""
+    """Within this context attention may use `backends`, one SDPBackend or a list of them: the switches of `torch.backends.cuda` say so.
+
+    >>> import torchlite as torch
+    >>> from torchlite.nn.attention import SDPBackend, sdpa_kernel
+    >>> with sdpa_kernel(SDPBackend.MATH):
+    ...     torch.backends.cuda.math_sdp_enabled(), torch.backends.cuda.flash_sdp_enabled()
+    (True, False)
+    """
     chosen = [backends] if isinstance(backends, SDPBackend) else list(backends)
     if not chosen or not all(isinstance(backend, SDPBackend) for backend in chosen):
         raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances")
-    yield
+    before = dict(SWITCHES.sdp)
+    SWITCHES.sdp.update({name: backend in chosen for name, backend in _SWITCHES.items()})
+    try:
+        yield
+    finally:
+        SWITCHES.sdp.update(before)

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from ._collate import default_collate, default_convert
 from ._fetch import fetcher_for
+from ._pin import pinned
 from ._workers import WorkersIterator
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
@@ -48,7 +49,8 @@ class DataLoader(Generic[Item]):
     dataset: items by index, or an IterableDataset. batch_size: items a batch; None hands out single items. shuffle: a new random order each epoch.
     sampler, batch_sampler: the order by hand. num_workers: processes that make batches ahead (0: this process). collate_fn: from a list of items to
     a batch.
-    pin_memory: accepted; host memory needs no pinning for NumPy. drop_last: leave out a shorter last batch. timeout: seconds to wait for a worker
+    pin_memory: batches in page-locked memory, for a CUDA device; a warning where there is no accelerator.
+    drop_last: leave out a shorter last batch. timeout: seconds to wait for a worker
     (0: for ever). worker_init_fn(worker_id): called first in each worker. multiprocessing_context: "fork", "spawn" … generator: the source of the
     order.
     prefetch_factor: batches a worker makes ahead (2). persistent_workers: keep them between epochs. in_order: False hands out batches as they come.
@@ -143,7 +145,9 @@ class DataLoader(Generic[Item]):
         return self._counted(self._iterator)
 
     def _counted(self, batches):
-        """The iterator itself; a stream that says its length is watched."""
+        """The iterator, pinned if that is wanted; a stream that says its length is watched."""
+        if self.pin_memory:
+            batches = pinned(batches)
         return _Watched(batches, self) if self._is_stream and hasattr(self.dataset, "__len__") else batches
 
     def __len__(self) -> int:

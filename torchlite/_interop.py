@@ -1,0 +1,130 @@
+"""Tensors and other libraries' arrays on the same memory, and pinned host memory. Of a device's arrays only its backend knows the inside:
+
+`cuda_array_interface(raw) -> dict`, `to_dlpack(raw, stream) -> capsule or exporter`, `from_dlpack(exporter)` and `from_cuda_array_interface(object)`.
+"""
+from __future__ import annotations
+
+import enum
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ._device import device as device_type
+from ._dispatch import call, table_of
+
+
+class DLDeviceType(enum.IntEnum):
+    """DLPack's numbers of device types, those that have a backend here."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLCUDAManaged = 13
+
+
+_TYPES = {DLDeviceType.kDLCPU: "cpu", DLDeviceType.kDLCUDAHost: "cpu", DLDeviceType.kDLCUDA: "cuda", DLDeviceType.kDLCUDAManaged: "cuda", DLDeviceType.kDLOpenCL: "opencl"}
+
+
+def no_interface(tensor: Any) -> str:
+    """The words of the AttributeError for `__cuda_array_interface__` of a tensor elsewhere."""
+    return (f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {tensor.type()} If CUDA data is required use tensor.cuda() to copy tensor to "
+            "device memory.")
+
+
+def cuda_array_interface(tensor: Any) -> dict[str, Any]:
+    """What `__cuda_array_interface__` is. AttributeError unless the tensor is on a CUDA device, RuntimeError when it wants a gradient."""
+    if not tensor.is_cuda:
+        raise AttributeError(no_interface(tensor))
+    if tensor.requires_grad:
+        raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use var.detach() to get "
+                           "Variable that doesn't require grad.")
+    return tensor._table.backend.cuda_array_interface(tensor._data)
+
+
+def dlpack(tensor: Any, stream: Any, **options: Any) -> Any:
+    """What `__dlpack__` gives: a capsule."""
+    if tensor._node is not None:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    exporter, options = tensor._data, {name: value for name, value in options.items() if value is not None}
+    if tensor.is_cpu:
+        if stream is not None:
+            raise AssertionError("stream should be None on cpu.")
+    else:
+        if stream is not None and type(stream) is not int:
+            raise TypeError("stream must be ``int`` or ``none``")
+        if tensor.is_cuda:
+            exporter = tensor._table.backend.to_dlpack(exporter, stream)
+        if stream is not None:
+            options["stream"] = stream
+    return exporter.__dlpack__(**options) if hasattr(exporter, "__dlpack__") else exporter
+
+
+def dlpack_device(tensor: Any) -> tuple[int, int]:
+    """What `__dlpack_device__` gives: DLPack's number of the device type, and the index."""
+    return (DLDeviceType.kDLCUDA, tensor.get_device()) if tensor.is_cuda else tensor._data.__dlpack_device__()
+
+
+def from_dlpack(exporter: Any) -> Any:
+    """A tensor on the memory of an object with `__dlpack__`. BufferError for a device type that has no backend."""
+    kind, index = exporter.__dlpack_device__() if hasattr(exporter, "__dlpack_device__") else (1, 0)
+    name = _TYPES.get(int(kind))  # type: ignore[call-overload]
+    if name is None:
+        raise BufferError(f"from_dlpack: no backend for DLPack's device type {int(kind)}")
+    table = table_of(device_type(name) if name == "cpu" else device_type(name, int(index)))
+    return call.wrap(table, table.backend.from_dlpack(exporter))
+
+
+def is_foreign(data: Any) -> bool:
+    """Whether an object is another library's array on a CUDA device."""
+    return hasattr(data, "__cuda_array_interface__")
+
+
+def from_foreign(data: Any) -> Any:
+    """A tensor on the memory of another library's array on a CUDA device."""
+    if hasattr(data, "__dlpack_device__"):  # it says which device
+        return from_dlpack(data)
+    table = table_of(device_type("cuda"))
+    return call.wrap(table, table.backend.from_cuda_array_interface(data))
+
+
+def record_stream(tensor: Any, stream: Any) -> None:
+    """What `Tensor.record_stream` does."""
+    from ._streams import Stream
+    if not isinstance(stream, Stream):
+        raise TypeError(f"record_stream(): argument 's' (position 1) must be Stream, not {type(stream).__name__}")
+    if stream.device.type != tensor.device.type:
+        raise RuntimeError(f"record_stream(): the tensor is on {tensor.device}, but the stream is of {stream.device}")
+    if stream._handle is not None:  # where streams are names for one queue nothing can be given out too early
+        tensor._table.backend.runtime(tensor.get_device()).record_use(tensor._data, stream._handle)
+
+
+# -- pinned memory --
+
+_pinned: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()  # by id: the arrays that own page-locked memory
+
+
+def is_pinned(tensor: Any) -> bool:
+    """Whether a tensor's memory is page-locked."""
+    from ._storage import root_array
+    root = root_array(tensor._data) if isinstance(tensor._data, np.ndarray) else None
+    return root is not None and _pinned.get(id(root)) is root
+
+
+def pin_memory(tensor: Any) -> Any:
+    """A copy in page-locked memory; the tensor itself when it is pinned already, and without a CUDA device."""
+    from . import cuda
+    if not tensor.is_cpu:
+        raise RuntimeError(f"cannot pin '{tensor.type()}' only dense CPU tensors can be pinned")
+    if is_pinned(tensor) or not cuda.is_available():
+        return tensor
+    runtime = table_of(device_type("cuda")).backend.runtime(cuda.current_device())
+    if not hasattr(runtime, "pinned"):
+        return tensor
+    array = tensor._data
+    memory = runtime.pinned(max(array.nbytes, 1))
+    _pinned[id(memory)] = memory
+    place = memory[:array.nbytes].view(array.dtype).reshape(array.shape)
+    place[...] = array
+    return call.wrap(tensor._table, place, tensor.dtype)

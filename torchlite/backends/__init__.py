@@ -1,0 +1,32 @@
+"""Switches and questions about the libraries under the devices, as PyTorch programs touch them. What a switch says is kept in `torchlite._switches`."""
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+
+from .._switches import SWITCHES
+
+_NAMES = ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
+
+
+class _Backends(types.ModuleType):
+    @property
+    def fp32_precision(self) -> str:
+        """The precision of float32 products wherever nothing more special is set: "none", "ieee" or "tf32"."""
+        return SWITCHES.precision("all")
+
+    @fp32_precision.setter
+    def fp32_precision(self, value: str) -> None:
+        SWITCHES.set_precision("all", value)
+
+    def __getattr__(self, name: str):
+        if name in _NAMES:
+            return importlib.import_module(f".{name}", "torchlite.backends")
+        raise AttributeError(f"module 'torchlite.backends' has no attribute '{name}'")
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *_NAMES})
+
+
+sys.modules[__name__].__class__ = _Backends

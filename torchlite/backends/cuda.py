@@ -1,0 +1,161 @@
+"""Switches of CUDA's libraries: the precision of products, and which attention and which library for linear algebra may be used."""
+from __future__ import annotations
+
+import contextlib
+import enum
+from typing import Any
+
+from .._switches import SWITCHES
+from ._switch import flag
+
+__all__ = [
+    "allow_fp16_bf16_reduction_math_sdp", "cuBLASModule", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp",
+    "flash_sdp_enabled", "fp16_bf16_reduction_math_sdp_allowed", "is_built", "is_flash_attention_available", "math_sdp_enabled", "matmul",
+    "mem_efficient_sdp_enabled", "preferred_blas_library", "preferred_linalg_library", "sdp_kernel",
+]
+
+
+def is_built() -> bool:
+    """Whether a CUDA backend is installed; `torch.cuda.is_available()` says whether it has a device."""
+    from .._dispatch import registry
+    try:
+        registry.backend_of("cuda")
+    except RuntimeError:
+        return False
+    return True
+
+
+class cuBLASModule:
+    """Matrix products on CUDA."""
+
+    allow_fp16_reduced_precision_reduction = flag(
+        "allow_fp16_reduced_precision_reduction", "set_allow_fp16_reduction_cublas", "Whether sums of float16 products may be kept in float16 for part of the way.")
+    allow_bf16_reduced_precision_reduction = flag(
+        "allow_bf16_reduced_precision_reduction", "set_allow_bf16_reduction_cublas", "Whether sums of bfloat16 products may be kept in bfloat16 for part of the way.")
+    allow_fp16_accumulation = flag("allow_fp16_accumulation", "set_allow_fp16_accumulation_cublas", "Whether sums of float16 products may be kept in float16.")
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether float32 operands may be rounded to TF32 (ten bits of mantissa), which is several times faster."""
+        return SWITCHES.tf32("matmul")
+
+    @allow_tf32.setter
+    def allow_tf32(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError(f"set_allow_tf32_cublas expects a bool, but got {type(value).__name__}")
+        SWITCHES.set_precision("matmul", "tf32" if value else "ieee")
+
+    @property
+    def fp32_precision(self) -> str:
+        """ "none", "ieee" or "tf32": the newer form of `allow_tf32`."""
+        return SWITCHES.precision("matmul")
+
+    @fp32_precision.setter
+    def fp32_precision(self, value: str) -> None:
+        SWITCHES.set_precision("matmul", value)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"Unknown attribute {name}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not hasattr(type(self), name):
+            raise AttributeError(f"Unknown attribute {name}")
+        object.__setattr__(self, name, value)
+
+
+matmul = cuBLASModule()
+
+
+class _LinalgBackend(enum.Enum):
+    Default = 0
+    Cusolver = 1
+    Magma = 2
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}.{self.name}: {self.value}>"
+
+
+class _BlasBackend(enum.Enum):
+    Default = 0
+    Cublas = 1
+    Cublaslt = 2
+    Ck = 3
+
+    __repr__ = _LinalgBackend.__repr__
+
+
+def _preferred(switch: str, kinds: type[enum.Enum], backend: Any, choices: str) -> Any:
+    if isinstance(backend, str):
+        names = {kind.name.lower(): kind for kind in kinds}
+        if backend not in names:
+            raise RuntimeError(f"Unknown input value. Choose from: {choices}.")
+        backend = names[backend]
+    if backend is not None:
+        if not isinstance(backend, kinds):
+            raise RuntimeError("Unknown input value type.")
+        if backend.name in ("Magma", "Ck"):
+            raise RuntimeError(f"Cannot set preferred backend to {backend.name.upper()}: the CUDA backend does not have it.")
+        setattr(SWITCHES, switch, backend.name.lower())
+    return next(kind for kind in kinds if kind.name.lower() == getattr(SWITCHES, switch))
+
+
+def preferred_linalg_library(backend: str | _LinalgBackend | None = None) -> _LinalgBackend:
+    """Choose the library for linear algebra on CUDA ("default" or "cusolver"), and return the choice. There is no MAGMA here."""
+    return _preferred("linalg_library", _LinalgBackend, backend, "default, cusolver, magma")
+
+
+def preferred_blas_library(backend: str | _BlasBackend | None = None) -> _BlasBackend:
+    """Choose the library for matrix products on CUDA ("default", "cublas" or "cublaslt"), and return the choice."""
+    return _preferred("blas_library", _BlasBackend, backend, "default, cublas, hipblas, cublaslt, hipblaslt, ck")
+
+
+def _sdp(name: str, words: str) -> tuple[Any, Any]:
+    def enabled() -> bool:
+        return SWITCHES.sdp[name]
+
+    def enable(enabled: bool) -> None:
+        SWITCHES.sdp[name] = bool(enabled)
+
+    enabled.__doc__ = f"Whether scaled dot-product attention may use {words}."
+    enable.__doc__ = f"Let scaled dot-product attention use {words}, or not."
+    enabled.__name__, enable.__name__ = f"{name}_sdp_enabled", f"enable_{name}_sdp"
+    return enabled, enable
+
+
+flash_sdp_enabled, enable_flash_sdp = _sdp("flash", "a fused kernel in tiles (PyTorch's FlashAttention)")
+mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _sdp("mem_efficient", "a fused kernel that also takes a mask (PyTorch's memory-efficient attention)")
+math_sdp_enabled, enable_math_sdp = _sdp("math", "ordinary products and a softmax")
+cudnn_sdp_enabled, enable_cudnn_sdp = _sdp("cudnn", "cuDNN's kernel")
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """Whether attention by ordinary products may keep sums in float16 or bfloat16."""
+    return SWITCHES.sdp_math_reduction
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
+    """Let attention by ordinary products keep sums in float16 or bfloat16, or not."""
+    SWITCHES.sdp_math_reduction = bool(enabled)
+
+
+def is_flash_attention_available() -> bool:
+    """Whether a fused attention kernel can run: on any CUDA device."""
+    from .. import cuda
+    return cuda.is_available()
+
+
+@contextlib.contextmanager
+def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True):
+    """Which attention may run, for the time of a `with` block. `torch.nn.attention.sdpa_kernel` is its newer form.
+
+    >>> import torchlite as torch
+    >>> with torch.backends.cuda.sdp_kernel(enable_flash=False):
+    ...     torch.backends.cuda.flash_sdp_enabled()
+    False
+    """
+    before = dict(SWITCHES.sdp)
+    SWITCHES.sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    try:
+        yield {}
+    finally:
+        SWITCHES.sdp.update(before)

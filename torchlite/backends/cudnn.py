@@ -1,0 +1,86 @@
+"""cuDNN, which the CUDA backend uses for convolution and attention where the package `nvidia-cudnn-frontend` is installed: whether it is there, and switches."""
+from __future__ import annotations
+
+import contextlib
+import sys
+import types
+from typing import Any
+
+from .._switches import SWITCHES
+from ._switch import Precision, flag, precision
+
+
+def version() -> int | None:
+    """cuDNN's version, such as 91002; None where it is not used."""
+    from .. import cuda
+    from .._dispatch.registry import backend_of
+    asked = getattr(backend_of("cuda"), "cudnn_version", None) if cuda.is_available() else None
+    return asked() if asked is not None else None
+
+
+def is_available() -> bool:
+    """Whether the CUDA backend found cuDNN."""
+    return version() is not None
+
+
+def set_flags(_enabled=None, _benchmark=None, _benchmark_limit=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none") -> tuple:
+    """Set those that are given; returns what all of them were."""
+    module: Any = sys.modules[__name__]
+    before = (module.enabled, module.benchmark, module.benchmark_limit, module.deterministic, module.allow_tf32, module.fp32_precision)
+    for name, value in (("enabled", _enabled), ("benchmark", _benchmark), ("benchmark_limit", _benchmark_limit), ("deterministic", _deterministic),
+                        ("allow_tf32", _allow_tf32), ("fp32_precision", None if _fp32_precision == "none" else _fp32_precision)):
+        if value is not None:
+            setattr(module, name, value)
+    return before
+
+
+@contextlib.contextmanager
+def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True, fp32_precision="none"):
+    """The switches for the time of a `with` block.
+
+    >>> import torchlite as torch
+    >>> with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+    ...     torch.backends.cudnn.benchmark
+    True
+    >>> torch.backends.cudnn.benchmark
+    False
+    """
+    precisions = dict(SWITCHES.precisions)
+    before = set_flags(enabled, benchmark, benchmark_limit, deterministic, allow_tf32, fp32_precision)
+    try:
+        yield
+    finally:
+        set_flags(*before[:4])
+        SWITCHES.precisions.update(precisions)
+
+
+class _Cudnn(types.ModuleType):
+    enabled = flag("cudnn_enabled", "set_enabled_cudnn", "Whether cuDNN may be used where it is there.")
+    benchmark = flag("cudnn_benchmark", "set_benchmark_cudnn", "Whether its ways of computing a convolution are timed, to take the fastest.")
+    deterministic = flag("cudnn_deterministic", "set_deterministic_cudnn", "Whether only ways that give the same bits every time are taken.")
+    fp32_precision = precision("cuda", "The precision of float32 in cuDNN where `conv` and `rnn` say nothing.")
+    conv, rnn = Precision("conv"), Precision("rnn")
+
+    @property
+    def benchmark_limit(self) -> int | None:
+        """How many ways `benchmark` tries, at most; 0: all."""
+        return SWITCHES.cudnn_benchmark_limit
+
+    @benchmark_limit.setter
+    def benchmark_limit(self, value: int | None) -> None:
+        SWITCHES.cudnn_benchmark_limit = value
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether float32 operands of convolutions and recurrent layers may be rounded to TF32."""
+        return SWITCHES.tf32("conv") and SWITCHES.tf32("rnn")
+
+    @allow_tf32.setter
+    def allow_tf32(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError(f"set_allow_tf32_cudnn expects a bool, but got {type(value).__name__}")
+        for what in ("conv", "rnn"):
+            SWITCHES.set_precision(what, "tf32" if value else "none")
+
+
+sys.modules[__name__].__class__ = _Cudnn

@@ -1,0 +1,53 @@
+"""The Accelerator of CUDA, and what is known of its devices."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._accelerator import Accelerator
+
+cuda = Accelerator("cuda")
+
+
+def runtime_of(device: Any, what: str, method: str) -> Any:
+    """A device's runtime, which must have a method. NotImplementedError naming what the backend lacks."""
+    found = cuda._runtime(device)
+    if not hasattr(found, method):
+        raise NotImplementedError(f"the CUDA backend has no {what}")
+    return found
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The device's compute capability, such as (8, 0) for an A100."""
+    found = cuda.get_device_properties(device)
+    return found.major, found.minor
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Whether a device can read the memory of another one. AssertionError for a device that is not there."""
+    there, peer = cuda.index(device), cuda.index(peer_device)
+    count = cuda.device_count()
+    if not 0 <= there < count:
+        raise AssertionError("Invalid device id")
+    if not 0 <= peer < count:
+        raise AssertionError("Invalid peer device id")
+    return bool(runtime_of(there, "answer to whether a device reads another one's memory", "can_access").can_access(peer))
+
+
+def get_arch_list() -> list[str]:
+    """The architectures that kernels are built for: those of the devices that are there, since every kernel is built when it is first used.
+
+    >>> import torchlite as torch
+    >>> torch.cuda.is_available() or torch.cuda.get_arch_list() == []
+    True
+    """
+    return sorted({"sm_{}{}".format(*get_device_capability(i)) for i in range(cuda.device_count())})
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether bfloat16 can be used on the current device; without emulation: whether its processors know it (compute capability 8.0 and up)."""
+    return cuda.is_available() and (including_emulation or get_device_capability() >= (8, 0))
+
+
+def is_tf32_supported() -> bool:
+    """Whether the current device multiplies in TF32 (compute capability 8.0 and up)."""
+    return cuda.is_available() and get_device_capability() >= (8, 0)

@@ -1,0 +1,1 @@
+"""Mixed precision on CUDA by its old names: `torch.amp` with "cuda" as the device type."""

@@ -1,0 +1,299 @@
+"""CUDA graphs: work recorded once and started again as a whole, which spares the time that starting each kernel takes."""
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+from .. import _random, autograd, nn
+from .._device import device as device_type
+from .._dispatch import registry
+from .._tensor import Tensor
+from ._device import cuda
+from .streams import Stream, StreamContext
+
+__all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
+
+_MODES = ("global", "thread_local", "relaxed")
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether the calling thread's work is being recorded for a graph. False, and no device is taken into use, where none is."""
+    return cuda.is_initialized() and cuda.runtime(cuda.current_device()).is_capturing()
+
+
+def graph_pool_handle() -> Any:
+    """A new pool of memory, for graphs that are replayed in the order in which they were recorded: they then share it."""
+    return cuda.runtime(cuda.current_device()).new_pool()
+
+
+class CUDAGraph:
+    """Work on a CUDA device, recorded once and replayed as often as wanted, always on the same memory: new inputs are copied into the old ones.
+
+    `torch.cuda.graph` records more comfortably. Nothing that the recorded work needs from the host (`item()`, printing, copies from host memory) happens again
+    in a replay. keep_graph: accepted; the graph is always made ready when recording ends.
+    """
+
+    def __init__(self, keep_graph: bool = False):
+        self._graph: Any = None
+        self._stream: Any = None
+        self._drawn = 0
+
+    def _engine(self) -> Any:
+        return _random.default_of(registry.table_of(device_type("cuda", self._stream.device_index)))._engine
+
+    def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
+        """Record what the calling thread starts in its stream from now on, instead of running it.
+
+        pool: memory to use, from `graph_pool_handle()` or another graph's `pool()`. capture_error_mode: "global", "thread_local" or "relaxed": which threads
+        may not do what a recording cannot hold. RuntimeError in the default stream, and when the graph holds something.
+        """
+        if capture_error_mode not in _MODES:
+            raise RuntimeError(f"Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {capture_error_mode}")
+        if self._graph is not None:
+            raise RuntimeError("This CUDAGraph instance already owns a captured graph. To capture a new graph, create a new instance.")
+        stream = cuda.current_stream()
+        if stream == cuda.default_stream():
+            raise RuntimeError("CUDA graphs must be captured on a non-default stream. (However, after capture, it's ok to replay them on the default stream.)")
+        self._stream = stream
+        self._drawn = self._offset()
+        cuda.runtime(stream.device_index).begin_capture(pool, capture_error_mode)
+
+    def _offset(self) -> int:
+        """How many random numbers the device has drawn, as far as its engine counts them."""
+        engine = self._engine()
+        return engine.get_offset() if hasattr(engine, "get_offset") and not getattr(engine, "advances_in_graphs", False) else 0
+
+    def capture_end(self) -> None:
+        """End the recording; `replay` is possible from now on. RuntimeError where none began, and in another stream than it began in."""
+        if self._stream is None:
+            raise RuntimeError("Called CUDAGraph::capture_end without a preceding capture_begin.")
+        if cuda.current_stream() != self._stream:
+            raise RuntimeError("Capture must end on the same stream it began on.")
+        self._graph = cuda.runtime(self._stream.device_index).end_capture()
+        if self._offset() != self._drawn:
+            self.reset()
+            raise RuntimeError("random numbers were drawn while a CUDA graph was recorded: every replay would draw the same ones. Leave the parts that draw "
+                               "(dropout, for one) out of the graph, or switch them off with eval()")
+
+    def instantiate(self) -> None:
+        """Accepted: the graph is made ready when recording ends."""
+        self._captured("instantiate")
+
+    def _captured(self, what: str) -> Any:
+        if self._graph is None:
+            raise RuntimeError(f"Called CUDAGraph::{what} without a preceding successful capture.")
+        return self._graph
+
+    def replay(self) -> None:
+        """Start everything that was recorded, in the current stream."""
+        self._captured("replay").replay()
+
+    def reset(self) -> None:
+        """Free what was recorded; the object can record anew."""
+        graph, self._graph, self._stream = self._graph, None, None
+        if graph is not None:
+            graph.reset()
+
+    def pool(self) -> Any:
+        """The memory that the graph's results live in, for other graphs to share."""
+        return self._captured("pool()").pool
+
+
+class graph:
+    """What is started inside the `with` block is recorded into a CUDAGraph, and not run.
+
+    pool: memory to share (`graph_pool_handle()`, or another graph's `pool()`). stream: the one to record in; one made for this when None.
+
+    >>> import torchlite as torch
+    >>> if torch.cuda.is_available():
+    ...     x = torch.zeros(3, device="cuda")
+    ...     y = x * 2 + 1  # once before: kernels are built when they are first used, and building cannot be recorded
+    ...     g = torch.cuda.CUDAGraph()
+    ...     with torch.cuda.graph(g):
+    ...         y = x * 2 + 1
+    ...     x.fill_(4.0)
+    ...     g.replay()
+    ...     assert y.tolist() == [9.0, 9.0, 9.0]
+    """
+
+    _streams: dict[int, Stream] = {}  # by device
+
+    def __init__(self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None, capture_error_mode: str = "global"):
+        if stream is None:
+            index = cuda.current_device()
+            stream = self._streams[index] if index in self._streams else self._streams.setdefault(index, Stream(index))
+        self.cuda_graph, self.pool, self.capture_stream, self.capture_error_mode = cuda_graph, pool, stream, capture_error_mode
+        self._context = StreamContext(stream)
+
+    def __enter__(self) -> None:
+        cuda.synchronize()
+        gc.collect()  # memory in dead cycles, which the recording would otherwise free in its midst
+        cuda.empty_cache()
+        self._context.__enter__()
+        try:
+            self.cuda_graph.capture_begin(self.pool, capture_error_mode=self.capture_error_mode)
+        except BaseException:
+            self._context.__exit__()
+            raise
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            self.cuda_graph.capture_end()
+        except RuntimeError:
+            if error is None:  # else what went wrong inside says more
+                raise
+        finally:
+            self._context.__exit__()
+
+
+def _flat(value: Any) -> tuple[list, Callable[[list], Any]]:
+    """The tensors in nested tuples, lists and dictionaries, and a function that puts others in their places."""
+    parts: list
+    build: Callable[[list], Any]
+    if isinstance(value, dict):
+        parts, build = list(value.values()), lambda items: type(value)(zip(value, items, strict=True))
+    elif isinstance(value, (tuple, list)):
+        parts = list(value)
+        build = (lambda items: type(value)(*items)) if hasattr(value, "_fields") else type(value)
+    else:
+        return [value], lambda items: items[0]
+    flat = [_flat(part) for part in parts]
+    counts = [len(leaves) for leaves, _ in flat]
+
+    def rebuilt(items: list) -> Any:
+        rest = iter(items)
+        return build([put([next(rest) for _ in range(n)]) for n, (_, put) in zip(counts, flat, strict=True)])
+
+    return [leaf for leaves, _ in flat for leaf in leaves], rebuilt
+
+
+class _Graphed:
+    """One callable, its two graphs, and the tensors that they read and write: always the same ones."""
+
+    def __init__(self, function: Callable, sample: tuple, allow_unused: bool):
+        self.function, self.sample, self.allow_unused = function, sample, allow_unused
+        is_module = isinstance(function, nn.Module)
+        if is_module:
+            _check_module(function)
+        self.arguments = _flat(sample)[0]
+        if not all(isinstance(a, Tensor) for a in self.arguments):
+            raise AssertionError("In the beta API, sample_args for each callable must contain only Tensors. Other types are not allowed.")
+        self.parameters = tuple(function.parameters()) if is_module else ()  # type: ignore[attr-defined]
+        self.inputs = (*self.arguments, *self.parameters)
+        self.wanted = tuple(t for t in self.inputs if t.requires_grad)
+        self.forward, self.backward = CUDAGraph(), CUDAGraph()
+        self.outputs: list[Tensor] = []
+        self.grad_outputs: list[Tensor | None] = []
+        self.grad_inputs: list[Tensor | None] = [None] * len(self.inputs)
+        self.rebuilt: Callable[[list], Any] = tuple
+
+    def gradients(self, outputs: list, grad_outputs: list) -> tuple:
+        used = [(o, g) for o, g in zip(outputs, grad_outputs, strict=True) if o.requires_grad]
+        return autograd.grad([o for o, _ in used], self.wanted, [g for _, g in used], allow_unused=self.allow_unused) if used and self.wanted else ()
+
+    def run_once(self) -> None:
+        outputs = _flat(self.function(*self.sample))[0]
+        self.gradients(outputs, [o.detach().clone() for o in outputs])
+
+    def capture_forward(self, pool: Any) -> None:
+        with graph(self.forward, pool):
+            found = self.function(*self.sample)
+        self.outputs, self.rebuilt = _flat(found)
+
+    def capture_backward(self, pool: Any) -> None:
+        self.grad_outputs = [o.detach().clone() if o.requires_grad else None for o in self.outputs]
+        if not self.wanted or not any(o.requires_grad for o in self.outputs):
+            return
+        with graph(self.backward, pool):
+            found = iter(self.gradients(self.outputs, self.grad_outputs))
+        self.grad_inputs = [next(found) if t.requires_grad else None for t in self.inputs]
+
+    def replay_forward(self, arguments: tuple) -> tuple[Tensor, ...]:
+        for fixed, given in zip(self.arguments, arguments, strict=False):
+            if given is not fixed:
+                fixed.copy_(given)
+        self.forward.replay()
+        return tuple(o.detach() for o in self.outputs)
+
+    def replay_backward(self, gradients: tuple) -> tuple[Tensor | None, ...]:
+        for fixed, given in zip(self.grad_outputs, gradients, strict=True):
+            if fixed is not None and given is not fixed:
+                fixed.copy_(given)
+        self.backward.replay()
+        # As views: a `.grad` must not take over memory that the next replay writes to.
+        return tuple(None if g is None else g.view(g.shape) for g in self.grad_inputs)
+
+    def callable(self) -> Callable:
+        """The callable's replacement: one node of the autograd graph, whose passes are replays."""
+        me = self
+
+        class Graphed(autograd.Function):
+            @staticmethod
+            def forward(ctx, *inputs):
+                return me.replay_forward(inputs)
+
+            @staticmethod
+            @autograd.function.once_differentiable
+            def backward(ctx, *gradients):
+                return me.replay_backward(gradients)
+
+        def run(*args: Any) -> Any:
+            given = _flat(args)[0]
+            if len(given) != len(me.arguments):
+                raise RuntimeError(f"the graph was recorded with {len(me.arguments)} tensor arguments, but {len(given)} were given")
+            return me.rebuilt(list(Graphed.apply(*given, *me.parameters)))
+
+        return run if not isinstance(self.function, nn.Module) else _forward_of(self.function, run)
+
+
+def _check_module(module: Any) -> None:
+    if module._backward_hooks or module._forward_hooks or module._forward_pre_hooks:
+        raise AssertionError("Modules must not have hooks registered at the time they are passed. However, registering hooks on modules after passing them "
+                             "through make_graphed_callables is allowed.")
+    if any(b.requires_grad for b in module.buffers()):
+        raise AssertionError("In any :class:`~torch.nn.Module` passed to :func:`~make_graphed_callables`, only parameters may be trainable. All buffers "
+                             "must have ``requires_grad=False``.")
+
+
+def _forward_of(module: Any, run: Callable) -> Any:
+    """The module with graphs for its forward, used while it is in the mode (training or not) in which they were recorded."""
+    recorded, eager = module.training, module.forward
+    module.forward = lambda *args, **kwargs: (run if module.training == recorded else eager)(*args, **kwargs)
+    return module
+
+
+def make_graphed_callables(callables: Any, sample_args: Any, num_warmup_iters: int = 3, allow_unused_input: bool = False, pool: Any = None) -> Any:
+    """Functions or modules whose forward and backward passes are replays of CUDA graphs; modules are changed in place.
+
+    callables: one, or a tuple of those that run one after the other. sample_args: a tuple of tensors (for several callables: a tuple of such tuples) with the
+    shapes, dtypes and `requires_grad` of the arguments to come, in whose memory the graphs read. num_warmup_iters: ordinary runs before recording.
+    allow_unused_input: whether a tensor may be without influence on the results. pool: memory to share with other graphs.
+
+    No higher derivatives; modules without hooks, and without buffers that want gradients; autocast around it needs `cache_enabled=False`.
+
+    >>> import torchlite as torch
+    >>> if torch.cuda.is_available():
+    ...     layer = torch.nn.Linear(4, 4).to("cuda")
+    ...     layer = torch.cuda.make_graphed_callables(layer, (torch.randn(2, 4, device="cuda"),))
+    ...     layer(torch.randn(2, 4, device="cuda")).sum().backward()
+    """
+    from ..amp.autocast_mode import is_autocast_cache_enabled, is_autocast_enabled
+    if is_autocast_enabled("cuda") and is_autocast_cache_enabled():
+        raise RuntimeError("make_graphed_callables does not support the autocast caching. Please set `cache_enabled=False`.")
+    several = isinstance(callables, tuple)
+    pairs = zip(callables, sample_args, strict=True) if several else [(callables, sample_args)]
+    made = [_Graphed(function, tuple(sample), allow_unused_input) for function, sample in pairs]
+    pool = graph_pool_handle() if pool is None else pool
+    cuda.synchronize()
+    with StreamContext(Stream()):
+        for one in made:
+            for _ in range(num_warmup_iters):
+                one.run_once()
+    cuda.synchronize()
+    for one in made:  # in the order in which they will run, since they share memory: forward passes, then backward ones from the last
+        one.capture_forward(pool)
+    for one in reversed(made):
+        one.capture_backward(pool)
+    found = tuple(one.callable() for one in made)
+    return found if several else found[0]

@@ -1,0 +1,90 @@
+"""Named ranges for NVIDIA's profilers, through the package `nvtx` (`pip install nvtx`). Where it is not installed nothing is marked, and nothing fails:
+the functions then only count how deep ranges are nested.
+"""
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import threading
+from typing import Any
+
+__all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
+
+
+@functools.cache
+def _library() -> Any:
+    try:
+        import nvtx
+    except ImportError:
+        return None
+    return nvtx
+
+
+class _Depth(threading.local):
+    value = 0
+
+
+_depth = _Depth()
+_numbers = itertools.count(1)
+_started: dict[int, Any] = {}
+
+
+def range_push(msg: str) -> int:
+    """Begin a range of the calling thread; returns how many ranges are around it.
+
+    >>> import torchlite as torch
+    >>> torch.cuda.nvtx.range_push("step"), torch.cuda.nvtx.range_push("forward")
+    (0, 1)
+    >>> torch.cuda.nvtx.range_pop(), torch.cuda.nvtx.range_pop()
+    (1, 0)
+    """
+    if _library() is not None:
+        _library().push_range(msg)
+    _depth.value += 1
+    return _depth.value - 1
+
+
+def range_pop() -> int:
+    """End the calling thread's innermost range; returns how many are around it, -1 when there was none to end."""
+    if _depth.value == 0:
+        return -1
+    if _library() is not None:
+        _library().pop_range()
+    _depth.value -= 1
+    return _depth.value
+
+
+def range_start(msg: str) -> int:
+    """Begin a range that any thread may end; returns its number."""
+    number = next(_numbers)
+    _started[number] = _library().start_range(msg) if _library() is not None else None
+    return number
+
+
+def range_end(range_id: int) -> None:
+    """End a range that `range_start` began."""
+    handle = _started.pop(range_id)
+    if handle is not None:
+        _library().end_range(handle)
+
+
+def mark(msg: str) -> None:
+    """Mark a moment."""
+    if _library() is not None:
+        _library().mark(msg)
+
+
+@contextlib.contextmanager
+def range(msg: str, *args: Any, **kwargs: Any):
+    """A range around a `with` block or, as a decorator, around a function. `msg` is formatted with the arguments.
+
+    >>> import torchlite as torch
+    >>> with torch.cuda.nvtx.range("step {}", 3):
+    ...     y = torch.ones(2) + 1
+    """
+    range_push(msg.format(*args, **kwargs))
+    try:
+        yield
+    finally:
+        range_pop()

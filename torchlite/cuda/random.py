@@ -1,0 +1,21 @@
+"""Random numbers of CUDA devices: seeds and states of their default generators."""
+from __future__ import annotations
+
+from typing import Any
+
+from ._device import cuda
+
+__all__ = ["get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all"]
+
+manual_seed, manual_seed_all, seed, seed_all, initial_seed = cuda.manual_seed, cuda.manual_seed_all, cuda.seed, cuda.seed_all, cuda.initial_seed
+get_rng_state_all, set_rng_state_all = cuda.get_rng_state_all, cuda.set_rng_state_all
+
+
+def get_rng_state(device: Any = "cuda"):
+    """The state of a device's generator as a uint8 tensor (on the CPU)."""
+    return cuda.get_rng_state(device)
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """Set the state of a device's generator; nothing happens without a device."""
+    cuda.set_rng_state(new_state, device)

@@ -1,0 +1,20 @@
+"""DLPack by the names of PyTorch: tensors shared with other libraries without a copy."""
+from __future__ import annotations
+
+from typing import Any
+
+from .._creation import from_dlpack
+from .._interop import DLDeviceType
+from .._tensor import Tensor
+
+__all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """A capsule on the tensor's memory, to be taken over once.
+
+    >>> import torchlite as torch
+    >>> torch.utils.dlpack.to_dlpack(torch.ones(2)).__class__.__name__
+    'PyCapsule'
+    """
+    return tensor.__dlpack__()
