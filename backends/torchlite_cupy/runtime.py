@@ -1,6 +1,7 @@
 """One CUDA device at run time: built kernels, launches, copies."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import struct
@@ -124,7 +125,7 @@ class Device(shared.Device):
     """A CUDA device on a driver: `driver.py`'s, or another with its methods."""
 
     type, label = "cuda", "CUDA"
-    is_cpu, fp64, long_atomics = False, True, True
+    is_cpu, fp64, long_atomics, vectors = False, True, True, False
     group, matrix_group, width = 256, 128, 4
 
     def __init__(self, index: int, driver: Any):
@@ -198,6 +199,18 @@ class Device(shared.Device):
                     uploads.appendleft((event, host))
                     return
                 driver.wait_event(event)
+
+    def lane(self) -> int:
+        return self.driver.stream().ptr
+
+    @contextlib.contextmanager
+    def in_lane(self, lane: int):
+        before = self.driver.stream()
+        self.driver.use(self.driver.stream_from(lane))
+        try:
+            yield
+        finally:
+            self.driver.use(before)
 
     def finish(self) -> None:
         self._settled()

@@ -148,6 +148,16 @@ class Device:
         """Give up what `map` gave."""
         raise NotImplementedError
 
+    # -- order --
+
+    def lane(self) -> int:
+        """Which of the device's orders of work the calling thread's launches go to; always 0 where there is one."""
+        return 0
+
+    def in_lane(self, lane: int) -> Any:
+        """A context in which the calling thread's launches go to another order of work."""
+        raise NotImplementedError
+
     def finish(self) -> None:
         """Wait until everything that was started has run."""
         raise NotImplementedError

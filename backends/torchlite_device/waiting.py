@@ -6,6 +6,7 @@ its own program is built when it comes again.
 """
 from __future__ import annotations
 
+import contextlib
 import struct
 import threading
 import weakref
@@ -35,6 +36,7 @@ class Waiting:
     def __init__(self, device: Any):
         self.device = device
         self.steps: list[Step] = []
+        self._lane = 0  # where the steps are to run
         self._lock = threading.RLock()
         self._starting = False
 
@@ -43,11 +45,13 @@ class Waiting:
         result = flat_result(self.device, plan, like)
         with self._lock:
             given: Any = operands
+            lane = self.device.lane()
             if self.steps:
-                given = self._joined(operands)
+                given = self._joined(operands) if lane == self._lane else None
                 if given is None:
                     self.start()
                     given = operands
+            self._lane = lane
             self.steps.append(Step(rule, plan, given, numbers, result))
         return result
 
@@ -79,10 +83,11 @@ class Waiting:
                 return
             self._starting = True
             try:
-                if len(self.steps) > 1:
-                    self._start_several()
-                else:
-                    self._one_by_one([self.steps[0].result()])
+                with contextlib.nullcontext() if self.device.lane() == self._lane else self.device.in_lane(self._lane):  # another thread may be the one that reads
+                    if len(self.steps) > 1:
+                        self._start_several()
+                    else:
+                        self._one_by_one([self.steps[0].result()])
             finally:
                 self.steps = []
                 self._starting = False
