@@ -17,6 +17,7 @@ def pytest_addoption(parser):
     parser.addoption("--seed", type=int, default=0, help="base seed of the tests' random numbers")
     parser.addoption("--simulate-cuda", action="store_true", help="the device 'cuda' is a simulator on the CPU that g++ compiles its kernels for (tests/cuda_simulator)")
     parser.addoption("--cuda-schedule", type=int, default=0, help="the order in which the simulator runs the threads of a block: 0 ascending, 1 descending, others permuted")
+    parser.addoption("--without-cublas", action="store_true", help="the simulator has no cuBLAS: our own kernels compute all products")
 
 
 def pytest_configure(config):
@@ -24,7 +25,7 @@ def pytest_configure(config):
         from tests.cuda_simulator.driver import Simulated
         from torchlite._dispatch.registry import register_backend
         from torchlite_cupy.backend import CUDABackend
-        register_backend("cuda", CUDABackend(Simulated(config.getoption("--cuda-schedule"))))
+        register_backend("cuda", CUDABackend(Simulated(config.getoption("--cuda-schedule"), libraries=not config.getoption("--without-cublas"))))
 
 
 def pytest_generate_tests(metafunc):

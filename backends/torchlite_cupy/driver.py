@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import sys
 from typing import Any
 
 import cupy
@@ -11,6 +12,8 @@ from cupy_backends.cuda.api import driver, runtime
 from cupy_backends.cuda.libs import nvrtc
 
 from torchlite_device import binaries
+
+from . import blas
 
 _INVALID_CONTEXT = 201
 # The names under which CuPy gives a device's properties, by those of PyTorch.
@@ -166,6 +169,17 @@ class Driver:
         with self.current():
             runtime.memGetInfo()
             driver.launchKernel(*arguments)
+
+    # -- libraries --
+
+    def blas(self) -> Any:
+        """cuBLAS, None where it is not installed. CuPy's module of it finds and loads the library; its functions are called past that module."""
+        try:
+            from cupy_backends.cuda.libs import cublas  # noqa: F401
+        except ImportError:
+            return None
+        major = runtime.runtimeGetVersion() // 1000
+        return blas.opened(f"cublas64_{major}.dll" if sys.platform == "win32" else f"libcublas.so.{major}")
 
     # -- streams: CuPy's current one of the calling thread is ours, so that its pool and its libraries keep the order --
 

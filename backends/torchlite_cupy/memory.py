@@ -35,6 +35,7 @@ class Memory:
         self._give, self._used = device.driver.allocate, device.driver.used_bytes
         self._main = device.driver.pool
         self._graphs: weakref.WeakSet[Any] = weakref.WeakSet()  # pools of graphs
+        self._any_graphs = False
         self._held: deque[tuple[Any, Any]] = deque()  # blocks that another stream still uses, each with the event after which it does not
         self._lock = threading.Lock()
         self.peak = self.reserved_peak = self.retries = self.failures = 0
@@ -65,7 +66,7 @@ class Memory:
     def in_use(self) -> int:
         """Bytes in blocks that something refers to."""
         used = self._used(self._main)
-        return used + sum(map(self._used, self._graphs)) if self._graphs else used
+        return used + sum(map(self._used, self._graphs)) if self._any_graphs else used
 
     def reserved(self) -> int:
         """Bytes that the pools hold."""
@@ -81,6 +82,7 @@ class Memory:
         """A pool for graphs, counted here as long as it lives."""
         pool = GraphPool(self._driver.new_pool())
         self._graphs.add(pool)
+        self._any_graphs = True
         return pool
 
     def keep_for(self, array: Any, handle: Any) -> None:

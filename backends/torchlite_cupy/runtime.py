@@ -13,6 +13,7 @@ from torchlite_device import device as shared
 from torchlite_device import forks
 from torchlite_kernels.preamble import CUDA, types
 
+from . import blas
 from .grids import grid_for, guarded
 from .memory import Memory
 
@@ -142,6 +143,8 @@ class Device(shared.Device):
         self.capturing = False
         self.grids = shared.Kept(4096)
         self._uploads: deque[Any] = deque()  # under way, each with what it reads
+        library = driver.blas()
+        self.blas = None if library is None else blas.Blas(self, library)
 
     # -- kernels --
 
@@ -158,6 +161,9 @@ class Device(shared.Device):
         except RuntimeError as error:
             numbered = "\n".join(f"{i:4} {line}" for i, line in enumerate(text.splitlines(), 1))
             raise RuntimeError(f"cuda:{self.index} ({self.name}) could not build a kernel: {error}\n{numbered}") from error
+
+    def product(self, kind: str, sizes: Any, added: bool, conj: tuple[bool, bool]) -> Any:
+        return None if self.blas is None else blas.product(self.blas, kind, sizes, added, conj)
 
     # -- memory --
 

@@ -126,6 +126,10 @@ class Device:
         """The Function of a kernel in a built program."""
         raise NotImplementedError
 
+    def product(self, kind: str, sizes: Any, added: bool, conj: tuple[bool, bool]) -> Any:
+        """How a library of the device computes a matrix product (`products.Sizes`): an object with the `run` of `products.run`; None where none does."""
+        return None
+
     # -- memory: `buffer` is what `allocate` gave, `start` counts bytes in it, host memory is an array of bytes --
 
     def address(self, buffer: Any) -> int:

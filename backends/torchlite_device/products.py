@@ -128,8 +128,13 @@ def _split_up(device: Device, kind: str, sizes: Sizes, jobs: int, added: bool, c
     return fields, sums, {"parts": sums, "size": part * splits, "finish": finish, "finish_shape": finish_shape}
 
 
-def plan_of(device: Device, kind: str, sizes: Sizes, added: bool = False, conj: tuple[bool, bool] = (False, False), tables: bool = False, whole: bool = True) -> Plan:
-    """The plan of a product. m, n and the batch are above zero. With `tables`, offsets in a and of c's rows come from a table; `whole` says that they reach all of c."""
+def plan_of(device: Device, kind: str, sizes: Sizes, added: bool = False, conj: tuple[bool, bool] = (False, False), tables: bool = False, whole: bool = True) -> Any:
+    """The plan of a product: a library's, with a `run` of its own, or a Plan. m, n and the batch are above zero.
+
+    With `tables`, offsets in a and of c's rows come from a table; `whole` says that they reach all of c."""
+    found = None if tables else device.product(kind, sizes, added, conj)
+    if found is not None:
+        return found
     plain = not tables and kind[0] != "c"
     if not device.is_cpu:
         return _tiles(device, kind, sizes, added, conj, tables, whole)
@@ -192,8 +197,10 @@ def _tiles(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[boo
     return Plan(function, (jobs * fields["splits"] * group,), (group,), shape, False, "t", "", 0, **second)
 
 
-def run(plan: Plan, a: Array, b: Array, c: Array, d: Array | None = None, alpha: Any = 1, beta: Any = 1, table: Array | None = None) -> None:
+def run(plan: Any, a: Array, b: Array, c: Array, d: Array | None = None, alpha: Any = 1, beta: Any = 1, table: Array | None = None) -> None:
     """Compute c. `d` is not read unless the plan adds it."""
+    if plan.__class__ is not Plan:
+        return plan.run(a, b, c, d, alpha, beta)
     device, kind = c.device, a.kind
     if plan.swapped:
         a, b = b, a

@@ -17,6 +17,7 @@ from collections import defaultdict
 from typing import Any
 
 from . import engine
+from .blas import FakeBlas
 
 CAPACITY = 3 << 30
 _PROPERTIES = {
@@ -124,8 +125,8 @@ class Driver:
 
     out_of_memory = (OutOfMemory,)
 
-    def __init__(self, index: int, seed: int = 0):
-        self.index, self.seed = index, seed
+    def __init__(self, index: int, seed: int = 0, libraries: bool = True):
+        self.index, self.seed, self._libraries = index, seed, libraries
         self.sanitize = hasattr(ctypes.CDLL(None), "__asan_init")
         self.launches = 0
         self._pools: list[Pool] = []
@@ -178,12 +179,12 @@ class Driver:
     # -- copies --
 
     def to_device(self, target: int, host: int, nbytes: int, queue: int) -> None:
-        self._do(queue, lambda: ctypes.memmove(target, host, nbytes))
+        self.do(queue, lambda: ctypes.memmove(target, host, nbytes))
 
     def to_host(self, host: int, source: int, nbytes: int, queue: int) -> None:
-        self._do(queue, lambda: ctypes.memmove(host, source, nbytes))
+        self.do(queue, lambda: ctypes.memmove(host, source, nbytes))
 
-    def _do(self, queue: int, work: Any) -> None:
+    def do(self, queue: int, work: Any) -> None:
         recorded = self._streams[queue].recorded if queue in self._streams else None
         if recorded is None:
             work()
@@ -208,10 +209,13 @@ class Driver:
         run = self._kernels[kernel].kernel
         pointers = (ctypes.c_void_p * len(run.sizes)).from_address(parameters)
         values = [ctypes.string_at(at, size) for at, size in zip(pointers, run.sizes, strict=True)]
-        self._do(queue, lambda: run((gx, gy, gz), (bx, by, bz), values, self.seed, shared))
+        self.do(queue, lambda: run((gx, gy, gz), (bx, by, bz), values, self.seed, shared))
 
     def launch_again(self, error: Exception, *arguments: int) -> None:
         raise error
+
+    def blas(self) -> Any:
+        return FakeBlas(self) if self._libraries else None
 
     # -- streams --
 
@@ -279,7 +283,7 @@ class Driver:
 
     def launch_graph(self, graph: list[Any], queue: Stream) -> None:
         for work in graph:
-            self._do(queue.ptr, work)
+            self.do(queue.ptr, work)
 
 
 class _Foreign:
@@ -292,8 +296,8 @@ class _Foreign:
 class Simulated:
     """In the place of the module `presence`: devices without a GPU."""
 
-    def __init__(self, seed: int = 0, count: int = 1):
-        self.seed, self._count = seed, count
+    def __init__(self, seed: int = 0, count: int = 1, libraries: bool = True):
+        self.seed, self._count, self._libraries = seed, count, libraries
 
     def why_not(self) -> str:
         return engine.missing()
@@ -302,7 +306,7 @@ class Simulated:
         return self._count
 
     def open_device(self, index: int) -> Driver:
-        return Driver(index, self.seed)
+        return Driver(index, self.seed, self._libraries)
 
     def problems(self) -> list[str]:
         return [engine.missing()] if engine.missing() else []

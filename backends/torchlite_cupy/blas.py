@@ -1,0 +1,164 @@
+"""Matrix products through cuBLAS: called by its documented C functions, since CuPy's wrappers refuse them while a graph is captured.
+
+The library's matrices are column-major, so it computes the transposed product of the transposed operands: what is `b` here comes first there. Sums of half and bfloat16
+are float32; float32 operands are rounded to TF32 only when `torch.backends.cuda.matmul.allow_tf32` says so. Integers, and conjugates that are not transposed, stay with
+our own kernels.
+"""
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any
+
+from torchlite._switches import SWITCHES
+from torchlite_device.array import Array
+from torchlite_device.copying import copy_into
+from torchlite_device.products import Sizes
+
+# By kind: cudaDataType, cublasComputeType, the struct code of alpha and beta.
+TYPES = {"f16": (2, 68, "f"), "bf16": (14, 68, "f"), "f32": (0, 68, "f"), "f64": (1, 70, "d"), "c64": (4, 68, "2f"), "c128": (5, 70, "2d")}
+COMPUTE_TF32, NO_REDUCED_SUMS, DEFAULT_ALGORITHM = 77, 16, -1
+PLAIN, TRANSPOSED, CONJUGATED = 0, 1, 2
+_MOST_CALLS = 16  # launches for the outer batch dimension of one product
+_WORKSPACE = 32 << 20
+_I, _L, _P = ctypes.c_int, ctypes.c_longlong, ctypes.c_void_p
+# The parameters of the functions used, in the order of cuBLAS's documentation.
+SIGNATURES = {
+    "cublasCreate_v2": (_P,),
+    "cublasSetStream_v2": (_P, _P),
+    "cublasSetWorkspace_v2": (_P, _P, ctypes.c_size_t),
+    "cublasSetMathMode": (_P, _I),
+    "cublasGemmEx": (_P, _I, _I, _I, _I, _I, _P, _P, _I, _I, _P, _I, _I, _P, _P, _I, _I, _I, _I),
+    "cublasGemmStridedBatchedEx": (_P, _I, _I, _I, _I, _I, _P, _P, _I, _I, _L, _P, _I, _I, _L, _P, _P, _I, _I, _L, _I, _I, _I),
+}
+_STATUS = {1: "NOT_INITIALIZED", 3: "ALLOC_FAILED", 7: "INVALID_VALUE", 8: "ARCH_MISMATCH", 11: "MAPPING_ERROR", 13: "EXECUTION_FAILED", 14: "INTERNAL_ERROR",
+           15: "NOT_SUPPORTED", 16: "LICENSE_ERROR"}
+
+
+def opened(path: str) -> Any:
+    """The library with the types of its parameters. Calls keep the interpreter's lock: they only start work."""
+    library = ctypes.PyDLL(path)
+    for name, parameters in SIGNATURES.items():
+        getattr(library, name).argtypes = parameters
+    return library
+
+
+def checked(status: int) -> None:
+    """RuntimeError for a status other than success, as PyTorch words it."""
+    if status:
+        raise RuntimeError(f"CUDA error: CUBLAS_STATUS_{_STATUS.get(status, status)} when calling cuBLAS")
+
+
+class Handle:
+    """cuBLAS's state for one stream: its workspace is its own, since products in several streams may run at one time."""
+
+    def __init__(self, device: Any, library: Any, queue: int):
+        made = ctypes.c_void_p()
+        checked(library.cublasCreate_v2(ctypes.addressof(made)))
+        self.value, self.math = made.value, 0
+        checked(library.cublasSetStream_v2(self.value, queue))
+        self._workspace = device.allocate(_WORKSPACE)  # after the stream, which resets it; a captured graph needs one that lasts
+        checked(library.cublasSetWorkspace_v2(self.value, self._workspace.ptr, _WORKSPACE))
+
+
+class Blas:
+    """cuBLAS on one device."""
+
+    def __init__(self, device: Any, library: Any):
+        self.device, self.library = device, library
+        self.gemm, self.batched = library.cublasGemmEx, library.cublasGemmStridedBatchedEx
+        self._handles: dict[int, Handle] = {}
+        self.numbers = ctypes.create_string_buffer(32)  # alpha and beta: calls keep the interpreter's lock
+        self.alpha = ctypes.addressof(self.numbers)
+        self.beta = self.alpha + 16
+
+    def handle(self) -> Handle:
+        """The handle for the calling thread's stream."""
+        queue = self.device.driver.stream().ptr
+        found = self._handles.get(queue)
+        if found is None:
+            found = self._handles[queue] = Handle(self.device, self.library, queue)
+        return found
+
+
+def factor(rows: int, columns: int, steps: tuple[int, ...], conj: bool) -> tuple[int, int] | None:
+    """How cuBLAS reads a matrix with these steps: the operation and the leading dimension; None where it cannot. A row-major matrix is its own transposed in column-major."""
+    down, across = steps
+    if (across == 1 or columns == 1) and (down >= columns or rows == 1):
+        return None if conj else (PLAIN, max(down if rows > 1 else columns, 1))
+    if (down == 1 or rows == 1) and (across >= rows or columns == 1):
+        return CONJUGATED if conj else TRANSPOSED, max(across if columns > 1 else rows, 1)
+    return None
+
+
+class Product:
+    """One product of known sizes, kinds and steps."""
+
+    __slots__ = ("added", "before", "blas", "calls", "compute", "kind", "pack", "shape", "strides", "type")
+
+    def __init__(self, blas: Blas, kind: str, sizes: Sizes, added: bool, first: tuple[int, int], second: tuple[int, int]):
+        s = sizes
+        self.blas, self.kind, self.added = blas, kind, added
+        self.type, self.compute, code = TYPES[kind]
+        self.pack = struct.Struct(code).pack_into
+        self.before = (first[0], second[0], s.n, s.m, s.k)
+        self.shape = (first[1], second[1], max(s.c[0], s.n))
+        # The longer batch dimension is one call's; the other one is walked here.
+        inner = int(s.batch[1] >= s.batch[0])
+        steps = (s.a_batch, s.b_batch, s.c_batch)
+        self.calls = s.batch[1 - inner], [x[1 - inner] for x in steps]
+        self.strides = s.batch[inner], [x[inner] for x in steps]
+
+    def run(self, a: Array, b: Array, c: Array, d: Array | None, alpha: Any, beta: Any) -> None:
+        """Compute c = alpha * a @ b, plus beta * d where that is added."""
+        blas, size, kind = self.blas, a.dtype.itemsize, self.type
+        if self.added:
+            copy_into(c, d)
+        waiting = blas.device.waiting
+        if waiting.steps:
+            waiting.start()
+        handle = blas.handle()
+        compute = COMPUTE_TF32 if self.kind in ("f32", "c64") and SWITCHES.tf32("matmul") else self.compute
+        self._set_math(handle)
+        self._number(0, alpha)
+        self._number(16, beta if self.added else 0)
+        (at_b, at_a, at_c), (lb, la, lc) = (x.buffer.ptr + x.offset * size for x in (b, a, c)), self.shape
+        count, (sa, sb, sc) = self.strides
+        times, (oa, ob, oc) = self.calls
+        for t in range(times):
+            pa, pb, pc = at_a + t * oa * size, at_b + t * ob * size, at_c + t * oc * size
+            if count == 1:
+                status = blas.gemm(handle.value, *self.before, blas.alpha, pb, kind, lb, pa, kind, la, blas.beta, pc, kind, lc, compute, DEFAULT_ALGORITHM)
+            else:
+                status = blas.batched(handle.value, *self.before, blas.alpha, pb, kind, lb, sb, pa, kind, la, sa, blas.beta, pc, kind, lc, sc, count, compute, DEFAULT_ALGORITHM)
+            checked(status)
+
+    def _number(self, at: int, value: Any) -> None:
+        if self.kind[0] == "c":
+            value = complex(value)
+            self.pack(self.blas.numbers, at, value.real, value.imag)
+        else:
+            self.pack(self.blas.numbers, at, value)
+
+    def _set_math(self, handle: Handle) -> None:
+        """Whether parts of the sums of half and bfloat16 may be kept in these."""
+        if self.kind == "f16":
+            allowed = SWITCHES.allow_fp16_reduced_precision_reduction
+        elif self.kind == "bf16":
+            allowed = SWITCHES.allow_bf16_reduced_precision_reduction
+        else:
+            return
+        mode = 0 if allowed else NO_REDUCED_SUMS
+        if handle.math != mode:
+            checked(self.blas.library.cublasSetMathMode(handle.value, mode))
+            handle.math = mode
+
+
+def product(blas: Blas, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool]) -> Product | None:
+    """How cuBLAS computes a product; None where it cannot."""
+    s = sizes
+    if kind not in TYPES or not s.k or not (s.c[1] == 1 or s.n == 1) or s.m > 1 and s.c[0] < s.n or min(s.batch) > _MOST_CALLS:
+        return None
+    complex_ = kind[0] == "c"
+    first, second = factor(s.k, s.n, s.b, complex_ and conj[1]), factor(s.m, s.k, s.a, complex_ and conj[0])
+    return None if first is None or second is None else Product(blas, kind, s, added, first, second)
