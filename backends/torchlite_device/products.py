@@ -131,7 +131,8 @@ def _split_up(device: Device, kind: str, sizes: Sizes, jobs: int, added: bool, c
 def plan_of(device: Device, kind: str, sizes: Sizes, added: bool = False, conj: tuple[bool, bool] = (False, False), tables: bool = False, whole: bool = True) -> Any:
     """The plan of a product: a library's, with a `run` of its own, or a Plan. m, n and the batch are above zero.
 
-    With `tables`, offsets in a and of c's rows come from a table; `whole` says that they reach all of c."""
+    With `tables`, offsets in a and of c's rows come from a table; `whole` says that they reach all of c.
+    """
     found = None if tables else device.product(kind, sizes, added, conj)
     if found is not None:
         return found
