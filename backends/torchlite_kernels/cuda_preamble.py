@@ -41,6 +41,10 @@ _TYPES = r"""
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fffffff)
 #endif
+#define FLT_EPSILON 1.1920928955078125e-07f
+#define FLT_MIN 1.17549435082228751e-38f
+#define DBL_EPSILON 2.2204460492503131e-16
+#define DBL_MIN 2.2250738585072014e-308
 typedef signed char cl_char;
 typedef unsigned char cl_uchar;
 typedef short cl_short;

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import itertools
+import re
 import threading
 import time
 from collections import defaultdict
@@ -194,7 +195,8 @@ class Driver:
     # -- programs --
 
     def build(self, text: str) -> engine.Program:
-        return engine.Program(text, sanitize=self.sanitize)
+        kernels = re.findall(r"^KERNEL\b[^;{}()]*\bvoid\s+(\w+)\s*\(", text, re.M)  # a macro may stand before `void`
+        return engine.Program(text, sanitize=self.sanitize, names=tuple(sorted(set(kernels) - set(engine.kernel_names(text)))))
 
     def function(self, module: engine.Program, name: str) -> Kernel:
         made = Kernel(module.kernel(name))
