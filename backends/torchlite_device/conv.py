@@ -141,12 +141,12 @@ def _run(way: Way, images: Array, other: Array, out: Array, bias: Array | None =
     return out
 
 
-def _numbers(value, count: int) -> tuple[int, ...]:
+def numbers(value, count: int) -> tuple[int, ...]:
     value = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
     return value * count if len(value) == 1 else value
 
 
-def _geometry(x_shape, y_shape, weight_shape, stride, padding, dilation, groups) -> Geometry:
+def geometry(x_shape, y_shape, weight_shape, stride, padding, dilation, groups) -> Geometry:
     return Geometry(x_shape[0], x_shape[1], y_shape[1], tuple(x_shape[2:]), tuple(y_shape[2:]), tuple(weight_shape[2:]), stride, padding, dilation, groups)
 
 
@@ -161,17 +161,18 @@ def _check(input, weight, bias, stride, padding, dilation, filters: int) -> None
         raise RuntimeError("convolution: the bias does not fit")
 
 
-def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+def checked(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) -> tuple[Geometry, tuple[int, ...]]:
+    """A convolution's geometry and the shape of its result. RuntimeError for arguments that do not fit each other."""
     spatial = input.ndim - 2
-    stride, padding, dilation, extra = (_numbers(v, spatial) for v in (stride, padding, dilation, output_padding))
+    stride, padding, dilation, extra = (numbers(v, spatial) for v in (stride, padding, dilation, output_padding))
     _check(input, weight, bias, stride, padding, dilation, weight.shape[1] * groups if transposed else weight.shape[0])
     sizes = zip(input.shape[2:], weight.shape[2:], stride, padding, dilation, extra, strict=True)
     if transposed:
         out_shape = (input.shape[0], weight.shape[1] * groups, *((n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, k, s, p, d, e in sizes))
-        g = _geometry(out_shape, input.shape, weight.shape, stride, padding, dilation, groups)
+        g = geometry(out_shape, input.shape, weight.shape, stride, padding, dilation, groups)
     else:
         out_shape = (input.shape[0], weight.shape[0], *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d, _ in sizes))
-        g = _geometry(input.shape, out_shape, weight.shape, stride, padding, dilation, groups)
+        g = geometry(input.shape, out_shape, weight.shape, stride, padding, dilation, groups)
     if input.kind == "b8":
         raise NotImplementedError(f"\"slow_conv{'_transpose' if transposed else ''}{max(spatial, 2)}d_cpu\" not implemented for 'Bool'")
     matching = input.shape[1] == (weight.shape[0] if transposed else weight.shape[1] * groups)
@@ -179,6 +180,11 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
         raise RuntimeError("convolution: channels do not fit")
     if min(out_shape[2:], default=1) <= 0:
         raise RuntimeError("the kernel does not fit the input")
+    return g, out_shape
+
+
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    g, out_shape = checked(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     out = empty(input.device, out_shape, input.kind)
     if not out.size:
         return out
@@ -186,13 +192,17 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     return _images("backward" if transposed else "forward", g, input, weight, out, bias)
 
 
+def checked_gradient(grad_output, input, weight, stride, padding, dilation, transposed, groups) -> tuple[Geometry, Array, Array]:
+    """The convolution's geometry, and its x and y."""
+    stride, padding, dilation = (numbers(v, input.ndim - 2) for v in (stride, padding, dilation))
+    x, y = (grad_output, input) if transposed else (input, grad_output)
+    return geometry(x.shape, y.shape, weight.shape, stride, padding, dilation, groups), x, y
+
+
 def _convolution_backward(grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
-    spatial = input.ndim - 2
-    stride, padding, dilation = (_numbers(v, spatial) for v in (stride, padding, dilation))
     device, kind = input.device, input.kind
     grad_output, input, weight = contiguous_array(grad_output), contiguous_array(input), contiguous_array(weight)
-    x, y = (grad_output, input) if transposed else (input, grad_output)
-    g = _geometry(x.shape, y.shape, weight.shape, stride, padding, dilation, groups)
+    g, x, y = checked_gradient(grad_output, input, weight, stride, padding, dilation, transposed, groups)
     grad_input = grad_weight = grad_bias = None
     if needs[0]:
         grad_input = empty(device, input.shape, kind)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .array import Array, empty, view_of
+from .array import Array, empty, is_row_major, row_major, view_of
 from .layout import dense_order
 from .pointwise import REAL_KIND, cast, fill_number
 from .transposed import transpose_into
@@ -66,20 +66,24 @@ def like_memory(x: Array) -> Array:
     return copy_into(out, x)
 
 
+def channels_last_steps(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The steps of memory in which the second dimension is innermost."""
+    batch, channels, *space = shape
+    _, (outer, *spatial, inner) = row_major((batch, *space, channels))
+    return (outer, inner, *spatial)
+
+
+def empty_channels_last(device, shape: tuple[int, ...], kind: str) -> Array:
+    """A new array with the second dimension innermost in memory, its elements not set."""
+    out = empty(device, shape, kind)
+    out.steps = channels_last_steps(shape)
+    out.contiguous = is_row_major(shape, out.steps)
+    return out
+
+
 def channels_last(x: Array) -> Array:
     """A copy with the second dimension innermost in memory."""
-    out = empty(x.device, x.shape, x.kind)
-    c, *space = x.shape[1:]
-    steps, step = [1], c
-    for size in reversed(space):
-        steps.insert(0, step)
-        step *= size
-    *spatial, channel = steps
-    out.steps = (step, channel, *spatial)
-    out.contiguous = False
-    view_ = view_of(out, out.shape, out.steps, 0)
-    out.contiguous = view_.contiguous
-    return copy_into(out, x)
+    return copy_into(empty_channels_last(x.device, x.shape, x.kind), x)
 
 
 def clone(input, *, memory_format=None):
