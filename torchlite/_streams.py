@@ -37,7 +37,14 @@ def _accelerator_for(device: Any) -> Accelerator:
     return accelerator_of(found.type)
 
 
-class Stream:
+class _Generic(type):
+    """Lets `torch.Stream(…)` and `torch.Event(…)` make an object of the device type's own class."""
+
+    def __call__(cls, *args, **kwargs):
+        return super().__call__(*args, **kwargs) if hasattr(cls, "_of") else cls._generic(*args, **kwargs)
+
+
+class Stream(metaclass=_Generic):
     """An order in which a device works: what is started in one stream runs one after the other, several streams may run at the same time.
 
     `torch.Stream(device)` gives the device type's own class. On a device type that has one queue (OpenCL) all streams are that queue.
@@ -46,8 +53,9 @@ class Stream:
     _of: Accelerator
     _last = 0
 
-    def __new__(cls, device=None, priority: int = 0, **kwargs):
-        return object.__new__(_accelerator_for(kwargs.get("device_type") or device).Stream if cls is Stream else cls)
+    @staticmethod
+    def _generic(device=None, priority: int = 0, **kwargs):
+        return _accelerator_for(kwargs.get("device_type") or device).Stream(device, priority, **kwargs)
 
     def __init__(self, device=None, priority: int = 0, *, stream_id: int | None = None, device_index: int | None = None, device_type: Any = None,
                  stream_ptr: int | None = None):
@@ -141,7 +149,7 @@ class Stream:
         return f"<torch.{self._of.name}.Stream device={self.device} stream_id={self.stream_id}>"
 
 
-class Event:
+class Event(metaclass=_Generic):
     """A place in a stream's work: record it, then ask or wait for it; `enable_timing=True` for `elapsed_time`.
 
     `torch.Event(device)` gives the device type's own class.
@@ -149,17 +157,14 @@ class Event:
 
     _of: Accelerator
 
-    def __new__(cls, device=None, *args, **kwargs):
-        if cls is Event:
-            of = _accelerator_for(device)
-            made = of.Event(**kwargs)
-            made.device = device_type(of.name, of.index(device))
-            return made
-        return object.__new__(cls)
+    @staticmethod
+    def _generic(device=None, **kwargs):
+        of = _accelerator_for(device)
+        made = of.Event(**kwargs)
+        made.device = device_type(of.name, of.index(device))
+        return made
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False):
-        if hasattr(self, "_marker"):
-            return  # `torch.Event` made it already
         if interprocess:
             raise RuntimeError(f"{self._of.name} events cannot be shared between processes")
         self.enable_timing = enable_timing
@@ -208,8 +213,6 @@ class Event:
 
 class StreamContext:
     """A chosen stream for the time of a `with` block; nothing changes for None."""
-
-    _of: Accelerator | None = None  # a module's own class has its own
 
     def __init__(self, stream: Stream | None):
         self.stream = stream

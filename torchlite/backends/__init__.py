@@ -26,7 +26,7 @@ class _Backends(types.ModuleType):
         raise AttributeError(f"module 'torchlite.backends' has no attribute '{name}'")
 
     def __dir__(self):
-        return sorted({*super().__dir__(), *_NAMES})
+        return sorted({*super().__dir__(), *_NAMES, "fp32_precision"})
 
 
 sys.modules[__name__].__class__ = _Backends

@@ -45,9 +45,6 @@ class Stream(_streams.Stream):
 class ExternalStream(Stream):
     """A stream that another library made, by its address; it must live for as long as this object is used."""
 
-    def __new__(cls, stream_ptr: int, device: Any = None, **kwargs: Any):
-        return object.__new__(cls)
-
     def __init__(self, stream_ptr: int, device: Any = None, **kwargs: Any):
         super().__init__(device=device, stream_ptr=stream_ptr, **kwargs)
 
