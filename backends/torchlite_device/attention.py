@@ -41,7 +41,7 @@ def _walk(x: Array | None) -> bytes:
     return _WALK.pack(*found, *x.steps[-2:])
 
 
-def _like(x: Array, columns: int) -> Array:
+def in_order_of(x: Array, columns: int) -> Array:
     """A new array of the shape and the memory order of `x` (heads inside rows, or rows inside heads) but for its last dimension."""
     shape = (*x.shape[:-1], columns)
     out = empty(x.device, shape, x.kind)
@@ -108,7 +108,7 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
     if _is_large(query, value):
         return _composite("_sdpa", query.device, query, key, value, attn_mask, is_causal, scale)
     a = _Attention(query, key, value, attn_mask, is_causal, scale)
-    out, lse = _like(a.query, a.values), a.exact((*a.lead, a.rows, 1))
+    out, lse = in_order_of(a.query, a.values), a.exact((*a.lead, a.rows, 1))
     if not lse.size:
         return out, lse
     if not a.columns or not a.values:
@@ -122,17 +122,17 @@ def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scal
         return _composite("_sdpa_backward", query.device, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs)
     a = _Attention(query, key, value, attn_mask, is_causal, scale)
     if not (a.heads and a.rows and a.columns):
-        made = (fill_with(_like(x, x.shape[-1]), 0) for x in (a.query, a.key, a.value))
+        made = (fill_with(in_order_of(x, x.shape[-1]), 0) for x in (a.query, a.key, a.value))
         return tuple(x if need else None for x, need in zip(made, needs, strict=True))
     grad, out, mask = _spread(grad, a.lead), _spread(out, a.lead), a.mask or a.query
     delta = a.exact((*a.lead, a.rows))
     a.start(DELTA, "dots", a.rows, (grad, out, delta), grad, out)
     grad_query = grad_key = grad_value = None
     if needs[0]:
-        grad_query = _like(a.query, a.features)
+        grad_query = in_order_of(a.query, a.features)
         a.start(BACKWARD_QUERY, "backward_query", a.rows, (grad, a.query, a.key, a.value, mask, lse, delta, grad_query), grad, grad_query)
     if needs[1] or needs[2]:
-        grad_key, grad_value = _like(a.key, a.features), _like(a.value, a.values)
+        grad_key, grad_value = in_order_of(a.key, a.features), in_order_of(a.value, a.values)
         arrays = (grad, a.query, a.key, a.value, mask, lse, delta, grad_key, grad_value)
         a.start(BACKWARD_KEY, "backward_key", a.columns, arrays, grad, grad_key, _walk(grad_value))
     return grad_query, grad_key if needs[1] else None, grad_value if needs[2] else None
