@@ -20,12 +20,12 @@ from __future__ import annotations
 
 
 def _fold(name: str, pair: str) -> str:
-    """A function from a vector to one number by way of its halves; `pair` combines two of them."""
-    text = ""
+    """A function from a vector to one number, by way of its halves where the language has them; `pair` combines two numbers or halves."""
+    text = f"#ifdef __cplusplus\nFUNCTION C {name}(V v) {{ C all = v[0]; for (int k = 1; k < W; k++) all = {pair.format('all', 'v[k]')}; return all; }}\n#else\n"
     for w in (16, 8, 4, 2):
         halves = [f"JOIN(T_C, {n}) v{n} = {pair.format(f'v{2 * n}.lo', f'v{2 * n}.hi')};" for n in (8, 4, 2) if n < w]
         text += "\n    ".join([f"#if W == {w}\nFUNCTION C {name}(V v{w}) {{", *halves, f"return {pair.format('v2.lo', 'v2.hi')};\n}}\n#endif\n"])
-    return text
+    return text + "#endif\n"
 
 
 def _part(w: int, text: str) -> str:
@@ -53,7 +53,7 @@ _COMMON = r"""
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define SMALLER(a, b) ((a) < (b) ? (a) : (b))
-#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+#define LARGER(a, b) SELECT((a) > (b), a, b)
 typedef T_C C;
 #if W > 1
 typedef JOIN(T_C, W) V;
