@@ -52,7 +52,7 @@ def _check_cell(input, h, weight_ih, weight_hh, gates):
 def _lstm_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     """One step of an LSTM: input (N, I), hx a pair of (N, H) -> (h', c')."""
     _check_cell(input, hx, w_ih, w_hh, 4)
-    h, c, _ = _lstm_update(F, F.add(_product(F, input, w_ih, b_ih), _product(F, hx[0], w_hh, b_hh)), hx[1])
+    h, c, _ = _lstm_update(F, F.add(F.linear(input, w_ih, b_ih), F.linear(hx[0], w_hh, b_hh)), hx[1])
     return h, c
 
 
@@ -60,21 +60,21 @@ def _lstm_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
 def _gru_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     """One step of a GRU: input (N, I), hx (N, H) -> (N, H)."""
     _check_cell(input, (hx,), w_ih, w_hh, 3)
-    return _gru_update(F, _product(F, input, w_ih, b_ih), _product(F, hx, w_hh, b_hh), hx)[0]
+    return _gru_update(F, F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh), hx)[0]
 
 
 @composite("rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch")
 def _rnn_tanh_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     """One step of a tanh network: input (N, I), hx (N, H) -> (N, H)."""
     _check_cell(input, (hx,), w_ih, w_hh, 1)
-    return F.tanh(F.add(_product(F, input, w_ih, b_ih), _product(F, hx, w_hh, b_hh)))
+    return F.tanh(F.add(F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh)))
 
 
 @composite("rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch")
 def _rnn_relu_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     """One step of a relu network: input (N, I), hx (N, H) -> (N, H)."""
     _check_cell(input, (hx,), w_ih, w_hh, 1)
-    return F.relu(F.add(_product(F, input, w_ih, b_ih), _product(F, hx, w_hh, b_hh)))
+    return F.relu(F.add(F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh)))
 
 
 # --- the dense LSTM layer --------------------------------------------------------------------------------------------------------------------------

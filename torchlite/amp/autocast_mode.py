@@ -5,7 +5,6 @@ import collections.abc
 import functools
 import threading
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -56,7 +55,7 @@ class _Autocast(Interceptor):
             values = _call.bind(op, args, {name: value for name, value in kwargs.items() if name != "out"})
             if _call._overriding(values) is None:
                 where = _device_type(values)
-                rule = RULES[where][op.name](values) if where is not None and op.name in RULES[where] else None
+                rule = RULES[where][op.name](*values) if where is not None and op.name in RULES[where] else None
                 if rule is not None:
                     return _call.execute(op, _cast_values(op, rule, where, values))
         stack.items = [*stack.items, self]  # whoever called this puts the stack back
@@ -180,6 +179,11 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     return _state.enabled[_known("is_autocast_enabled", device_type)]
 
 
+def is_any_autocast_enabled() -> bool:
+    """Whether autocast is on for some device type in this thread."""
+    return _state.intercepting
+
+
 def set_autocast_enabled(*args, **kwargs) -> None:
     """`set_autocast_enabled(device_type, enabled)`: turn autocast on or off for a device type in this thread; `torch.autocast` does it for a block."""
     names = ("device_type", "enabled") if len(args) + len(kwargs) > 1 else ("enabled",)
@@ -207,7 +211,7 @@ def get_autocast_dtype(device_type: str) -> dtype:
     return _state.dtypes[device_type]
 
 
-def set_autocast_dtype(device_type: str, dtype: dtype) -> None:  # noqa: A002
+def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
     """Set the dtype that autocast uses on a device type in this thread."""
     if not isinstance(dtype, _DType):
         raise TypeError(f"set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {type(dtype).__name__}")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .._dtype import float32
+
 # What is done with an op's floating-point tensors (float64 is always left alone).
 LOWER = "lower"  # cast to the region's dtype
 FLOAT = "float32"  # cast to float32
@@ -15,13 +17,13 @@ WIDEST = "widest"  # cast to float32 if any is float32, else to the region's dty
 BANNED = "banned"  # refused
 WHOLE = "whole"  # left alone, its parts too: one op in PyTorch, several here
 
-_PRODUCTS = """addbmm addmm baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d linalg_vecdot linear lstm matmul
+_PRODUCTS = """addbmm addmm baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d linalg_vecdot linear matmul
     mm prelu rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell scaled_dot_product_attention """
 _LOSSES = """binary_cross_entropy_with_logits cdist cosine_embedding_loss cross_entropy hinge_embedding_loss huber_loss kl_div margin_ranking_loss
     multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss """
 
 CUDA = {
-    LOWER: _PRODUCTS + "addmv addr chain_matmul convolution einsum gru gru_cell linalg_multi_dot lstm_cell mv",
+    LOWER: _PRODUCTS + "addmv addr chain_matmul convolution einsum gru gru_cell linalg_multi_dot lstm lstm_cell mv",
     FLOAT: _LOSSES + """_resize acos asin cosh cosine_similarity dist erfinv exp expm1 frobenius_norm group_norm l1_loss layer_norm log log10 log1p log2
         logsumexp mse_loss multilabel_soft_margin_loss native_layer_norm norm_except_dim nuclear_norm pdist pow reciprocal renorm rms_norm rsqrt sinh
         softplus square tan""",
@@ -39,9 +41,14 @@ CPU = {
         linalg_eigh linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv linalg_inv_ex linalg_lstsq linalg_matrix_rank linalg_qr
         linalg_solve linalg_svd linalg_svdvals linalg_tensorinv linalg_tensorsolve lu lu_solve max_unpool1d max_unpool2d max_unpool3d nanquantile ormqr
         pinverse polar prod qr quantile stft svd trace triangular_solve view_as_complex""",
-    WIDEST: "cat gru gru_cell index_copy stack",
+    WIDEST: "cat index_copy stack",
     WHOLE: "bilinear linalg_lu_solve",
 }
+
+
+def _if(kind: str, condition: Callable) -> Callable:
+    """The rule: `kind` where the condition on the op's arguments holds."""
+    return lambda *values: kind if condition(*values) else None
 
 
 def _is_chain_or_mixed(equation, operands) -> bool:
@@ -49,27 +56,37 @@ def _is_chain_or_mixed(equation, operands) -> bool:
     return len(flat) > 2 or len({x.dtype for x in flat}) > 1
 
 
+def _as_states(input, hx, *rest) -> str:
+    """A recurrent layer step by step: its products are lower, its states and so its results keep their dtype."""
+    states = hx if isinstance(hx, (list, tuple)) else [rest[0] if hasattr(rest[0], "dtype") else hx]  # packed data have their sizes before hx
+    return FLOAT if float32 in [x.dtype for x in (input, *states)] else LOWER
+
+
+def _as_states_if_packed(input, hx, *rest) -> str:
+    return LOWER if isinstance(hx, (list, tuple)) else _as_states(input, rest[0], *rest[1:])
+
+
 # Rules that depend on the values of the arguments: those of PyTorch's ops that stand behind one name.
-CPU_CONDITIONS = {
-    "_avg_pool": (FLOAT, lambda input, kernel, *_: len(kernel) == 3),
-    "einsum": (LOWER, _is_chain_or_mixed),
-    "inner": (WHOLE, lambda input, other: input.ndim == other.ndim == 1),
-    "l1_loss": (FLOAT, lambda *values: values[-1] is None),  # without weights
-    "local_response_norm": (FLOAT, lambda input, *_: input.ndim > 3),
-    "max_pool3d": (FLOAT, lambda *values: not values[-1]),  # without indices
-    "mse_loss": (FLOAT, lambda *values: values[-1] is None),
-    "pad": (FLOAT, lambda input, pad, mode="constant", value=None: mode == "replicate" or mode == "reflect" and len(pad) < 6),
+CPU_BY_ARGUMENTS = {
+    "_avg_pool": _if(FLOAT, lambda input, kernel, *_: len(kernel) == 3),
+    "einsum": _if(LOWER, _is_chain_or_mixed),
+    "gru": _as_states,
+    "inner": _if(WHOLE, lambda input, other: input.ndim == other.ndim == 1),
+    "l1_loss": _if(FLOAT, lambda *values: values[-1] is None),  # without weights
+    "local_response_norm": _if(FLOAT, lambda input, *_: input.ndim > 3),
+    "lstm": _as_states_if_packed,
+    "max_pool3d": _if(FLOAT, lambda *values: not values[-1]),  # without indices
+    "mse_loss": _if(FLOAT, lambda *values: values[-1] is None),
+    "pad": _if(FLOAT, lambda input, pad, mode="constant", value=None: mode == "replicate" or mode == "reflect" and len(pad) < 6),
 }
 
 
-def _rules(lists: dict[str, str], conditions: dict[str, tuple[str, Callable]]) -> dict[str, Callable]:
-    """{op: rule(the values of its parameters)}."""
-    rules: dict[str, Callable] = {name: lambda values, kind=kind: kind for kind, names in lists.items() for name in names.split()}
-    for name, (kind, condition) in conditions.items():
-        rules[name] = lambda values, kind=kind, condition=condition: kind if condition(*values) else None
-    return rules
+def _rules(lists: dict[str, str], by_arguments: dict[str, Callable]) -> dict[str, Callable]:
+    """{op: rule(*values of its parameters)}."""
+    rules: dict[str, Callable] = {name: lambda *values, kind=kind: kind for kind, names in lists.items() for name in names.split()}
+    return {**rules, **by_arguments}
 
 
 _ON_CUDA = _rules(CUDA, {})
-RULES = {"cuda": _ON_CUDA, "opencl": _ON_CUDA, "cpu": _rules(CPU, CPU_CONDITIONS)}
+RULES = {"cuda": _ON_CUDA, "opencl": _ON_CUDA, "cpu": _rules(CPU, CPU_BY_ARGUMENTS)}
 LISTED = frozenset(name for rules in RULES.values() for name in rules)

@@ -18,8 +18,8 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 def _autocast():
     """Whether autocast will bring the dtypes together."""
-    asked = getattr(torch, "is_autocast_enabled", None)
-    return asked is not None and asked()
+    from ...amp.autocast_mode import is_any_autocast_enabled
+    return is_any_autocast_enabled()
 
 
 def apply_permutation(tensor, permutation, dim=1):
