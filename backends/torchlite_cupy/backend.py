@@ -61,7 +61,14 @@ class CUDABackend:
 
     def kernels(self, index: int) -> dict[str, Any]:
         from torchlite_device.registering import kernels_of
-        return kernels_of(self.device(index))
+
+        from .cudnn import kernels
+        table = kernels_of(self.device(index))
+        return table | kernels(table)
+
+    def cudnn_version(self) -> int | None:
+        """cuDNN's version, such as 91002; None where it is not installed."""
+        return self._source.cudnn_version()
 
     def as_array(self, value: Any) -> Any:
         raise TypeError(f"a CUDA kernel returned {type(value).__name__}, not an Array")

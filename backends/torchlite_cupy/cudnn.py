@@ -30,12 +30,6 @@ def frontend() -> Any:
     return cudnn
 
 
-def version() -> int | None:
-    """cuDNN's version, such as 91002; None where there is none."""
-    found = frontend()
-    return None if found is None else found.backend_version()
-
-
 class Tensor(NamedTuple):
     """A tensor of a graph: its shape, steps in elements and kind. Its place in the list of operands is its uid - 1."""
 
@@ -206,7 +200,7 @@ def library(device: Any) -> Library | None:
         return None
     found = device.state.get("cudnn", device)
     if found is device:
-        cudnn = frontend()
+        cudnn = device.driver.cudnn()
         found = device.state.setdefault("cudnn", None if cudnn is None else Library(device, cudnn))
     return found
 

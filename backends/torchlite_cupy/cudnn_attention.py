@@ -81,4 +81,4 @@ def _sdpa_backward(ours: Callable, grad, query, key, value, attn_mask, out, lse,
     return ours(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs)
 
 
-KERNELS = {"_sdpa": _sdpa, "_sdpa_backward": _sdpa_backward}
+KERNELS: dict[str, Callable] = {"_sdpa": _sdpa, "_sdpa_backward": _sdpa_backward}

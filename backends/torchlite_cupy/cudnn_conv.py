@@ -105,4 +105,4 @@ def _convolution_backward(ours: Callable, grad_output, input, weight, stride, pa
     return tuple(made)
 
 
-KERNELS = {"convolution": _convolution, "_convolution_backward": _convolution_backward}
+KERNELS: dict[str, Callable] = {"convolution": _convolution, "_convolution_backward": _convolution_backward}

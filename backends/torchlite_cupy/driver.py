@@ -13,7 +13,7 @@ from cupy_backends.cuda.libs import nvrtc
 
 from torchlite_device import binaries
 
-from . import blas
+from . import blas, cudnn
 
 _INVALID_CONTEXT = 201
 # The names under which CuPy gives a device's properties, by those of PyTorch.
@@ -180,6 +180,10 @@ class Driver:
             return None
         major = runtime.runtimeGetVersion() // 1000
         return blas.opened(f"cublas64_{major}.dll" if sys.platform == "win32" else f"libcublas.so.{major}")
+
+    def cudnn(self) -> Any:
+        """The module through which cuDNN is used, None where it is not installed."""
+        return cudnn.frontend()
 
     # -- streams: CuPy's current one of the calling thread is ours, so that its pool and its libraries keep the order --
 

@@ -103,6 +103,13 @@ def open_device(index: int) -> Any:
     return Driver(index)
 
 
+def cudnn_version() -> int | None:
+    """cuDNN's version, None where it is not installed."""
+    from .cudnn import frontend
+    found = frontend()
+    return None if found is None else found.backend_version()
+
+
 def problems() -> list[str]:
     """What is installed and cannot be used."""
     if _wheel() is None and _library() is None:

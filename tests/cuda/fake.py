@@ -291,8 +291,8 @@ class Backend(TOY["ToyBackend"]):
 
 
 @contextlib.contextmanager
-def installed(count: int = 2):
-    """The fake as the process's CUDA backend; what was there before comes back."""
+def installed(count: int = 2, other: Any = None):
+    """The fake, or another, as the process's CUDA backend; what was there before comes back."""
     from torchlite import _random
     from torchlite._dispatch import registry
     from torchlite.cuda import graphs, memory
@@ -307,7 +307,7 @@ def installed(count: int = 2):
 
     before, tables = registry._added.get("cuda"), {w: t for w, t in registry._tables.items() if w.type == "cuda"}
     forget()
-    backend = registry._added["cuda"] = Backend(count)
+    backend = registry._added["cuda"] = other or Backend(count)
     try:
         yield backend
     finally:

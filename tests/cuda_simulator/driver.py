@@ -126,8 +126,8 @@ class Driver:
 
     out_of_memory = (OutOfMemory,)
 
-    def __init__(self, index: int, seed: int = 0, libraries: bool = True):
-        self.index, self.seed, self._libraries = index, seed, libraries
+    def __init__(self, index: int, seed: int = 0, libraries: bool = True, cudnn: Any = None):
+        self.index, self.seed, self._libraries, self._cudnn = index, seed, libraries, cudnn
         self.sanitize = hasattr(ctypes.CDLL(None), "__asan_init")
         self.launches = 0
         self._pools: list[Pool] = []
@@ -219,6 +219,9 @@ class Driver:
     def blas(self) -> Any:
         return FakeBlas(self) if self._libraries else None
 
+    def cudnn(self) -> Any:
+        return self._cudnn
+
     # -- streams --
 
     def stream(self) -> Stream:
@@ -298,8 +301,8 @@ class _Foreign:
 class Simulated:
     """In the place of the module `presence`: devices without a GPU."""
 
-    def __init__(self, seed: int = 0, count: int = 1, libraries: bool = True):
-        self.seed, self._count, self._libraries = seed, count, libraries
+    def __init__(self, seed: int = 0, count: int = 1, libraries: bool = True, cudnn: Any = None):
+        self.seed, self._count, self._libraries, self._cudnn = seed, count, libraries, cudnn
 
     def why_not(self) -> str:
         return engine.missing()
@@ -308,7 +311,10 @@ class Simulated:
         return self._count
 
     def open_device(self, index: int) -> Driver:
-        return Driver(index, self.seed, self._libraries)
+        return Driver(index, self.seed, self._libraries, self._cudnn)
+
+    def cudnn_version(self) -> int | None:
+        return None if self._cudnn is None else self._cudnn.backend_version()
 
     def problems(self) -> list[str]:
         return [engine.missing()] if engine.missing() else []
