@@ -89,7 +89,25 @@ class CUDABackend:
         return (raw.offset - base.offset) * raw.itemsize
 
     def from_dlpack(self, exporter: Any) -> Any:
-        raise NotImplementedError("DLPack on cuda")
+        from .interchange import array_of
+        device = self.device(exporter.__dlpack_device__()[1])
+        return array_of(device, device.driver.from_dlpack(exporter))
+
+    def to_dlpack(self, raw: Any, stream: int | None) -> Any:
+        """An object with `__dlpack__`, which lets a consumer's stream wait for ours."""
+        from .interchange import foreign_of
+        return foreign_of(raw)
+
+    def cuda_array_interface(self, raw: Any) -> dict[str, Any]:
+        from .interchange import interface_of
+        return interface_of(raw)
+
+    def from_cuda_array_interface(self, data: Any) -> Any:
+        from torchlite._dispatch.registry import current_index
+
+        from .interchange import array_of
+        foreign = self.device(current_index("cuda")).driver.from_interface(data)
+        return array_of(self.device(foreign.device.id), foreign)
 
     def copy_into(self, target: Any, source: Any) -> None:
         from torchlite_device.copying import copy_into

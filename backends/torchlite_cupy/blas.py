@@ -20,7 +20,7 @@ TYPES = {"f16": (2, 68, "f"), "bf16": (14, 68, "f"), "f32": (0, 68, "f"), "f64":
 COMPUTE_TF32, NO_REDUCED_SUMS, DEFAULT_ALGORITHM = 77, 16, -1
 PLAIN, TRANSPOSED, CONJUGATED = 0, 1, 2
 _MOST_CALLS = 16  # launches for the outer batch dimension of one product
-_WORKSPACE = 32 << 20
+_WORKSPACES = {False: 8 << 20, True: 32 << 20}  # bytes, as PyTorch has them: before Hopper, and from there on
 _I, _L, _P = ctypes.c_int, ctypes.c_longlong, ctypes.c_void_p
 # The parameters of the functions used, in the order of cuBLAS's documentation.
 SIGNATURES = {
@@ -57,8 +57,9 @@ class Handle:
         checked(library.cublasCreate_v2(ctypes.addressof(made)))
         self.value, self.math = made.value, 0
         checked(library.cublasSetStream_v2(self.value, queue))
-        self._workspace = device.allocate(_WORKSPACE)  # after the stream, which resets it; a captured graph needs one that lasts
-        checked(library.cublasSetWorkspace_v2(self.value, self._workspace.ptr, _WORKSPACE))
+        nbytes = _WORKSPACES[device.properties["major"] >= 9]
+        self._workspace = device.allocate(nbytes)  # set after the stream, which resets it; a captured graph needs one that lasts
+        checked(library.cublasSetWorkspace_v2(self.value, self._workspace.ptr, nbytes))
 
 
 class Blas:

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import cupy
+import numpy as np
 from cupy.cuda import function, memory, stream
 from cupy_backends.cuda.api import driver, runtime
 from cupy_backends.cuda.libs import nvrtc
@@ -100,9 +101,27 @@ class Driver:
         with self.current():
             return runtime.memGetInfo()
 
-    def wrap(self, address: int, nbytes: int, owner: Any) -> Any:
-        """A block over memory that another library owns; keeps `owner` alive."""
-        return memory.MemoryPointer(memory.UnownedMemory(address, nbytes, owner, self.index), 0)
+    def pinned(self, nbytes: int) -> np.ndarray:
+        """Page-locked host memory."""
+        with self.current():
+            return np.frombuffer(cupy.cuda.alloc_pinned_memory(nbytes), np.uint8, nbytes)
+
+    # -- arrays of CuPy: `.data.ptr` is an address, strides count bytes --
+
+    def ndarray(self, block: Any, start: int, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...]) -> Any:
+        """A CuPy array on a block of memory, `start` bytes from its beginning."""
+        with self.current():
+            return cupy.ndarray(shape, dtype, block + start, strides)
+
+    def from_dlpack(self, exporter: Any) -> Any:
+        """A CuPy array on the memory of an object with `__dlpack__`; the calling thread's stream waits for the exporter's."""
+        with self.current():
+            return cupy.from_dlpack(exporter)
+
+    def from_interface(self, data: Any) -> Any:
+        """A CuPy array on the memory of an object with `__cuda_array_interface__`."""
+        with self.current():
+            return cupy.asarray(data)
 
     # -- copies, in the order of a stream; host memory is an address --
 

@@ -168,6 +168,8 @@ class Device(shared.Device):
     # -- memory --
 
     def address(self, buffer: Any) -> int:
+        if self.waiting.steps:  # who asks for an address may be about to read there
+            self.waiting.start()
         return buffer.ptr
 
     def _settled(self) -> int:

@@ -218,5 +218,9 @@ class Runtime:
     def empty_cache(self) -> None:
         self.device.memory.empty()
 
+    def pinned(self, nbytes: int) -> Any:
+        """Page-locked host memory, an array of bytes that owns it."""
+        return self._driver.pinned(nbytes)
+
     def mem_get_info(self) -> tuple[int, int]:
         return self._driver.memory_info()

@@ -14,8 +14,11 @@ import itertools
 import re
 import threading
 import time
+import types
 from collections import defaultdict
 from typing import Any
+
+import numpy as np
 
 from . import engine
 from .blas import FakeBlas
@@ -88,6 +91,32 @@ class Pool:
 
     def __del__(self) -> None:
         self.free_all_blocks()
+
+
+class Place:
+    """An address in memory that `owner` keeps, as CuPy's MemoryPointer."""
+
+    def __init__(self, ptr: int, owner: Any):
+        self.ptr, self.owner = ptr, owner
+
+
+class Ndarray:
+    """A CuPy array as far as sharing goes. Its capsule is the array itself."""
+
+    def __init__(self, index: int, data: Place, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...]):
+        self.data, self.shape, self.dtype, self.strides = data, shape, dtype, strides
+        self.size = int(np.prod(shape))
+        self.device = types.SimpleNamespace(id=index)
+
+    def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Ndarray:
+        return self
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.device.id
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {"shape": self.shape, "typestr": self.dtype.str, "strides": self.strides, "data": (self.data.ptr, False), "version": 3}
 
 
 class Stream:
@@ -174,8 +203,22 @@ class Driver:
     def memory_info(self) -> tuple[int, int]:
         return max(CAPACITY - self.taken(), 0), CAPACITY
 
-    def wrap(self, address: int, nbytes: int, owner: Any) -> Any:
-        return _Foreign(address, owner)
+    def pinned(self, nbytes: int) -> np.ndarray:
+        return np.frombuffer(bytearray(nbytes), np.uint8)
+
+    # -- arrays --
+
+    def ndarray(self, block: Any, start: int, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...]) -> Ndarray:
+        return Ndarray(self.index, Place(block.ptr + start, block), shape, dtype, strides)
+
+    def from_dlpack(self, exporter: Any) -> Ndarray:
+        return exporter.__dlpack__(stream=self.stream().ptr or 1)
+
+    def from_interface(self, data: Any) -> Ndarray:
+        found = data.__cuda_array_interface__
+        dtype, shape = np.dtype(found["typestr"]), found["shape"]
+        strides = found.get("strides") or tuple([dtype.itemsize * int(np.prod(shape[d + 1:])) for d in range(len(shape))])
+        return Ndarray(self.index, Place(found["data"][0], data), shape, dtype, strides)
 
     # -- copies --
 
@@ -289,13 +332,6 @@ class Driver:
     def launch_graph(self, graph: list[Any], queue: Stream) -> None:
         for work in graph:
             self.do(queue.ptr, work)
-
-
-class _Foreign:
-    """Another owner's memory."""
-
-    def __init__(self, ptr: int, owner: Any):
-        self.ptr, self.owner = ptr, owner
 
 
 class Simulated:
