@@ -19,7 +19,7 @@ from .op_lists import BANNED, FLOAT, LISTED, LOWER, RESULT, RULES, WIDEST
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-_DEFAULTS = {"cpu": bfloat16, "cuda": float16, "opencl": float16}
+DEFAULTS = {"cpu": bfloat16, "cuda": float16, "opencl": float16}
 _BANNED = ("torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
            "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
            "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
@@ -31,8 +31,8 @@ class _State(threading.local):
     """What is in force in a thread."""
 
     def __init__(self):
-        self.enabled = dict.fromkeys(_DEFAULTS, False)
-        self.dtypes = dict(_DEFAULTS)
+        self.enabled = dict.fromkeys(DEFAULTS, False)
+        self.dtypes = dict(DEFAULTS)
         self.cache_enabled = True
         self.nesting = 0
         self.intercepting = False
@@ -152,7 +152,7 @@ def is_autocast_available(device_type: str) -> bool:
     >>> torch.amp.is_autocast_available("cpu"), torch.amp.is_autocast_available("meta")
     (True, False)
     """
-    return _checked("_is_autocast_available", device_type) in _DEFAULTS
+    return _checked("_is_autocast_available", device_type) in DEFAULTS
 
 
 def _checked(function: str, device_type) -> str:
@@ -163,7 +163,7 @@ def _checked(function: str, device_type) -> str:
 
 
 def _known(function: str, device_type) -> str:
-    if _checked(function, device_type) not in _DEFAULTS:
+    if _checked(function, device_type) not in DEFAULTS:
         raise RuntimeError("unknown device type for autocast in get_autocast_dispatch_key_from_device_type")
     return device_type
 
@@ -206,7 +206,7 @@ def get_autocast_dtype(device_type: str) -> dtype:
     >>> torch.get_autocast_dtype("cpu"), torch.get_autocast_dtype("cuda"), torch.get_autocast_dtype("opencl")
     (torch.bfloat16, torch.float16, torch.float16)
     """
-    if _checked("get_autocast_dtype", device_type) not in _DEFAULTS:
+    if _checked("get_autocast_dtype", device_type) not in DEFAULTS:
         raise RuntimeError("unsupported scalarType")
     return _state.dtypes[device_type]
 
@@ -337,15 +337,19 @@ class autocast(_Region):
 
 def as_now() -> list[_Region]:
     """Regions that bring back what is in force now, for a part that runs again later."""
-    return [_Region(name, _state.enabled[name], _state.dtypes[name], _state.cache_enabled) for name in _DEFAULTS]
+    return [_Region(name, _state.enabled[name], _state.dtypes[name], _state.cache_enabled) for name in DEFAULTS]
 
 
 def _supported(device_type: str, fast_dtype) -> bool:
     """Whether a region can cast; a warning says why not."""
-    if device_type == "cuda" and not _cuda_is_available():
-        warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3)
-        return False
-    if fast_dtype not in (bfloat16, float16):
+    if device_type == "cuda":
+        if not _cuda_is_available():
+            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3)
+            return False
+        from .. import cuda
+        if fast_dtype is bfloat16 and not cuda.is_bf16_supported():
+            raise RuntimeError("Current CUDA Device does not support bfloat16. Please switch dtype to float16.")
+    elif fast_dtype not in (bfloat16, float16):
         name = device_type.upper()
         warnings.warn(f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
                       f"{name} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.", stacklevel=3)

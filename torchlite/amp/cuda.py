@@ -1,0 +1,16 @@
+"""What `torch.cuda.amp` has: `torch.amp` for CUDA, deprecated in favour of it."""
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from ._older import forms
+from .autocast_mode import _cuda_is_available
+
+__all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]
+
+autocast, GradScaler, custom_fwd, custom_bwd = forms("cuda")
+
+
+def amp_definitely_not_available() -> bool:
+    """Whether mixed precision on CUDA is out of the question."""
+    return not (_cuda_is_available() or find_spec("torch_xla"))
