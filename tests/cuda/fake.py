@@ -88,7 +88,8 @@ class Runtime:
                       "allocated_bytes.all.allocated": 70000, "allocated_bytes.all.freed": 69000, "num_alloc_retries": 2, "num_ooms": 1}
 
     def properties(self):
-        return types.SimpleNamespace(name=self.name, major=8, minor=self.index, total_memory=1 << 30, multi_processor_count=2)
+        return types.SimpleNamespace(name=self.name, major=8, minor=self.index, total_memory=1 << 30, multi_processor_count=2,
+                                     pci_domain_id=0, pci_bus_id=0x1A + self.index, pci_device_id=0)
 
     def synchronize(self) -> None:
         self.no_capture("synchronize")
@@ -291,7 +292,7 @@ class Backend(TOY["ToyBackend"]):
 
 
 @contextlib.contextmanager
-def installed(count: int = 2, other: Any = None):
+def installed(count: int = 2, other=None):
     """The fake, or another, as the process's CUDA backend; what was there before comes back."""
     from torchlite import _random
     from torchlite._dispatch import registry

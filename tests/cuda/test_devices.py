@@ -1,7 +1,9 @@
 """torch.cuda's devices, memory counts and random numbers, on the fake backend."""
 from __future__ import annotations
 
+import sys
 import threading
+import types
 
 import pytest
 
@@ -30,6 +32,7 @@ def test_questions():
     assert cuda.get_device_capability() == (8, 0) and cuda.get_device_capability(torch.device("cuda", 1)) == (8, 1)
     assert cuda.get_device_properties(1).total_memory == 1 << 30
     assert cuda.get_arch_list() == ["sm_80", "sm_81"]
+    assert cuda.get_gencode_flags() == "-gencode compute=compute_80,code=sm_80 -gencode compute=compute_81,code=sm_81"
     assert cuda.is_bf16_supported() and cuda.is_bf16_supported(including_emulation=False) and cuda.is_tf32_supported()
     assert cuda.can_device_access_peer(0, 1) and not cuda.can_device_access_peer(1, "cuda:1")
     with pytest.raises(AssertionError, match="Invalid device id"):
@@ -139,6 +142,46 @@ def test_memory_fraction(fake):
     with pytest.raises(ValueError, match="Invalid fraction value: 1.5. Allowed range: 0~1"):
         cuda.set_per_process_memory_fraction(1.5)
     assert cuda.OutOfMemoryError is torch.OutOfMemoryError
+
+
+class ManagementLibrary(types.ModuleType):
+    """Stands for the package nvidia-ml-py."""
+
+    NVMLError = type("NVMLError", (Exception,), {})
+    NVML_TEMPERATURE_GPU, NVML_CLOCK_SM = 0, 1
+    processes, broken = (), False
+
+    def nvmlInit(self):
+        if self.broken:
+            raise self.NVMLError
+
+    def nvmlDeviceGetHandleByPciBusId(self, place):
+        return {b"00000000:1A:00.0": 0, b"00000000:1B:00.0": 1}[place]
+
+    nvmlDeviceGetUtilizationRates = staticmethod(lambda handle: types.SimpleNamespace(gpu=50 + handle, memory=20 + handle))
+    nvmlDeviceGetTemperature = staticmethod(lambda handle, sensor: 40 + handle + sensor)
+    nvmlDeviceGetPowerUsage = staticmethod(lambda handle: 300_000 + handle)
+    nvmlDeviceGetClockInfo = staticmethod(lambda handle, clock: 1500 + handle + clock)
+    nvmlDeviceGetMemoryInfo = staticmethod(lambda handle: types.SimpleNamespace(used=7 << 30))
+    nvmlDeviceGetComputeRunningProcesses = property(lambda self: lambda handle: self.processes)
+
+
+def test_measurements(monkeypatch):
+    library = ManagementLibrary("pynvml")
+    monkeypatch.setitem(sys.modules, "pynvml", library)
+    asked = [f() for f in (cuda.utilization, cuda.memory_usage, cuda.temperature, cuda.power_draw, cuda.clock_rate, cuda.device_memory_used)]
+    assert asked == [50, 20, 40, 300_000, 1501, 7 << 30] and cuda.utilization(1) == 51 and cuda.temperature("cuda:1") == 41
+    assert cuda.list_gpu_processes() == "GPU:0\nno processes are running"
+    library.processes = [types.SimpleNamespace(pid=12, usedGpuMemory=3 << 20)]
+    assert cuda.list_gpu_processes(1) == "GPU:1\nprocess         12 uses        3.000 MB GPU memory"
+    library.broken = True
+    with pytest.raises(RuntimeError, match="cuda driver can't be loaded, is cuda enabled?"):
+        cuda.power_draw()
+    assert cuda.list_gpu_processes() == "cuda driver can't be loaded, is cuda enabled?"
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    with pytest.raises(ModuleNotFoundError, match="nvidia-ml-py does not seem to be installed"):
+        cuda.utilization()
+    assert cuda.list_gpu_processes() == "pynvml module not found, please install nvidia-ml-py"
 
 
 # -- random numbers -----------------------------------------------------------------------------

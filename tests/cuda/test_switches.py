@@ -103,6 +103,10 @@ def test_cudnn_flags():
 
 def test_cudnn_without_and_with_it(fake):
     assert backends.cudnn.is_available() and backends.cudnn.version() == 91002
+    x = torch.ones(1, device="cuda")
+    assert backends.cudnn.is_acceptable(x) and not backends.cudnn.is_acceptable(x.int()) and not backends.cudnn.is_acceptable(torch.ones(1))
+    with backends.cudnn.flags(enabled=False):
+        assert not backends.cudnn.is_acceptable(x)
     fake.cudnn_version = lambda: None
     assert not backends.cudnn.is_available() and backends.cudnn.version() is None
     assert backends.cuda.is_built() and backends.cuda.is_flash_attention_available()
@@ -154,6 +158,9 @@ def test_deterministic_algorithms():
 def test_other_libraries():
     assert not backends.mps.is_available() and not backends.mps.is_built()
     assert not backends.mkldnn.is_available() and not backends.openmp.is_available() and not backends.opt_einsum.is_available()
+    with backends.mkldnn.flags(enabled=False, allow_tf32=False):
+        assert not backends.mkldnn.enabled and backends.mkldnn.allow_tf32 is False
+    assert backends.mkldnn.enabled and backends.mkldnn.allow_tf32 is None
     assert backends.opt_einsum.get_opt_einsum() is None and isinstance(backends.mkl.is_available(), bool)
     assert backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "NEON", "ALTIVEC", "VECTOR", "DEFAULT")
     assert {"cuda", "cudnn", "fp32_precision"} <= set(dir(backends))

@@ -23,6 +23,11 @@ def is_available() -> bool:
     return version() is not None
 
 
+def is_acceptable(tensor: Any) -> bool:
+    """Whether cuDNN would take a tensor: on CUDA, of a floating dtype, while it is there and enabled."""
+    return SWITCHES.cudnn_enabled and tensor.is_cuda and tensor.is_floating_point() and is_available()
+
+
 def set_flags(_enabled=None, _benchmark=None, _benchmark_limit=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none") -> tuple:
     """Set those that are given; returns what all of them were."""
     module: Any = sys.modules[__name__]

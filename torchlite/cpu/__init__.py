@@ -1,11 +1,56 @@
 """The processor in the form of `torch.cuda`: one device, which has done everything as soon as it is asked to."""
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from . import amp
 
-__all__ = ["amp", "current_device", "device_count", "is_available", "is_initialized", "set_device", "synchronize"]
+__all__ = ["Event", "Stream", "amp", "current_device", "current_stream", "device_count", "is_available", "is_initialized", "set_device", "stream", "synchronize"]
+
+
+class Stream:
+    """An order of work: there is one, since everything has run when a call returns."""
+
+    def __init__(self, priority: int = -1):
+        pass
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+    def query(self) -> bool:
+        """True: everything has run."""
+        return True
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """The event, a new one when none is given."""
+        return event or Event()
+
+    def wait_event(self, event: Event) -> None:
+        """Nothing to wait for."""
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Nothing to wait for."""
+
+
+class Event:
+    """A place in the work: always reached."""
+
+    def query(self) -> bool:
+        """True: everything has run."""
+        return True
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Accepted."""
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Nothing to wait for."""
+
+
+_stream = Stream()
 
 
 def is_available() -> bool:
@@ -30,6 +75,22 @@ def current_device() -> str:
 
 def set_device(device: Any) -> None:
     """Accepted: there is one."""
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The one stream."""
+    return _stream
+
+
+def stream(stream: Stream | None) -> contextlib.AbstractContextManager:
+    """A `with` block in which nothing changes.
+
+    >>> import torchlite as torch
+    >>> with torch.cpu.stream(torch.cpu.Stream()):
+    ...     torch.cpu.current_stream().query()
+    True
+    """
+    return contextlib.nullcontext()
 
 
 def synchronize(device: Any = None) -> None:

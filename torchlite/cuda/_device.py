@@ -51,3 +51,8 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 def is_tf32_supported() -> bool:
     """Whether the current device multiplies in TF32 (compute capability 8.0 and up)."""
     return cuda.is_available() and get_device_capability() >= (8, 0)
+
+
+def get_gencode_flags() -> str:
+    """`get_arch_list` as options of NVIDIA's compiler."""
+    return " ".join(f"-gencode compute=compute_{arch[3:]},code={arch}" for arch in get_arch_list())

@@ -1,0 +1,74 @@
+"""What NVIDIA's management library measures on a GPU, through the package `nvidia-ml-py` (`pip install nvidia-ml-py`)."""
+from __future__ import annotations
+
+from typing import Any
+
+from ._device import cuda
+
+
+def _library() -> Any:
+    try:
+        import pynvml
+    except ImportError as error:
+        raise ModuleNotFoundError("nvidia-ml-py does not seem to be installed or it can't be imported.") from error
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        raise RuntimeError("cuda driver can't be loaded, is cuda enabled?") from error
+    return pynvml
+
+
+def _found(device: Any) -> tuple[Any, Any]:
+    """The library and its handle of a device, found by where the device is plugged in: the library numbers hidden devices too."""
+    library = _library()
+    at = cuda.get_device_properties(device)
+    return library, library.nvmlDeviceGetHandleByPciBusId(f"{at.pci_domain_id:08X}:{at.pci_bus_id:02X}:{at.pci_device_id:02X}.0".encode())
+
+
+def utilization(device: Any = None) -> int:
+    """Percent of the last moments in which a kernel was running. ModuleNotFoundError without `nvidia-ml-py`, as from all functions here."""
+    library, handle = _found(device)
+    return library.nvmlDeviceGetUtilizationRates(handle).gpu
+
+
+def memory_usage(device: Any = None) -> int:
+    """Percent of the last moments in which the device's memory was being read or written."""
+    library, handle = _found(device)
+    return library.nvmlDeviceGetUtilizationRates(handle).memory
+
+
+def temperature(device: Any = None) -> int:
+    """The temperature of the chip in degrees Celsius."""
+    library, handle = _found(device)
+    return library.nvmlDeviceGetTemperature(handle, library.NVML_TEMPERATURE_GPU)
+
+
+def power_draw(device: Any = None) -> int:
+    """The power that is drawn, in milliwatts."""
+    library, handle = _found(device)
+    return library.nvmlDeviceGetPowerUsage(handle)
+
+
+def clock_rate(device: Any = None) -> int:
+    """The clock of the multiprocessors in megahertz."""
+    library, handle = _found(device)
+    return library.nvmlDeviceGetClockInfo(handle, library.NVML_CLOCK_SM)
+
+
+def device_memory_used(device: Any = None) -> int:
+    """Bytes of the device's memory that all processes together take."""
+    library, handle = _found(device)
+    return library.nvmlDeviceGetMemoryInfo(handle).used
+
+
+def list_gpu_processes(device: Any = None) -> str:
+    """The processes that use a device and the memory that each takes, a line each; what is missing where that cannot be asked."""
+    try:
+        library, handle = _found(device)
+    except ModuleNotFoundError:
+        return "pynvml module not found, please install nvidia-ml-py"
+    except RuntimeError as error:
+        return str(error)
+    processes = library.nvmlDeviceGetComputeRunningProcesses(handle)
+    lines = [f"process {p.pid:>10d} uses {p.usedGpuMemory / (1 << 20):>12.3f} MB GPU memory" for p in processes]
+    return "\n".join([f"GPU:{cuda.index(device)}", *(lines or ["no processes are running"])])
