@@ -96,6 +96,11 @@ class Driver:
         with self.current():
             pool.free_all_blocks()
 
+    def limit(self, pool: Any, nbytes: int) -> None:
+        """Let a pool hold at most so many bytes, any number for 0."""
+        with self.current():
+            pool.set_limit(nbytes)
+
     def memory_info(self) -> tuple[int, int]:
         """Free and total bytes of the device, as its driver counts them."""
         with self.current():

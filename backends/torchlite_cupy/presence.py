@@ -22,6 +22,7 @@ def _library() -> Any:
         return None
 
 
+@functools.cache
 def _asked(library: Any) -> tuple[int, int, int]:
     """What the driver says: the status of its start, the CUDA version that it knows (1000 * major + 10 * minor), how many devices it shows."""
     version, count = ctypes.c_int(0), ctypes.c_int(0)
@@ -32,10 +33,13 @@ def _asked(library: Any) -> tuple[int, int, int]:
     return status, version.value, count.value
 
 
-def _wheel() -> tuple[str, int] | None:
-    """The installed wheel of CuPy and the CUDA version that it is made for; 0 for a CuPy that was built here, None without CuPy."""
-    if importlib.util.find_spec("cupy") is None:
-        return None
+def _has_cupy() -> bool:
+    return importlib.util.find_spec("cupy") is not None
+
+
+@functools.cache
+def _wheel() -> tuple[str, int]:
+    """The installed wheel of CuPy and the CUDA version that it is made for; 0 for a CuPy that was built here."""
     for name, major in _WHEELS.items():
         try:
             importlib.metadata.version(name)
@@ -52,10 +56,10 @@ def _extra(version: int) -> str:
 
 def why_not() -> str:
     """"" when CUDA can be used, else one sentence that says what is missing."""
-    wheel, library = _wheel(), _library()
+    library = _library()
     if library is None:
-        also = "" if wheel else f" and CuPy, which is not installed either: {_extra(0)}"
-        return f"device 'cuda' needs an NVIDIA driver, and there is none on this machine ({_name()} is not found): install NVIDIA's driver{also}"
+        there = " (which is there already)" if _has_cupy() else ""
+        return f"device 'cuda' needs an NVIDIA driver, and this machine has none ({_name()} is not found): install NVIDIA's driver, and CuPy{there} with {_extra(0)}"
     status, version, count = _asked(library)
     if status == _NO_DEVICE or status == 0 and count == 0:
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -64,9 +68,9 @@ def why_not() -> str:
         return "the NVIDIA driver finds no CUDA device on this machine: nvidia-smi shows what it sees"
     if status:
         return f"the NVIDIA driver does not start (cuInit gives error {status}): nvidia-smi shows more"
-    if wheel is None:
+    if not _has_cupy():
         return f"device 'cuda' needs CuPy, which is not installed: {_extra(version)}"
-    name, major = wheel
+    name, major = _wheel()
     if version < 1000 * major:
         other = f", or install the CuPy for it: pip uninstall {name}, then {_extra(version)}" if version >= 12000 else ""
         return f"the NVIDIA driver is too old: it knows CUDA {version // 1000}.{version % 1000 // 10}, and {name} needs CUDA {major}: install a newer driver{other}"
@@ -112,7 +116,7 @@ def cudnn_version() -> int | None:
 
 def problems() -> list[str]:
     """What is installed and cannot be used."""
-    if _wheel() is None and _library() is None:
+    if not _has_cupy():
         return []
     reason = why_not()
     return [reason] if reason else []

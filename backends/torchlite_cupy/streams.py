@@ -215,6 +215,10 @@ class Runtime:
     def reset_peak_memory_stats(self) -> None:
         self.device.memory.reset_peak()
 
+    def limit_memory(self, nbytes: int) -> None:
+        """Let the pool hold at most so many bytes, any number for 0."""
+        self._driver.limit(self._driver.pool, nbytes)
+
     def empty_cache(self) -> None:
         self.device.memory.empty()
 

@@ -56,16 +56,16 @@ class Pool:
     def __init__(self, driver: Driver, keeps: bool):
         self._driver, self._keeps = driver, keeps
         self._free: dict[int, list[int]] = defaultdict(list)
-        self._used = self._held = 0
+        self._used = self._held = self.limit = 0
 
     def malloc(self, nbytes: int) -> Block:
         size = -(-nbytes // 512) * 512
         if self._free[size]:
             ptr = self._free[size].pop()
         else:
-            if self._driver.taken() + size > CAPACITY:
+            if self._driver.taken() + size > CAPACITY or self.limit and self._held + size > self.limit:
                 raise OutOfMemory(f"Out of memory allocating {nbytes:,} bytes")
-            ptr = engine.allocate(nbytes, sanitize=self._driver.sanitize)
+            ptr = engine.allocate(size if self._keeps else nbytes, sanitize=self._driver.sanitize)  # what stays is given out for any size of its class
         self._used += size
         self._held = max(self._held, self._used)
         return Block(self, ptr, size)
@@ -168,6 +168,9 @@ class Driver:
         self._numbers = itertools.count(0x1000, 16)
         self._kernels: dict[int, Kernel] = {}
 
+    def current(self) -> Any:
+        return contextlib.nullcontext()
+
     def properties(self) -> dict[str, Any]:
         return dict(_PROPERTIES)
 
@@ -199,6 +202,9 @@ class Driver:
 
     def empty(self, pool: Any) -> None:
         pool.free_all_blocks()
+
+    def limit(self, pool: Pool, nbytes: int) -> None:
+        pool.limit = nbytes
 
     def memory_info(self) -> tuple[int, int]:
         return max(CAPACITY - self.taken(), 0), CAPACITY
