@@ -4,9 +4,10 @@
     x = allocate(4 * n)                                            # an address; numpy reads and writes it through `view`
     program.launch("scale", (blocks,), (256,), [struct.pack("P", x), struct.pack("i", n)], seed=1)
 
-Every launch has finished when it returns. `seed` says in which order the threads of a block run between two barriers, and the blocks of the grid: 0 ascending,
-1 descending, from 2 on permuted anew after each barrier. It also says what shared memory holds before each block, and when asynchronous copies happen (odd: at
-once, even: at the latest moment). A kernel whose results depend on the seed lacks a barrier, or reads what was never written.
+Every launch has finished when it returns. `seed` says which of the threads of a block that can run does so: 0 the first, 1 the last, from 2 on one by ranks that are
+drawn anew after each barrier, with odd seeds so that warps stay together. A thread runs until it waits. Odd seeds take the blocks of the grid from the last one on. The seed also says
+what shared memory holds before each block, and when asynchronous copies happen (odd: at once, even: at the latest moment). A kernel whose results depend on the seed
+lacks a barrier, or reads what was never written.
 """
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 _HEADERS = ("launch.h", "shim.h", "vectors.h", "maths.h", "atomics.h", "warps.h", "tensor_cores.h")
-_FLAGS = ("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-fno-strict-aliasing", "-fwrapv", "-fno-math-errno",
-          "-fno-asynchronous-unwind-tables", "-ffp-contract=fast", "-w")
+_FLAGS = ("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
+          "-fno-strict-aliasing", "-fwrapv", "-fno-math-errno", "-fno-asynchronous-unwind-tables", "-ffp-contract=fast", "-w")
 # A GPU traps on an access to an address that is no multiple of the type, an x86 processor on few. A large frame must touch the guard below its stack.
 _PROGRAM = ("-O1", "-fsanitize=alignment", "-fsanitize-undefined-trap-on-error", "-fstack-clash-protection")
 _SANITIZE = ("-fsanitize=address", "-fsanitize-sections=cuda_shared", "-g1", "-fno-omit-frame-pointer")

@@ -110,12 +110,13 @@ static int idle_count, fiber_count;
 static Fiber* running;
 static Thread threads[MOST_THREADS];
 static unsigned int warp_arrived[MOST_THREADS / WARP];
-static int ready[MOST_THREADS], ready_from, ready_count;
+static uint64_t ready[MOST_THREADS / 64];  // a bit for each rank: the thread of the least one runs next
+static uint64_t ready_words;               // a bit for each word of `ready` that is not 0
 static int waiting;     // threads that wait and are not ready
 static int at_barrier;  // those of them at the barrier
 static unsigned int votes;
 static unsigned char ended[MOST_THREADS];
-static int order[MOST_THREADS];
+static int order[MOST_THREADS], rank_of[MOST_THREADS];  // the threads by rank, and each one's rank
 static uint64_t phase, seed;
 static bool failed, used_copies;
 static char report[8192];
@@ -127,10 +128,7 @@ static uint64_t mixed(uint64_t v) {
     return v ^ (v >> 31);
 }
 
-// The order in which `count` threads run next: 0 ascending, 1 descending, from 2 on a new permutation after each barrier.
-static void permute(int* list, int count) {
-    for (int k = 0; k < count; k++) list[k] = seed == 1 ? count - 1 - k : k;
-    if (seed < 2) return;
+static void shuffle(int* list, int count) {
     uint64_t random = mixed(seed * 0x9e3779b97f4a7c15u + ++phase);
     for (int k = count - 1; k > 0; k--) {
         random = mixed(random + 0x9e3779b97f4a7c15u);
@@ -138,6 +136,27 @@ static void permute(int* list, int count) {
         list[k] = list[other];
         list[other] = kept;
     }
+}
+
+// The ranks of a block's threads: 0 ascending, 1 descending; from 2 on permuted, with odd seeds warp by warp, so that one warp runs ahead of the others.
+static void permute() {
+    int count = state->count, warps = (count + WARP - 1) / WARP, list[MOST_THREADS / WARP];
+    if (seed < 2) {
+        for (int k = 0; k < count; k++) order[k] = seed ? count - 1 - k : k;
+    } else if (seed & 1) {
+        for (int k = 0; k < warps; k++) list[k] = k;
+        shuffle(list, warps);
+        int at = 0;
+        for (int w = 0; w < warps; w++) {
+            int first = at;
+            for (int t = list[w] * WARP; t < count && t < (list[w] + 1) * WARP; t++) order[at++] = t;
+            shuffle(order + first, at - first);
+        }
+    } else {
+        for (int k = 0; k < count; k++) order[k] = k;
+        shuffle(order, count);
+    }
+    for (int k = 0; k < count; k++) rank_of[order[k]] = k;
 }
 
 // ---- reports ----
@@ -269,17 +288,17 @@ static bool release_warps() {
     return released;
 }
 
-// Leaves the running fiber for whatever can run.
+// Leaves the running fiber for whatever can run. With seeds that permute thread by thread all begin before one goes on.
 static void schedule(Fiber* self) {
     for (;;) {
-        bool begin_first = seed & 1 && state->next < state->count;
-        if (ready_count && !begin_first) {
-            int t = ready[ready_from];
-            ready_from = (ready_from + 1) % MOST_THREADS;
-            ready_count--;
-            return change_fiber(self, threads[t].fiber);
+        bool begin = state->next < state->count;
+        if (ready_words && !(begin && seed > 1 && !(seed & 1))) {
+            int word = __builtin_ctzll(ready_words), rank = word * 64 + __builtin_ctzll(ready[word]);
+            ready[word] &= ready[word] - 1;
+            if (!ready[word]) ready_words &= ready_words - 1;
+            return change_fiber(self, threads[order[rank]].fiber);
         }
-        if (state->next < state->count) return change_fiber(self, idle_fiber());
+        if (begin) return change_fiber(self, idle_fiber());
         if (!waiting) {
             change(self->context, main_context);
             return;
@@ -307,7 +326,9 @@ static void wait_here(int t) {
 static void make_ready(int t) {
     threads[t].wait = NOT;
     waiting--;
-    ready[(ready_from + ready_count++) % MOST_THREADS] = t;
+    int rank = rank_of[t];
+    ready[rank / 64] |= (uint64_t)1 << rank % 64;
+    ready_words |= (uint64_t)1 << rank / 64;
 }
 
 // ---- what kernels call ----
@@ -328,9 +349,8 @@ static unsigned int barrier(int line, int vote) {
         votes += threads[k].vote != 0;
     }
     at_barrier = 0;
-    int list[MOST_THREADS];
-    permute(list, state->count);
-    for (int k = 0; k < state->count; k++) make_ready(list[k]);
+    if (seed > 1) permute();
+    for (int k = 0; k < state->count; k++) make_ready(k);
     unsigned int result = votes;
     wait_here(t);
     return result;
@@ -338,15 +358,13 @@ static unsigned int barrier(int line, int vote) {
 
 static void resolve_warp(int warp, unsigned int mask, int by) {
     void* lanes[WARP] = {};
-    int list[WARP];
     int first = __builtin_ctz(mask);
     for (int lane = 0; lane < WARP; lane++)
         if (mask >> lane & 1) lanes[lane] = threads[warp * WARP + lane].posted;
     threads[warp * WARP + first].resolve(lanes, mask);
     warp_arrived[warp] &= ~mask;
-    permute(list, WARP);
-    for (int k = 0; k < WARP; k++)
-        if ((mask >> list[k] & 1) && warp * WARP + list[k] != by) make_ready(warp * WARP + list[k]);
+    for (int lane = 0; lane < WARP; lane++)
+        if ((mask >> lane & 1) && warp * WARP + lane != by) make_ready(warp * WARP + lane);
 }
 
 static void collective(unsigned int mask, void* mine, cuda_simulator_resolve resolve, int line, const char* name) {
@@ -482,7 +500,7 @@ static void run_block() {
     if (entry->shared_begin) spoil(entry->shared_begin, entry->shared_end);
     memset(ended, 0, (size_t)state->count);
     state->next = 0;
-    if (seed) permute(order, state->count);
+    if (seed > 1) permute();
     running = idle_fiber();
     change(main_context, running->context);
     if (!used_copies) return;
@@ -498,7 +516,8 @@ static void forget() {
 #endif
     }
     fiber_count = idle_count = 0;
-    ready_from = ready_count = waiting = at_barrier = 0;
+    ready_words = waiting = at_barrier = 0;
+    memset(ready, 0, sizeof ready);
     for (int t = 0; t < MOST_THREADS; t++) {
         threads[t].wait = NOT;
         copies[t].count = copies[t].groups = 0;
@@ -525,6 +544,7 @@ EXPORTED const char* cuda_simulator_launch(const cuda_simulator_entry* kernel, v
     state->order = seed ? order : nullptr;
     char* dynamic = (char*)memory;
     state->dynamic_shared = dynamic;
+    permute();
     uint64_t plane = (uint64_t)sizes[0] * sizes[1], count = plane * sizes[2];
     for (uint64_t k = 0; k < count && !failed; k++) {
         uint64_t b = seed & 1 ? count - 1 - k : k;

@@ -2,6 +2,7 @@
 
 The whole device suite runs on the simulator with `--device cuda --simulate-cuda`; these are the ones that share memory and wait for one another.
 """
+import re
 import struct
 
 import numpy as np
@@ -46,11 +47,14 @@ class Launcher:
         made[...] = to_bits(values, kind)
         return made
 
+    def program(self, text):
+        return Program(text, sanitize=self.sanitize, folder=self.folder)
+
     def run(self, source, name, blocks, threads, arguments, seed, widths=(), **kinds):
         """`arguments` are arrays, and packed numbers; `kinds` data types and macros, as for a Device's `function`."""
         typed = {k: v for k, v in kinds.items() if v in KINDS}
         defined = "".join(f"#define {k} {v}\n" for k, v in kinds.items() if v not in KINDS)
-        program = Program(CUDA + types(widths, target="cuda", **typed) + defined + source, sanitize=self.sanitize, folder=self.folder)
+        program = self.program(CUDA + types(widths, target="cuda", **typed) + defined + source)
         packed = []
         for argument in arguments:
             if isinstance(argument, np.ndarray):
@@ -125,7 +129,8 @@ def layer_norm(launcher, seed, kind, shape, offset):
     mean, rstd = (launcher.new(rows, wide) for _ in range(2))
     macros, widths, blocks, threads = laid_out(rows, n, kind)
     kinds = {"T": kind, "P": kind, **macros}
-    launcher.run(norm.LAYER_NORM, "layer_norm", blocks, threads, [x, weight, bias, out, mean, rstd, *ints(rows, n, 1, 7), struct.pack(KINDS[wide].pack, 1e-5)], seed, widths, **kinds)
+    numbers = [*ints(rows, n, 1, 7), struct.pack(KINDS[wide].pack, 1e-5)]
+    launcher.run(norm.LAYER_NORM, "layer_norm", blocks, threads, [x, weight, bias, out, mean, rstd, *numbers], seed, widths, **kinds)
     v, w, b, dy = (to_numbers(a, kind) for a in (x, weight, bias, g))
     centred, inverse = v - v.mean(1, keepdims=True), 1 / np.sqrt(v.var(1, keepdims=True) + 1e-5)
     compare(out, centred * inverse * w + b, kind, 4)
@@ -162,7 +167,8 @@ def losses(launcher, seed, kind, shape, offset):
     macros, widths, blocks, threads = laid_out(rows, n, kind)
     kinds = {"T": kind, "P": wide, "I": "i64", **macros}
     numbers = [*ints(rows, n, 1, 1, 3), struct.pack("q", -100)]
-    launcher.run(cross_entropy.CROSS_ENTROPY, "cross_entropy", blocks, threads, [x, target, weight, lse, each, shares, result, error, *ints(1), *numbers], seed, widths, **kinds)
+    launcher.run(cross_entropy.CROSS_ENTROPY, "cross_entropy", blocks, threads,
+                 [x, target, weight, lse, each, shares, result, error, *ints(1), *numbers], seed, widths, **kinds)
     v = to_numbers(x, kind)
     sums, place = np.log(np.exp(v).sum(1)), np.where(chosen < 0, 0, chosen)
     share = np.where(chosen < 0, 0, to_numbers(weight, wide)[place])
@@ -171,8 +177,8 @@ def losses(launcher, seed, kind, shape, offset):
     one = laid_out(1, rows, kind)
     launcher.run(cross_entropy.CROSS_ENTROPY_TOTAL, "cross_entropy_total", 1, one[3], [each, shares, result, *ints(rows, 3)], seed, one[1], T=kind, **one[0])
     compare(result, [((sums - v[np.arange(rows), place]) * share).sum() / share.sum()], kind, 4)
-    launcher.run(cross_entropy.CROSS_ENTROPY_WEIGHTS, "cross_entropy_weights", 1, one[3], [target, weight, total, *ints(rows, n, 3), struct.pack("q", -100)], seed, one[1],
-                 T=kind, P=wide, I="i64", **one[0])
+    launcher.run(cross_entropy.CROSS_ENTROPY_WEIGHTS, "cross_entropy_weights", 1, one[3],
+                 [target, weight, total, *ints(rows, n, 3), struct.pack("q", -100)], seed, one[1], T=kind, P=wide, I="i64", **one[0])
     compare(total, [share.sum()], wide, 4)
     launcher.run(cross_entropy.CROSS_ENTROPY_BACKWARD, "cross_entropy_backward", blocks, threads,
                  [grad, x, target, weight, lse, total, dx, *ints(rows, n, 1, 1, 3, rows), struct.pack("q", -100)], seed, widths, **kinds)
@@ -183,7 +189,8 @@ def losses(launcher, seed, kind, shape, offset):
 
 def philox_words(blocks, key):
     """Philox4x32-10 (Salmon et al., 2011) of the counters (block, 0, 0, 0)."""
-    c = [blocks.astype(np.uint64) & 0xFFFFFFFF, blocks.astype(np.uint64) >> np.uint64(32), np.zeros_like(blocks, np.uint64), np.zeros_like(blocks, np.uint64)]
+    nothing = np.zeros_like(blocks)
+    c = [blocks & np.uint64(0xFFFFFFFF), blocks >> np.uint64(32), nothing, nothing]
     for k in range(10):
         k0, k1 = ((key[0] + k * 0x9E3779B9) & 0xFFFFFFFF, (key[1] + k * 0xBB67AE85) & 0xFFFFFFFF)
         p0, p1 = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
@@ -195,15 +202,15 @@ def drawn(launcher, seed, kind, count, offset):
     real = "double" if kind == "f64" else "float"
     text, per = philox.numbers("uniform", real)
     out = launcher.new(count, kind, offset)
-    words = {"T": kind, "S": real, "R": real, "U": "uint", "UL": "ulong", "LANES": "1", "IOTA": "0", "TO_T": f"({KINDS[kind].computed})", "TO_R": f"({real})",
-             "TO_U": "(uint)", "TO_UL": "(ulong)"}
+    words = {"T": kind, "S": real, "R": real, "U": "uint", "UL": "ulong", "LANES": "1", "IOTA": "0",
+             "TO_T": f"({KINDS[kind].computed})", "TO_R": f"({real})", "TO_U": "(uint)", "TO_UL": "(ulong)"}
     key, first = (0x12345678, 0x9ABCDEF0), 2**32 - 7
     blocks = 16 * -(-count // (16 * per))
     code = "d" if kind == "f64" else "f"
     numbers = [*ints(count), *(struct.pack("I", k) for k in key), struct.pack("Q", first), *(struct.pack(code, v) for v in (-1, 3, 2)), struct.pack("I", 0)]
     launcher.run(text, "draw", -(-blocks // 64), 64, [out, *numbers], seed, **words)
     w = philox_words(np.arange(first, first + blocks, dtype=np.uint64), key)
-    unit = (w >> np.uint64(8)) * 2.0**-24 if per == 4 else np.stack([(w[2 * k] << np.uint64(21) ^ w[2 * k + 1] >> np.uint64(11)) * 2.0**-53 for k in range(2)])
+    unit = (w >> np.uint64(8)) * 2.0**-24 if per == 4 else (w[::2] << np.uint64(21) ^ w[1::2] >> np.uint64(11)) * 2.0**-53
     # Sixteen blocks fill neighbouring elements, the first values first.
     right = unit.reshape(per, -1, 16).transpose(1, 0, 2).reshape(-1)[:count] * 3 - 1
     compare(out, right, kind)
@@ -216,8 +223,8 @@ def product(launcher, seed, kind, sizes, offset):
     a, b, d, c = (launcher.of(rng.standard_normal(s), kind, offset) for s in ((2, m, k), (n, k), (2, m, n), (2, m, n)))
     side = 8
     tile = side * gemm.EACH
-    fields = {"m": m, "n": n, "k": k, "am": k, "ak": 1, "bk": 1, "bn": k, "cm": n, "cn": 1, "dm": n, "dn": 1, "inner": 1, "a0": m * k, "c0": m * n, "d0": m * n, "added": 1,
-              "tiles": -(-m // tile), "panels": -(-n // tile), "splits": 1, "depth": k, "a_fast": 1, "b_fast": 1}
+    fields = {"m": m, "n": n, "k": k, "am": k, "ak": 1, "bk": 1, "bn": k, "cm": n, "cn": 1, "dm": n, "dn": 1, "inner": 1, "a0": m * k, "c0": m * n, "d0": m * n,
+              "added": 1, "tiles": -(-m // tile), "panels": -(-n // tile), "splits": 1, "depth": k, "a_fast": 1, "b_fast": 1}
     shape = gemm.pack_shape(*(fields.get(name, 0) for name in gemm.FIELDS))
     nothing = launcher.of([0], "i32")
     numbers = [shape, struct.pack(sums.pack, 2), struct.pack(sums.pack, -1)]
@@ -235,11 +242,11 @@ def attention_on_tensor_cores(launcher, seed, kind, sizes, causal):
     out, lse, nothing = launcher.new(q.shape, kind), launcher.new((heads, rows), "f32"), launcher.of([0], "f32")
     walk = [struct.pack("4i", 0, n * features, features, 0) for n in (rows, columns, columns, 0, rows, 0)]
     shape = struct.pack("6i", heads, rows, columns, features, features, causal) + b"".join(walk)
-    macros = {"DIM": str(dim), "MT": str(tiles.strips), "OTHER": str(tiles.other), "BUFFERS": str(tiles.buffers), "HELD": str(tiles.held), "BLOCKS": str(tiles.blocks),
-              "MASK": "0", "BF16": str(int(kind == "bf16")), "SLICE": "2"}
+    macros = {"DIM": str(dim), "MT": str(tiles.strips), "OTHER": str(tiles.other), "BUFFERS": str(tiles.buffers), "HELD": str(tiles.held),
+              "BLOCKS": str(tiles.blocks), "MASK": "0", "BF16": str(int(kind == "bf16")), "SLICE": "2"}
     scale = features ** -0.5
-    launcher.run(cuda_attention.FORWARD, "forward", heads * -(-rows // tiles.own), 32 * cuda_attention.WARPS, [q, k, v, nothing, out, lse, shape, struct.pack("f", scale)], seed,
-                 T=kind, M="f32", **macros)
+    launcher.run(cuda_attention.FORWARD, "forward", heads * -(-rows // tiles.own), 32 * cuda_attention.WARPS,
+                 [q, k, v, nothing, out, lse, shape, struct.pack("f", scale)], seed, T=kind, M="f32", **macros)
     q, k, v = (to_numbers(a, kind) for a in (q, k, v))
     scores = q @ k.transpose(0, 2, 1) * scale
     if causal:
@@ -257,7 +264,8 @@ CASES = {
     "cross_entropy": [(losses, kind, shape, offset) for kind in FLOATS for shape, offset in (((4, 131), 1), ((40, 10), 0))],
     "philox": [(drawn, kind, count, offset) for kind in FLOATS for count, offset in ((1000, 0), (77, 1))],
     "gemm": [(product, kind, sizes, offset) for kind in FLOATS for sizes, offset in (((40, 33, 19), 1), ((32, 64, 16), 0))],
-    "attention": [(attention_on_tensor_cores, kind, sizes, causal) for kind in ("f16", "bf16") for sizes, causal in (((2, 70, 130, 32), 0), ((1, 150, 150, 64), 1), ((1, 33, 65, 40), 0))],
+    "attention": [(attention_on_tensor_cores, kind, sizes, causal) for kind in ("f16", "bf16")
+                  for sizes, causal in (((2, 70, 130, 32), 0), ((1, 150, 150, 64), 1), ((1, 33, 65, 40), 0))],
 }
 
 
@@ -289,3 +297,42 @@ def run_family(family, folder, seed, sanitize):
 def test_under_the_address_sanitizer(family, folder):
     done = in_sanitized_child(__name__, "run_family", family, str(folder), 0, True)
     assert done.returncode == 0 and f"{family} went through" in done.stdout, done.stderr
+
+
+# What orders a kernel's threads, and which of these do: the others guard against a use before that these kernels do not make.
+ORDERED = {
+    "softmax": (rows_of_softmax, ("f32", (3, 130), 0), r"\bBARRIER\b(?=;)", (0, 1, 2, 4, 5)),
+    "gemm": (product, ("f32", (40, 33, 19), 0), r"\bBARRIER\b(?=;)", (0, 1)),
+    "attention": (attention_on_tensor_cores, ("f16", (1, 150, 150, 64), 0), r"\bBARRIER\b(?=;)|cp_async_wait<0>\(\)", (0, 1, 2, 3)),
+}
+
+
+class Without(Launcher):
+    """Leaves out one of the places of a kernel that a pattern finds."""
+
+    def __init__(self, folder, pattern, which):
+        super().__init__(folder)
+        self.pattern, self.which = pattern, which
+
+    def program(self, text):
+        kernel = text[len(CUDA):]
+        places = [*re.finditer(self.pattern, kernel)]
+        if self.which < len(places):
+            at = places[self.which]
+            kernel = f"{kernel[:at.start()]}(void)0{kernel[at.end():]}"
+        return super().program(CUDA + kernel)
+
+
+@pytest.mark.parametrize("family, which", [(family, which) for family in ORDERED for which in ORDERED[family][3]])
+def test_a_kernel_without_one_of_its_barriers_is_found_out(family, which, folder):
+    """With two schedules or three: its results are wrong under one of them."""
+    check, arguments, pattern, _ = ORDERED[family]
+    wrong = []
+    for seed in SEEDS:
+        launcher = Without(folder, pattern, which)
+        try:
+            check(launcher, seed, *arguments)
+        except AssertionError:
+            wrong.append(seed)
+        launcher.free()
+    assert wrong
