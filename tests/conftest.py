@@ -80,6 +80,7 @@ def rng(seed) -> np.random.Generator:
 def errors_at_once(monkeypatch):
     """Devices that work on their own while the host goes on raise the errors of an index at the op, not when the host next waits for them."""
     monkeypatch.setenv("TORCHLITE_OPENCL_BLOCKING", "1")
+    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
 
 
 @pytest.fixture(autouse=True)
