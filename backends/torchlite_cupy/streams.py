@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from torchlite_device.checks import raise_pending
+from torchlite_device.random import Drawn
 
 from .runtime import Device
 
@@ -68,8 +69,8 @@ class Marker:
 class Graph:
     """What was captured, ready to run again and again. Keeps the pool in which its memory lies."""
 
-    def __init__(self, runtime: Runtime, graph: Any, pool: Any, noted: bool):
-        self._runtime, self._graph, self.pool, self._noted = runtime, graph, pool, noted
+    def __init__(self, runtime: Runtime, graph: Any, pool: Any, noted: bool, draws: Any):
+        self._runtime, self._graph, self.pool, self._noted, self._draws = runtime, graph, pool, noted, draws
 
     def replay(self) -> None:
         """Run it in the calling thread's stream."""
@@ -78,6 +79,7 @@ class Graph:
         device = self._runtime.device
         if device.waiting.steps:
             device.waiting.start()
+        self._draws.renew()
         device.driver.launch_graph(self._graph, device.driver.stream())
         errors = device.state.get("errors")
         if self._noted and errors is not None:  # its kernels may note an index that does not fit
@@ -85,7 +87,7 @@ class Graph:
 
     def reset(self) -> None:
         """Give up what was captured, and its memory."""
-        self._graph = self.pool = None
+        self._graph = self.pool = self._draws = None
 
 
 class Runtime:
@@ -190,7 +192,7 @@ class Runtime:
         self._driver.begin_capture(handle)
         memory.enter_context(self._driver.allocating_from(pool))
         self._capture = handle, pool, memory, awaited
-        self.device.capturing = True
+        self.device.capturing, self.device.draws = True, Drawn(self.device)
 
     def end_capture(self) -> Graph:
         """What was recorded since `begin_capture`."""
@@ -199,13 +201,14 @@ class Runtime:
         handle, pool, memory, awaited = self._capture
         self._start_waiting()
         memory.close()
-        self._capture, self.device.capturing = None, False
+        draws = self.device.draws
+        self._capture, self.device.capturing, self.device.draws = None, False, None
         graph = self._driver.end_capture(handle)
         errors = self.device.state.get("errors")
         noted = errors is not None and errors.asked
         if errors is not None:
             errors.asked = awaited
-        return Graph(self, graph, pool, noted)
+        return Graph(self, graph, pool, noted, draws)
 
     # -- memory --
 

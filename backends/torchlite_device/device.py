@@ -65,6 +65,8 @@ class Device:
     width: int  # elements that a work-item takes in contiguous kernels
     vectors = True  # whether the language has operators and functions of vectors: else they are computed element by element
     allocate: Any  # bytes -> a block of memory, freed when nothing refers to it
+    capturing = False  # whether what is started is recorded for a graph, and what that draws
+    draws: Any = None
 
     def __init__(self, index: int):
         self.index = index

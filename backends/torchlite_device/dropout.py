@@ -7,7 +7,7 @@ from torchlite_kernels.preamble import KINDS
 from .array import empty
 from .copying import contiguous_array
 from .device import grid
-from .random import block_sizes, definitions, limit_of
+from .random import block_sizes, definitions, limit_of, words_from
 
 
 def _launch(x, source: str, name: str, signature: str, global_size, *arguments) -> None:
@@ -22,7 +22,8 @@ def _dropout(input, p, generator):
     out, kept = empty(x.device, x.shape, x.kind), empty(x.device, x.shape, "b8")
     if x.size:
         blocks, global_size = block_sizes(x.size, 4, 16 if x.device.is_cpu else 1)
-        _launch(x, FORWARD, "dropout", "pppiIIQIS", global_size, x, out, kept, x.size, *generator.take(blocks), limit_of(1.0 - p), 1.0 / (1.0 - p))
+        text, letters, start = words_from(x.device, generator, blocks, FORWARD)
+        _launch(x, text, "dropout", f"pppi{letters}IS", global_size, x, out, kept, x.size, *start, limit_of(1.0 - p), 1.0 / (1.0 - p))
     return out, kept
 
 

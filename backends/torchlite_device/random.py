@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 
-from torchlite_kernels.philox import BINOMIAL, BISECT, POISSON, integers, numbers
+from torchlite_kernels.philox import BINOMIAL, BISECT, POISSON, from_memory, integers, numbers
 from torchlite_kernels.preamble import KINDS
 
 from .array import Array, dtype_of_kind, empty, kind_of
@@ -70,6 +70,33 @@ class Engine:
         return seed & 0xFFFFFFFF, seed >> 32, first
 
 
+class Drawn:
+    """What a graph draws that is being recorded: of each engine the place in memory of its seed and first block, and the blocks that a replay uses."""
+
+    def __init__(self, device: Device):
+        self._device = device
+        self._places: dict[Engine, tuple[Array, int]] = {}
+
+    def take(self, engine: Engine, blocks: int) -> tuple[Array, int]:
+        """The engine's place, and how many blocks after the one that is written there the next ones begin."""
+        place, ahead = self._places.get(engine) or (empty(self._device, (2,), "i64"), 0)
+        self._places[engine] = place, ahead + blocks
+        return place, ahead
+
+    def renew(self) -> None:
+        """Before a replay: it draws what the engines would draw now, and they go on behind it."""
+        for engine, (place, blocks) in self._places.items():
+            low, high, first = engine.take(blocks)
+            self._device.write(place.buffer, np.array([low | high << 32, first], np.uint64).view(np.uint8))
+
+
+def words_from(device: Device, engine: Engine, blocks: int, text: str) -> tuple[str, str, tuple]:
+    """A kernel's text, and the letters and arguments that say where its words begin: numbers, or a place in memory while a graph is recorded."""
+    if device.capturing:
+        return from_memory(text), "pQ", device.draws.take(engine, blocks)
+    return text, "IIQ", engine.take(blocks)
+
+
 def definitions(device: Device, kind: str, real: str) -> dict[str, str]:
     """Definitions for the text of a kernel whose results are of `kind` and are worked out in `real`."""
     computed = KINDS[kind].computed
@@ -96,8 +123,9 @@ def _launched(device: Device, size, kind: str, source: tuple[str, int], signatur
     if out.size:
         lanes = 16 if device.is_cpu else 1
         blocks, global_size = block_sizes(out.size, per, lanes)
-        run = device.function(text, "draw", "piIIQ" + signature, (16,) if lanes == 16 else (), **kinds)
-        run(global_size, (64,), out, out.size, *engine.take(blocks), *parameters)
+        text, letters, start = words_from(device, engine, blocks, text)
+        run = device.function(text, "draw", f"pi{letters}{signature}", (16,) if lanes == 16 else (), **kinds)
+        run(global_size, (64,), out, out.size, *start, *parameters)
     return out
 
 
@@ -196,8 +224,9 @@ def _each(source: str, signature: str, operands: tuple[Array, ...], out: Array, 
     if out.size:
         real = "double" if device.fp64 else "float"
         words = {"T": operands[0].kind, "S": real, "U": "uint", "UL": "ulong", "IOTA": "0", "TO_U": "(uint)"}
-        run = device.function(source, "draw", "p" * (len(operands) + 1) + "iIIQ" + signature, **words, **({"UNUSED": "f64"} if device.fp64 else {}))
-        run(grid(out.size, 64), (64,), *operands, out, out.size, *engine.take(1), *parameters)
+        text, letters, start = words_from(device, engine, 1, source)
+        run = device.function(text, "draw", f"{'p' * (len(operands) + 1)}i{letters}{signature}", **words, **({"UNUSED": "f64"} if device.fp64 else {}))
+        run(grid(out.size, 64), (64,), *operands, out, out.size, *start, *parameters)
     return out
 
 

@@ -6,6 +6,8 @@ once: 1, or 16 where vectors are wide (which is OpenCL's alone).
 """
 from __future__ import annotations
 
+import functools
+
 ROUNDS = r"""
 FUNCTION void philox(U* c, uint k0, uint k1) {
     U c0 = c[0], c1 = c[1], c2 = c[2], c3 = c[3];
@@ -104,6 +106,18 @@ def numbers(value: str, real: str) -> tuple[str, int]:
         body = f"    for (int k = 0; k < PER; k++) {{ {_VALUES[value]} }}"
     body = body.replace("UNIT", _UNIT[real]).replace("OPEN", _OPEN[real]).replace("PI", "3.14159265358979323846")
     return _DRAW.replace("BODY", body).replace("PER", str(per)), per
+
+
+_NUMBERS, _PLACE = "const uint k0, const uint k1, const ulong first", "IN(ulong, stream), const ulong ahead"
+_READ = "    const uint k0 = (uint)AT(stream)[0], k1 = (uint)(AT(stream)[0] >> 32);\n    const ulong first = AT(stream)[1] + ahead;\n"
+
+
+@functools.cache
+def from_memory(text: str) -> str:
+    """The text of a kernel that reads its seed and its stream's first block from memory, for graphs: each replay writes them there."""
+    before, after = text.split(_NUMBERS)
+    parameters, body = after.split(") {\n", 1)
+    return f"{before}{_PLACE}{parameters}) {{\n{_READ}{body}"
 
 
 def integers(bits: int) -> tuple[str, int]:

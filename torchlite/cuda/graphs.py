@@ -39,9 +39,6 @@ class CUDAGraph:
         self._stream: Any = None
         self._drawn = 0
 
-    def _engine(self) -> Any:
-        return _random.default_of(registry.table_of(device_type("cuda", self._stream.device_index)))._engine
-
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
         """Record what the calling thread starts in its stream from now on, instead of running it.
 
@@ -60,9 +57,9 @@ class CUDAGraph:
         cuda.runtime(stream.device_index).begin_capture(pool, capture_error_mode)
 
     def _offset(self) -> int:
-        """How many random numbers the device has drawn, as far as its engine counts them."""
-        engine = self._engine()
-        return engine.get_offset() if hasattr(engine, "get_offset") and not getattr(engine, "advances_in_graphs", False) else 0
+        """Where the device's default engine stands, if it counts: a recording must leave it there, and let replays move it."""
+        engine = _random.default_of(registry.table_of(device_type("cuda", self._stream.device_index)))._engine
+        return engine.get_offset() if hasattr(engine, "get_offset") else 0
 
     def capture_end(self) -> None:
         """End the recording; `replay` is possible from now on. RuntimeError where none began, and in another stream than it began in."""
@@ -73,8 +70,7 @@ class CUDAGraph:
         self._graph = cuda.runtime(self._stream.device_index).end_capture()
         if self._offset() != self._drawn:
             self.reset()
-            raise RuntimeError("random numbers were drawn while a CUDA graph was recorded: every replay would draw the same ones. Leave the parts that draw "
-                               "(dropout, for one) out of the graph, or switch them off with eval()")
+            raise RuntimeError("random numbers were drawn while a CUDA graph was recorded, in a way that would draw the same ones in every replay")
 
     def instantiate(self) -> None:
         """Accepted: the graph is made ready when recording ends."""
