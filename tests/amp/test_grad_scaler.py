@@ -72,6 +72,19 @@ def test_unscale_lets_gradients_be_clipped(device):
     assert torch.allclose(weight, torch.full((3,), 1 - 0.5 / 3**0.5, device=device), atol=1e-4)
 
 
+def test_a_step_reads_one_number_from_the_device(device, monkeypatch):
+    weight, optimizer, scaler = setting(device)
+    other = torch.nn.Parameter(torch.ones(2, device=device))
+    optimizer.add_param_group({"params": [other]})
+    reads = []
+    item = torch.Tensor.item
+    monkeypatch.setattr(torch.Tensor, "item", lambda self: reads.append(self) or item(self))
+    scaler.scale(weight.sum() + other.sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert len(reads) == 1 and weight.tolist() == [0.5] * 3
+
+
 def test_two_optimizers_share_a_scale(device):
     weight, optimizer, scaler = setting(device, init_scale=16.0)
     other, second, _ = setting(device)
@@ -158,7 +171,7 @@ def test_what_step_returns(device):
 
 
 def test_an_optimizer_that_scales_itself(device):
-    weight, inner, scaler = setting(device, init_scale=4.0)
+    weight, _, scaler = setting(device, init_scale=4.0)
     told = []
 
     class Own(torch.optim.SGD):

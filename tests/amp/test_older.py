@@ -15,10 +15,11 @@ def older(device_type):
 @pytest.mark.parametrize("device_type,dtype", [("cpu", torch.bfloat16), ("cuda", torch.float16)])
 def test_classes(device_type, dtype):
     module = older(device_type)
-    with pytest.warns(FutureWarning, match=rf"`torch.{device_type}.amp.autocast\(args...\)` is deprecated. Please use `torch.amp.autocast\('{device_type}', arg"):
+    words = r"`torch.{0}.amp.{1}\(args...\)` is deprecated. Please use `torch.amp.{1}\('{0}', args...\)` instead."
+    with pytest.warns(FutureWarning, match=words.format(device_type, "autocast")):
         region = module.autocast()
     assert isinstance(region, torch.autocast) and region.device == device_type and region.fast_dtype is dtype
-    with pytest.warns(FutureWarning, match=rf"`torch.{device_type}.amp.GradScaler\(args...\)` is deprecated. Please use `torch.amp.GradScaler\('{device_type}'"):
+    with pytest.warns(FutureWarning, match=words.format(device_type, "GradScaler")):
         scaler = module.GradScaler(8.0)
     assert isinstance(scaler, torch.amp.GradScaler)
     if device_type == "cpu":

@@ -61,5 +61,5 @@ def _update_scale(F, self, growth_tracker, found_inf, scale_growth_factor, scale
 
 op("_amp_update_scale_(Tensor self, Tensor growth_tracker, Tensor found_inf, scale_growth_factor, scale_backoff_factor, growth_interval)",
    where="torch", tags=NONDIFF, composite=_update_scale,
-   doc="Where `found_inf` is not 0, multiply the scale by the backoff factor; else, after `growth_interval` calls in a row, by the growth factor if that is "
-       "finite. In place.")
+   doc="Where `found_inf` is not 0, multiply the scale by the backoff factor; else, after `growth_interval` calls in a row, by the growth factor "
+       "if that is finite. In place.")

@@ -1,4 +1,4 @@
-"""`torch.autocast`: inside, ops run in the dtype that PyTorch's lists give them. One interceptor on the stack, at its bottom, for all regions of a thread."""
+"""`torch.autocast`: inside, ops run in the dtype that PyTorch's lists give them. One interceptor serves all regions of a thread."""
 from __future__ import annotations
 
 import collections.abc
@@ -184,14 +184,13 @@ def is_any_autocast_enabled() -> bool:
     return _state.intercepting
 
 
-def set_autocast_enabled(*args, **kwargs) -> None:
-    """`set_autocast_enabled(device_type, enabled)`: turn autocast on or off for a device type in this thread; `torch.autocast` does it for a block."""
-    names = ("device_type", "enabled") if len(args) + len(kwargs) > 1 else ("enabled",)
-    given = {"device_type": "cuda", **dict(zip(names, args, strict=False)), **kwargs}
-    enabled = given["enabled"]
+def set_autocast_enabled(device_type="cuda", enabled=None) -> None:
+    """Turn autocast on or off for a device type in this thread; one argument means CUDA. `torch.autocast` does it for a block."""
+    if enabled is None:
+        device_type, enabled = "cuda", device_type
     if not isinstance(enabled, bool):
-        raise TypeError(f"set_autocast_enabled(): argument 'enabled' (position {len(names)}) must be bool, not {type(enabled).__name__}")
-    _state.enabled[_known("set_autocast_enabled", given["device_type"])] = enabled
+        raise TypeError(f"set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not {type(enabled).__name__}")
+    _state.enabled[_known("set_autocast_enabled", device_type)] = enabled
     wanted = any(_state.enabled.values())
     if wanted is not _state.intercepting:
         _state.intercepting = wanted
@@ -213,12 +212,9 @@ def get_autocast_dtype(device_type: str) -> dtype:
 
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
     """Set the dtype that autocast uses on a device type in this thread."""
-    if not isinstance(dtype, _DType):
+    if not isinstance(dtype, type(float32)):
         raise TypeError(f"set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {type(dtype).__name__}")
     _state.dtypes[_known("set_autocast_dtype", device_type)] = dtype
-
-
-_DType = dtype
 
 
 def is_autocast_cache_enabled() -> bool:
@@ -321,12 +317,13 @@ class autocast(_Region):
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         fast = get_autocast_dtype(device_type) if dtype is None else dtype
-        super().__init__(device_type, enabled and _supported(device_type, fast), fast, is_autocast_cache_enabled() if cache_enabled is None else cache_enabled)
+        caches = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        super().__init__(device_type, enabled and _supported(device_type, fast), fast, caches)
 
     def __call__(self, func):
         if not callable(func):
-            raise TypeError(f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as a context manager? "
-                            f"For example:\n    with torch.autocast(device_type=...):\n        output = model(input)")
+            raise TypeError(f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as a context "
+                            f"manager? For example:\n    with torch.autocast(device_type=...):\n        output = model(input)")
 
         @functools.wraps(func)
         def inside(*args, **kwargs):

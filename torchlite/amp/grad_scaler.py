@@ -214,7 +214,8 @@ class GradScaler:
             scale.fill_(new_scale)
         elif new_scale is not None:
             if new_scale.device.type != self._device or new_scale.numel() != 1 or new_scale.requires_grad:
-                raise AssertionError("new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with requires_grad=False.")
+                raise AssertionError("new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
+                                     "requires_grad=False.")
             scale.copy_(new_scale)
         else:
             self._follow(scale, growth_tracker)
@@ -296,7 +297,8 @@ class GradScaler:
         state = dict(self.__dict__)
         if self._enabled:
             if self._per_optimizer_states:
-                raise AssertionError("A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after scaler.update().")
+                raise AssertionError("A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after "
+                                     "scaler.update().")
             state.update(_init_scale=self.get_scale(), _init_growth_tracker=self._get_growth_tracker(), _scale=None, _growth_tracker=None)
         return state
 
