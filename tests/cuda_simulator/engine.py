@@ -4,10 +4,10 @@
     x = allocate(4 * n)                                            # an address; numpy reads and writes it through `view`
     program.launch("scale", (blocks,), (256,), [struct.pack("P", x), struct.pack("i", n)], seed=1)
 
-Every launch has finished when it returns. `seed` says which of the threads of a block that can run does so: 0 the first, 1 the last, from 2 on one by ranks that are
-drawn anew after each barrier, with odd seeds so that warps stay together. A thread runs until it waits. Odd seeds take the blocks of the grid from the last one on. The seed also says
-what shared memory holds before each block, and when asynchronous copies happen (odd: at once, even: at the latest moment). A kernel whose results depend on the seed
-lacks a barrier, or reads what was never written.
+Every launch has finished when it returns. A thread runs until it waits; `seed` says which of those that can run is next: with 0 the first, with 1
+the last, from 2 on one by ranks that are drawn anew after each barrier, with odd seeds so that a warp's threads stay together. Odd seeds take the
+blocks of the grid from the last one on. The seed also says what shared memory holds before each block, and when asynchronous copies happen (odd: at
+once, even: at the latest moment). A kernel whose results depend on the seed lacks a barrier, or reads what was never written.
 """
 from __future__ import annotations
 
@@ -75,14 +75,15 @@ def default_folder() -> Path:
 
 
 def _compiled(folder: Path, source: str, flags: tuple[str, ...]) -> Path:
-    """The shared object of a C++ text, compiled unless the folder has it. It is moved to its name when it is complete, so that processes may share the folder."""
+    """The shared object of a C++ text, compiled unless the folder has it. It gets its name when it is complete, so that processes may share the folder."""
     digest = hashlib.sha256("\0".join((_identity(), *flags, source)).encode()).hexdigest()[:40]
     path = folder / digest[:2] / f"{digest}.so"
     if path.exists():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.so")
-    command = [compiler(), *_FLAGS, *flags, *_processor_flags(), "-I", str(_HERE), "-x", "c++", "-", "-o", str(partial), "-nostdlib", "-lm", "-lgcc", "-lc"]
+    files = ("-I", str(_HERE), "-x", "c++", "-", "-o", str(partial), "-nostdlib", "-lm", "-lgcc", "-lc")
+    command = [compiler(), *_FLAGS, *flags, *_processor_flags(), *files]
     done = subprocess.run(command, input=source, capture_output=True, text=True, env={**os.environ, "LD_PRELOAD": "", "LC_ALL": "C"})
     if done.returncode:
         raise SimulatorError(f"g++ could not compile a CUDA program:\n{done.stderr}")
@@ -105,7 +106,10 @@ def sanitizer_environment() -> dict[str, str]:
 
 
 def in_sanitized_child(module: str, function: str, *arguments: object, timeout: float = 300) -> subprocess.CompletedProcess:
-    """Calls `module.function(*arguments)` (arguments with a repr that reads back) in a Python process under the address sanitizer; its exit status is 86 after a report."""
+    """Calls `module.function(*arguments)` in a Python process under the address sanitizer, whose exit status is 86 after a report.
+
+    The arguments travel as text: their repr must read back.
+    """
     code = f"import importlib; importlib.import_module({module!r}).{function}(*{arguments!r})"
     root = str(_HERE.parent.parent)
     return subprocess.run([sys.executable, "-c", code], cwd=root, env=sanitizer_environment(), capture_output=True, text=True, timeout=timeout)
@@ -119,7 +123,7 @@ class Runtime:
 
     def __init__(self, sanitize: bool, portable: bool):
         if sanitize and not hasattr(ctypes.CDLL(None), "__asan_init"):
-            raise SimulatorError("programs compiled with sanitize=True load only in a process started with the environment of sanitizer_environment()")
+            raise SimulatorError("programs compiled with sanitize=True load only in a process that began with sanitizer_environment()")
         flags = ("-O2", *(_SANITIZE if sanitize else ()), *(("-DCUDA_SIMULATOR_UCONTEXT",) if portable else ()))
         # PyDLL: a launch keeps the interpreter's lock, so that there is one at a time.
         library = ctypes.PyDLL(str(_compiled(default_folder(), (_HERE / "runtime.cpp").read_text(), flags)))
@@ -249,7 +253,7 @@ class Program:
 
 
 def allocate(nbytes: int, value: int = 0xFF, sanitize: bool = False) -> int:
-    """The address of new memory between guarded zones, a multiple of 256. Its bytes are `value`: 0xFF is NaN in every type of floating-point number."""
+    """The address of new memory between guarded zones, a multiple of 256. All its bytes are `value`: 0xFF is NaN in every floating-point type."""
     address = runtime(sanitize).allocate(nbytes, value)
     if address is None:
         raise MemoryError(f"{nbytes} bytes")

@@ -151,7 +151,9 @@ static inline double __hiloint2double(int high, int low) {
 static inline int __mulhi(int x, int y) { return (int)((long long)x * y >> 32); }
 static inline unsigned int __umulhi(unsigned int x, unsigned int y) { return (unsigned int)((unsigned long long)x * y >> 32); }
 static inline long long __mul64hi(long long x, long long y) { return (long long)((__int128)x * y >> 64); }
-static inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) { return (unsigned long long)((unsigned __int128)x * y >> 64); }
+static inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
+    return (unsigned long long)((unsigned __int128)x * y >> 64);
+}
 static inline int __mul24(int x, int y) { return (int)((unsigned int)(x << 8 >> 8) * (unsigned int)(y << 8 >> 8)); }
 static inline unsigned int __umul24(unsigned int x, unsigned int y) { return (x & 0xffffffu) * (y & 0xffffffu); }
 static inline int __clz(int x) { return x ? __builtin_clz((unsigned int)x) : 32; }

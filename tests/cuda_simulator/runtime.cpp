@@ -1,7 +1,7 @@
 // Runs the blocks of a launch one after the other, and the threads of a block as fibers that change over where they wait for one another.
 //
-// A fiber runs one thread after the other to its end; only when one waits does the next fiber take over the threads not yet begun. So a kernel without barriers
-// runs as a loop in one fiber.
+// A fiber runs one thread after the other to its end; only when one waits does the next fiber take over the threads not yet begun. So a kernel without
+// barriers runs as a loop in one fiber.
 #include "launch.h"
 
 #include <signal.h>
@@ -138,7 +138,7 @@ static void shuffle(int* list, int count) {
     }
 }
 
-// The ranks of a block's threads: 0 ascending, 1 descending; from 2 on permuted, with odd seeds warp by warp, so that one warp runs ahead of the others.
+// The ranks of a block's threads: with seed 0 ascending, 1 descending, from 2 on permuted, odd ones warp by warp, so that one warp runs ahead of others.
 static void permute() {
     int count = state->count, warps = (count + WARP - 1) / WARP, list[MOST_THREADS / WARP];
     if (seed < 2) {
@@ -172,8 +172,8 @@ static size_t add(size_t at, const char* format, ...) {
 }
 
 static size_t add_thread(size_t at, int t) {
-    unsigned int index = (unsigned int)t;
-    return add(at, "thread (%u, %u, %u)", index % state->threads.x, index / state->threads.x % state->threads.y, index / state->threads.x / state->threads.y);
+    unsigned int index = (unsigned int)t, row = index / state->threads.x;
+    return add(at, "thread (%u, %u, %u)", index % state->threads.x, row % state->threads.y, row / state->threads.y);
 }
 
 static size_t add_place(size_t at) {
@@ -225,8 +225,8 @@ static void deadlock() {
         else snprintf(text, sizeof text, "at %s with mask 0x%08x in line %d", like.name, like.mask, like.line);
         at = add_threads(at, text, [&](int other) {
             const Thread& it = threads[other];
-            bool same = it.wait == like.wait && it.line == like.line && (it.wait == AT_BARRIER || (it.mask == like.mask && it.resolve == like.resolve && it.name == like.name));
-            return same && (told[other] = true);
+            bool same = it.wait == AT_BARRIER || (it.mask == like.mask && it.resolve == like.resolve && it.name == like.name);
+            return same && it.wait == like.wait && it.line == like.line && (told[other] = true);
         });
     }
     add_threads(at, "ended", [](int t) { return ended[t] != 0; });
@@ -405,7 +405,8 @@ static void make_room(Copies& mine) {
 }
 
 static void copy_later(void* to, const void* from, int bytes, int given) {
-    if (((uintptr_t)to | (uintptr_t)from) % (unsigned)bytes) fail("an asynchronous copy of %d bytes from %p to %p, which must be multiples of it", bytes, from, to);
+    bool aligned = ((uintptr_t)to | (uintptr_t)from) % (unsigned)bytes == 0;
+    if (!aligned) fail("an asynchronous copy of %d bytes from %p to %p, which must be multiples of it", bytes, from, to);
     if (given < 0 || given > bytes) fail("an asynchronous copy of %d of %d bytes", given, bytes);
     Copy copy = {to, from, bytes, given};
     if (seed & 1) return copy_now(copy);
@@ -525,7 +526,8 @@ static void forget() {
     memset(warp_arrived, 0, sizeof warp_arrived);
 }
 
-EXPORTED const char* cuda_simulator_launch(const cuda_simulator_entry* kernel, void** parameters, const unsigned int* sizes, uint64_t with_seed, size_t shared) {
+EXPORTED const char* cuda_simulator_launch(const cuda_simulator_entry* kernel, void** parameters, const unsigned int* sizes, uint64_t with_seed,
+                                           size_t shared) {
     void* memory = nullptr;
     if (shared && posix_memalign(&memory, 1024, shared)) return "no memory";
     catch_faults();

@@ -1,4 +1,4 @@
-// The functions behind which kernels reach tensor cores and asynchronous copies, with the fragments of PTX: `g` is a lane's group of four, `q` its place there.
+// The functions behind which kernels reach tensor cores and asynchronous copies. Fragments are PTX's: `g` is a lane's group of four, `q` its place there.
 #pragma once
 
 static inline float cuda_simulator_half(unsigned int bits) {
@@ -46,7 +46,8 @@ template <int K, int PER, float (*element)(unsigned int)> static void cuda_simul
         }
     }
 }
-static inline void cuda_simulator_mma(float* d, const unsigned int* a, const unsigned int* b, const float* c, cuda_simulator_resolve resolve, int line, const char* name) {
+static inline void cuda_simulator_mma(float* d, const unsigned int* a, const unsigned int* b, const float* c,
+                                      cuda_simulator_resolve resolve, int line, const char* name) {
     cuda_simulator_fragments it = {a, b, c, {0, 0, 0, 0}};
     cuda_simulator.runtime->collective(0xffffffffu, &it, resolve, line, name);
     for (int e = 0; e < 4; e++) d[e] = it.d[e];

@@ -1,4 +1,4 @@
-"""Kernels of torchlite_kernels as CUDA programs against NumPy, launched without any of the code above them: each under several schedules, and under the address sanitizer.
+"""Kernels of torchlite_kernels as CUDA programs against NumPy, launched without the code above them: under several schedules, and under the address sanitizer.
 
 The whole device suite runs on the simulator with `--device cuda --simulate-cuda`; these are the ones that share memory and wait for one another.
 """
@@ -75,7 +75,7 @@ def ints(*values):
 
 
 def laid_out(rows, n, kind, inner=1):
-    """Macros, widths, blocks and threads of a launch over rows as GPUs get it: a block for a long row, a thread for a short one or one that lies across memory."""
+    """Macros, widths, blocks and threads of a launch over rows as GPUs get it: a block for a long row, a thread for a short one or one across memory."""
     lanes = 1 if n <= 32 or inner > 1 else 128
     width = 1 if lanes == 1 else 2 if kind == "f64" else 4
     macros = {"W": str(width), "LANES": str(lanes), "COLUMNS": str(int(inner > 1))}
@@ -115,7 +115,8 @@ def columns_of_log_softmax(launcher, seed, kind, shape, offset):
     values = to_numbers(x, kind)
     out = launcher.new(shape, kind, offset)
     macros, widths, blocks, threads = laid_out(outer * inner, n, kind, inner)
-    launcher.run(softmax.LOG_SOFTMAX, "log_softmax", blocks, threads, [x, out, *ints(outer * inner, n, inner, 1)], seed, widths, T=kind, RECOMPUTE="0", **macros)
+    macros["RECOMPUTE"] = "0"
+    launcher.run(softmax.LOG_SOFTMAX, "log_softmax", blocks, threads, [x, out, *ints(outer * inner, n, inner, 1)], seed, widths, T=kind, **macros)
     compare(out, values - np.log(np.exp(values).sum(1, keepdims=True)), kind, 4)
 
 
@@ -148,7 +149,8 @@ def layer_norm(launcher, seed, kind, shape, offset):
     compare(sums[0].sum(0), (dy * centred * inverse).sum(0), wide, 20)
     compare(sums[1].sum(0), dy.sum(0), wide, 20)
     total = [launcher.new(n, kind, offset) for _ in range(2)]
-    launcher.run(norm.COLUMN_SUMS, "column_sums", -(-2 * n // 64), 64, [*sums, *total, *ints(workers, n, 48)], seed, T=wide, P=kind, W="1", LANES="1", COLUMNS="1")
+    columns = {"T": wide, "P": kind, "W": "1", "LANES": "1", "COLUMNS": "1"}
+    launcher.run(norm.COLUMN_SUMS, "column_sums", -(-2 * n // 64), 64, [*sums, *total, *ints(workers, n, 48)], seed, **columns)
     compare(total[0], sums[0].astype(np.float64).sum(0), kind, 4)
     compare(total[1], sums[1].astype(np.float64).sum(0), kind, 4)
 
@@ -175,7 +177,8 @@ def losses(launcher, seed, kind, shape, offset):
     compare(lse, sums, wide, 4)
     compare(each, (sums - v[np.arange(rows), place]) * share, wide, 8)
     one = laid_out(1, rows, kind)
-    launcher.run(cross_entropy.CROSS_ENTROPY_TOTAL, "cross_entropy_total", 1, one[3], [each, shares, result, *ints(rows, 3)], seed, one[1], T=kind, **one[0])
+    launcher.run(cross_entropy.CROSS_ENTROPY_TOTAL, "cross_entropy_total", 1, one[3],
+                 [each, shares, result, *ints(rows, 3)], seed, one[1], T=kind, **one[0])
     compare(result, [((sums - v[np.arange(rows), place]) * share).sum() / share.sum()], kind, 4)
     launcher.run(cross_entropy.CROSS_ENTROPY_WEIGHTS, "cross_entropy_weights", 1, one[3],
                  [target, weight, total, *ints(rows, n, 3), struct.pack("q", -100)], seed, one[1], T=kind, P=wide, I="i64", **one[0])
@@ -194,7 +197,8 @@ def philox_words(blocks, key):
     for k in range(10):
         k0, k1 = ((key[0] + k * 0x9E3779B9) & 0xFFFFFFFF, (key[1] + k * 0xBB67AE85) & 0xFFFFFFFF)
         p0, p1 = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
-        c = [(p1 >> np.uint64(32)) ^ c[1] ^ np.uint64(k0), p1 & np.uint64(0xFFFFFFFF), (p0 >> np.uint64(32)) ^ c[3] ^ np.uint64(k1), p0 & np.uint64(0xFFFFFFFF)]
+        high, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+        c = [(p1 >> high) ^ c[1] ^ np.uint64(k0), p1 & low, (p0 >> high) ^ c[3] ^ np.uint64(k1), p0 & low]
     return np.stack(c)
 
 
@@ -207,7 +211,8 @@ def drawn(launcher, seed, kind, count, offset):
     key, first = (0x12345678, 0x9ABCDEF0), 2**32 - 7
     blocks = 16 * -(-count // (16 * per))
     code = "d" if kind == "f64" else "f"
-    numbers = [*ints(count), *(struct.pack("I", k) for k in key), struct.pack("Q", first), *(struct.pack(code, v) for v in (-1, 3, 2)), struct.pack("I", 0)]
+    numbers = [*ints(count), *(struct.pack("I", k) for k in key), struct.pack("Q", first)]
+    numbers += [*(struct.pack(code, v) for v in (-1, 3, 2)), struct.pack("I", 0)]
     launcher.run(text, "draw", -(-blocks // 64), 64, [out, *numbers], seed, **words)
     w = philox_words(np.arange(first, first + blocks, dtype=np.uint64), key)
     unit = (w >> np.uint64(8)) * 2.0**-24 if per == 4 else (w[::2] << np.uint64(21) ^ w[1::2] >> np.uint64(11)) * 2.0**-53
@@ -223,12 +228,14 @@ def product(launcher, seed, kind, sizes, offset):
     a, b, d, c = (launcher.of(rng.standard_normal(s), kind, offset) for s in ((2, m, k), (n, k), (2, m, n), (2, m, n)))
     side = 8
     tile = side * gemm.EACH
-    fields = {"m": m, "n": n, "k": k, "am": k, "ak": 1, "bk": 1, "bn": k, "cm": n, "cn": 1, "dm": n, "dn": 1, "inner": 1, "a0": m * k, "c0": m * n, "d0": m * n,
-              "added": 1, "tiles": -(-m // tile), "panels": -(-n // tile), "splits": 1, "depth": k, "a_fast": 1, "b_fast": 1}
+    fields = {"m": m, "n": n, "k": k, "am": k, "ak": 1, "bk": 1, "bn": k, "cm": n, "cn": 1, "dm": n, "dn": 1, "inner": 1,
+              "a0": m * k, "c0": m * n, "d0": m * n, "added": 1,
+              "tiles": -(-m // tile), "panels": -(-n // tile), "splits": 1, "depth": k, "a_fast": 1, "b_fast": 1}
     shape = gemm.pack_shape(*(fields.get(name, 0) for name in gemm.FIELDS))
     nothing = launcher.of([0], "i32")
     numbers = [shape, struct.pack(sums.pack, 2), struct.pack(sums.pack, -1)]
-    launcher.run(gemm.tiles_text(kind, kind, side), "tiles", 2 * fields["tiles"] * fields["panels"], side * side, [a, b, c, d, nothing, *numbers], seed, T=kind, U=kind)
+    launcher.run(gemm.tiles_text(kind, kind, side), "tiles", 2 * fields["tiles"] * fields["panels"], side * side,
+                 [a, b, c, d, nothing, *numbers], seed, T=kind, U=kind)
     a, b, d = (to_numbers(v, kind) for v in (a, b, d))
     compare(c, 2 * a @ b.T - d, kind, 20)
 

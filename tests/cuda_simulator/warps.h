@@ -86,10 +86,10 @@ static inline int __all_sync(unsigned int mask, int vote, int line = __builtin_L
 static void cuda_simulator_resolve_match(void** lanes, unsigned int mask) {
     for (int lane = 0; lane < 32; lane++) {
         if (!(mask >> lane & 1)) continue;
-        unsigned int bits = 0;
+        cuda_simulator_shuffled* mine = (cuda_simulator_shuffled*)lanes[lane];
+        mine->result = 0;
         for (int other = 0; other < 32; other++)
-            if (mask >> other & 1 && ((cuda_simulator_shuffled*)lanes[other])->value == ((cuda_simulator_shuffled*)lanes[lane])->value) bits |= 1u << other;
-        ((cuda_simulator_shuffled*)lanes[lane])->result = bits;
+            if (mask >> other & 1 && ((cuda_simulator_shuffled*)lanes[other])->value == mine->value) mine->result |= 1ull << other;
     }
 }
 template <class T> static inline unsigned int __match_any_sync(unsigned int mask, T value, int line = __builtin_LINE()) {
