@@ -56,7 +56,7 @@ typedef unsigned long long cl_ulong;
 typedef float cl_float;
 typedef double cl_double;
 typedef unsigned short cl_half;
-#ifdef __CUDACC_RTC__
+#if defined(__CUDACC_RTC__) || defined(CUDA_SIMULATOR)
 #define INT_MAX 0x7fffffff
 #define INT_MIN (-INT_MAX - 1)
 #define UINT_MAX 0xffffffffu
@@ -241,7 +241,7 @@ def _conversions() -> str:
             lines.append(f"typedef Vector<{own}, {n}> {own}{n};")
             lines.append(f"template <class S> FUNCTION {own}{n} convert_{scalar}{n}(Vector<S, {n}> v) "
                          f"{{ {own}{n} c; for (int i = 0; i < {n}; i++) c[i] = {own}(v[i]); return c; }}")
-            lines.append(f"template <class S> FUNCTION {own}{n} as_{scalar}{n}(Vector<S, {n}> v) {{ return bits_as<{own}{n}>(v); }}")
+            lines.append(f"template <class S> FUNCTION {own}{n} as_{scalar}{n}(S v) {{ return bits_as<{own}{n}>(v); }}")
     for n in _WIDTHS:
         lines.append(f"template <class T> FUNCTION Vector<T, {n}> vload{n}(cl_long i, const T* p) "
                      f"{{ Vector<T, {n}> v; for (int k = 0; k < {n}; k++) v[k] = p[i * {n} + k]; return v; }}")
