@@ -262,7 +262,7 @@ APART void pack_reflectors(int m, int k, GLOBAL const T* a, int lda, GLOBAL cons
     }
 }
 
-void apply_reflectors(int m, int n, int k, GLOBAL const T* v, GLOBAL const T* adjoint, GLOBAL const T* inner,
+FUNCTION void apply_reflectors(int m, int n, int k, GLOBAL const T* v, GLOBAL const T* adjoint, GLOBAL const T* inner,
                       GLOBAL T* a, int lda, GLOBAL T* w) {
     for (int t = ME; t < 2 * k * n; t += GROUP) w[t] = ZERO;
     SYNC;

@@ -102,10 +102,10 @@ rule(
     scalar="f",
     by_kind={
         "bf16": "uint s = as_uint(a) >> 16; " + _AWAY.format(t="uint", top="0x8000u") + _UNORDERED + "as_float(u << 16);",
-        "f16": "ushort s; vstore_half_rte(a, 0, (half*)&s); "
+        "f16": "ushort s; ST_HALF((half*)&s, 0, a); "
         + _AWAY.format(t="ushort", top="0x8000")
         + _UNORDERED
-        + "vload_half(0, (const half*)&u);",
+        + "LD_HALF((const half*)&u, 0);",
     },
 )
 rule(

@@ -316,7 +316,7 @@ def _macros(op: str, work: str) -> list[str]:
     if real == work:
         lines += [f"#define W_16 {scalar}16", f"#define I_16 {integer}16", f"#define A0_16 {WORK[aux_kind(op, work)][0]}16",
                   f"#define LOAD(p, i) convert_{scalar}(T_LD(p, i))", f"#define LOAD16(p, i) convert_{scalar}16(T_LD16(p, i))",
-                  "#define IOTA ((I_16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))", _REAL]
+                  "#define IOTA VEC16(I_16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)", _REAL]
     else:
         lines += ["#define LOAD(p, i) T_LD(p, i)", _COMPLEX]
     for n, how in enumerate(OPS[op], 1):
