@@ -385,3 +385,13 @@ def test_older_names():
         assert not torch.is_autocast_cpu_enabled()
     with pytest.warns(DeprecationWarning, match=r"torch.get_autocast_gpu_dtype\(\) is deprecated. Please use torch.get_autocast_dtype\('cuda'\) "):
         assert torch.get_autocast_gpu_dtype() is torch.float16
+
+
+def test_saved_tensor_hooks_see_what_is_saved(device, kind, lower):
+    x, w = operands(device)
+    seen = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.dtype) or t, lambda t: t), torch.autocast(kind):
+        y = torch.mm(x, w).tanh()
+    assert seen == [lower, lower]  # the product's input, for the gradient of the weight, and tanh's result
+    y.float().sum().backward()
+    assert w.grad is not None

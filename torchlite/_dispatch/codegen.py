@@ -79,13 +79,26 @@ def _header(op: Op, name: str, constants: dict) -> tuple[str, str]:
     return f"def {name}({', '.join(text)}):", f"general(OP, SELF, ({rest}), {{{', '.join(keywords)}}})"
 
 
-def _make_function(op: Op):
+def direct_for(op: Op):
+    """The record's function for an interceptor that has done its part: the hot path though something intercepts, and else what lies below."""
+    if op.direct is None:
+        name, source, constants = _source(op)
+        op.direct = compile_source(op, name, source.replace("not ACTIVE", "True").replace("return general(", "return below("), constants)
+    return op.direct
+
+
+def _source(op: Op) -> tuple[str, str, dict]:
+    """The function's name, its text and what the text names."""
     name = op.name if op.name.isidentifier() else f"op_{op.name}"
     constants: dict[str, Any] = {f"{op.name}__op": op}
     head, fallback = _header(op, name, constants)
     body = _implicit_body(op, constants) if op.is_implicit else _fast_body(op)
     source = "\n".join([head, *_flatten_varargs(op), *body, f"    return {fallback}"]) + "\n"
-    source = source.replace("OP,", f"{op.name}__op,").replace("SELF", f"{op.name}__function")
+    return name, source.replace("OP,", f"{op.name}__op,").replace("SELF", f"{op.name}__function"), constants
+
+
+def _make_function(op: Op):
+    name, source, constants = _source(op)
     function = compile_source(op, name, source, constants)
     GLOBALS[f"{op.name}__function"] = function
     public = op.name
@@ -476,7 +489,7 @@ def freed(node):
 
 _REAL = frozenset((float32, float64, float16))
 F = Differentiable()
-GLOBALS.update(general=call.general, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, meta_of=meta_of,
+GLOBALS.update(general=call.general, below=call.below, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, meta_of=meta_of,
                shape_of=shape_of, Node=Node, Meta=Meta, F=F, given=given, NODE_MADE=None, REAL=_REAL, int64=int64, OPERANDS=_OPERANDS, is_operand=_is_operand,
                freed=freed)
 

@@ -101,6 +101,7 @@ class Op:
     hidden = False  # the kernel returns the result and, after it, values that only the formulas see (`out1`, `out2` …)
     check: Callable | None = None  # refuses some arguments: called with them before promotion
     function: Callable | None = None  # the public function, once made
+    direct: Callable | None = None  # the function for interceptors, once made
 
     def __init__(self, schema: str, where: str, alias: str, promote, promote_args, tags: int, vjp, composite, meta, outputs, nondiff, doc: str):
         self.name = schema[:schema.index("(")].strip()

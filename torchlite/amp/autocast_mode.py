@@ -9,12 +9,14 @@ import warnings
 import numpy as np
 
 from .._device import device
-from .._dispatch import LEAF, MODE, F
+from .._dispatch import LEAF, MODE, REGISTRY, F
 from .._dispatch import call as _call
+from .._dispatch.codegen import direct_for
 from .._dispatch.graph import base_of, version
 from .._dispatch.interceptors import Interceptor, activate, stack
 from .._dtype import bfloat16, dtype, float16, float32, float64
 from .._tensor import Tensor
+from ..autograd.graph import _hooks
 from .op_lists import BANNED, FLOAT, LISTED, LOWER, RESULT, RULES, WIDEST
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
@@ -51,15 +53,20 @@ class _Autocast(Interceptor):
     def intercept(self, op, function, args, kwargs):
         if function is not op.function or kwargs.get("out") is not None:  # in place, out=, creation: PyTorch casts nothing here
             return function(*args, **kwargs)
+        run = op.direct or direct_for(op)
+        if _hooks.stack:  # what is saved for backward goes through the user's hands
+            def run(*args, **kwargs):
+                return _call.below(op, function, args, kwargs)
         if op.name in LISTED:
-            values = _call.bind(op, args, {name: value for name, value in kwargs.items() if name != "out"})
-            if _call._overriding(values) is None:
-                where = _device_type(values)
-                rule = RULES[where][op.name](*values) if where is not None and op.name in RULES[where] else None
-                if rule is not None:
-                    return _call.execute(op, _cast_values(op, rule, where, values))
+            where = _device_type(args)
+            rule = None if where is None else RULES[where].get(op.name)
+            if callable(rule):
+                rule = rule(*_call.bind(op, args, {name: value for name, value in kwargs.items() if name != "out"}))
+            if rule is not None:
+                args, kwargs = _cast_arguments(op, rule, where, args, kwargs)
+                return run(*args, **kwargs)
         stack.items = [*stack.items, self]  # whoever called this puts the stack back
-        return _call.below(op, function, args, kwargs)
+        return run(*args, **kwargs)
 
 
 def _tensors(values):
@@ -67,47 +74,55 @@ def _tensors(values):
     for value in values:
         if isinstance(value, Tensor):
             yield value
-        elif isinstance(value, (list, tuple)):
+        elif value.__class__ in _LISTS:
             yield from _tensors(value)
 
 
+_LISTS = (tuple, list)
+
+
 def _device_type(values) -> str | None:
-    """The device type whose lists apply: an accelerator's before the CPU's."""
+    """The device type whose lists apply, an accelerator's before the CPU's; None too where a subclass is to be asked first."""
     found = None
     for tensor in _tensors(values):
+        if tensor.__class__ is not Tensor and _call._overriding((tensor,)) is not None:
+            return None
         name = tensor._table.device.type
-        if _state.enabled.get(name):
-            if name != "cpu":
-                return name
+        if name != found and _state.enabled.get(name) and (found is None or found == "cpu"):
             found = name
     return found
 
 
 def _eligible(tensor, where: str) -> bool:
-    return tensor._table.device.type == where and tensor.dtype.is_floating_point and tensor.dtype is not float64
+    d = tensor.dtype
+    return d.category == 2 and d is not float64 and tensor._table.device.type == where
 
 
-def _cast_values(op, rule: str, where: str, values: list) -> list:
-    """The values of the op's parameters as the rule wants them."""
+def _cast_arguments(op, rule: str, where: str, args: tuple, kwargs: dict):
+    """The arguments as the rule wants them."""
     if rule == BANNED:
         raise RuntimeError(_BANNED)
     if rule == RESULT:
-        return _with_dtype(op, where, values)
+        return _with_dtype(op, where, args, kwargs)
     to = {LOWER: _state.dtypes[where], FLOAT: float32}.get(rule)
     if rule == WIDEST:
-        to = _widest(where, values)
-    return values if to is None else [_converted(value, where, to) for value in values]
+        to = _widest(where, (*args, *kwargs.values()))
+    if to is None:
+        return args, kwargs
+    return [_converted(value, where, to) for value in args], {name: _converted(value, where, to) for name, value in kwargs.items()}
 
 
-def _with_dtype(op, where: str, values: list) -> list:
-    first = next(_tensors(values))
-    place = next(i for i, p in enumerate(op.params) if p.name == "dtype")
-    if values[place] is not None or not _eligible(first, where):
-        return values
-    return [*values[:place], float32, *values[place + 1:]]
+def _with_dtype(op, where: str, args: tuple, kwargs: dict):
+    """The arguments with dtype=float32, unless the caller chose one."""
+    if not _eligible(next(_tensors(args)), where):
+        return args, kwargs
+    place = [p.name for p in op.params].index("dtype")
+    if place < len(args):
+        return (args if args[place] is not None else (*args[:place], float32, *args[place + 1:])), kwargs
+    return args, kwargs if kwargs.get("dtype") is not None else {**kwargs, "dtype": float32}
 
 
-def _widest(where: str, values: list) -> dtype:
+def _widest(where: str, values) -> dtype:
     lower = _state.dtypes[where]
     found = lower
     for tensor in _tensors(values):
@@ -122,23 +137,25 @@ def _converted(value, where: str, to: dtype):
     """A value with its eligible tensors cast."""
     if isinstance(value, Tensor):
         return value if value.dtype is to or not _eligible(value, where) else _cached(value, where, to)
-    if value.__class__ in (list, tuple):
+    if value.__class__ in _LISTS:
         return value.__class__(_converted(item, where, to) for item in value)
     return value
 
 
 def _cached(tensor, where: str, to: dtype):
     """A tensor cast. The cast of a leaf that wants a gradient serves all its uses until the outermost region ends, or the leaf changes."""
-    if not (_state.cache_enabled and _state.nesting and to is _state.dtypes[where] and tensor.dtype is float32 and tensor._node is LEAF and MODE.grad
-            and base_of(tensor) is None):
-        return F.to(tensor, to)
+    cast = F.to if _hooks.stack else _to
+    if tensor._node is not LEAF or not (_state.cache_enabled and _state.nesting and to is _state.dtypes[where] and tensor.dtype is float32 and MODE.grad
+                                        and base_of(tensor) is None):
+        return cast(tensor, to)
     key, now = (id(tensor), to), version(tensor)
     found = _state.cache.get(key)
     if found is None or found[1] != now:
-        found = _state.cache[key] = (tensor, now, F.to(tensor, to))
+        found = _state.cache[key] = (tensor, now, cast(tensor, to))
     return found[2]
 
 
+_to = direct_for(REGISTRY["to"])
 _autocast = _Autocast()
 
 

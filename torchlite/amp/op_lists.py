@@ -81,10 +81,9 @@ CPU_BY_ARGUMENTS = {
 }
 
 
-def _rules(lists: dict[str, str], by_arguments: dict[str, Callable]) -> dict[str, Callable]:
-    """{op: rule(*values of its parameters)}."""
-    rules: dict[str, Callable] = {name: lambda *values, kind=kind: kind for kind, names in lists.items() for name in names.split()}
-    return {**rules, **by_arguments}
+def _rules(lists: dict[str, str], by_arguments: dict[str, Callable]) -> dict[str, str | Callable]:
+    """{op: rule}, a rule being a kind or a function of the values of the op's parameters."""
+    return {**{name: kind for kind, names in lists.items() for name in names.split()}, **by_arguments}
 
 
 _ON_CUDA = _rules(CUDA, {})
