@@ -36,6 +36,11 @@ LIMITS = {"machine": 45, "speed": 35, "graphs": 50, "bench": 110, "fused": 55, "
 MODULES = {"tests": "suite"}  # of the parts that bear another name
 
 
+def limits_given(text: str) -> dict[str, float]:
+    """{part: seconds}."""
+    return {part: float(seconds) for part, seconds in (word.split("=") for word in text.split(",") if word)}
+
+
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     defaults = Options()
@@ -46,6 +51,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="small sizes, few rows: whether everything runs")
     parser.add_argument("--simulate-cuda", action="store_true", help="the tests' CUDA simulator in the place of a GPU: slow, with --quick only")
     parser.add_argument("--seconds", type=float, default=470.0, help="for all parts together (default 470)")
+    parser.add_argument("--limits", type=limits_given, default={}, metavar="PART=SECONDS,…", help=f"other time limits than {','.join(f'{k}={v}' for k, v in LIMITS.items())}")
     parser.add_argument("--pytest", default="", metavar="WORDS", help="more words for pytest, such as \"-k softmax\"")
     parser.add_argument("--json", default="", metavar="FILE", help="write everything there")
     parser.add_argument("--table", default="", metavar="FILE", help="write the table (Markdown) there")
@@ -122,11 +128,10 @@ def _ending(status: int | None) -> str:
     return f"status {status}"
 
 
-def limits_of(parts: list[str], left: float) -> float:
-    """The seconds that the first of some parts may take: its own limit, and for the last ones what others have left."""
-    rest = sum(LIMITS[part] for part in parts[1:])
-    own = LIMITS[parts[0]]
-    return max(min(own, left), left - rest) if parts[0] in ("tests", "opdb") else min(own, left)
+def limit_of(parts: list[str], limits: dict[str, float], left: float) -> float:
+    """The seconds that the first of some parts may take: its own limit, and for tests and opdb, which come last, also what others have left."""
+    own = min(limits[parts[0]], left)
+    return max(own, left - sum(limits[part] for part in parts[1:])) if parts[0] in ("tests", "opdb") else own
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -147,9 +152,10 @@ def main(argv: list[str] | None = None) -> int:
         environment = checkout_environment(folder / "checkout", given.simulate_cuda)
         while wanted:
             part = wanted[0]
-            limit = limits_of(wanted, until - time.monotonic())
+            left = until - time.monotonic()
+            limit = given.limits.get(part) or limit_of(wanted, LIMITS | given.limits, left)
             wanted = wanted[1:]
-            if limit < 5:
+            if min(limit, left) < 5:
                 results["parts"][part] = {"died": "no time was left for it"}
                 continue
             print(f"--- {part} (at most {limit:.0f} s)", flush=True)
