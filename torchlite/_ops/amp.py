@@ -6,6 +6,8 @@ import math
 from torchlite import _dtype
 from torchlite._dispatch import NONDIFF, op
 
+from .optim import SMALL, _flat
+
 
 def _one_number(F, name, array, dtype=_dtype.float32):
     """PyTorch's errors for a tensor that must be one number of a dtype."""
@@ -21,19 +23,34 @@ def _one_number(F, name, array, dtype=_dtype.float32):
 def _unscale(F, self, found_inf, inv_scale):
     _one_number(F, "inv_scale", inv_scale)
     _one_number(F, "found_inf", found_inf)
-    finite = None
+    kinds: dict = {}
     for grad in self:
-        dtype = F.dtype_of(grad)
+        kinds.setdefault(F.dtype_of(grad), []).append(grad)
+    for dtype, grads in kinds.items():
         if not dtype.is_floating_point:
             raise NotImplementedError(f"\"_amp_foreach_non_finite_check_and_unscale_{F.device.type}\" not implemented for '{dtype.scalar_name}'")
-        here = F.all(F.isfinite(grad))
-        finite = here if finite is None else F.logical_and(finite, here)
-        wide = dtype if dtype.itemsize > 4 else _dtype.float32
-        F.copy_into(grad, F.to(F.mul(F.to(grad, wide), F.to(inv_scale, wide)), dtype))
-    if finite is not None:
-        found = F.reshape(F.to(F.logical_not(finite), _dtype.float32), found_inf.shape)
-        F.copy_into(found_inf, F.maximum(found_inf, found))
+        _note_infinities(F, grads, found_inf)
+        _multiply(F, grads, inv_scale, dtype)
     return ()
+
+
+def _note_infinities(F, grads, found_inf):
+    small = [grad for grad in grads if math.prod(grad.shape) <= SMALL]
+    large = [grad for grad in grads if math.prod(grad.shape) > SMALL]
+    for values in [*large, *([_flat(F, small)] if small else [])]:
+        found = F.to(F.logical_not(F.all(F.isfinite(values))), _dtype.float32)
+        F.copy_into(found_inf, F.maximum(found_inf, F.reshape(found, found_inf.shape)))
+
+
+def _multiply(F, grads, factor, dtype):
+    """In place, as wide as float32 at least."""
+    wide = dtype if dtype.itemsize > 4 else _dtype.float32
+    factor, in_place = F.to(factor, wide), getattr(F, "mul_", None)
+    for grad in grads:
+        if wide is dtype and in_place is not None:
+            in_place(grad, factor)
+        else:
+            F.copy_into(grad, F.to(F.mul(F.to(grad, wide), factor), dtype))
 
 
 op("_amp_foreach_non_finite_check_and_unscale_(Tensor[] self, Tensor found_inf, Tensor inv_scale)", where="torch", tags=NONDIFF, composite=_unscale,
