@@ -108,6 +108,12 @@ class Ndarray:
         self.size = int(np.prod(shape))
         self.device = types.SimpleNamespace(id=index)
 
+    def host(self) -> np.ndarray:
+        """NumPy's view of it."""
+        reach = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)) + self.dtype.itemsize
+        flat = np.frombuffer((ctypes.c_char * reach).from_address(self.data.ptr), np.uint8)
+        return np.ndarray(self.shape, self.dtype, flat, strides=self.strides)
+
     def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Ndarray:
         return self
 
@@ -154,11 +160,15 @@ class Driver:
     """One simulated device."""
 
     out_of_memory = (OutOfMemory,)
+    alone = False
+
+    def current(self) -> Any:
+        return contextlib.nullcontext()
 
     def __init__(self, index: int, seed: int = 0, libraries: bool = True, cudnn: Any = None):
         self.index, self.seed, self._libraries, self._cudnn = index, seed, libraries, cudnn
         self.sanitize = hasattr(ctypes.CDLL(None), "__asan_init")
-        self.launches = 0
+        self.launches = self.transforms = 0
         self._pools: list[Pool] = []
         self.pool = Pool(self, keeps=False)
         self._pools.append(self.pool)
@@ -167,9 +177,6 @@ class Driver:
         self._streams = {0: self._default}
         self._numbers = itertools.count(0x1000, 16)
         self._kernels: dict[int, Kernel] = {}
-
-    def current(self) -> Any:
-        return contextlib.nullcontext()
 
     def properties(self) -> dict[str, Any]:
         return dict(_PROPERTIES)
@@ -253,7 +260,7 @@ class Driver:
         return made
 
     def most_threads(self, kernel: Kernel) -> int:
-        return 1024
+        return kernel.kernel.most_threads
 
     def launch(self, kernel: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, queue: int, parameters: int, extra: int) -> None:
         self.launches += 1
@@ -264,6 +271,20 @@ class Driver:
 
     def launch_again(self, error: Exception, *arguments: int) -> None:
         raise error
+
+    def has_transforms(self) -> bool:
+        return self._libraries
+
+    def transformed(self, name: str, array: Ndarray, **how: Any) -> Ndarray:
+        """NumPy in cuFFT's place; what comes out has an order of dimensions of its own, as CuPy's has."""
+        self.transforms += 1
+        result = getattr(np.fft, name)(array.host(), **how)
+        narrow = array.dtype in (np.float32, np.complex64)
+        result = result.astype({"c": np.complex64, "f": np.float32}[result.dtype.kind] if narrow else result.dtype, copy=False)
+        turned = np.ascontiguousarray(result.T)
+        block = self.allocate(max(turned.nbytes, 1))
+        ctypes.memmove(block.ptr, turned.ctypes.data, turned.nbytes)
+        return Ndarray(self.index, Place(block.ptr, block), result.shape, result.dtype, turned.T.strides)
 
     def blas(self) -> Any:
         return FakeBlas(self) if self._libraries else None

@@ -24,14 +24,15 @@ import threading
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_HEADERS = ("launch.h", "shim.h", "vectors.h", "maths.h", "atomics.h", "warps.h", "tensor_cores.h")
+_HEADERS = ("launch.h", "shim.h", "checks.h", "vectors.h", "maths.h", "atomics.h", "warps.h", "tensor_cores.h")
 _FLAGS = ("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
           "-fno-strict-aliasing", "-fwrapv", "-fno-math-errno", "-fno-asynchronous-unwind-tables", "-ffp-contract=fast", "-w")
-# A GPU traps on an access to an address that is no multiple of the type, an x86 processor on few. A large frame must touch the guard below its stack.
-_PROGRAM = ("-O1", "-fsanitize=alignment", "-fsanitize-undefined-trap-on-error", "-fstack-clash-protection")
+# What a GPU traps on, or does otherwise than this processor, is looked for. A large frame must touch the guard below its stack.
+_PROGRAM = ("-O1", "-fsanitize=alignment,bounds,shift-exponent", "-fstack-clash-protection")
 _SANITIZE = ("-fsanitize=address", "-fsanitize-sections=cuda_shared", "-g1", "-fno-omit-frame-pointer")
 # nvcc contracts products and sums as well; the second gives conversions of half precision as instructions.
 _INSTRUCTIONS = {"fma": "-mfma", "f16c": "-mf16c"}
+_SHARED = 48 << 10
 _LIMITS = {"grid": (2**31 - 1, 65535, 65535), "block": (1024, 1024, 64)}
 
 
@@ -148,7 +149,7 @@ def runtime(sanitize: bool = False, portable: bool = False) -> Runtime:
 
 
 class _Entry(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("run", ctypes.c_void_p), ("parameters", ctypes.c_int), ("sizes", ctypes.POINTER(ctypes.c_int)),
+    _fields_ = [("name", ctypes.c_char_p), ("run", ctypes.c_void_p), ("parameters", ctypes.c_int), ("sizes", ctypes.POINTER(ctypes.c_int)), ("most_threads", ctypes.c_int),
                 ("state", ctypes.c_void_p), ("shared_begin", ctypes.c_void_p), ("shared_end", ctypes.c_void_p)]
 
 
@@ -162,6 +163,10 @@ class Kernel:
             raise SimulatorError(f"the program has no kernel {name}; it has {', '.join(program.names) or 'none'}") from None
         self.name, self.address = name, ctypes.addressof(entry)
         self.sizes = entry.sizes[:entry.parameters]
+        self.most_threads = entry.most_threads
+        shared = (entry.shared_end or 0) - (entry.shared_begin or 0)
+        if len(program.names) == 1 and shared > _SHARED and not program.sanitize:  # several kernels lie one behind the other, and so do guarded zones
+            raise SimulatorError(f"kernel {name} shares {shared} bytes among the threads of a block, more than {_SHARED}")
         self._launch = program.runtime.launch
         self._program = program  # keeps it loaded
         self._pointers = ctypes.c_char_p * entry.parameters
@@ -194,6 +199,8 @@ class Kernel:
             both += [*sizes, *(1,) * (3 - len(sizes))]
         if both[3] * both[4] * both[5] > 1024:
             raise SimulatorError(f"kernel {self.name}: a block of {block} has more than 1024 threads")
+        if both[3] * both[4] * both[5] > self.most_threads:
+            raise SimulatorError(f"blocks of {both[3] * both[4] * both[5]} threads, but kernel {self.name} has __launch_bounds__ of {self.most_threads}")
         if len(self._extents) > 4096:
             self._extents.clear()
         found = self._extents[grid, block] = (ctypes.c_uint * 6)(*both)
@@ -210,15 +217,19 @@ _DEFINES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\.|\\\n)*)",
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 
 
-def kernel_names(text: str) -> list[str]:
-    """The names of a text's kernels, which may begin with a macro for `__global__`; those that a macro writes as a whole are not seen."""
+def kernel_names(text: str) -> dict[str, str]:
+    """The names of a text's kernels and their bounds of threads. They may begin with a macro for `__global__`; those that a macro writes as a whole are not seen."""
     text = _COMMENTS.sub(" ", text)
     words = {"__global__", *(name for name, body in _DEFINES.findall(text) if "__global__" in body)}
     plain = _DEFINES.sub("", text)
     # The word, attributes, the type, attributes, then the name.
-    attributes = r"(?:\s+(?:__\w+__\s*(?:\([^()]*\))?|\w+\s*\([^()]*\)))*"
-    found = re.findall(rf"\b(?:{'|'.join(words)})(?:\s*\([^()]*\))?{attributes}\s+void{attributes}\s+(\w+)\s*\(", plain)
-    return list(dict.fromkeys(found))
+    given = r"\((?:[^()]|\([^()]*\))*\)"
+    attributes = rf"(?:\s+(?:__\w+__\s*(?:{given})?|\w+\s*{given}))*"
+    names = {}
+    for found in re.finditer(rf"\b(?:{'|'.join(words)})(?:\s*{given})?{attributes}\s+void{attributes}\s+(\w+)\s*\(", plain):
+        bound = re.search(r"__launch_bounds__\s*\(((?:[^(),]|\([^()]*\))*)", found[0])
+        names[found[1]] = bound[1].strip() if bound else "1024"
+    return names
 
 
 class Program:
@@ -227,11 +238,11 @@ class Program:
     def __init__(self, text: str, *, sanitize: bool = False, folder: Path | None = None, names: tuple[str, ...] = (), portable: bool = False):
         if missing():
             raise SimulatorError(missing())
-        self.runtime = runtime(sanitize, portable)
-        self.names = [*kernel_names(text), *names]
+        self.runtime, self.sanitize = runtime(sanitize, portable), sanitize
+        self.names = {**kernel_names(text), **dict.fromkeys(names, "1024")}
         text = _LINKAGE.sub("", text)
         text = _DYNAMIC.sub(r"\2* const \3 = (\2*)cuda_simulator.dynamic_shared", text)
-        entries = "".join(f"CUDA_SIMULATOR_ENTRY({name})\n" for name in self.names)
+        entries = "".join(f"CUDA_SIMULATOR_ENTRY({name}, ({bound}))\n" for name, bound in self.names.items())
         source = f'#include "shim.h"\nnamespace {{\n#line 1 "program.cu"\n{text}\n}}\n{entries}'
         path = _compiled(Path(folder or default_folder()), source, (*_PROGRAM, *(_SANITIZE if sanitize else ())))
         self.library = ctypes.PyDLL(str(path))

@@ -53,6 +53,7 @@ struct cuda_simulator_entry {
     void (*run)();  // runs the threads from `next` on, each to its end
     int parameters;
     const int* sizes;
+    int most_threads;  // __launch_bounds__
     cuda_simulator_state* state;
     char *shared_begin, *shared_end;
 };

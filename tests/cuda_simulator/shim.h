@@ -35,6 +35,7 @@ constexpr int warpSize = 32;
 
 #define assert(what) ((what) ? (void)0 : cuda_simulator.runtime->fail("assertion in line %d: %s", __LINE__, #what))
 
+#include "checks.h"
 #include "vectors.h"
 #include "maths.h"
 #include "atomics.h"
@@ -67,9 +68,9 @@ template <class... A> struct cuda_simulator_signature<void (*)(A...)> {
     template <int...> struct indices {};
     template <void (*kernel)(A...), int... I> static inline void indexed(indices<I...>) { threads<kernel, I...>(); }
 };
-#define CUDA_SIMULATOR_ENTRY(kernel) CUDA_SIMULATOR_ENTRY_(kernel)
-#define CUDA_SIMULATOR_ENTRY_(kernel)                                                                                       \
-    extern "C" __attribute__((visibility("default"))) const cuda_simulator_entry cuda_simulator_entry_##kernel = {            \
+#define CUDA_SIMULATOR_ENTRY(kernel, most_threads) CUDA_SIMULATOR_ENTRY_(kernel, most_threads)
+#define CUDA_SIMULATOR_ENTRY_(kernel, most_threads)                                                                          \
+    extern "C" __attribute__((visibility("default"))) const cuda_simulator_entry cuda_simulator_entry_##kernel = {           \
         #kernel, &cuda_simulator_signature<decltype(&kernel)>::run<&kernel>, cuda_simulator_signature<decltype(&kernel)>::count, \
-        cuda_simulator_signature<decltype(&kernel)>::sizes, &cuda_simulator, __start_cuda_shared, __stop_cuda_shared};
+        cuda_simulator_signature<decltype(&kernel)>::sizes, most_threads, &cuda_simulator, __start_cuda_shared, __stop_cuda_shared};
 }  // namespace
