@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ._accelerator import Accelerator, Marker
 
 ACCELERATORS: dict[str, Accelerator] = {}  # by device type; a module such as `torch.cuda` puts its own there
+CAPTURES: list[Any] = []  # the graphs that are being recorded, in all threads
 NONE_THERE = "Cannot access accelerator device when none is available."
 
 

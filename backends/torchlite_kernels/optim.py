@@ -74,6 +74,20 @@ SCALAR
 """
 
 
+# Adam's numbers from its count of steps, for steps whose numbers stay on the device: those of a graph change with every replay.
+ADAM_NUMBERS = r"""
+typedef struct { T_C sign, added, new1, decay2, new2, log1, log2, eps, lr, taken; } Options;  /* new: 1 - beta, log: of beta */
+KERNEL void adam_numbers(GLOBAL const float* count, GLOBAL T* numbers, const Options o) {
+    if (ITEM > 0) return;
+    const T_C steps = count[0];
+    const T_C correction1 = -expm1(steps * o.log1), correction2 = sqrt(-expm1(steps * o.log2));
+    numbers[0] = o.sign; numbers[1] = o.added; numbers[2] = o.new1; numbers[3] = o.decay2; numbers[4] = o.new2;
+    numbers[5] = o.eps * correction2; numbers[6] = o.lr * correction2 / correction1; numbers[7] = o.taken;
+}
+"""
+_GIVEN, _KEPT = "const Layout l, const Numbers n) {\n", "GLOBAL const T* numbers, const Layout l) {\n    Numbers n;\n    for (int j = 0; j < 8; j++) n.v[j] = numbers[j];\n"
+
+
 def _update(name: str, states: str, width: str) -> str:
     """Load, step and store `width` elements."""
     kind, places = f"T_C{width}", [("p", "param"), *((s, f"state_{s}") for s in states)]
@@ -83,15 +97,15 @@ def _update(name: str, states: str, width: str) -> str:
     return "\n".join(lines)
 
 
-def step_text(name: str, count: int, states: int, lanes: int) -> str:
-    """The program that steps `count` parameters by the rule `name` with `states` flat states."""
+def step_text(name: str, count: int, states: int, lanes: int, kept: bool = False) -> str:
+    """The program that steps `count` parameters by the rule `name` with `states` flat states; `kept`: its numbers are in memory."""
     letters = "abc"[:states]
     pointers = [f"GLOBAL T* p{k}, GLOBAL const T* g{k}" for k in range(count)] + [f"GLOBAL T* {s}_" for s in letters]
     cases = "\n".join(f"    case {k}: param = p{k}; grad = g{k}; break;" for k in range(1, count)) + "\n    default: param = p0; grad = g0;"
     pointed = "\n".join(f"    GLOBAL T* state_{s} = {s}_ + l.start[{i}] + l.state[k];" for i, s in enumerate(letters))
     parts = {"POINTERS": ", ".join(pointers), "CASES": cases, "POINTED": pointed}
     parts |= {"VECTOR": _update(name, letters, str(lanes)), "SCALAR": _update(name, letters, "")}
-    text = f"#define K {count}\n#define STATES {states}\n#define LANES {lanes}\n" + _STEP
+    text = f"#define K {count}\n#define STATES {states}\n#define LANES {lanes}\n" + (_STEP.replace(_GIVEN, _KEPT) if kept else _STEP)
     for key, value in parts.items():
         text = text.replace(key, value)
     return text

@@ -241,3 +241,44 @@ def test_what_cannot_be_graphed(fake):
     a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
     run(a, b).sum().backward()
     assert a.grad.tolist() == [[2, 2], [2, 2]] and b.grad is None
+
+
+# -- optimizers -------------------------------------------------------------------------------------
+
+
+def stepped(optimizer, *replays):
+    """The optimizer's step recorded after an ordinary one, and replayed."""
+    optimizer.step()
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        optimizer.step()
+    for _ in range(*replays):
+        graph.replay()
+
+
+@pytest.mark.parametrize("cls", [torch.optim.Adam, torch.optim.AdamW])
+def test_adam_counts_its_steps_on_the_device(fake, cls):
+    def made(**options):
+        p = torch.tensor([1.0, -2.0, 3.0], device="cuda", requires_grad=True)
+        p.grad = p.detach() * 2
+        return p, cls([p], lr=0.1, **options)
+
+    want, optimizer = made()
+    for _ in range(4):
+        optimizer.step()
+    p, optimizer = made(capturable=True)
+    stepped(optimizer, 3)
+    assert p.tolist() == pytest.approx(want.tolist(), rel=1e-5) and optimizer.state[p]["step"].tolist() == 4 and optimizer.state[p]["step"].is_cuda
+
+
+def test_steps_that_a_graph_would_repeat_are_refused(fake):
+    p = torch.ones(2, device="cuda", requires_grad=True)
+    p.grad = torch.ones(2, device="cuda")
+    with pytest.raises(RuntimeError, match="Attempting CUDA graph capture of step.. for an instance of Adam but param_groups' capturable is False."):
+        stepped(torch.optim.Adam([p]), 1)
+    with pytest.raises(RuntimeError, match="RAdam computes with its count of steps on the host"), cuda.graph(cuda.CUDAGraph()):
+        torch.optim.RAdam([p], capturable=True).step()
+    before = p.tolist()
+    stepped(torch.optim.SGD([p], lr=0.5), 2)
+    assert p.tolist() == [n - 1.5 for n in before]
+

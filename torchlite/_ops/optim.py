@@ -5,8 +5,11 @@ arrays, so that a step is a handful of calls for all of them together. A kernel 
 states as flat ones, and works in place.
 """
 
+import math
+
 from torchlite._dispatch import NONDIFF, op
 from torchlite._dispatch.runtime import GLOBALS
+from torchlite._streams import CAPTURES
 
 # Parameters of at most this many elements are packed, up to this many elements together: what a core's cache holds.
 SMALL, TOGETHER = 1 << 14, 1 << 16
@@ -34,6 +37,11 @@ def _lerp(F, start, end, weight):
     return F.add(start, F.mul(F.sub(end, start), weight))
 
 
+def _correction(F, beta, count):
+    """1 - beta ** count."""
+    return F.neg(F.expm1(F.mul(count, math.log(beta)))) if beta else F.ones_like(count)
+
+
 def _fused_adam(F, params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize):
     param, grad = _flat(F, params), _flat(F, grads)
     if maximize:
@@ -48,9 +56,14 @@ def _fused_adam(F, params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, st
     if max_exp_avg_sq is not None:
         F.copy_into(max_exp_avg_sq, F.maximum(max_exp_avg_sq, exp_avg_sq))
         second = max_exp_avg_sq
-    correction = (1 - beta2**step) ** 0.5
-    denominator = F.add(F.mul(F.sqrt(second), 1 / correction), eps)
-    _write_back(F, params, F.sub(param, F.mul(F.div(exp_avg, denominator), lr / (1 - beta1**step))))
+    if hasattr(step, "shape"):  # a count on the device, of float32
+        count = F.to(step, F.dtype_of(param))
+        root, size = F.sqrt(_correction(F, beta2, count)), F.mul(F.reciprocal(_correction(F, beta1, count)), lr)
+        denominator = F.add(F.div(F.sqrt(second), root), eps)
+    else:
+        size = lr / (1 - beta1**step)
+        denominator = F.add(F.mul(F.sqrt(second), (1 - beta2**step) ** -0.5), eps)
+    _write_back(F, params, F.sub(param, F.mul(F.div(exp_avg, denominator), size)))
 
 
 def _fused_sgd(F, params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize):
@@ -95,7 +108,7 @@ def _fused_adagrad(F, params, grads, sum, cache, rate, eps, weight_decay, maximi
 
 _PLACE = "params and grads are lists of raw arrays, the states flat raw arrays of all their elements; everything is written in place."
 op("_fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize)",
-   where="", tags=NONDIFF, composite=_fused_adam, doc="One step of Adam or AdamW. " + _PLACE)
+   where="", tags=NONDIFF, composite=_fused_adam, doc="One step of Adam or AdamW, the number `step`; or step[0], an array of one float32. " + _PLACE)
 op("_fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize)",
    where="", tags=NONDIFF, composite=_fused_sgd, doc="One step of stochastic gradient descent. " + _PLACE)
 op("_fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize)",
@@ -125,7 +138,7 @@ class Plan:
     Made when the first step finds that all parameters with a gradient are plain contiguous tensors of one floating dtype and one device.
     """
 
-    __slots__ = ("group_params", "missing", "table", "packs", "steps", "witnesses")
+    __slots__ = ("group_params", "missing", "table", "packs", "steps", "count", "witnesses")
 
     def gradients(self, state):
         """The raw gradients, a list for each pack, or None where the plan no longer fits."""
@@ -153,6 +166,14 @@ class Plan:
             found = pack.states
             kernel(pack.raws, grads, *[found.get(state) for state in states], pack.cache, *options)
         self._count_changes()
+
+    def counted(self):
+        """One more step: the count as a number, or on a device as an array there, so that nothing waits."""
+        if self.count.is_cpu:
+            self.steps += 1
+            return self.steps.item(0)
+        self.count.add_(1)
+        return self.steps
 
     def _count_changes(self):
         """Count the in-place change of every parameter."""
@@ -188,23 +209,24 @@ def can_plan(params):
 
 
 
-def make_plan(group_params, params, missing, states, names):
+def make_plan(group_params, params, missing, states, names, on_device=False):
     """A plan for `params` (those of the group with a gradient), whose `states` (a dict each) have tensors `names` and, perhaps, "step".
 
     The states' tensors are replaced by views of flat arrays with the same values. None where the parameters have not taken equally many steps.
+    on_device: whether steps are counted there and not on the host.
     """
     import torchlite as torch
 
     has_steps = "step" in states[0]
-    if has_steps and len({state["step"].item() for state in states}) > 1:
+    if has_steps and (CAPTURES or len({state["step"].item() for state in states}) > 1):
         return None
     plan = Plan()
     plan.group_params, plan.missing, plan.table = group_params, missing, params[0]._table
-    plan.packs, plan.witnesses, plan.steps = [], [], None
+    plan.packs, plan.witnesses, plan.steps, plan.count = [], [], None, None
     with torch.no_grad():
         if has_steps:
-            steps = torch.stack([state["step"].detach().cpu() for state in states])
-            plan.steps = steps._data
+            steps = torch.stack([state["step"].detach().to(params[0].device if on_device else "cpu") for state in states])
+            plan.steps, plan.count = steps._data, steps
             for place, state in enumerate(states):
                 state["step"] = steps[place]
         for members in _partition(params):

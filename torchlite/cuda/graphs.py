@@ -8,6 +8,7 @@ from typing import Any
 from .. import _random, autograd, nn
 from .._device import device as device_type
 from .._dispatch import registry
+from .._streams import CAPTURES
 from .._tensor import Tensor
 from ._device import cuda
 from .streams import Stream, StreamContext
@@ -55,6 +56,7 @@ class CUDAGraph:
         self._stream = stream
         self._drawn = self._offset()
         cuda.runtime(stream.device_index).begin_capture(pool, capture_error_mode)
+        CAPTURES.append(self)
 
     def _offset(self) -> int:
         """Where the device's default engine stands, if it counts: a recording must leave it there, and let replays move it."""
@@ -67,6 +69,8 @@ class CUDAGraph:
             raise RuntimeError("Called CUDAGraph::capture_end without a preceding capture_begin.")
         if cuda.current_stream() != self._stream:
             raise RuntimeError("Capture must end on the same stream it began on.")
+        if self in CAPTURES:
+            CAPTURES.remove(self)
         self._graph = cuda.runtime(self._stream.device_index).end_capture()
         if self._offset() != self._drawn:
             self.reset()

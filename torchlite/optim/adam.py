@@ -1,7 +1,5 @@
 """Adam."""
 
-import math
-
 import torchlite as torch
 
 from .optimizer import (
@@ -10,6 +8,8 @@ from .optimizer import (
     _check_flavour,
     _check_lr,
     _check_nonnegative,
+    _correction,
+    _counter,
     _fused_gradients,
     _number,
     _real,
@@ -66,7 +66,7 @@ class Adam(Optimizer):
 
     def _init_state(self, group):
         def init(state, param, grad):
-            state["step"] = _scalar()
+            state["step"] = _counter(group, param)
             state["exp_avg"] = _zeros_like(param)
             state["exp_avg_sq"] = _zeros_like(param)
             if group["amsgrad"]:
@@ -85,8 +85,7 @@ class Adam(Optimizer):
                 continue
             plan, gradients = fused
             beta1, beta2 = group["betas"]
-            plan.steps += 1
-            options = (plan.steps.item(0), _number(group["lr"]), _number(beta1), _number(beta2), group["eps"], group["weight_decay"],
+            options = (plan.counted(), _number(group["lr"]), _number(beta1), _number(beta2), group["eps"], group["weight_decay"],
                        group["decoupled_weight_decay"], group["maximize"])
             plan.run("_fused_adam", gradients, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), *options)
         return loss
@@ -98,10 +97,10 @@ class Adam(Optimizer):
 
     def _update(self, group, param, grad, state):
         lr, eps, weight_decay = group["lr"], group["eps"], group["weight_decay"]
-        if not group["differentiable"]:
+        if not (group["differentiable"] or group["capturable"]):
             lr = _number(lr)
         beta1, beta2 = (_number(beta) for beta in group["betas"])
-        step = _stepped(state["step"])
+        step = _stepped(state["step"], group["capturable"])
         if weight_decay != 0:
             if group["decoupled_weight_decay"]:
                 param.mul_(1 - lr * weight_decay)
@@ -114,8 +113,8 @@ class Adam(Optimizer):
         if group["amsgrad"]:
             largest.copy_(torch.maximum(largest, exp_avg_sq))
             second = largest
-        denominator = (second.sqrt() / math.sqrt(1 - beta2**step)).add_(eps)
-        size = lr / (1 - beta1**step)
+        denominator = (second.sqrt() / _correction(beta2, step) ** 0.5).add_(eps)
+        size = lr / _correction(beta1, step)
         if isinstance(size, torch.Tensor):
             param.sub_(size * exp_avg / denominator)
         else:

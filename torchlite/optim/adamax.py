@@ -10,6 +10,8 @@ __all__ = ["Adamax"]
 class Adamax(Optimizer):
     """Adam with the largest decayed gradient in place of the root of the second moment (Kingma and Ba 2014)."""
 
+    _counts_on_device = False
+
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False, differentiable=False,
                  capturable=False):
         _check_lr(lr)

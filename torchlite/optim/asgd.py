@@ -10,6 +10,8 @@ __all__ = ["ASGD"]
 class ASGD(Optimizer):
     """Stochastic gradient descent that averages the parameters (in the state `ax`) from step t0 on (Polyak and Juditsky 1992)."""
 
+    _counts_on_device = False
+
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False, differentiable=False,
                  capturable=False):
         _check_lr(lr)

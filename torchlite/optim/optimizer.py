@@ -1,12 +1,14 @@
 """Optimizer: the base of all optimizers."""
 
 import functools
+import math
 from collections import OrderedDict, defaultdict
 from copy import deepcopy
 from itertools import chain
 
 import torchlite as torch
 from torchlite._ops import optim as _multi
+from torchlite._streams import CAPTURES
 from torchlite.utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -45,6 +47,8 @@ def _with_hooks(step):
     @functools.wraps(step)
     def run(self, *args, **kwargs):
         self._opt_called = True  # what a scheduler asks, to warn of steps in the wrong order
+        if CAPTURES and "capturable" in self.defaults:
+            self._check_capture()
         before, after = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
         if not (before or after or _global_pre_hooks or _global_post_hooks) or self.__dict__.get("_inside_step"):
             return step(self, *args, **kwargs)
@@ -298,6 +302,16 @@ class Optimizer:
 
     # Common parts of the steps
 
+    _counts_on_device = True  # whether, with `capturable`, what changes from step to step stays on the device
+
+    def _check_capture(self):
+        """RuntimeError where a graph is being recorded that would take the same step in every replay."""
+        if torch.cuda.is_current_stream_capturing():
+            if not all(group["capturable"] for group in self.param_groups):
+                raise RuntimeError(f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} but param_groups' capturable is False.")
+            if not self._counts_on_device:
+                raise RuntimeError(f"{type(self).__name__} computes with its count of steps on the host: its step() cannot be recorded in a CUDA graph")
+
     def _loss(self, closure):
         if closure is None:
             return None
@@ -348,10 +362,20 @@ def _scalar(value=0.0):
     return torch.tensor(value, dtype=dtype)
 
 
-def _stepped(step):
-    """Count one more step, and give the count as a number."""
+def _counter(group, param):
+    """The count of steps in a new state: on the parameter's device where a step must not need the host."""
+    return torch.zeros((), dtype=torch.float32, device=param.device) if group["capturable"] and not param.is_cpu else _scalar()
+
+
+def _stepped(step, on_device=False):
+    """Count one more step, and give the count as a number; with `on_device` one that is there as the tensor it is, so that nothing waits."""
     step += 1
-    return step.item()
+    return step if on_device and not step.is_cpu else step.item()
+
+
+def _correction(beta, step):
+    """1 - beta ** step."""
+    return 1 - beta**step if not isinstance(step, torch.Tensor) else -torch.expm1(step * math.log(beta)) if beta else torch.ones_like(step)
 
 
 def _zeros_like(param):
@@ -390,9 +414,14 @@ def _check_flavour(foreach, fused, differentiable):
 # The multi-tensor path
 
 
+def _captured_whole(group, names):
+    """Whether the multi-tensor kernel takes a group with `capturable`: Adam's does, with a learning rate that is a number."""
+    return "exp_avg_sq" in names and not isinstance(group["lr"], torch.Tensor) and not any(param.is_cpu for param in group["params"])
+
+
 def _fused_gradients(optimizer, number, group, init, names):
     """(plan, gradients of its packs) where a multi-tensor kernel can step this group, else None: then the plain path does it."""
-    if group.get("differentiable") or group.get("capturable") or not _multi.is_plain_mode():
+    if group.get("differentiable") or (group.get("capturable") and not _captured_whole(group, names)) or not _multi.is_plain_mode():
         return None
     plans = optimizer.__dict__.setdefault("_plans", {})
     plan = plans.get(number)
@@ -413,7 +442,7 @@ def _fused_gradients(optimizer, number, group, init, names):
     if any(not isinstance(state.get(name), torch.Tensor) or state[name].dtype is not param.dtype or state[name].device != param.device
            or state[name].shape != param.shape for param, state in zip(params, states, strict=True) for name in names):
         return None
-    plan = _multi.make_plan(group["params"], params, missing, states, names)
+    plan = _multi.make_plan(group["params"], params, missing, states, names, bool(group.get("capturable")))
     if plan is None:
         return None
     plans[number] = plan

@@ -10,6 +10,8 @@ __all__ = ["RAdam"]
 class RAdam(Optimizer):
     """Adam with the variance of its adaptive rate rectified; plain momentum while that variance is not tractable (Liu et al. 2019)."""
 
+    _counts_on_device = False
+
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *, foreach=None, maximize=False,
                  capturable=False, differentiable=False):
         _check_lr(lr)

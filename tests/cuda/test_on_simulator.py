@@ -1,0 +1,174 @@
+"""torch.cuda above the real backend, whose driver is the simulator: streams, graphs with random numbers, memory, shared arrays."""
+from __future__ import annotations
+
+import pytest
+
+import torchlite as torch
+from tests.cuda_simulator import engine
+from torchlite import nn
+
+from .fake import installed
+
+cuda = torch.cuda
+pytestmark = [pytest.mark.skipif(bool(engine.missing()), reason=engine.missing()), pytest.mark.usefixtures("simulated")]
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    from tests.cuda_simulator.driver import Simulated
+    from torchlite_cupy.backend import CUDABackend
+    with installed(other=CUDABackend(Simulated(1))) as backend:
+        yield backend
+
+
+def test_devices_and_memory():
+    x = torch.ones(1000, device="cuda")
+    assert cuda.get_device_capability() == (8, 0) and cuda.get_arch_list() == ["sm_80"] and cuda.is_tf32_supported()
+    assert "CUDA simulator" in repr(cuda.get_device_properties()) and cuda.memory_allocated() >= x.nbytes <= cuda.max_memory_allocated()
+    assert "Allocated memory" in cuda.memory_summary() and cuda.mem_get_info()[1] == cuda.get_device_properties().total_memory
+    cuda.reset_accumulated_memory_stats()
+    assert cuda.memory_stats()["num_ooms"] == 0
+    assert torch.ones(3).pin_memory().is_pinned()
+
+
+def test_streams_and_events():
+    side, start, end = cuda.Stream(), cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+    x = torch.arange(5.0, device="cuda")
+    side.wait_stream(cuda.current_stream())
+    with cuda.stream(side):
+        assert cuda.current_stream() is side
+        start.record()
+        y = x * 2 + 1
+        end.record()
+    x.record_stream(side)
+    cuda.current_stream().wait_stream(side)
+    end.synchronize()
+    assert start.elapsed_time(end) >= 0 and side.query() and y.tolist() == [1, 3, 5, 7, 9]
+    assert cuda.ExternalStream(side.cuda_stream) == side
+
+
+def test_a_graph_runs_on_new_inputs():
+    x, graph = torch.tensor([1.0, 2.0], device="cuda"), cuda.CUDAGraph()
+    with cuda.graph(graph):
+        y = x * 2 + 1
+        y.add_(10)
+    graph.replay()
+    assert y.tolist() == [13, 15]
+    x.copy_(torch.tensor([5.0, 6.0]))
+    graph.replay()
+    assert y.tolist() == [21, 23]
+    with pytest.raises(RuntimeError, match="operation not permitted when stream is capturing"):
+        with cuda.graph(cuda.CUDAGraph()):
+            (x + 1).sum().item()
+    assert (x + 1).tolist() == [6, 7] and not cuda.is_current_stream_capturing()
+
+
+def draws(generator):
+    x = torch.full((9,), 3.0, device="cuda")
+    return [
+        nn.functional.dropout(torch.ones(100, device="cuda"), 0.5), torch.rand(7, device="cuda"), torch.randn(70, device="cuda", dtype=torch.float64),
+        torch.randint(0, 9, (5,), device="cuda"), torch.randint(0, 1 << 40, (5,), device="cuda"), torch.rand(3, device="cuda", generator=generator), torch.poisson(x),
+        torch.binomial(x * 5, x / 6), torch.randperm(9, device="cuda"), torch.ones(4, device="cuda").bernoulli_(0.5), x.exponential_()]
+
+
+def test_replays_draw_what_the_calls_would_draw():
+    other = torch.Generator("cuda")
+
+    def restart():
+        torch.manual_seed(3)
+        other.manual_seed(5)
+
+    restart()
+    eager = [[t.tolist() for t in draws(other)] for _ in range(3)]
+    after = torch.rand(4, device="cuda").tolist()
+    restart()
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        out = draws(other)
+    for want in eager:
+        graph.replay()
+        assert [t.tolist() for t in out] == want
+    assert torch.rand(4, device="cuda").tolist() == after  # what is drawn outside goes on behind the replays
+    restart()
+    graph.replay()
+    assert [t.tolist() for t in out] == eager[0]
+
+
+def test_a_training_step_with_dropout():
+    def made():
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Dropout(0.5), nn.Linear(8, 1)).cuda()
+        return model, torch.optim.AdamW(model.parameters(), lr=0.01, capturable=True)
+
+    def step(model, optimizer, x, y):
+        optimizer.zero_grad(set_to_none=False)
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    torch.manual_seed(1)
+    data = [(torch.randn(5, 3), torch.randn(5, 1)) for _ in range(5)]
+    model, optimizer = made()
+    eager = [step(model, optimizer, x.cuda(), y.cuda()).item() for x, y in data]
+    model, optimizer = made()
+    x, y = (t.cuda() for t in data[0])
+    losses = [step(model, optimizer, x, y).item()]
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        loss = step(model, optimizer, x, y)
+    for new_x, new_y in data[1:]:
+        x.copy_(new_x)
+        y.copy_(new_y)
+        graph.replay()
+        losses.append(loss.item())
+    assert losses == pytest.approx(eager, rel=1e-5)
+
+
+def test_graphed_callables():
+    torch.manual_seed(0)
+    eager = nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.LayerNorm(4)).cuda()
+    graphed = nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.LayerNorm(4)).cuda()
+    graphed.load_state_dict(eager.state_dict())
+    cuda.make_graphed_callables(graphed, (torch.randn(2, 3).cuda().requires_grad_(),))
+    for _ in range(2):
+        x = torch.randn(2, 3).cuda()
+        found = []
+        for model in (eager, graphed):
+            inputs = x.clone().requires_grad_()
+            out = model(inputs)
+            (out ** 3).sum().backward()
+            found.append([out, inputs.grad, *(p.grad for p in model.parameters())])
+        for want, got in zip(*found, strict=True):
+            torch.testing.assert_close(got.detach().cpu(), want.detach().cpu(), rtol=1e-4, atol=1e-5)
+
+
+def test_shared_arrays():
+    x = torch.arange(6.0, device="cuda").view(2, 3)
+    again = torch.as_tensor(type("Array", (), {"__cuda_array_interface__": x[:, 1:].__cuda_array_interface__, "kept": x})())
+    again.add_(10)
+    assert x.tolist() == [[0, 11, 12], [3, 14, 15]] and x.__dlpack_device__() == (2, 0)
+
+
+@pytest.mark.parametrize("options", [{}, {"weight_decay": 0.1, "amsgrad": True}, {"betas": (0.0, 0.9)}], ids=["plain", "amsgrad", "no first moment"])
+def test_adam_counts_its_steps_in_replays(options):
+    def made(**more):
+        torch.manual_seed(0)
+        params = [torch.randn(shape, device="cuda", requires_grad=True) for shape in ((4, 3), (), (50,))]
+        for p in params:
+            p.grad = p.detach() * 2
+        return params, torch.optim.Adam(params, lr=0.1, **options, **more)
+
+    want, optimizer = made()
+    for _ in range(4):
+        optimizer.step()
+    params, optimizer = made(capturable=True)
+    optimizer.step()  # makes the state; recorded, it would be made anew in every replay
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        optimizer.step()
+    for _ in range(3):
+        graph.replay()
+    for a, b in zip(params, want, strict=True):
+        torch.testing.assert_close(a.detach().cpu(), b.detach().cpu(), rtol=1e-5, atol=1e-6)
+    assert {state["step"].item() for state in optimizer.state.values()} == {4.0}
