@@ -62,9 +62,10 @@ class CUDABackend:
     def kernels(self, index: int) -> dict[str, Any]:
         from torchlite_device.registering import kernels_of
 
-        from .cudnn import kernels
+        from . import attention, cudnn
         table = kernels_of(self.device(index))
-        return table | kernels(table)
+        table |= attention.kernels(table)
+        return table | cudnn.kernels(table)
 
     def cudnn_version(self) -> int | None:
         """cuDNN's version, such as 91002; None where it is not installed."""

@@ -53,8 +53,10 @@ def in_order_of(x: Array, columns: int) -> Array:
     return out
 
 
-class _Attention:
-    """One attention: its sizes, and the words that choose its kernels."""
+class Attention:
+    """One attention: its sizes, and the words that choose its kernels. Another runtime's class may have kernels of its own that take the same parameters."""
+
+    TEXTS = {"forward": FORWARD, "dots": DELTA, "backward_query": BACKWARD_QUERY, "backward_key": BACKWARD_KEY}
 
     __slots__ = ("columns", "device", "features", "head", "heads", "key", "kinds", "lanes", "lead", "mask", "own", "query", "rows", "scale", "value", "values")
 
@@ -63,10 +65,19 @@ class _Attention:
         self.lead = lead = broadcast_shape([x.shape[:-2] for x in (query, key, value, mask) if x is not None])
         self.rows, self.columns, self.features, self.values = query.shape[-2], key.shape[-2], query.shape[-1], value.shape[-1]
         self.heads = math.prod(lead)
-        self.query, self.key, self.value = _spread(query, lead), _spread(key, lead), _spread(value, lead)
+        self.query, self.key, self.value = self.operand(query), self.operand(key), self.operand(value)
         self.mask = None if mask is None else _spread(repeated_to(mask, (*mask.shape[:-2], self.rows, self.columns)), lead)
         self.head = struct.pack("6i", lead[-1] if lead else 1, self.rows, self.columns, self.features, self.values, int(is_causal))
         self.head += _walk(self.query) + _walk(self.key) + _walk(self.value)
+        self.choose()
+
+    def operand(self, x: Array) -> Array:
+        """An operand of the shape of all batches, as the kernels walk it."""
+        return _spread(x, self.lead)
+
+    def choose(self) -> None:
+        """Set `kinds` and what else the kernels' launches depend on."""
+        query, mask = self.query, self.mask
         widest = max(self.features, self.values, 1)
         room = 64 if widest <= 64 else 128 if widest <= 128 else LARGEST
         computed = KINDS[query.kind].computed
@@ -85,10 +96,15 @@ class _Attention:
         """A new array of the kind that is computed in."""
         return empty(self.device, shape, "f64" if self.query.kind == "f64" else "f32")
 
-    def start(self, source: str, name: str, side: int, arrays: tuple, grad: Array | None, out: Array | None, *more: bytes) -> None:
+    def shape(self, grad: Array | None, out: Array | None) -> bytes:
+        """The kernels' Shape."""
+        return self.head + _walk(grad) + _walk(out) + _walk(self.mask)
+
+    def start(self, name: str, side: int, arrays: tuple, grad: Array | None, out: Array | None, *more: bytes) -> None:
         """Launch a kernel whose work-items share the `side` rows of each head."""
-        shape = self.head + _walk(grad) + _walk(out) + _walk(self.mask)
-        run = self.device.function(source, name, "p" * len(arrays) + "x" + KINDS[self.query.kind].pack + "x" * len(more), (self.lanes,) if self.lanes > 1 else (), **self.kinds)
+        shape = self.shape(grad, out)
+        signature = "p" * len(arrays) + "x" + KINDS[self.query.kind].pack + "x" * len(more)
+        run = self.device.function(self.TEXTS[name], name, signature, (self.lanes,) if self.lanes > 1 else (), **self.kinds)
         group = 1 if self.device.is_cpu else 64
         taken = group * (1 if name == "dots" else self.own)
         run((-(-side // taken) * group, self.heads), (group, 1), *arrays, shape, self.scale, *more)
@@ -107,32 +123,40 @@ def _composite(name: str, device, *arguments):
 def _sdpa(query, key, value, attn_mask, is_causal, scale):
     if _is_large(query, value):
         return _composite("_sdpa", query.device, query, key, value, attn_mask, is_causal, scale)
-    a = _Attention(query, key, value, attn_mask, is_causal, scale)
+    return forward(Attention(query, key, value, attn_mask, is_causal, scale))
+
+
+def forward(a: Attention) -> tuple[Array, Array]:
+    """The result, and the log of each row's sum."""
     out, lse = in_order_of(a.query, a.values), a.exact((*a.lead, a.rows, 1))
     if not lse.size:
         return out, lse
     if not a.columns or not a.values:
         return fill_with(out, 0), fill_with(lse, 0)
-    a.start(FORWARD, "forward", a.rows, (a.query, a.key, a.value, a.mask or a.query, out, lse), None, out)
+    a.start("forward", a.rows, (a.query, a.key, a.value, a.mask or a.query, out, lse), None, out)
     return out, lse
 
 
 def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
     if _is_large(query, value):
         return _composite("_sdpa_backward", query.device, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs)
-    a = _Attention(query, key, value, attn_mask, is_causal, scale)
+    return backward(Attention(query, key, value, attn_mask, is_causal, scale), grad, out, lse, needs)
+
+
+def backward(a: Attention, grad: Array, out: Array, lse: Array, needs: tuple[bool, bool, bool]) -> tuple[Array | None, ...]:
+    """The gradients of query, key and value, None for those that are not needed."""
     if not (a.heads and a.rows and a.columns):
         made = (fill_with(in_order_of(x, x.shape[-1]), 0) for x in (a.query, a.key, a.value))
         return tuple(x if need else None for x, need in zip(made, needs, strict=True))
-    grad, out, mask = _spread(grad, a.lead), _spread(out, a.lead), a.mask or a.query
+    grad, out, mask = a.operand(grad), a.operand(out), a.mask or a.query
     delta = a.exact((*a.lead, a.rows))
-    a.start(DELTA, "dots", a.rows, (grad, out, delta), grad, out)
+    a.start("dots", a.rows, (grad, out, delta), grad, out)
     grad_query = grad_key = grad_value = None
     if needs[0]:
         grad_query = in_order_of(a.query, a.features)
-        a.start(BACKWARD_QUERY, "backward_query", a.rows, (grad, a.query, a.key, a.value, mask, lse, delta, grad_query), grad, grad_query)
+        a.start("backward_query", a.rows, (grad, a.query, a.key, a.value, mask, lse, delta, grad_query), grad, grad_query)
     if needs[1] or needs[2]:
         grad_key, grad_value = in_order_of(a.key, a.features), in_order_of(a.value, a.values)
         arrays = (grad, a.query, a.key, a.value, mask, lse, delta, grad_key, grad_value)
-        a.start(BACKWARD_KEY, "backward_key", a.columns, arrays, grad, grad_key, _walk(grad_value))
+        a.start("backward_key", a.columns, arrays, grad, grad_key, _walk(grad_value))
     return grad_query, grad_key if needs[1] else None, grad_value if needs[2] else None

@@ -1,89 +1,94 @@
 """Scaled dot product attention on NVIDIA's tensor cores, for half and bfloat16: FlashAttention-2's algorithm (Dao, 2023), CUDA only.
 
-A block of four warps owns some rows of one side (queries, or keys for their gradients), 16 * MT a warp, and walks the other side's rows, OTHER at a time. Both sides lie in shared memory with
-rows of DIM elements, whose chunks of 16 bytes are permuted so that 8 rows' chunks fall in all banks. Scores are made in registers in the form in which the next product takes them, so
-they never go through memory. Forward keeps the log of each row's sum; backward makes the weights again, in one pass for the queries' gradient and one for the keys' and the
-values', so that no gradient is added to from two blocks and results do not depend on timing.
+A block of four warps owns rows of one side (queries, or keys for their gradients), 16 * MT a warp, and walks the other side's rows, OTHER at a time. Both sides lie in
+shared memory in rows of DIM elements, whose chunks of 16 bytes are permuted so that those of 8 rows fall in different banks; what an operand lacks is zeros. Scores are
+made in registers in the form in which the next product takes them, so they never go through memory. Forward keeps the log of each row's sum; backward makes the weights
+again, once for the gradient of the queries and once for those of the keys and the values: nothing is added to from two blocks, so results do not depend on timing.
+
+Every kernel stays within 48 KiB of shared memory and 255 registers a thread, so that two blocks share a multiprocessor (one where it has 64 KiB); WIDE tiles
+read a row from shared memory half as often, NARROW ones make twice as many blocks, with registers to spare for masks.
 """
 from __future__ import annotations
 
+import functools
+import itertools
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from .tensor_cores import TENSOR_CORES
 
 WARPS = 4
 LARGEST = 128  # features
+EVEN = 8  # elements of 16 bytes, which are copied as one: the features of an operand, and the steps of its other dimensions, are multiples
+CAPABILITIES = {"f16": (7, 5), "bf16": (8, 0)}
 
 
 class Tiles(NamedTuple):
-    """How a kernel is cut: MT, OTHER, buffers for the other side's rows, whether its own rows' fragments stay in registers, and the blocks that share a multiprocessor."""
+    """How a kernel is cut: MT, OTHER, how many buffers the other side has, and of how many operands the own rows stay in registers."""
 
     strips: int
     other: int
     buffers: int
     held: int
-    blocks: int
 
     @property
     def own(self) -> int:
         """Rows that a block owns."""
         return 16 * WARPS * self.strips
 
+    @property
+    def macros(self) -> dict[str, str]:
+        """The text to define."""
+        return {"MT": str(self.strips), "OTHER": str(self.other), "BUFFERS": str(self.buffers), "HELD": str(self.held)}
 
-TILES = {
-    ("forward", 32): Tiles(2, 64, 1, 1, 2),
-    ("forward", 64): Tiles(2, 64, 1, 1, 2),
-    ("forward", 96): Tiles(2, 64, 1, 0, 2),
-    ("forward", 128): Tiles(2, 32, 1, 0, 2),
-    ("backward_query", 32): Tiles(2, 64, 2, 1, 2),
-    ("backward_query", 64): Tiles(2, 32, 2, 0, 2),
-    ("backward_query", 96): Tiles(1, 32, 2, 1, 2),
-    ("backward_query", 128): Tiles(1, 16, 2, 1, 2),
-    ("backward_key", 32): Tiles(2, 64, 2, 0, 2),
-    ("backward_key", 64): Tiles(2, 32, 2, 0, 2),
-    ("backward_key", 96): Tiles(1, 32, 2, 0, 2),
-    ("backward_key", 128): Tiles(1, 16, 2, 1, 2),
+
+# By kernel and DIM. Chosen so that nothing is spilled.
+NARROW = {
+    ("forward", 32): Tiles(1, 64, 1, 1), ("backward_query", 32): Tiles(1, 64, 2, 2), ("backward_key", 32): Tiles(1, 64, 2, 2),
+    ("forward", 64): Tiles(1, 64, 1, 1), ("backward_query", 64): Tiles(1, 32, 2, 2), ("backward_key", 64): Tiles(1, 32, 2, 2),
+    ("forward", 96): Tiles(1, 32, 1, 1), ("backward_query", 96): Tiles(1, 32, 2, 2), ("backward_key", 96): Tiles(1, 32, 2, 0),
+    ("forward", 128): Tiles(1, 32, 1, 1), ("backward_query", 128): Tiles(1, 16, 2, 2), ("backward_key", 128): Tiles(1, 16, 2, 1),
+}
+WIDE = {
+    ("forward", 32): Tiles(2, 64, 1, 1), ("backward_query", 32): Tiles(2, 64, 2, 2), ("backward_key", 32): Tiles(2, 32, 2, 2),
+    ("forward", 64): Tiles(2, 64, 1, 1), ("backward_query", 64): Tiles(2, 32, 2, 2), ("backward_key", 64): Tiles(2, 32, 2, 0),
+    ("forward", 96): Tiles(2, 32, 1, 0), ("forward", 128): Tiles(2, 32, 1, 0),
 }
 
-_COMMON = TENSOR_CORES + r"""
+_TYPES = r"""
+#define CHUNKS (DIM / 8)
+#define START(w) (outer * (w).outer + inner * (w).inner)
+typedef struct { int outer, inner, row, column; } Walk;
+typedef struct { int inner, rows, columns, features, values, causal; Walk q, k, v, g, o, m; } Shape;
+typedef Chunk<16> Cell;
+"""
+
+_COMMON = TENSOR_CORES + _TYPES + r"""
 #define WARPS 4
 #define OWN (16 * WARPS * MT)
-#define CHUNKS (DIM / 8)
 #define KT (DIM / 16)
 #define NT (OTHER / 8)
 #define LOG2E 1.4426950408889634f
 #define INLINE static __device__ __forceinline__
-#define START(w) (outer * (w).outer + inner * (w).inner)
 #if BF16
 #define MMA mma_16x8x16_bf16
-#else
-#define MMA mma_16x8x16_f16
-#endif
-#ifdef __CUDACC_RTC__
-#if BF16
 #define PACK pack_bf16
 #else
+#define MMA mma_16x8x16_f16
 #define PACK pack_f16
 #endif
-#else
-INLINE unsigned PACK(float low, float high) {
-    T pair[2];
-    unsigned r;
-    T_ST(pair, 0, low);
-    T_ST(pair, 1, high);
-    __builtin_memcpy(&r, pair, 4);
-    return r;
-}
-#endif
-typedef struct { int outer, inner, row, column; } Walk;
-typedef struct { int inner, rows, columns, features, values, causal; Walk q, k, v, g, o, m; } Shape;
-struct alignas(16) Cell { unsigned word[4]; };
 
+// x, as a number that the compiler takes for another one in each turn of a loop over `at`: else it keeps all places that are worked out from it in registers.
+// `at` is not negative.
+INLINE int fresh(int x, int at) {
+    asm volatile("" : "+r"(at));
+    return x + (at >> 31);
+}
 INLINE int place(int row, int chunk) { return row * CHUNKS + (chunk ^ (CHUNKS % 8 ? row >> 1 & 3 : row & 7)); }
 
 // ROWS rows to shared memory, zeros beyond the last one and beyond their width.
-template <int ROWS> INLINE void stage(Cell* tile, const T* source, int step, int width, int limit) {
-    const int beside = CHUNKS % 8 ? 4 : 8, below = 32 * WARPS / beside, first = THREAD / beside, chunk = THREAD % beside;
+template <int ROWS> INLINE void stage(Cell* tile, const T* source, int step, int width, int limit, int at) {
+    const int beside = CHUNKS % 8 ? 4 : 8, below = 32 * WARPS / beside, thread = fresh(THREAD, at), first = thread / beside, chunk = thread % beside;
     Cell* to = tile + place(first, chunk);
     source += first * step + chunk * 8;
     #pragma unroll
@@ -95,18 +100,18 @@ template <int ROWS> INLINE void stage(Cell* tile, const T* source, int step, int
         }
 }
 
-INLINE void own_fragments(unsigned (*a)[4], const Cell* own, int k) {
+INLINE void own_fragments(unsigned (*a)[4], const Cell* own, int thread, int k) {
     #pragma unroll
-    for (int m = 0; m < MT; m++) ldmatrix_x4(a[m], own + place((THREAD / 32 * MT + m) * 16 + THREAD % 16, 2 * k + THREAD % 32 / 16));
+    for (int m = 0; m < MT; m++) ldmatrix_x4(a[m], own + place((thread / 32 * MT + m) * 16 + thread % 16, 2 * k + thread % 32 / 16));
 }
 INLINE void hold(unsigned (*held)[MT][4], const Cell* own) {
     #pragma unroll
-    for (int k = 0; HELD && k < KT; k++) own_fragments(held[k], own, k);
+    for (int k = 0; k < KT; k++) own_fragments(held[k], own, THREAD, k);
 }
 
-// x = own rows times the tile's rows
-INLINE void product(float (*x)[NT][4], const Cell* own, const unsigned (*held)[MT][4], const Cell* tile) {
-    const int lane = THREAD % 32;
+// x = own rows (their fragments in `held` or in shared memory) times the tile's rows
+template <int IS_HELD> INLINE void product(float (*x)[NT][4], const Cell* own, const unsigned (*held)[MT][4], const Cell* tile, int at) {
+    const int thread = fresh(THREAD, at), lane = thread % 32;
     #pragma unroll
     for (int m = 0; m < MT; m++)
         #pragma unroll
@@ -114,14 +119,14 @@ INLINE void product(float (*x)[NT][4], const Cell* own, const unsigned (*held)[M
     #pragma unroll
     for (int k = 0; k < KT; k++) {
         unsigned a[MT][4];
-        if (!HELD) own_fragments(a, own, k);
+        if (!IS_HELD) own_fragments(a, own, thread, k);
         #pragma unroll
         for (int n = 0; n < NT; n += 2) {
             unsigned b[4];
             ldmatrix_x4(b, tile + place(n * 8 + lane % 8 + lane / 16 * 8, 2 * k + lane / 8 % 2));
             #pragma unroll
             for (int m = 0; m < MT; m++) {
-                const unsigned* left = HELD ? held[k][m] : a[m];
+                const unsigned* left = IS_HELD ? held[k][m] : a[m];
                 MMA(x[m][n], left, b, x[m][n]);
                 MMA(x[m][n + 1], left, b + 2, x[m][n + 1]);
             }
@@ -137,8 +142,8 @@ INLINE void packed(unsigned (*w)[NT / 2][4], const float (*x)[NT][4]) {
 }
 
 // out += weights times the tile
-INLINE void accumulate(float (*out)[CHUNKS][4], const unsigned (*w)[NT / 2][4], const Cell* tile) {
-    const int lane = THREAD % 32;
+INLINE void accumulate(float (*out)[CHUNKS][4], const unsigned (*w)[NT / 2][4], const Cell* tile, int at) {
+    const int lane = fresh(THREAD % 32, at);
     #pragma unroll
     for (int k = 0; k < NT / 2; k++)
         #pragma unroll
@@ -178,8 +183,10 @@ INLINE void scaled(float (*out)[CHUNKS][4], float scale) {
     for (int i = 0; i < MT * CHUNKS * 4; i++) out[i / (CHUNKS * 4)][i / 4 % CHUNKS][i % 4] *= scale;
 }
 
-// Scores of own rows (from `mine` on: the lane's first) and the tile's rows, masked; `keys_own` says which of them are the keys. Where floats are added, they are scaled, too.
-INLINE void masked(float (*x)[NT][4], const Shape* s, const M* mask, int keys_own, int mine, int at, float factor) {
+// Scores of own rows (the warp's from `upper` on) and the tile's rows, masked; `keys_own` says which of them are the keys. Where floats are added, they are scaled, too.
+INLINE void masked(float (*x)[NT][4], const Shape* s, const M* mask, int keys_own, int upper, int at, float factor) {
+    const int lane = fresh(THREAD % 32, at), mine = upper + lane / 4;
+    at += lane % 4 * 2;
     #pragma unroll
     for (int m = 0; m < MT; m++)
         #pragma unroll
@@ -205,8 +212,7 @@ _QUERY_PLACE = _PLACE.format(side="s.rows", tile="(tiles - 1 - BLOCK % tiles)") 
 _KEY_PLACE = _PLACE.format(side="s.columns", tile="(BLOCK % tiles)")
 
 FORWARD = _COMMON + r"""
-KERNEL __launch_bounds__(32 * WARPS, BLOCKS)
-void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(float, lse), const Shape s, const float scale) {
+KERNEL __launch_bounds__(32 * WARPS, 2) void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(float, lse), const Shape s, const float scale) {
     LOCAL_ARRAY(Cell, memory, (OWN + 2 * OTHER) * CHUNKS);
     Cell* own = memory; Cell* keys = own + OWN * CHUNKS; Cell* values = keys + OTHER * CHUNKS;""" + _QUERY_PLACE + r"""
     const float factor = scale * LOG2E, multiplier = MASK == 2 ? 1.0f : factor;
@@ -216,24 +222,24 @@ void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(float, lse),
     clear(out);
     #pragma unroll
     for (int i = 0; i < MT * 2; i++) { top[i / 2][i % 2] = -INFINITY; total[i / 2][i % 2] = 0; }
-    stage<OWN>(own, query + first * s.q.row, s.q.row, s.features, s.rows - first);
-    stage<OTHER>(keys, key_rows, s.k.row, s.features, s.columns);
+    stage<OWN>(own, query + first * s.q.row, s.q.row, s.features, s.rows - first, 0);
+    stage<OTHER>(keys, key_rows, s.k.row, s.features, s.columns, 0);
     cp_async_commit();
     for (int at = 0; at < stop; at += OTHER) {
         float x[MT][NT][4];
         cp_async_wait<0>();
         BARRIER;
-        stage<OTHER>(values, value_rows + at * s.v.row, s.v.row, s.values, s.columns - at);
+        stage<OTHER>(values, value_rows + at * s.v.row, s.v.row, s.values, s.columns - at, at);
         cp_async_commit();
-        if (at == 0) hold(held, own);
-        product(x, own, held, keys);
+        if (HELD && at == 0) hold(held, own);
+        product<HELD>(x, own, held, keys, at);
         cp_async_wait<0>();
         BARRIER;
         if (at + OTHER < stop) {
-            stage<OTHER>(keys, key_rows + (at + OTHER) * s.k.row, s.k.row, s.features, s.columns - at - OTHER);
+            stage<OTHER>(keys, key_rows + (at + OTHER) * s.k.row, s.k.row, s.features, s.columns - at - OTHER, at);
             cp_async_commit();
         }
-        if (MASK || at + OTHER > s.columns || (s.causal && at + OTHER > upper)) masked(x, &s, mask, 0, mine, at + lane % 4 * 2, factor);
+        if (MASK || at + OTHER > s.columns || (s.causal && at + OTHER > upper)) masked(x, &s, mask, 0, upper, at, factor);
         #pragma unroll
         for (int i = 0; i < MT * 2; i++) {
             const int m = i / 2, r = i % 2 * 2;
@@ -252,7 +258,7 @@ void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(float, lse),
             for (int n = 0; n < CHUNKS * 2; n++) out[m][n / 2][r + n % 2] *= shrink;
         }
         packed(w, x);
-        accumulate(out, w, values);
+        accumulate(out, w, values, at);
     }
     #pragma unroll
     for (int i = 0; i < MT * 2; i++) {
@@ -270,9 +276,9 @@ void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(float, lse),
 """
 
 # delta = sum of grad * out over a query's values
-DELTA = _COMMON + r"""
+DELTA = _TYPES + r"""
 #define LANES (CHUNKS > 8 ? 16 : CHUNKS)
-KERNEL void dots(IN(T, g), IN(T, o), OUT(float, delta), const Shape s, const float scale, const int heads) {
+KERNEL void dots(IN(T, g), IN(T, o), OUT(float, delta), const Shape s, const int heads) {
     const int at = ITEM / LANES, chunk = ITEM % LANES, head = at / s.rows, row = at % s.rows, outer = head / s.inner, inner = head % s.inner;
     float sum = 0;
     if (head < heads && chunk * 8 < s.values) {
@@ -290,7 +296,7 @@ KERNEL void dots(IN(T, g), IN(T, o), OUT(float, delta), const Shape s, const flo
 def _loop(start: str, stop: str, tiles: tuple[tuple[str, str, str, str], tuple[str, str, str, str]], body: str) -> str:
     """Walk the rows of two matrices (name, source, step, width) tile by tile; with two buffers the next tiles come while these are worked on."""
     def staged(at: str, buffer: str) -> str:
-        lines = [f"stage<OTHER>({name} + {buffer} * OTHER * CHUNKS, {source} + ({at}) * {step}, {step}, {width}, {stop} - ({at}));" for name, source, step, width in tiles]
+        lines = [f"stage<OTHER>({name} + {buffer} * OTHER * CHUNKS, {source} + ({at}) * {step}, {step}, {width}, {stop} - ({at}), {at});" for name, source, step, width in tiles]
         return " ".join((*lines, "cp_async_commit();"))
 
     return f"""
@@ -307,7 +313,8 @@ def _loop(start: str, stop: str, tiles: tuple[tuple[str, str, str, str], tuple[s
             BARRIER;
         }}
         const Cell* a = {tiles[0][0]} + turn * OTHER * CHUNKS; const Cell* b = {tiles[1][0]} + turn * OTHER * CHUNKS;
-        if (at == {start}) {{ hold(held, own); hold(held_more, more_own); }}
+        if (HELD && at == {start}) hold(held, own);
+        if (HELD == 2 && at == {start}) hold(held_more, more_own);
 {body}
         turn ^= BUFFERS == 2;
     }}"""
@@ -325,8 +332,8 @@ _HOLD = r"""
 
 # `o` walks the gradient of the queries.
 BACKWARD_QUERY = _COMMON + r"""
-KERNEL __launch_bounds__(32 * WARPS, BLOCKS)
-void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, lse), IN(float, delta), OUT(T, dq), const Shape s, const float scale) {""" + (
+KERNEL __launch_bounds__(32 * WARPS, 2) void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, lse), IN(float, delta), OUT(T, dq),
+                    const Shape s, const float scale) {""" + (
     _BACKWARD + _QUERY_PLACE + _HOLD) + r"""
     const int end = s.causal ? min(s.columns, first + OWN) : s.columns;
     float out[MT][CHUNKS][4], log_sum[MT][2], dot_[MT][2];
@@ -337,20 +344,20 @@ void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, 
         log_sum[i / 2][i % 2] = row < s.rows ? log_sums[row] * LOG2E : 0;
         dot_[i / 2][i % 2] = row < s.rows ? dots[row] : 0;
     }
-    stage<OWN>(own, query + first * s.q.row, s.q.row, s.features, s.rows - first);
-    stage<OWN>(more_own, grad + first * s.g.row, s.g.row, s.values, s.rows - first);""" + _loop(
+    stage<OWN>(own, query + first * s.q.row, s.q.row, s.features, s.rows - first, 0);
+    stage<OWN>(more_own, grad + first * s.g.row, s.g.row, s.values, s.rows - first, 0);""" + _loop(
     "0", "s.columns", (("tile", "key_rows", "s.k.row", "s.features"), ("more_tile", "value_rows", "s.v.row", "s.values")), r"""
         float x[MT][NT][4], y[MT][NT][4];
-        product(x, own, held, a);
-        if (MASK || at + OTHER > s.columns || (s.causal && at + OTHER > upper)) masked(x, &s, mask, 0, mine, at + lane % 4 * 2, factor);
-        product(y, more_own, held_more, b);
+        product<HELD>(x, own, held, a, at);
+        if (MASK || at + OTHER > s.columns || (s.causal && at + OTHER > upper)) masked(x, &s, mask, 0, upper, at, factor);
+        product<HELD == 2>(y, more_own, held_more, b, at);
         #pragma unroll
         for (int m = 0; m < MT; m++)
             #pragma unroll
             for (int i = 0; i < NT * 4; i++)
                 x[m][i / 4][i % 4] = fast_exp2(fmaf(x[m][i / 4][i % 4], multiplier, -log_sum[m][i % 4 / 2])) * (y[m][i / 4][i % 4] - dot_[m][i % 4 / 2]);
         packed(w, x);
-        accumulate(out, w, a);""") + r"""
+        accumulate(out, w, a, at);""") + r"""
     scaled(out, scale);
     give(own, AT(dq) + START(s.o) + first * s.o.row, s.o.row, s.features, s.rows - first, out);
 }
@@ -358,21 +365,20 @@ void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, 
 
 # dk is walked as `o`, dv as `d`.
 BACKWARD_KEY = _COMMON + r"""
-KERNEL __launch_bounds__(32 * WARPS, BLOCKS)
-void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, lse), IN(float, delta),
+KERNEL __launch_bounds__(32 * WARPS, 2) void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, lse), IN(float, delta),
                   OUT(T, dk), OUT(T, dv), const Shape s, const float scale, const Walk d) {""" + _BACKWARD + _KEY_PLACE + _HOLD + r"""
     const int begin = s.causal ? first : 0, end = s.rows;
     float out[MT][CHUNKS][4], more[MT][CHUNKS][4];
     clear(out);
     clear(more);
-    stage<OWN>(own, key_rows + first * s.k.row, s.k.row, s.features, s.columns - first);
-    stage<OWN>(more_own, value_rows + first * s.v.row, s.v.row, s.values, s.columns - first);
+    stage<OWN>(own, key_rows + first * s.k.row, s.k.row, s.features, s.columns - first, 0);
+    stage<OWN>(more_own, value_rows + first * s.v.row, s.v.row, s.values, s.columns - first, 0);
     cp_async_commit();""" + _loop(
     "begin", "s.rows", (("tile", "query", "s.q.row", "s.features"), ("more_tile", "grad", "s.g.row", "s.values")), r"""
         float x[MT][NT][4], y[MT][NT][4];
         const int others = at + lane % 4 * 2;
-        product(x, own, held, a);
-        if (MASK || (s.causal && at < upper + MT * 16)) masked(x, &s, mask, 1, mine, others, factor);
+        product<HELD>(x, own, held, a, at);
+        if (MASK || (s.causal && at < upper + MT * 16)) masked(x, &s, mask, 1, upper, at, factor);
         #pragma unroll
         for (int i = 0; i < NT * 2; i++) {
             const int row = others + i / 2 * 8 + i % 2;
@@ -382,8 +388,8 @@ void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, ls
                 x[m / 2][i / 2][m % 2 * 2 + i % 2] = fast_exp2(fmaf(x[m / 2][i / 2][m % 2 * 2 + i % 2], multiplier, -log_sum));
         }
         packed(w, x);
-        accumulate(more, w, b);
-        product(y, more_own, held_more, b);
+        accumulate(more, w, b, at);
+        product<HELD == 2>(y, more_own, held_more, b, at);
         #pragma unroll
         for (int i = 0; i < NT * 2; i++) {
             const int row = others + i / 2 * 8 + i % 2;
@@ -392,7 +398,7 @@ void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, ls
             for (int m = 0; m < MT * 2; m++) x[m / 2][i / 2][m % 2 * 2 + i % 2] *= y[m / 2][i / 2][m % 2 * 2 + i % 2] - dot_;
         }
         packed(w, x);
-        accumulate(out, w, a);""") + r"""
+        accumulate(out, w, a, at);""") + r"""
     cp_async_wait<0>();
     BARRIER;
     scaled(out, scale);
@@ -400,3 +406,37 @@ void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, ls
     give(more_own, AT(dv) + START(d) + first * d.row, d.row, s.values, s.columns - first, more);
 }
 """
+
+TEXTS = {"forward": FORWARD, "dots": DELTA, "backward_query": BACKWARD_QUERY, "backward_key": BACKWARD_KEY}
+DIMS = (32, 64, 96, 128)
+
+
+class Variant(NamedTuple):
+    """A kernel: its program's text, its name, the data types and the text to define, and its tiles."""
+
+    text: str
+    name: str
+    kinds: dict[str, str]
+    tiles: Tiles
+
+
+@functools.cache
+def variant(name: str, kind: str, dim: int, mask: str | None = None, wide: bool = False) -> Variant:
+    """The kernel of a name for operands of `kind` with up to `dim` features, and a mask of the kind `mask`. `wide` where its blocks are many enough."""
+    kinds = {"T": kind, "DIM": str(dim)}
+    if name == "dots":
+        return Variant(DELTA, name, kinds, Tiles(0, 0, 0, 0))
+    key = name, dim
+    tiles = WIDE[key] if wide and mask is None and key in WIDE else NARROW[key]
+    kinds |= {"M": mask or kind, "MASK": "0" if mask is None else "1" if mask == "b8" else "2", "BF16": str(int(kind == "bf16")), **tiles.macros}
+    return Variant(TEXTS[name], name, kinds, tiles)
+
+
+def variants() -> Iterator[tuple[Variant, tuple[int, int]]]:
+    """Every kernel that can be asked for, and the first compute capability that has it."""
+    for kind, dim in itertools.product(CAPABILITIES, DIMS):
+        yield variant("dots", kind, dim), CAPABILITIES[kind]
+        for name, mask in itertools.product(("forward", "backward_query", "backward_key"), (None, "b8", kind)):
+            yield variant(name, kind, dim, mask), CAPABILITIES[kind]
+            if mask is None and (name, dim) in WIDE:
+                yield variant(name, kind, dim, mask, True), CAPABILITIES[kind]
