@@ -244,3 +244,22 @@ def test_aims(tmp_path, monkeypatch):
     assert met() == {"gelu kernel, float32": True, "Adam kernel, float32": False}
     results["simulated"] = True
     assert not met()
+
+
+def test_tox_without_a_gpu(monkeypatch, capsys):
+    """`tox -e cuda` says that there is no GPU, and runs what needs none; with one it runs the device tests."""
+    from tests import cuda_or_not, cuda_simulator
+    run = []
+    monkeypatch.setattr(cuda_or_not.subprocess, "run", lambda command, check: run.append(command[2:]) or subprocess.CompletedProcess(command, int("--cuda-schedule" in command)))
+    monkeypatch.setattr(cuda_simulator, "missing", lambda: "")
+    monkeypatch.setattr(torch.cuda, "why_not", lambda: "there is no driver")
+    assert cuda_or_not.main(["-k", "softmax"]) == 1
+    assert "No GPU is used: there is no driver." in (said := capsys.readouterr().out) and "failed: device tests on the simulator, schedule 2" in said
+    assert [words[0] for words in run] == ["tests.nvrtc", "pytest", "pytest", "pytest"] and "tests/cuda_simulator" in run[1]
+    assert all("--simulate-cuda" in words and words[-2:] == ["-k", "softmax"] for words in run[2:])
+    run.clear()
+    monkeypatch.setattr(cuda_simulator, "missing", lambda: "there is no compiler")
+    assert cuda_or_not.main([]) == 1 and run == [["tests.nvrtc"]] and "The simulator is left out: there is no compiler." in capsys.readouterr().out
+    run.clear()
+    monkeypatch.setattr(torch.cuda, "why_not", lambda: "")
+    assert cuda_or_not.main([]) == 0 and len(run) == 1 and run[0][-3:] == ["--device", "cuda", "--device-only"]
