@@ -259,9 +259,9 @@ def stepped(optimizer, *replays):
 @pytest.mark.parametrize("cls", [torch.optim.Adam, torch.optim.AdamW])
 def test_adam_counts_its_steps_on_the_device(fake, cls):
     def made(**options):
-        p = torch.tensor([1.0, -2.0, 3.0], device="cuda", requires_grad=True)
-        p.grad = p.detach() * 2
-        return p, cls([p], lr=0.1, **options)
+        p, other = torch.tensor([1.0, -2.0, 3.0], device="cuda", requires_grad=True), torch.ones(2, 2, device="cuda", requires_grad=True)
+        p.grad, other.grad = p.detach() * 2, torch.ones(2, 2, device="cuda")
+        return p, cls([p, other], lr=0.1, **options)
 
     want, optimizer = made()
     for _ in range(4):

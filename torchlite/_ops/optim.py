@@ -56,8 +56,8 @@ def _fused_adam(F, params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, st
     if max_exp_avg_sq is not None:
         F.copy_into(max_exp_avg_sq, F.maximum(max_exp_avg_sq, exp_avg_sq))
         second = max_exp_avg_sq
-    if hasattr(step, "shape"):  # a count on the device, of float32
-        count = F.to(step, F.dtype_of(param))
+    if hasattr(step, "shape"):  # counts on the device, all alike
+        count = F.to(F.narrow(step, 0, 0, 1), F.dtype_of(param))
         root, size = F.sqrt(_correction(F, beta2, count)), F.mul(F.reciprocal(_correction(F, beta1, count)), lr)
         denominator = F.add(F.div(F.sqrt(second), root), eps)
     else:
@@ -108,7 +108,7 @@ def _fused_adagrad(F, params, grads, sum, cache, rate, eps, weight_decay, maximi
 
 _PLACE = "params and grads are lists of raw arrays, the states flat raw arrays of all their elements; everything is written in place."
 op("_fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize)",
-   where="", tags=NONDIFF, composite=_fused_adam, doc="One step of Adam or AdamW, the number `step`; or step[0], an array of one float32. " + _PLACE)
+   where="", tags=NONDIFF, composite=_fused_adam, doc="One step of Adam or AdamW, the number `step`; or step[0] of an array of float32. " + _PLACE)
 op("_fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize)",
    where="", tags=NONDIFF, composite=_fused_sgd, doc="One step of stochastic gradient descent. " + _PLACE)
 op("_fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize)",
