@@ -62,8 +62,9 @@ class CUDABackend:
     def kernels(self, index: int) -> dict[str, Any]:
         from torchlite_device.registering import kernels_of
 
-        from . import attention, cudnn
-        table = kernels_of(self.device(index))
+        from . import attention, cudnn, fourier
+        device = self.device(index)
+        table = kernels_of(device) | fourier.kernels(device)
         table |= attention.kernels(table)
         return table | cudnn.kernels(table)
 

@@ -112,12 +112,19 @@ class Product:
 
     def run(self, a: Array, b: Array, c: Array, d: Array | None, alpha: Any, beta: Any) -> None:
         """Compute c = alpha * a @ b, plus beta * d where that is added."""
-        blas, size, kind = self.blas, a.dtype.itemsize, self.type
+        blas = self.blas
         if self.added:
             copy_into(c, d)
         waiting = blas.device.waiting
         if waiting.steps:
             waiting.start()
+        if not blas.device.driver.alone:
+            with blas.device.driver.current():
+                return self._run(a, b, c, alpha, beta)
+        self._run(a, b, c, alpha, beta)
+
+    def _run(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any) -> None:
+        blas, size, kind = self.blas, a.dtype.itemsize, self.type
         handle = blas.handle()
         compute = COMPUTE_TF32 if self.kind in ("f32", "c64") and SWITCHES.tf32("matmul") else self.compute
         self._set_math(handle)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import sys
 from typing import Any
@@ -17,6 +18,7 @@ from torchlite_device import binaries
 from . import blas, cudnn
 
 _INVALID_CONTEXT = 201
+_NOT_READY = 600
 # The names under which CuPy gives a device's properties, by those of PyTorch.
 _PROPERTIES = {
     "major": "major", "minor": "minor", "total_memory": "totalGlobalMem", "multi_processor_count": "multiProcessorCount", "warp_size": "warpSize",
@@ -42,16 +44,18 @@ class Driver:
 
     `allocate(nbytes)` gives a block from the calling thread's allocator, in the order of its stream, or raises one of `out_of_memory`.
     `launch(kernel, grid x, y, z, block x, y, z, 0, stream, parameters, 0)` starts a kernel; `parameters` is the address of an array of pointers, one to each parameter.
-    Both are CuPy's own functions where there is one device, and make it the current one where there are several.
+    `stream()` is the calling thread's stream on this device.
+    They are CuPy's own functions where there is one device, and make it the current one where there are several.
     """
 
     out_of_memory: tuple[type[BaseException], ...] = (memory.OutOfMemoryError,)
 
     def __init__(self, index: int):
         self.index = index
-        alone = runtime.getDeviceCount() == 1
+        self.alone = alone = runtime.getDeviceCount() == 1
         self.allocate = memory.alloc if alone else self._allocate_there
         self.launch = driver.launchKernel if alone else self._launch_there
+        self.stream = stream.get_current_stream if alone else functools.partial(stream.get_current_stream, index)
         with self.current():
             runtime.memGetInfo()  # makes the device's context and binds it to this thread
         self.pool = cupy.get_default_memory_pool()
@@ -209,11 +213,20 @@ class Driver:
         """The module through which cuDNN is used, None where it is not installed."""
         return cudnn.frontend()
 
-    # -- streams: CuPy's current one of the calling thread is ours, so that its pool and its libraries keep the order --
+    def has_transforms(self) -> bool:
+        """Whether cuFFT is installed."""
+        try:
+            from cupy.cuda import cufft  # noqa: F401
+        except ImportError:
+            return False
+        return True
 
-    def stream(self) -> Any:
-        """The calling thread's stream on this device."""
-        return stream.get_current_stream(self.index)
+    def transformed(self, name: str, array: Any, **how: Any) -> Any:
+        """One of the functions of `cupy.fft` of a CuPy array."""
+        with self.current():
+            return getattr(cupy.fft, name)(array, **how)
+
+    # -- streams: CuPy's current one of the calling thread is ours, so that its pool and its libraries keep the order --
 
     def default_stream(self) -> Any:
         return stream.Stream.null
@@ -245,7 +258,7 @@ class Driver:
 
     def idle(self, queue: int) -> bool:
         """Whether everything in a stream has run."""
-        return runtime.streamQuery(queue) == 0
+        return _is_done(runtime.streamQuery(queue))
 
     # -- events --
 
@@ -257,7 +270,7 @@ class Driver:
         return made
 
     def event_done(self, event: Any) -> bool:
-        return runtime.eventQuery(event.ptr) == 0
+        return _is_done(runtime.eventQuery(event.ptr))
 
     def wait_event(self, event: Any) -> None:
         runtime.eventSynchronize(event.ptr)
@@ -284,6 +297,13 @@ class Driver:
     def launch_graph(self, graph: Any, queue: Any) -> None:
         with self.current():
             graph.launch(queue)
+
+
+def _is_done(status: int) -> bool:
+    """What the status of a question after a stream or an event means. RuntimeError for an error of what ran before."""
+    if status != _NOT_READY:
+        runtime.check_status(status)
+    return status == 0
 
 
 class _Foreign:

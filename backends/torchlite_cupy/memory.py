@@ -91,9 +91,13 @@ class Memory:
         weakref.finalize(owner, self._hold, array.buffer, handle).atexit = False
 
     def _hold(self, block: Any, handle: Any) -> None:
+        if self._device.capturing:  # an event would become a part of the graph, whose pool keeps the memory
+            return
         self._held.append((block, self._driver.event(False, handle.ptr)))
 
     def _let_go(self) -> None:
+        if self._device.capturing:
+            return
         with self._lock:
             for _ in range(len(self._held)):
                 block, event = self._held.popleft()

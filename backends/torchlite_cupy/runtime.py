@@ -132,15 +132,16 @@ class Device(shared.Device):
     def __init__(self, index: int, driver: Any):
         super().__init__(index)
         forks.watch(Device, "CUDA", ("driver", "memory", "allocate"))
+        forks.watch(Function, "CUDA", ("_launch",))
         self.driver = driver
         self.properties = driver.properties()
         self.name = self.properties["name"]
         self.max_group = self.properties["max_threads_per_block"]
         self.units = self.properties["multi_processor_count"]
         self.local_memory = self.properties["shared_memory_per_block"]
+        self.capturing = False
         self.memory = Memory(self)
         self.allocate = self.memory.allocate
-        self.capturing = False
         self.grids = shared.Kept(4096)
         self._uploads: deque[Any] = deque()  # under way, each with what it reads
         library = driver.blas()

@@ -63,6 +63,11 @@ SIGNATURES = {
 }
 
 
+def test_transforms():
+    for name, wanted in (("fftn", "a, s, axes, norm"), ("ifftn", "a, s, axes, norm"), ("rfftn", "a, s, axes, norm"), ("irfft", "a, n, axis, norm")):
+        assert ", ".join(inspect.signature(getattr(cupy.fft, name)).parameters) == wanted
+
+
 def found(chain):
     at = getattr(module, chain[0])
     for name in chain[1:]:

@@ -182,6 +182,41 @@ def test_each_device_works_with_its_own(backend):
     assert x.to("cuda:0").device.index == 0 and torch.equal(x.to("cuda:0").cpu(), x.cpu())
 
 
+# -- cuFFT --
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128])
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+def test_long_transforms_are_cuffts(backend, dtype, norm):
+    """CuPy's transforms take no bfloat16, and give arrays whose dimensions lie in an order of their own; ours take them as they are."""
+    driver = backend.device(0).driver
+    x = torch.randn(24, 20, 40, dtype=dtype)
+    ops = [lambda t: torch.fft.fft(t, norm=norm), lambda t: torch.fft.ifft2(t, norm=norm), lambda t: torch.fft.fftn(t.transpose(0, 2), dim=(0, 1), norm=norm),
+           lambda t: torch.fft.irfft(t, n=77, norm=norm), lambda t: torch.fft.irfft2(t, norm=norm)]
+    if not dtype.is_complex:
+        ops += [lambda t: torch.fft.rfft(t, norm=norm), lambda t: torch.fft.rfftn(t, norm=norm)]
+    for op in ops:
+        before, got, wanted = driver.transforms, op(x.cuda()), op(x)
+        assert got.dtype == wanted.dtype and torch.allclose(got.cpu(), wanted, rtol=1e-4, atol=1e-3)
+        assert (got + 1).sum().item() == pytest.approx((wanted + 1).sum().item(), rel=1e-3)
+        assert driver.transforms > before or not dtype.is_complex  # a whole transform of real numbers is our own
+
+
+def test_short_transforms_and_those_of_graphs_are_our_own(backend):
+    driver, x = backend.device(0).driver, torch.randn(40, 512, dtype=torch.complex64, device="cuda")
+    before = driver.transforms
+    torch.fft.fft(x[:2])
+    assert driver.transforms == before
+    torch.fft.fft(x)
+    assert driver.transforms == before + 1
+    backend.device(0).capturing = True
+    try:
+        from torchlite_cupy.fourier import _pays
+        assert not _pays(x._data, (1,))
+    finally:
+        backend.device(0).capturing = False
+
+
 # -- cuBLAS --
 
 
