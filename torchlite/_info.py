@@ -8,7 +8,8 @@ import sys
 
 import numpy as np
 
-_PACKAGES = ("numpy", "array-api-compat", "ml_dtypes", "pyopencl", "intel-opencl-rt", "pocl-binary-distribution", "cupy-cuda12x", "cupy-cuda13x", "scikit-learn", "matplotlib")
+_PACKAGES = ("numpy", "array-api-compat", "ml_dtypes", "pyopencl", "intel-opencl-rt", "pocl-binary-distribution", "cupy-cuda12x", "cupy-cuda13x",
+             "nvidia-cudnn-frontend", "scikit-learn", "matplotlib")
 _DRIVERS = {"cuda": "an NVIDIA driver", "opencl": "an OpenCL driver (the extra brings one for x86-64 CPUs on Linux; Debian has pocl-opencl-icd; or your GPU vendor's)"}
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TORCHLITE_NUM_THREADS")
 
@@ -74,7 +75,7 @@ def _device_lines() -> list[tuple[str, str]]:
     left_out = _left_out()  # first: it tries again what failed before
     lines = []
     for name, missing in devices().items():
-        lines += [(name, f"left out: {what}") for what in left_out.get(name, [])]
+        lines += [(name, f"left out: {what}") for what in left_out.get(name, []) if what != missing]
         if missing:
             lines.append((name, f"absent: {missing}"))
             continue

@@ -107,6 +107,12 @@ def test_the_sentence_names_the_extra_where_nothing_is_installed():
     assert said == "device 'cuda' has no backend installed: pip install 'torchlite-nd[cuda12]'"
 
 
+def test_info_says_it_once(found):
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
+    said = subprocess.run([sys.executable, "-m", "torchlite", "info"], capture_output=True, text=True, env=environment, check=True).stdout
+    assert [line.split(maxsplit=1)[1] for line in said.splitlines() if line.split()[:1] == ["cuda"]] == [f"absent: {found['why_not']}"]
+
+
 def test_no_accelerator_at_all(found):
     assert found["accelerator"] == [False, 0, None, "torchlite.cpu"]
     assert {found[name] for name in ("Stream()", "Event()", "index", "sync")} == {"Cannot access accelerator device when none is available."}

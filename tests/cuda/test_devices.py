@@ -46,6 +46,15 @@ def test_questions():
     cuda.ipc_collect()
 
 
+def test_info_lists_the_devices(fake):
+    from torchlite import _info
+    fake.describe = lambda index: f"a fake of compute capability 8.{index}"
+    fake.problems = lambda: ["the third device is broken"]
+    lines = [line for line in _info._device_lines() if line[0].startswith("cuda")]
+    assert lines == [("cuda", "left out: the third device is broken"), ("cuda:0", "ready: a fake of compute capability 8.0"),
+                     ("cuda:1", "ready: a fake of compute capability 8.1")]
+
+
 def test_current_device():
     assert cuda.current_device() == 0 and torch.ones(1, device="cuda").device == torch.device("cuda:0")
     with cuda.device(1):
