@@ -2,9 +2,9 @@
 
     register_backend("cuda", CUDABackend(Simulated(seed=1)))
 
-Memory is the host's, between guarded zones, and holds NaN when it is new. Whatever is started has run when the call returns, so streams and events keep the order by themselves;
-a capturing stream records launches and copies and runs none. What a GPU would refuse is refused: other devices' addresses apart, unaligned access, grids and blocks that are too
-large, parameters of other sizes than the kernel's.
+Memory is the host's, between guarded zones, and holds NaN (with odd seeds large numbers) when it is new. Whatever is started has run when the call
+returns, so streams and events keep the order by themselves; a capturing stream records launches and copies and runs none. What a GPU would refuse
+is refused: other devices' addresses apart, unaligned access, grids and blocks that are too large, parameters of other sizes than the kernel's.
 """
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ class Pool:
         else:
             if self._driver.taken() + size > CAPACITY or self.limit and self._held + size > self.limit:
                 raise OutOfMemory(f"Out of memory allocating {nbytes:,} bytes")
-            ptr = engine.allocate(size if self._keeps else nbytes, sanitize=self._driver.sanitize)  # what stays is given out for any size of its class
+            room = size if self._keeps else nbytes  # what stays is given out for any size of its class
+            ptr = engine.allocate(room, engine.unset(self._driver.seed), self._driver.sanitize)
         self._used += size
         self._held = max(self._held, self._used)
         return Block(self, ptr, size)

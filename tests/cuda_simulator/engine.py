@@ -271,6 +271,11 @@ def allocate(nbytes: int, value: int = 0xFF, sanitize: bool = False) -> int:
     return address
 
 
+def unset(seed: int) -> int:
+    """The byte that memory holds before it is written: with odd seeds numbers are large, else NaN or -1."""
+    return 0x7B if seed & 1 else 0xFF
+
+
 def free(address: int, sanitize: bool = False) -> None:
     """Gives memory back. SimulatorError when bytes just before or behind it were written (which the address sanitizer reports when it happens)."""
     touched = runtime(sanitize).free(address)
