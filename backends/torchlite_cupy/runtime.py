@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import struct
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from torchlite_device import device as shared
@@ -24,7 +26,7 @@ _CAPTURING = "CUDA error: operation not permitted when stream is capturing"
 class _Parameters:
     """Memory for a kernel's parameters, laid out once: an array of pointers, and behind it what they point to. `codes` are struct's."""
 
-    __slots__ = ("address", "memory", "pack", "start")
+    __slots__ = ("address", "memory", "pack")
 
     def __init__(self, codes: list[str]):
         size, places, layout = 0, [], ["="]
@@ -37,15 +39,22 @@ class _Parameters:
         self.memory = ctypes.create_string_buffer(head + size + 16)
         shift = -ctypes.addressof(self.memory) % 16
         self.address = ctypes.addressof(self.memory) + shift
-        self.start = shift + head
-        self.pack = struct.Struct("".join(layout)).pack_into
+        self.pack = functools.partial(struct.Struct("".join(layout)).pack_into, self.memory, shift + head)
         struct.pack_into(f"{len(codes)}Q", self.memory, shift, *[self.address + head + place for place in places])
+
+
+@functools.cache
+def _values_of(signature: str) -> Callable[..., tuple]:
+    """A function from a kernel's arguments to the values that are packed: of an array its address and its offset. It is made of text, since it runs before every launch."""
+    names = [f"a{i}" for i in range(len(signature))]
+    values = [f"{name}.buffer.ptr, {name}.offset" if code == "p" else name for code, name in zip(signature, names, strict=True)]
+    return eval(f"lambda {', '.join(names)}: ({', '.join(values)},)")
 
 
 class Function:
     """A kernel; see `torchlite_device.device.Function`. A parameter is as long as what the first call gives for it."""
 
-    __slots__ = ("_guarded", "_kernel", "_launch", "_lock", "_parameters", "_pointer", "_stream", "_text", "_waiting", "device", "name", "signature")
+    __slots__ = ("_guarded", "_kernel", "_launch", "_lock", "_parameters", "_pointer", "_stream", "_text", "_values", "_waiting", "device", "name", "signature")
 
     def __init__(self, device: Device, module: Any, name: str, signature: str):
         self.device, self.name, self.signature = device, name, signature
@@ -53,6 +62,7 @@ class Function:
         self._kernel = device.driver.function(loaded, name)
         self._pointer = self._kernel.ptr
         self._launch, self._stream, self._waiting = device.driver.launch, device.driver.stream, device.waiting
+        self._values = _values_of(signature) if signature else None
         self._parameters: Any = None
         self._guarded: Any = None
         self._lock = threading.Lock()
@@ -63,22 +73,23 @@ class Function:
     def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
         if self._waiting.steps:
             self._waiting.start()
-        values: list[Any] = []
-        for code, value in zip(self.signature, arguments, strict=True):
-            if code == "p" and value.__class__ is not bytes:
-                values.append(value.buffer.ptr)
-                value = value.offset
-            values.append(value)
-        self._run(global_size, local_size, values)
+        self._run(global_size, local_size, self._values(*arguments))
 
     def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
         if self._waiting.steps:
             self._waiting.start()
-        given = [block.ptr for block in buffers]
-        given += values
-        self._run(global_size, local_size, given)
+        parameters = self._parameters
+        if parameters is None or local_size is None or len(global_size) > 1:
+            return self._run(global_size, local_size, (*[block.ptr for block in buffers], *values))
+        group, launch = local_size[0], self._launch  # what `_run` does for most launches, in one call
+        with self._lock:
+            parameters.pack(*[block.ptr for block in buffers], *values)
+            try:
+                launch(self._pointer, global_size[0] // group, 1, 1, group, 1, 1, 0, self._stream().ptr, parameters.address, 0)
+            except RuntimeError as error:
+                self._again(error, (global_size[0] // group, 1, 1, group, 1, 1))
 
-    def _run(self, global_size: tuple, local_size: tuple | None, values: list[Any]) -> None:
+    def _run(self, global_size: tuple, local_size: tuple | None, values: tuple) -> None:
         if local_size is not None and len(global_size) == 1:
             x, block = global_size[0], local_size[0]
             sizes = (x // block, 1, 1, block, 1, 1)
@@ -89,22 +100,25 @@ class Function:
                 found = grids[global_size, local_size] = grid_for(global_size, local_size)
             sizes, guard = found
             if guard is not None:
-                return self._guarded_form()._go(sizes, [*values, guard])
+                return self._guarded_form()._go(sizes, (*values, guard))
         self._go(sizes, values)
 
-    def _go(self, sizes: tuple, values: list[Any]) -> None:
+    def _go(self, sizes: tuple, values: tuple) -> None:
         """Start the kernel with a grid and blocks."""
         parameters = self._parameters
         if parameters is None:
             parameters = self._lay_out(values)
         with self._lock:
-            parameters.pack(parameters.memory, parameters.start, *values)
+            parameters.pack(*values)
             try:
                 self._launch(self._pointer, *sizes, 0, self._stream().ptr, parameters.address, 0)
             except RuntimeError as error:
-                self.device.driver.launch_again(error, self._pointer, *sizes, 0, self._stream().ptr, parameters.address, 0)
+                self._again(error, sizes)
 
-    def _lay_out(self, values: list[Any]) -> _Parameters:
+    def _again(self, error: RuntimeError, sizes: tuple) -> None:
+        self.device.driver.launch_again(error, self._pointer, *sizes, 0, self._stream().ptr, self._parameters.address, 0)
+
+    def _lay_out(self, values: tuple) -> _Parameters:
         """The memory for parameters like these: without a signature buffers and then bytes, else what the signature says."""
         letters = self.signature.replace("p", "Qi") if self.signature else "Q" * len(values)
         letters += "x" * (len(values) - len(letters))  # a guard

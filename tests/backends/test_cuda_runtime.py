@@ -86,7 +86,7 @@ def test_a_kernel_that_is_guarded_gets_one_more_parameter():
 
 def test_parameters_lie_where_their_pointers_say():
     made = _Parameters(["Q", "i", "5s", "d", "q"])
-    made.pack(made.memory, made.start, 0x1122334455667788, -7, b"abcde", 1.5, -(1 << 60))
+    made.pack(0x1122334455667788, -7, b"abcde", 1.5, -(1 << 60))
     pointers = np.frombuffer(engine.view(made.address, 5 * 8), np.uint64)
     assert made.address % 16 == 0 and all(at % 16 == 0 for at in pointers)
     values = [bytes(engine.view(int(at), size)) for at, size in zip(pointers, (8, 4, 5, 8, 8), strict=True)]
