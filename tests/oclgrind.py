@@ -66,8 +66,8 @@ def _vectors_by_element() -> str:
 
 
 def by_element(text: str) -> str:
-    """A program whose vectors are taken apart and joined by functions: Oclgrind 21.10 takes what `v.lo` gives for unset, and crashes on `(V)(v.even, w.even)`."""
-    changed = re.sub(r"\(\w+\)\(([^;\n]+?)\.(even|odd), ([^;\n]+?)\.\2\)", r"joined_\2(\1, \3)", text)
+    """A program whose vectors are taken apart and joined by functions: Oclgrind 21.10 takes what `v.lo` gives for unset, and crashes on `VEC2(V, v.even, w.even)`."""
+    changed = re.sub(r"VEC2\(\w+, ([^;\n]+?)\.(even|odd), ([^;\n]+?)\.\2\)", r"joined_\2(\1, \3)", text)
     changed = re.sub(r"\b(\w+)\.even = ([\w.]+); \1\.odd = ([\w.]+);", r"\1 = woven(\2, \3);", changed)
     changed = re.sub(r"\b(\w+)\.(lo|hi|even|odd)\b(?! =)", r"\2_of(\1)", changed)
     return text if changed == text else _vectors_by_element() + changed
@@ -90,12 +90,12 @@ def shipped() -> dict[str, tuple[str, str]]:
     return found
 
 
-def further(torch, layout: str) -> dict:
+def further(torch, layout: str, device: str = "opencl") -> dict:
     """What the op table does not start: creation on the device, and sizes at which work is split among work-items."""
     many, rows = (33000, 520) if layout == "cpu" else (8300, 140)
 
     def some(*shape, dtype="float32"):
-        return torch.arange(math.prod(shape)).remainder(7).reshape(shape).to(getattr(torch, dtype)).to("opencl")
+        return torch.arange(math.prod(shape)).remainder(7).reshape(shape).to(getattr(torch, dtype)).to(device)
 
     def chain():
         x = some(300)
@@ -116,9 +116,9 @@ def further(torch, layout: str) -> dict:
     on_cpus = {"running in columns": lambda: some(rows, 64).cumsum(0), "sorted": lambda: some(33000, dtype="int16").sort(),
                "deep": lambda: some(3, 2100) @ some(2100, 5)}
     return {
-        "randint": lambda: [torch.randint(0, high, (37,), device="opencl") for high in (9, 1 << 40)], "randn": lambda: torch.randn(37, device="opencl"),
-        "rand": lambda: torch.rand(3, 5, device="opencl"), "linspace": lambda: torch.linspace(0, 1, 37, device="opencl"),
-        "tril_indices": lambda: torch.tril_indices(4, 5, device="opencl"),
+        "randint": lambda: [torch.randint(0, high, (37,), device=device) for high in (9, 1 << 40)], "randn": lambda: torch.randn(37, device=device),
+        "rand": lambda: torch.rand(3, 5, device=device), "linspace": lambda: torch.linspace(0, 1, 37, device=device),
+        "tril_indices": lambda: torch.tril_indices(4, 5, device=device),
         "chain": chain, "optimizer": optimizer, "frequencies": frequencies, "nonzero": lambda: some(5, 6).nonzero(), "mask": lambda: some(5, 6)[some(5, 6) > 2],
         "mask of rows": lambda: some(5, 6, 3)[some(5, 6) > 2, some(1, dtype="int64")],
         "pinv": lambda: torch.linalg.pinv(some(3, 2, dtype="complex64")), "transposed": lambda: some(70, 72).t().contiguous(),

@@ -112,7 +112,7 @@ def small_walk(kinds, rank: int):
     steps = {letter: sizes + rank - 1 + index * rank for index, letter in enumerate(letters)}
     lines = [f"    const int n = l.v[{count}], rank = l.v[{count + 1}];\n{_START}"]
     starts = ", ".join(f"at_{letter} = l.v[{index}]" for index, letter in enumerate(letters))
-    each = [f"        int rest = i, {starts};\n        for (int d = 0; d < rank - 1; d++) {{",
+    each = [f"        int rest = i, {starts};\n        FEW_TIMES for (int d = 0; d < rank - 1; d++) {{",
             f"            const int size = l.v[{sizes} + d], at = rest % size;\n            rest /= size;",
             *(f"            at_{letter} += at * l.v[{steps[letter]} + d];" for letter in letters), "        }",
             *(f"        at_{letter} += rest * l.v[{steps[letter]} + rank - 1];" for letter in letters)]
@@ -133,7 +133,7 @@ def source_of(rule, kind, types, kinds, out_kind, width, per_item, walk, modes) 
         loads = _loads(rule, types, kinds, modes, places, str(width))
         lines += [f"    if (n - i >= {width}) {{", f"        TO_ST{width}(o_, {places['o']}, many({loads}));", "        return;", "    }"]
     loads = _loads(rule, types, kinds, modes, places, "")
-    lines += [f"    const int end = n - i < {per_item} ? n : i + {per_item};\n    for (; i < end; i++) {{", *each, f"        TO_ST(o_, {places['o']}, one({loads}));\n    }}\n}}"]
+    lines += [f"    const int end = n - i < {per_item} ? n : i + {per_item};\n    FEW_TIMES for (; i < end; i++) {{", *each, f"        TO_ST(o_, {places['o']}, one({loads}));\n    }}\n}}"]
     return "\n".join(lines)
 
 
@@ -178,7 +178,7 @@ def chain_source_of(device, links, kind: str, width: int, inputs: int, written) 
         loads = [f"const {KINDS[kind].computed}{w} i{j} = T_LD{w}(i{j}_, l.v[{j}] + i);" for j in range(inputs)]
         return ["        " + line for line in (*loads, *calls, *(f"T_ST{w}(o{at}_, l.v[{inputs + k}] + i, r{at});" for k, at in enumerate(stores)))]
 
-    lines += [f"    if (n - i >= {width}) {{", *body(str(width), vector), "        return;\n    }", "    for (; i < n; i++) {", *body("", scalar), "    }\n}"]
+    lines += [f"    if (n - i >= {width}) {{", *body(str(width), vector), "        return;\n    }", "    FEW_TIMES for (; i < n; i++) {", *body("", scalar), "    }\n}"]
     return "\n".join(lines)
 
 

@@ -49,8 +49,8 @@ def _vectors(width: int) -> str:
 #define V T_C{width}
 #define VECTORS VECTOR_HINT(V)
 FUNCTION V apart(GLOBAL const T* p, const int step) {{
-    if (step == 2) {{ return (V)(T_LD{width}(p, 0).even, T_LD{width}(p, {width}).even); }}
-    return (V)({lanes});
+    if (step == 2) {{ return VEC2(V, T_LD{width}(p, 0).even, T_LD{width}(p, {width}).even); }}
+    return VEC{width}(V, {lanes});
 }}
 FUNCTION T_C total(V v) {{ return {total}; }}
 #define LOAD(p, step) ((step) == 1 ? T_LD{width}(p, 0) : apart(p, step))

@@ -19,6 +19,7 @@ _TYPES = r"""
 #define LOCAL_MATRIX(T, name, n, m) __shared__ T name[n][m]
 #define NOT_INLINE __attribute__((noinline))
 #define NOT_UNROLLED _Pragma("unroll 1")
+#define FEW_TIMES NOT_UNROLLED
 #define GROUP_SIZE(n) __launch_bounds__(n)
 #define VECTOR_HINT(V)
 #define BARRIER __syncthreads()

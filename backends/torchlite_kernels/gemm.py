@@ -114,8 +114,8 @@ FUNCTION void pack_block(GLOBAL const T* b, GLOBAL ACC* panel, const int bn, con
     for (int bit = 1; bit < 8; bit += bit) {
         #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            y[i] = (V8)(x[2 * i].even, x[2 * i + 1].even);
-            y[i + 4] = (V8)(x[2 * i].odd, x[2 * i + 1].odd);
+            y[i] = VEC2(V8, x[2 * i].even, x[2 * i + 1].even);
+            y[i + 4] = VEC2(V8, x[2 * i].odd, x[2 * i + 1].odd);
         }
         #pragma unroll
         for (int i = 0; i < 8; ++i) { x[i] = y[i]; }
@@ -165,7 +165,7 @@ FUNCTION void store_scattered(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const 
             ACC more = s.added ? beta * T_LD(d, j * s.dn) : 0;
             GLOBAL U* to = c + j * s.cn;
             if (p7 - p0 == 7) {
-                V8 v = alpha * (V8)(tile[0], tile[1 * PANEL], tile[2 * PANEL], tile[3 * PANEL], tile[4 * PANEL], tile[5 * PANEL], tile[6 * PANEL], tile[7 * PANEL]);
+                V8 v = alpha * VEC8(V8, tile[0], tile[1 * PANEL], tile[2 * PANEL], tile[3 * PANEL], tile[4 * PANEL], tile[5 * PANEL], tile[6 * PANEL], tile[7 * PANEL]);
                 U_SV8(to, p0, v + (V8)(more));
             } else {
                 U_ST(to, p0, alpha * tile[0 * PANEL] + more);

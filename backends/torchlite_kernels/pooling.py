@@ -38,7 +38,7 @@ MAXIMUM = r"""
 #if WIDE == 1
 #define LANES(p) T_LD16(p, 0)
 #elif WIDE == 2
-#define LANES(p) ((T_C16)(T_LD16(p, 0).even, T_LD16(p, 16).even))
+#define LANES(p) VEC2(T_C16, T_LD16(p, 0).even, T_LD16(p, 16).even)
 #endif
 KERNEL void maximum(IN(T, x), OUT(T, values), OUT(I, indices), const int n, const int take, const Window w) {
     int i = ITEM * take, end = min(i + take, n), W = w.size[2];
@@ -52,7 +52,7 @@ KERNEL void maximum(IN(T, x), OUT(T, values), OUT(I, indices), const int n, cons
             if (k + 16 <= run && at >= 0 && at + (w.extent[2] - 1) * STEP(w, 2) + 16 * WIDE <= W) {
                 T_C16 best = LANES(a + (b0 * w.size[1] + b1) * W + at);
 #ifdef INDICES
-                int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) * WIDE + at, found = lanes + (b0 * w.size[1] + b1) * W;
+                int16 lanes = VEC16(int16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) * WIDE + at, found = lanes + (b0 * w.size[1] + b1) * W;
 #endif
                 for (int k0 = 0; k0 < t0; k0++) for (int k1 = 0; k1 < t1; k1++) {
                     GLOBAL const T* line = a + ((b0 + k0 * STEP(w, 0)) * w.size[1] + b1 + k1 * STEP(w, 1)) * W + at;
@@ -146,7 +146,7 @@ MEAN = r"""
 #if WIDE == 1
 #define LANES(p) T_LD16(p, 0)
 #elif WIDE == 2
-#define LANES(p) ((T_C16)(T_LD16(p, 0).even, T_LD16(p, 16).even))
+#define LANES(p) VEC2(T_C16, T_LD16(p, 0).even, T_LD16(p, 16).even)
 #endif
 KERNEL void mean_of_windows(IN(T, x), OUT(T, out), const int n, const int take, const Window w, const How how) {
     int i = ITEM * take, end = min(i + take, n), W = w.size[2];

@@ -54,6 +54,7 @@ OPENCL = r"""
 #define LOCAL_MATRIX(T, name, n, m) __local T name[n][m]
 #define NOT_INLINE __attribute__((noinline))
 #define NOT_UNROLLED _Pragma("nounroll")
+#define FEW_TIMES
 #define GROUP_SIZE(n) __attribute__((reqd_work_group_size(n, 1, 1)))
 #define VECTOR_HINT(V) __attribute__((vec_type_hint(V)))
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)

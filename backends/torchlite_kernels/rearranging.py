@@ -94,7 +94,7 @@ KERNEL void transpose_vectors(IN(T, x), OUT(T, out), const int rows, const int c
             T tile[256];
             for (int k = 0; k < 16; k++) vstore16(T_LD16(a, (c + k) * from + r), k, tile);
             for (int j = 0; j < 16; j++) {
-                T_C16 v = (T_C16)(tile[j], tile[16 + j], tile[32 + j], tile[48 + j], tile[64 + j], tile[80 + j], tile[96 + j], tile[112 + j],
+                T_C16 v = VEC16(T_C16, tile[j], tile[16 + j], tile[32 + j], tile[48 + j], tile[64 + j], tile[80 + j], tile[96 + j], tile[112 + j],
                                   tile[128 + j], tile[144 + j], tile[160 + j], tile[176 + j], tile[192 + j], tile[208 + j], tile[224 + j], tile[240 + j]);
                 T_ST16(o, (r + j) * to + c, v);
             }
