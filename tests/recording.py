@@ -1,127 +1,156 @@
-"""A CUDA device that computes nothing and notes what it would build: with it the programs that CUDA can be asked for are found by running ops.
+"""CUDA's driver as one that computes nothing and notes what it is asked to build and start: with it the programs of the CUDA backend are found by running ops.
 
-Its memory is the host's, kernels leave it as it is, and each launch is checked against the kernel's parameters and CUDA's limits.
+    register_backend("cuda", CUDABackend(Recording()))
+
+New memory holds zeros, and ones in the bytes that `filling` names: what kernels would have counted there. They leave it as it is.
 """
 from __future__ import annotations
 
-import struct
+import contextlib
+import ctypes
+import itertools
 from typing import Any
 
 import numpy as np
 
-from torchlite_device.array import Array
-from torchlite_device.device import Device
-from torchlite_kernels.preamble import CUDA, types
+from tests.cuda_simulator.driver import _PROPERTIES
 
-_GRID = (2**31 - 1, 65535, 65535)  # blocks
+_REAL = 1 << 20  # bytes up to which a block has memory
+_MOST = (1 << 31) - 1, 65535, 65535  # blocks of a grid
 
 
-class Program:
-    """A program text and the kernels that were asked of it."""
+class Block:
+    """A piece of memory; a large one is only an address."""
 
-    def __init__(self, text: str):
-        self.text = text
-        self.kernels: dict[str, Kernel] = {}
+    __slots__ = ("bytes", "ptr", "size")
+    _addresses = itertools.count(1 << 48, 1 << 40)
+
+    def __init__(self, size: int, filling: slice | None):
+        self.size = size
+        if size > _REAL:
+            self.ptr = next(self._addresses)
+            return
+        self.bytes = np.zeros(size, np.uint8)
+        if filling:
+            self.bytes[filling] = 1
+        self.ptr = self.bytes.ctypes.data
 
 
 class Kernel:
-    """A kernel of a program: what `Device.function` gives. Starting it checks what it is given."""
+    """A kernel of a program, the largest block that it was started with, and its number of launches."""
 
-    def __init__(self, device: Recorder, program: Program, name: str, signature: str):
-        self.device, self.program, self.name, self.signature = device, program, name, signature
-        self.sizes: list[int] | None = None  # of the parameters in bytes, once started
-        self.free: set[tuple] = set()  # global sizes without a local size
-
-    def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
-        assert len(arguments) == len(self.signature), f"{self.name}: {len(arguments)} arguments for {self.signature}"
-        sizes = []
-        for code, value in zip(self.signature, arguments, strict=True):
-            if code == "p":
-                assert isinstance(value, Array), f"{self.name}: {value!r} is no array"
-                sizes += [8, 4]
-            elif code == "x":
-                sizes.append(len(value))
-            else:
-                sizes.append(len(value) if isinstance(value, bytes) else len(struct.pack(code, value)))
-        self._started(global_size, local_size, sizes)
-
-    def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
-        self._started(global_size, local_size, [8] * len(buffers) + [len(value) for value in values])
-
-    def _started(self, global_size: tuple, local_size: tuple | None, sizes: list[int]) -> None:
-        self.device.before()
-        assert self.sizes in (None, sizes), f"{self.name}: arguments of {sizes} bytes, before {self.sizes}"
-        self.sizes = sizes
-        assert all(n > 0 for n in global_size), f"{self.name}: started with {global_size}"
-        if local_size is None:
-            self.free.add(global_size)
-            return
-        assert len(local_size) == len(global_size)
-        for n, group, most in zip(global_size, local_size, _GRID, strict=False):
-            assert n % group == 0, f"{self.name}: {global_size} in groups of {local_size}"
-            assert n // group <= most, f"{self.name}: {global_size} in groups of {local_size}: too many blocks"
-        assert np.prod(local_size) <= self.device.max_group
-        self.device.launches += 1
-
-    def max_group(self) -> int:
-        return self.device.max_group
+    def __init__(self, ptr: int, text: str, name: str):
+        self.ptr, self.text, self.name = ptr, text, name
+        self.threads = self.launches = 0
 
 
-class Recorder(Device):
-    """A device with the properties of a CUDA device."""
+class Handle:
+    """A stream or an event."""
 
-    type, label, name = "cuda", "CUDA", "recorder"
-    is_cpu, fp64, long_atomics, vectors, blocking = False, True, True, False, False
-    max_group, group, matrix_group, units, width = 1024, 256, 128, 108, 4
-    local_memory = 48 << 10
+    ptr = 0
+
+
+class Driver:
+    """One device, with the methods of `torchlite_cupy/driver.py` that ops need. `programs` are texts, in the order in which they came, with their kernels by name."""
+
+    out_of_memory = (MemoryError,)
 
     def __init__(self, index: int = 0):
-        super().__init__(index)
-        self.launches = 0
-        self.recorded: dict[str, Program] = {}
+        self.pool = self
+        self.filling: slice | None = None
+        self.programs: dict[str, dict[str, Kernel]] = {}
+        self.kernels: list[Kernel] = []
+        self._stream = Handle()
 
-    def before(self) -> None:
-        """What a runtime does before it starts a kernel, reads or writes."""
-        if self.waiting.steps:
-            self.waiting.start()
+    def properties(self) -> dict[str, Any]:
+        return dict(_PROPERTIES)
 
-    def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
-        return CUDA + types(widths, "cuda", **typed)
+    def allocate(self, nbytes: int) -> Block:
+        return Block(nbytes, self.filling)
 
-    def build(self, text: str) -> Program:
-        return self.recorded.setdefault(text, Program(text))
+    def used_bytes(self, pool: Any) -> int:
+        return 0
 
-    def kernel(self, program: Program, name: str, signature: str) -> Kernel:
-        return program.kernels.setdefault(name, Kernel(self, program, name, signature))
+    held_bytes = used_bytes
 
-    def allocate(self, nbytes: int) -> np.ndarray:
-        block = np.zeros(nbytes or 4, np.uint8)
-        if nbytes < 1024:
-            block[::8] = 1  # what is counted on the device is not nothing
-        return block
+    def wrap(self, address: int, nbytes: int, owner: Any) -> Any:
+        raise NotImplementedError("memory of others")
 
-    def address(self, buffer: Any) -> int:
-        return buffer.ctypes.data
+    def to_device(self, target: int, host: int, nbytes: int, queue: int) -> None:
+        if target < 1 << 48:
+            ctypes.memmove(target, host, nbytes)
 
-    def read(self, buffer: Any, start: int, host: Any) -> None:
-        self.before()
-        host[:] = buffer[start:start + host.size]
+    def to_host(self, host: int, source: int, nbytes: int, queue: int) -> None:
+        if source < 1 << 48:
+            ctypes.memmove(host, source, nbytes)
+        else:
+            ctypes.memset(host, 0, nbytes)
 
-    def write(self, buffer: Any, host: Any, keep: bool = False) -> None:
-        self.before()
-        buffer[:host.size] = host
+    def build(self, text: str) -> str:
+        self.programs.setdefault(text, {})
+        return text
 
-    def finish(self) -> None:
-        self.before()
+    def function(self, module: str, name: str) -> Kernel:
+        found = self.programs[module].get(name)
+        if found is None:
+            found = self.programs[module][name] = Kernel(len(self.kernels), module, name)
+            self.kernels.append(found)
+        return found
+
+    def blas(self) -> None:
+        """No library: products run as our own kernels."""
+
+    def has_transforms(self) -> bool:
+        """Fourier transforms run as our own kernels too."""
+        return False
+
+    def cudnn(self) -> None:
+        """No library either."""
+
+    def most_threads(self, kernel: Kernel) -> int:
+        return 1024
+
+    def launch(self, kernel: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, queue: int, parameters: int, extra: int) -> None:
+        started, threads = self.kernels[kernel], bx * by * bz
+        if 0 in (gx, gy, gz):
+            raise RuntimeError(f"{started.name} was started with an empty grid")
+        if any(n > most for n, most in zip((gx, gy, gz), _MOST, strict=True)) or not 0 < threads <= 1024 or bz > 64:
+            raise AssertionError(f"{started.name} was started with a grid of {(gx, gy, gz)} blocks of {(bx, by, bz)}")
+        started.threads = max(started.threads, threads)
+        started.launches += 1
+
+    def launch_again(self, error: Exception, *arguments: int) -> None:
+        raise error
+
+    def stream(self) -> Handle:
+        return self._stream
+
+    default_stream = stream
+
+    def use(self, queue: Handle) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+    def synchronize_stream(self, queue: int) -> None:
+        pass
+
+    def current(self) -> Any:
+        return contextlib.nullcontext()
+
+    def event(self, timing: bool, queue: int) -> Handle:
+        return Handle()
+
+    def event_done(self, event: Handle) -> bool:
+        return True
 
 
-class RecorderBackend:
-    """The backend protocol for a Recorder."""
+class Recording:
+    """In the place of the module `presence`: one device that records."""
 
-    name, array = "cuda", Array
-
-    def __init__(self, device: Recorder):
-        self.device = device
+    def __init__(self) -> None:
+        self.driver = Driver()
 
     def why_not(self) -> str:
         return ""
@@ -129,35 +158,8 @@ class RecorderBackend:
     def device_count(self) -> int:
         return 1
 
-    def kernels(self, index: int) -> dict[str, Any]:
-        from torchlite_device.registering import kernels_of
-        return kernels_of(self.device)
+    def open_device(self, index: int) -> Driver:
+        return self.driver
 
-    def as_array(self, value: Any) -> Any:
-        raise TypeError(f"a kernel returned {type(value).__name__}, not an Array")
-
-    def from_numpy(self, array: np.ndarray, index: int) -> Array:
-        from torchlite_device.transfer import from_numpy
-        return from_numpy(np.asarray(array), self.device)
-
-    def to_numpy(self, raw: Array) -> np.ndarray:
-        from torchlite_device.transfer import to_numpy
-        return to_numpy(raw)
-
-    def dtype_of(self, raw: Array) -> Any:
-        from torchlite._dtype import from_np
-        return from_np(raw.dtype)
-
-    def offset_between(self, raw: Array, base: Array) -> int:
-        return (raw.offset - base.offset) * raw.itemsize
-
-    def copy_into(self, target: Array, source: Any) -> None:
-        from torchlite_device.copying import copy_into
-        copy_into(target, source)
-
-    def owns(self, raw: Array) -> bool:
-        return raw.base is None
-
-    def random_engine(self, index: int) -> Any:
-        from torchlite_device.random import Engine
-        return Engine()
+    def problems(self) -> list[str]:
+        return []
