@@ -168,8 +168,8 @@ class Accelerator:
         class device_of(device):
             """The device of a tensor as the current one for the time of a `with` block; nothing changes for a tensor of another device type."""
 
-            def __init__(self, tensor: Any):
-                super().__init__(tensor.get_device() if tensor.device.type == accelerator.name else -1)
+            def __init__(self, obj: Any):
+                super().__init__(obj.get_device() if obj.device.type == accelerator.name else -1)
 
         self.device, self.device_of = device, device_of
 
