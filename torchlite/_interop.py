@@ -47,23 +47,28 @@ def dlpack(tensor: Any, stream: Any, **options: Any) -> Any:
     """What `__dlpack__` gives: a capsule."""
     if tensor._node is not None:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    exporter, options = tensor._data, {name: value for name, value in options.items() if value is not None}
-    if tensor.is_cpu:
-        if stream is not None:
-            raise AssertionError("stream should be None on cpu.")
-    else:
-        if stream is not None and type(stream) is not int:
-            raise TypeError("stream must be ``int`` or ``none``")
-        if tensor.is_cuda:
-            exporter = tensor._table.backend.to_dlpack(exporter, stream)
-        if stream is not None:
-            options["stream"] = stream
-    return exporter.__dlpack__(**options) if hasattr(exporter, "__dlpack__") else exporter
+    options = {name: value for name, value in options.items() if value is not None}
+    if tensor.is_cpu and stream is not None:
+        raise AssertionError("stream should be None on cpu.")
+    if not tensor.is_cuda:
+        return _exporter(tensor).__dlpack__(**options)
+    if stream is not None and type(stream) is not int:
+        raise TypeError("stream must be ``int`` or ``none``")
+    found = tensor._table.backend.to_dlpack(tensor._data, stream)
+    if stream is not None:
+        options["stream"] = stream
+    return found.__dlpack__(**options) if hasattr(found, "__dlpack__") else found
+
+
+def _exporter(tensor: Any) -> Any:
+    if not hasattr(tensor._data, "__dlpack__"):
+        raise BufferError(f"a tensor on {tensor.device} cannot be shared by DLPack: go through the host with .cpu()")
+    return tensor._data
 
 
 def dlpack_device(tensor: Any) -> tuple[int, int]:
     """What `__dlpack_device__` gives: DLPack's number of the device type, and the index."""
-    return (DLDeviceType.kDLCUDA, tensor.get_device()) if tensor.is_cuda else tensor._data.__dlpack_device__()
+    return (DLDeviceType.kDLCUDA, tensor.get_device()) if tensor.is_cuda else _exporter(tensor).__dlpack_device__()
 
 
 def from_dlpack(exporter: Any) -> Any:

@@ -57,6 +57,9 @@ def test_dlpack_of_a_tensor(fake):
         x.requires_grad_().__dlpack__()
     with pytest.raises(AssertionError, match=r"stream should be None on cpu."):
         torch.ones(1).__dlpack__(stream=1)
+    for ask in (torch.Tensor.__dlpack__, torch.Tensor.__dlpack_device__):
+        with pytest.raises(BufferError, match="a tensor on meta cannot be shared by DLPack: go through the host"):
+            ask(torch.ones(1, device="meta"))
 
 
 @pytest.mark.parametrize("take", [torch.as_tensor, torch.asarray, torch.from_dlpack, lambda a: torch.asarray(a, copy=False)])
