@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import operator
 import sys
 from typing import Any
 
@@ -44,7 +45,7 @@ class Driver:
 
     `allocate(nbytes)` gives a block from the calling thread's allocator, in the order of its stream, or raises one of `out_of_memory`.
     `launch(kernel, grid x, y, z, block x, y, z, 0, stream, parameters, 0)` starts a kernel; `parameters` is the address of an array of pointers, one to each parameter.
-    `stream()` is the calling thread's stream on this device.
+    `used_bytes(pool)` are the bytes in blocks of a pool that something refers to. `stream()` is the calling thread's stream on this device.
     They are CuPy's own functions where there is one device, and make it the current one where there are several.
     """
 
@@ -55,6 +56,7 @@ class Driver:
         self.alone = alone = runtime.getDeviceCount() == 1
         self.allocate = memory.alloc if alone else self._allocate_there
         self.launch = driver.launchKernel if alone else self._launch_there
+        self.used_bytes = operator.methodcaller("used_bytes") if alone else self._used_there
         self.stream = stream.get_current_stream if alone else functools.partial(stream.get_current_stream, index)
         with self.current():
             runtime.memGetInfo()  # makes the device's context and binds it to this thread
@@ -85,8 +87,7 @@ class Driver:
         """A context in which the calling thread allocates from a pool."""
         return cupy.cuda.using_allocator(pool.malloc)
 
-    def used_bytes(self, pool: Any) -> int:
-        """The bytes in blocks of a pool that something refers to."""
+    def _used_there(self, pool: Any) -> int:
         with self.current():
             return pool.used_bytes()
 
