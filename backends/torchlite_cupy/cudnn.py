@@ -72,21 +72,27 @@ class Library:
     def __init__(self, device: Any, cudnn: Any):
         self.device, self.cudnn = device, cudnn
         self.capability = device.properties["major"] * 10 + device.properties["minor"]
-        self.plans = device.kept("cudnn", _KEPT)  # None for what cuDNN does not compute
+        self.plans = device.kept("cudnn", _KEPT)  # Plans, None for what cuDNN does not compute, else how often it was asked for
         self.refused: dict[Any, str] = {}
         self.runs = 0
         self._lock = threading.RLock()
         self._handle: Any = None
         self._stream: int | None = None
 
-    def run(self, key: tuple, kind: str, describe: Callable[[Graph], Any], arrays: list[Array]) -> bool:
-        """Run the graph of a key on its inputs and outputs; `describe` adds its operations when it is first asked for. False where cuDNN does not compute it."""
+    def run(self, key: tuple, kind: str, describe: Callable[[Graph], Any], arrays: list[Array], patience: int = 0) -> bool:
+        """Run the graph of a key on its inputs and outputs; `describe` adds its operations when it is built. False where cuDNN does not compute it.
+
+        With `patience` it is built only when it was asked for that many times before.
+        """
         if self.device.waiting.steps:
             self.device.waiting.start()
         pointers = {uid: x.data_ptr() for uid, x in enumerate(arrays, 1)}
         with self._lock, self.device.driver.current():
-            plan = self.plans.get(key, self)
-            if plan is self:
+            plan = self.plans.get(key, 0)
+            if plan.__class__ is int:
+                if plan < patience:
+                    self.plans[key] = plan + 1
+                    return False
                 plan = self._build(key, kind, describe, pointers)
             if plan is None:
                 return False
@@ -176,7 +182,7 @@ class Library:
 
     def statistics(self) -> dict[str, int]:
         """How many graphs ran, how many are kept, and how many cuDNN refused."""
-        return {"runs": self.runs, "plans": sum(plan is not None for plan in self.plans.values()), "refused": len(self.refused)}
+        return {"runs": self.runs, "plans": sum(isinstance(plan, Plan) for plan in list(self.plans.values())), "refused": len(self.refused)}
 
 
 def _unwanted(kind: str) -> list[str]:

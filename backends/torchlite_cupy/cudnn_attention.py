@@ -12,6 +12,8 @@ from torchlite_device.copying import clone_row_major
 from .cudnn import Graph, Library, Tensor, is_aligned, is_deterministic, library
 
 _LARGEST = 256  # features
+# How often a shape is left to our kernels first: cuDNN compiles a program for each, which takes seconds and never pays where a shape grows with every call.
+PATIENCE = 2
 _EVEN = 8  # elements of 16 bytes: every step but the last is a multiple
 
 
@@ -59,7 +61,8 @@ def describe_backward(graph: Graph, inputs: list[Tensor], outputs: list[Tensor],
 def _run(cudnn: Library, describe: Callable, inputs: list[Array], outputs: list[Array], *how: Any) -> bool:
     given, made = [_tensor(x) for x in inputs], [_tensor(x) for x in outputs]
     key = (describe, *given, *made, *how)
-    return cudnn.run(key, inputs[0].kind, lambda graph: describe(graph, given, made, *how), [*inputs, *outputs])
+    patience = 0 if is_deterministic() or SWITCHES.cudnn_benchmark else PATIENCE  # the same bits every time, or shapes that come again
+    return cudnn.run(key, inputs[0].kind, lambda graph: describe(graph, given, made, *how), [*inputs, *outputs], patience)
 
 
 def _sdpa(ours: Callable, query, key, value, attn_mask, is_causal, scale):

@@ -19,9 +19,9 @@ from .cudnn import TYPES, Graph, Library, Tensor, is_aligned, is_deterministic, 
 _CALLS = {"forward": ("conv_fprop", "image", "weight"), "backward": ("conv_dgrad", "loss", "filter"), "weight": ("conv_wgrad", "image", "loss")}
 
 
-def _takes(g: Geometry, kind: str, last: bool) -> bool:
-    """Whether a convolution is for cuDNN: our own depthwise kernels stay where memory is row-major."""
-    return kind in TYPES and 1 <= len(g.size) <= 3 and (last or not depthwise.fits(g, kind))
+def _takes(g: Geometry, kind: str) -> bool:
+    """Whether a convolution is for cuDNN. One with a channel a group is not: cuDNN compiles programs for it, which takes up to ten seconds each."""
+    return kind in TYPES and 1 <= len(g.size) <= 3 and not depthwise.fits(g, kind)
 
 
 def _is_last(*arrays: Array) -> bool:
@@ -74,7 +74,7 @@ def _convolution(ours: Callable, input, weight, bias, stride, padding, dilation,
         return ours(*given)
     g, shape = checked(*given)
     last = _is_last(input, weight)
-    if not _takes(g, input.kind, last) or not (input.size and weight.size and min(shape)):
+    if not _takes(g, input.kind) or not (input.size and weight.size and min(shape)):
         return ours(*given)
     out = _computed(cudnn, "backward" if transposed else "forward", g, input, weight, shape, last)
     if out is None:
@@ -89,7 +89,7 @@ def _convolution_backward(ours: Callable, grad_output, input, weight, stride, pa
     g, x, y = checked_gradient(grad_output, input, weight, stride, padding, dilation, transposed, groups)
     last = _is_last(input, weight)
     made: list[Any] = [None, None, None]
-    if cudnn is not None and _takes(g, input.kind, last) and input.size and weight.size and grad_output.size:
+    if cudnn is not None and _takes(g, input.kind) and input.size and weight.size and grad_output.size:
         grad_output = _ready(grad_output, last)
         x, y = (grad_output, input) if transposed else (input, grad_output)
         if needs[0]:

@@ -1,4 +1,7 @@
-"""cuDNN under the CUDA backend: graphs as the real package takes them, which needs no GPU; and what runs them, on the simulator with `tests/cuda_simulator/cudnn.py` in cuDNN's place."""
+"""cuDNN under the CUDA backend: graphs as the real package takes them, which needs no GPU; and what runs them, on the simulator.
+
+There `tests/cuda_simulator/cudnn.py` stands in for the package.
+"""
 import itertools
 
 import numpy as np
@@ -135,7 +138,6 @@ CONVOLUTIONS = {
     "bfloat16": ((2, 3, 9, 8), (4, 3, 3, 2), {"dtype": torch.bfloat16}),
     "channels last": ((2, 3, 9, 8), (4, 3, 3, 2), {"channels_last": True, "dtype": torch.float16}),
     "channels last, 3-d": ((2, 3, 4, 5, 6), (4, 3, 1, 3, 2), {"channels_last": True}),
-    "channels last, a channel a group": ((2, 4, 9, 8), (4, 1, 3, 2), {"channels_last": True, "groups": 4}),
     "only the weight's gradient": ((2, 3, 9, 8), (4, 3, 3, 2), {"needs": (False, True)}),
 }
 
@@ -301,7 +303,8 @@ def attention(rng, lead, rows, columns, features, values, *, causal=False, dtype
     ((3,), (9, 4, 8, 8), {}),
     ((), (1, 6, 8, 16), {}),
 ])
-def test_attention(cudnn, rng, lead, sizes, causal, options):
+def test_attention(cudnn, rng, monkeypatch, lead, sizes, causal, options):
+    monkeypatch.setattr(cudnn_attention, "PATIENCE", 0)
     out, *_ = attention(rng, lead, *sizes, causal=causal, **options)
     assert calls(cudnn) == ["sdpa", "sdpa_backward"] and library().refused == {}
     if lead == (2, 3) and options.get("layout"):
@@ -319,7 +322,21 @@ def test_attention_not_for_cudnn(cudnn, rng):
 
 
 @simulated
-def test_attention_that_cudnn_refuses(cudnn, rng):
+def test_attention_waits_for_shapes_that_come_again(cudnn, rng):
+    for _ in range(2):
+        attention(rng, (2,), 5, 6, 8, 8)
+    assert cudnn.graphs == []
+    for _ in range(2):
+        attention(rng, (2,), 5, 6, 8, 8)
+    assert calls(cudnn) == ["sdpa", "sdpa_backward"] and library().runs == 4
+    with switches.flags(enabled=True, deterministic=True):
+        attention(rng, (2,), 7, 6, 8, 8)
+    assert calls(cudnn)[2:] == ["sdpa", "sdpa_backward"] and cudnn.graphs[-1].same_bits and not cudnn.graphs[1].same_bits
+
+
+@simulated
+def test_attention_that_cudnn_refuses(cudnn, rng, monkeypatch):
+    monkeypatch.setattr(cudnn_attention, "PATIENCE", 0)
     cudnn.refuses = lambda graph: graph.call == "sdpa_backward"
     attention(rng, (2,), 5, 6, 8, 8, causal=True)  # our own backward reads cuDNN's logs
     assert calls(cudnn) == ["sdpa"] and library().statistics() == {"runs": 1, "plans": 1, "refused": 1}

@@ -1,7 +1,7 @@
-"""In the place of the package `cudnn` (nvidia-cudnn-frontend): the same classes and names as far as the backend uses them. A graph runs on the simulator's memory, computed by the CPU's ops.
+"""In the place of the package `cudnn` (nvidia-cudnn-frontend): the same classes and names as far as the backend uses them.
 
-What cuDNN would refuse is refused: addresses and steps that are not aligned, operands that are not there, calls out of order. `Cudnn.refuses` is for tests: it says which graphs cuDNN does not
-compute, and `Cudnn.graphs` what was built.
+A graph runs on the simulator's memory, computed by the CPU's ops. What cuDNN would refuse is refused: addresses that are not aligned, operands that are not there, calls
+out of order. `Cudnn.refuses` and `Cudnn.fails` are for tests, which say there what cuDNN does not compute; `Cudnn.graphs` is what was built.
 """
 from __future__ import annotations
 
@@ -93,6 +93,7 @@ class Graph:
         self.outputs: list[Tensor] = []
         self.call = ""
         self.how: dict[str, Any] = {}
+        self.same_bits = False
         self.unwanted: list[NumericalNote] = []
         self.steps: list[str] = []
         self.executed: list[int] = []
@@ -143,6 +144,7 @@ class Graph:
             weights = (_scores(query, key, **options) - read(stats)).exp()
             d = weights * (grad @ value.mT - (grad * read(o)).sum(-1, keepdim=True)) * options["attn_scale"]
             return d @ key, d.mT @ query, weights.mT @ grad
+        self.same_bits = use_deterministic_algorithm
         return self._made("sdpa_backward", 3, how, compute)
 
     # -- from the graph to a plan --
