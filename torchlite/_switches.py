@@ -12,7 +12,6 @@ class Switches:
     def __init__(self) -> None:
         self.deterministic = False
         self.deterministic_warn_only = False
-        self.fill_uninitialized_memory = True
         self.warn_always = False
         self.interop_threads = 1
         self.matmul_precision = "highest"  # as `set_float32_matmul_precision` said: "high" and "medium" mean TF32 on CUDA
