@@ -1,6 +1,7 @@
 """Tensor cores and asynchronous copies of NVIDIA's GPUs behind functions with fixed names; the simulator of the tests has the same ones for other compilers.
 
-Fragments are PTX's: lane l of a warp has, of the 16 x 16 matrix a, the pairs of columns 2 (l % 4) and 8 more of rows l / 4 and 8 more. Of the 16 x 8 result it has a pair of both rows.
+Fragments are PTX's: lane l of a warp has, of the 16 x 16 matrix a, the pairs of columns that begin at 2 (l % 4) and 8 further, in rows l / 4 and 8 further. Of the
+16 x 8 result it has the pair of both rows.
 """
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ FUNCTION void cp_async_16(void* to, const void* from, int given) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(given) : "memory");
 #else
-    *(int4*)to = given ? *(const int4*)from : make_int4(0, 0, 0, 0);
+    *(Chunk<16>*)to = given ? *(const Chunk<16>*)from : Chunk<16>();
 #endif
 }
 FUNCTION void cp_async_commit() {
@@ -79,5 +80,7 @@ FUNCTION float fast_exp2(float x) {
 }
 #else
 FUNCTION float fast_exp2(float x) { return exp2f(x); }
+FUNCTION unsigned pack_f16(float low, float high) { return float_as_half(low) | (unsigned)float_as_half(high) << 16; }
+FUNCTION unsigned pack_bf16(float low, float high) { return float_as_bf16(low) | (unsigned)float_as_bf16(high) << 16; }
 #endif
 """
