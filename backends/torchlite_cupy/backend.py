@@ -52,8 +52,10 @@ class CUDABackend:
 
     def describe(self, index: int) -> str:
         """One line about a device."""
-        has = self.device(index).properties
-        return f"{has['name']}, compute capability {has['major']}.{has['minor']}, {has['total_memory'] / (1 << 30):.1f} GiB, {has['multi_processor_count']} multiprocessors"
+        has, cudnn = self.device(index).properties, self.cudnn_version()
+        parts = (has["name"], f"compute capability {has['major']}.{has['minor']}", f"{has['total_memory'] / (1 << 30):.1f} GiB",
+                 f"{has['multi_processor_count']} multiprocessors", f"cuDNN {cudnn}" if cudnn else "no cuDNN")
+        return ", ".join(parts)
 
     def problems(self) -> list[str]:
         """What is installed and cannot be used, a sentence each."""

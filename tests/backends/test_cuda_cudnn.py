@@ -12,6 +12,7 @@ import torchlite.nn.functional as F
 from tests.cuda.fake import installed
 from tests.cuda_simulator import cudnn as stand_in
 from tests.cuda_simulator import engine
+from torchlite._dispatch import registry
 from torchlite.backends import cudnn as switches
 from torchlite_cupy import cudnn as module
 from torchlite_cupy import cudnn_attention, cudnn_conv
@@ -187,7 +188,7 @@ def test_plans_are_kept(cudnn, rng):
         compare(rng, (2, 3, 6, 6), (4, 3, 3, 3))
     compare(rng, (1, 3, 6, 6), (4, 3, 3, 3))
     assert len(cudnn.graphs) == 6 and cudnn.handles == 1
-    assert library().statistics() == {"runs": 9, "plans": 6, "refused": 0}
+    assert registry.backend_of("cuda").runtime(0).cudnn_statistics() == library().statistics() == {"runs": 9, "plans": 6, "refused": 0}
     assert all(graph.capability == 80 for graph in cudnn.graphs)
 
 
@@ -210,7 +211,7 @@ def test_switches_choose_among_ways(cudnn, rng):
 
 @simulated
 def test_benchmark_takes_the_fastest(cudnn, rng):
-    cudnn.slowness = 0.02
+    cudnn.slowness = 0.1
     with switches.flags(enabled=True, benchmark=True):
         compare(rng, (2, 3, 6, 6), (4, 3, 3, 3))
         compare(rng, (2, 3, 6, 6), (4, 3, 3, 3))
@@ -263,6 +264,20 @@ def test_work_goes_in_the_threads_stream(cudnn):
         F.conv2d(x, weight)
     F.conv2d(x, weight)
     assert cudnn.streams == [0, stream.cuda_stream, 0] and stream.cuda_stream != 0
+
+
+@simulated
+def test_graphs_capture_it(cudnn):
+    x, weight = torch.ones(2, 3, 6, 6, device="cuda"), torch.ones(4, 3, 3, 3, device="cuda")
+    with torch.cuda.stream(torch.cuda.Stream()):
+        F.conv2d(x, weight).relu()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = F.conv2d(x, weight).relu()
+    assert library().runs == 2 and len(cudnn.graphs[0].executed) == 1
+    x.fill_(2)
+    graph.replay()
+    assert torch.equal(out.cpu(), torch.full((2, 4, 4, 4), 54.0)) and len(cudnn.graphs[0].executed) == 2
 
 
 @simulated
@@ -345,6 +360,8 @@ def test_attention_that_cudnn_refuses(cudnn, rng, monkeypatch):
 @simulated
 def test_the_front_end_knows(cudnn):
     assert switches.is_available() and switches.version() == stand_in.VERSION
+    assert registry.backend_of("cuda").describe(0).endswith(f"cuDNN {stand_in.VERSION}")
+    assert registry.backend_of("cuda").runtime(0).cudnn_statistics() == {"runs": 0, "plans": 0, "refused": 0}
 
 
 def test_without_the_package(monkeypatch):

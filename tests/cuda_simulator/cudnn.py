@@ -210,8 +210,11 @@ class Graph:
         assert sorted(pointers) == [t.uid for t in tensors] and all(type(at) is int for at in pointers.values())
         if self.cudnn.fails(self):
             raise RuntimeError("CUDNN_STATUS_EXECUTION_FAILED")
-        self.executed.append(index)
         handle.cudnn.streams.append(handle.stream)
+        handle.cudnn.driver.do(handle.stream, lambda: self._run(dict(pointers), workspace, index))
+
+    def _run(self, pointers: dict[int, int], workspace: int, index: int) -> None:
+        self.executed.append(index)
         ctypes.memset(workspace, 255, WORKSPACE)
         if index == 1:
             time.sleep(self.cudnn.slowness)
@@ -259,6 +262,8 @@ class Cudnn:
     """The module."""
 
     data_type, heur_mode, numerical_note, pygraph = DataType, HeurMode, NumericalNote, Graph
+
+    driver: Any  # the simulator's, which knows what a stream does with work
 
     def __init__(self) -> None:
         self.graphs: list[Graph] = []  # with a plan

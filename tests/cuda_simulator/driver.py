@@ -291,6 +291,8 @@ class Driver:
         return FakeBlas(self) if self._libraries else None
 
     def cudnn(self) -> Any:
+        if self._cudnn is not None:
+            self._cudnn.driver = self
         return self._cudnn
 
     # -- streams --
