@@ -43,7 +43,7 @@ class SimulatorError(RuntimeError):
 @functools.cache
 def compiler() -> str | None:
     """The path of g++, None where there is none."""
-    return shutil.which(os.environ.get("CXX", "g++"))
+    return shutil.which("g++")
 
 
 def missing() -> str:
@@ -55,8 +55,8 @@ def missing() -> str:
 def _identity() -> str:
     """What a compiled program depends on besides its own text: the headers, the compiler, and the flags."""
     version = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True).stdout
-    texts = [(_HERE / name).read_text() for name in (*_HEADERS, "runtime.cpp")]
-    return "\n".join((version, *_FLAGS, *_SANITIZE, *_processor_flags(), *texts))
+    texts = [(_HERE / name).read_text() for name in _HEADERS]
+    return "\n".join((version, *_FLAGS, *_processor_flags(), *texts))
 
 
 @functools.cache

@@ -556,9 +556,9 @@ def test_half_conversions(arrays):
 
 _OUT_OF_BOUNDS = {
     "global": "if (threadIdx.x == 3) x[at + 61] = 1;",
-    "shared": "__shared__ int kept[64];\n kept[threadIdx.x + at] = 1;\n __syncthreads();\n x[0] = kept[0];",
+    "shared": "__shared__ int kept[64];\n int* p = kept;\n p[threadIdx.x + at] = 1;\n __syncthreads();\n x[0] = kept[0];",
     "dynamic": "extern __shared__ int kept[];\n kept[threadIdx.x + at] = 1;\n __syncthreads();\n x[0] = kept[0];",
-    "private": "int kept[64];\n for (int i = 0; i < 64; i++) kept[i] = i;\n x[0] = kept[threadIdx.x + at];",
+    "private": "int kept[64];\n for (int i = 0; i < 64; i++) kept[i] = i;\n int* p = kept;\n x[0] = p[threadIdx.x + at];",
 }
 
 
