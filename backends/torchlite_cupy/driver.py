@@ -111,6 +111,10 @@ class Driver:
         with self.current():
             return runtime.memGetInfo()
 
+    def can_access(self, peer: int) -> bool:
+        """Whether the device can read the memory of another one."""
+        return bool(runtime.deviceCanAccessPeer(self.index, peer))
+
     def pinned(self, nbytes: int) -> np.ndarray:
         """Page-locked host memory."""
         with self.current():

@@ -53,6 +53,11 @@ class Marker:
         self._driver = device.driver
         self.event = self._driver.event(timing, (handle or self._driver.stream()).ptr)
 
+    @property
+    def ptr(self) -> int:
+        """The address of CUDA's event."""
+        return self.event.ptr
+
     def done(self) -> bool:
         """Whether everything before it has run."""
         return self._driver.event_done(self.event)
@@ -231,6 +236,10 @@ class Runtime:
 
     def empty_cache(self) -> None:
         self.device.memory.empty()
+
+    def can_access(self, peer: int) -> bool:
+        """Whether the device can read the memory of another one."""
+        return self._driver.can_access(peer)
 
     def pinned(self, nbytes: int) -> Any:
         """Page-locked host memory, an array of bytes that owns it."""

@@ -31,6 +31,14 @@ def test_devices_and_memory():
     assert torch.ones(3).pin_memory().is_pinned()
 
 
+def test_memory_can_be_limited():
+    cuda.set_per_process_memory_fraction(0.01)
+    with pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory. Tried to allocate 400.00 MiB"):
+        torch.empty(100 << 20, device="cuda")
+    cuda.set_per_process_memory_fraction(1.0)
+    assert torch.empty(100 << 20, device="cuda").shape == (100 << 20,)
+
+
 def test_streams_and_events():
     side, start, end = cuda.Stream(), cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
     x = torch.arange(5.0, device="cuda")
@@ -43,8 +51,8 @@ def test_streams_and_events():
     x.record_stream(side)
     cuda.current_stream().wait_stream(side)
     end.synchronize()
-    assert start.elapsed_time(end) >= 0 and side.query() and y.tolist() == [1, 3, 5, 7, 9]
-    assert cuda.ExternalStream(side.cuda_stream) == side
+    assert start.elapsed_time(end) >= 0 and end.cuda_event != start.cuda_event != 0 and side.query() and y.tolist() == [1, 3, 5, 7, 9]
+    assert cuda.ExternalStream(side.cuda_stream) == side and not cuda.can_device_access_peer(0, 0)
 
 
 def test_a_graph_runs_on_new_inputs():
