@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import struct
 
-from torchlite_kernels.rearranging import TRANSPOSE
+from torchlite_kernels.rearranging import TRANSPOSE_LOCAL, TRANSPOSE_VECTORS
 
 from .array import Array, row_major
 from .layout import collapse
@@ -35,11 +35,11 @@ def transpose_into(target: Array, source: Array) -> bool:
     kind = _KINDS[source.itemsize]
     arguments = (source, target, rows, columns, places[inner], steps[last], struct.pack("19i", *how))
     if device.is_cpu:
-        run = device.function("#define VECTORS\n" + TRANSPOSE, "transpose_vectors", "ppiiiix", (16,), T=kind)
+        run = device.function(TRANSPOSE_VECTORS, "transpose_vectors", "ppiiiix", (16,), T=kind)
         run((-(-rows // 64), -(-columns // 64), batches), (1, 1, 1), *arguments)
     elif device.max_group >= 256:
         up = (-(-columns // 16) * 16, -(-rows // 16) * 16, batches)
-        device.function(TRANSPOSE, "transpose_local", "ppiiiix", T=kind)(up, (16, 16, 1), *arguments)
+        device.function(TRANSPOSE_LOCAL, "transpose_local", "ppiiiix", T=kind)(up, (16, 16, 1), *arguments)
     else:
         return False
     return True

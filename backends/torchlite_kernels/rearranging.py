@@ -79,12 +79,12 @@ KERNEL void unfold_backward(IN(T, g), OUT(T, out), const int n, const int take, 
 
 # out[r, c] = x[c, r] for matrices whose rows are `to` and `from` apart, in batches. `transpose_vectors` holds tiles of 16 by 16 in a work-item,
 # `transpose_local` in a group.
-TRANSPOSE = r"""
+_BATCHES = r"""
 typedef struct { int ndim; int n[6]; int to[6]; int from[6]; } Batches;
 #define BATCH(i, a, o) for (int d = how.ndim - 1, rest = (i), above, c; d >= 0; rest = above, d--) { \
     above = rest / how.n[d]; c = rest - above * how.n[d]; a += c * how.from[d]; o += c * how.to[d]; }
-
-#ifdef VECTORS
+"""
+TRANSPOSE_VECTORS = _BATCHES + r"""
 KERNEL void transpose_vectors(IN(T, x), OUT(T, out), const int rows, const int columns, const int to, const int from, const Batches how) {
     GLOBAL const T* a = AT(x); GLOBAL T* o = AT(out);
     BATCH(ITEM_Z, a, o)
@@ -101,7 +101,8 @@ KERNEL void transpose_vectors(IN(T, x), OUT(T, out), const int rows, const int c
         } else for (int j = r; j < min(r + 16, bottom); j++) for (int k = c; k < min(c + 16, right); k++) o[j * to + k] = a[k * from + j];
     }
 }
-#else
+"""
+TRANSPOSE_LOCAL = _BATCHES + r"""
 KERNEL void transpose_local(IN(T, x), OUT(T, out), const int rows, const int columns, const int to, const int from, const Batches how) {
     LOCAL_MATRIX(T, tile, 16, 17);
     GLOBAL const T* a = AT(x); GLOBAL T* o = AT(out);
@@ -111,7 +112,6 @@ KERNEL void transpose_local(IN(T, x), OUT(T, out), const int rows, const int col
     BARRIER;
     if (r + j < rows && c + i < columns) o[(r + j) * to + c + i] = tile[i][j];
 }
-#endif
 """
 
 # Rows of `width` elements with `kept` elements of x from `at` on and the value elsewhere; rows outside x are all value.
