@@ -49,37 +49,46 @@ def checked(status: int) -> None:
         raise RuntimeError(f"CUDA error: CUBLAS_STATUS_{_STATUS.get(status, status)} when calling cuBLAS")
 
 
-class Handle:
-    """cuBLAS's state for one stream: its workspace is its own, since products in several streams may run at one time."""
-
-    def __init__(self, device: Any, library: Any, queue: int):
-        made = ctypes.c_void_p()
-        checked(library.cublasCreate_v2(ctypes.addressof(made)))
-        self.value, self.math = made.value, 0
-        checked(library.cublasSetStream_v2(self.value, queue))
-        nbytes = _WORKSPACES[device.properties["major"] >= 9]
-        self._workspace = device.allocate(nbytes)  # set after the stream, which resets it; a captured graph needs one that lasts
-        checked(library.cublasSetWorkspace_v2(self.value, self._workspace.ptr, nbytes))
-
-
 class Blas:
-    """cuBLAS on one device."""
+    """cuBLAS on one device: one handle, and for each stream a workspace, since products in several streams may run at one time."""
 
     def __init__(self, device: Any, library: Any):
         self.device, self.library = device, library
         self.gemm, self.batched = library.cublasGemmEx, library.cublasGemmStridedBatchedEx
-        self._handles: dict[int, Handle] = {}
         self.numbers = ctypes.create_string_buffer(32)  # alpha and beta: calls keep the interpreter's lock
         self.alpha = ctypes.addressof(self.numbers)
         self.beta = self.alpha + 16
+        self.math = 0
+        self._handle: Any = None
+        self._queue = -1  # the stream for which the handle is set
+        self._workspaces: dict[int, Any] = {}
 
-    def handle(self) -> Handle:
-        """The handle for the calling thread's stream."""
+    def handle(self) -> Any:
+        """The handle, set for the calling thread's stream."""
         queue = self.device.driver.stream().ptr
-        found = self._handles.get(queue)
-        if found is None:
-            found = self._handles[queue] = Handle(self.device, self.library, queue)
-        return found
+        if queue != self._queue:
+            self._set_for(queue)
+        return self._handle
+
+    def _set_for(self, queue: int) -> None:
+        library = self.library
+        if self._handle is None:
+            made = ctypes.c_void_p()
+            checked(library.cublasCreate_v2(ctypes.addressof(made)))
+            self._handle = made.value
+        checked(library.cublasSetStream_v2(self._handle, queue))
+        nbytes = _WORKSPACES[self.device.properties["major"] >= 9]
+        workspace = self._workspaces.get(queue)
+        if workspace is None:
+            workspace = self._workspaces[queue] = self.device.allocate(nbytes)
+        checked(library.cublasSetWorkspace_v2(self._handle, workspace.ptr, nbytes))  # after the stream, which resets it
+        self._queue = queue
+
+    def set_math(self, mode: int) -> None:
+        """Set how sums may be kept, where that is not so already."""
+        if mode != self.math:
+            checked(self.library.cublasSetMathMode(self._handle, mode))
+            self.math = mode
 
 
 def factor(rows: int, columns: int, steps: tuple[int, ...], conj: bool) -> tuple[int, int] | None:
@@ -127,7 +136,7 @@ class Product:
         blas, size, kind = self.blas, a.dtype.itemsize, self.type
         handle = blas.handle()
         compute = COMPUTE_TF32 if self.kind in ("f32", "c64") and SWITCHES.tf32("matmul") else self.compute
-        self._set_math(handle)
+        self._set_math()
         self._number(0, alpha)
         self._number(16, beta if self.added else 0)
         (at_b, at_a, at_c), (lb, la, lc) = (x.buffer.ptr + x.offset * size for x in (b, a, c)), self.shape
@@ -136,9 +145,9 @@ class Product:
         for t in range(times):
             pa, pb, pc = at_a + t * oa * size, at_b + t * ob * size, at_c + t * oc * size
             if count == 1:
-                status = blas.gemm(handle.value, *self.before, blas.alpha, pb, kind, lb, pa, kind, la, blas.beta, pc, kind, lc, compute, DEFAULT_ALGORITHM)
+                status = blas.gemm(handle, *self.before, blas.alpha, pb, kind, lb, pa, kind, la, blas.beta, pc, kind, lc, compute, DEFAULT_ALGORITHM)
             else:
-                status = blas.batched(handle.value, *self.before, blas.alpha, pb, kind, lb, sb, pa, kind, la, sa, blas.beta, pc, kind, lc, sc, count, compute, DEFAULT_ALGORITHM)
+                status = blas.batched(handle, *self.before, blas.alpha, pb, kind, lb, sb, pa, kind, la, sa, blas.beta, pc, kind, lc, sc, count, compute, DEFAULT_ALGORITHM)
             checked(status)
 
     def _number(self, at: int, value: Any) -> None:
@@ -148,18 +157,12 @@ class Product:
         else:
             self.pack(self.blas.numbers, at, value)
 
-    def _set_math(self, handle: Handle) -> None:
+    def _set_math(self) -> None:
         """Whether parts of the sums of half and bfloat16 may be kept in these."""
         if self.kind == "f16":
-            allowed = SWITCHES.allow_fp16_reduced_precision_reduction
+            self.blas.set_math(0 if SWITCHES.allow_fp16_reduced_precision_reduction else NO_REDUCED_SUMS)
         elif self.kind == "bf16":
-            allowed = SWITCHES.allow_bf16_reduced_precision_reduction
-        else:
-            return
-        mode = 0 if allowed else NO_REDUCED_SUMS
-        if handle.math != mode:
-            checked(self.blas.library.cublasSetMathMode(handle.value, mode))
-            handle.math = mode
+            self.blas.set_math(0 if SWITCHES.allow_bf16_reduced_precision_reduction else NO_REDUCED_SUMS)
 
 
 def product(blas: Blas, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool]) -> Product | None:

@@ -14,6 +14,7 @@ import torchlite as torch
 from tests.cuda.fake import installed
 from tests.cuda_simulator import engine
 from tests.cuda_simulator.driver import Simulated
+from torchlite._switches import SWITCHES
 from torchlite_cupy import blas
 from torchlite_cupy.backend import CUDABackend
 from torchlite_device.array import Array
@@ -263,38 +264,42 @@ def test_batches(cublas):
     assert torch.allclose((y @ y.transpose(-1, -2)).cpu(), x @ x.transpose(-1, -2), atol=1e-5)
 
 
-def test_tf32_only_when_it_is_asked_for(cublas):
+def test_tf32_only_when_it_is_asked_for(cublas, monkeypatch):
     """CuPy's switch for TF32 is private, and read once; PyTorch's can be set at any time."""
+    monkeypatch.setattr(SWITCHES, "precisions", dict(SWITCHES.precisions))
+    monkeypatch.setattr(SWITCHES, "matmul_precision", SWITCHES.matmul_precision)
     x = torch.full((1, 1), 1 + 2.0 ** -12, device="cuda")
     assert (x @ x).item() == pytest.approx((1 + 2.0 ** -12) ** 2, rel=1e-7)
     torch.backends.cuda.matmul.allow_tf32 = True
-    try:
-        assert (x @ x).item() == 1
-        assert (x.double() @ x.double()).item() == pytest.approx((1 + 2.0 ** -12) ** 2, rel=1e-12)
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = False
+    assert (x @ x).item() == 1
+    assert (x.double() @ x.double()).item() == pytest.approx((1 + 2.0 ** -12) ** 2, rel=1e-12)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    assert (x @ x).item() > 1
 
 
-def test_reduced_sums_can_be_forbidden(cublas):
+def test_reduced_sums_can_be_forbidden(cublas, monkeypatch):
+    monkeypatch.setattr(SWITCHES, "allow_fp16_reduced_precision_reduction", True)
     x = torch.ones(2, 2, device="cuda", dtype=torch.float16)
     x @ x
     assert set(cublas.modes.values()) <= {0}
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-    try:
-        x @ x
-        assert blas.NO_REDUCED_SUMS in cublas.modes.values()
-    finally:
-        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
-        x @ x
-        assert set(cublas.modes.values()) == {0}
+    x @ x
+    assert blas.NO_REDUCED_SUMS in cublas.modes.values()
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
+    x @ x
+    assert set(cublas.modes.values()) == {0}
 
 
 def test_a_stream_has_a_workspace_of_its_own(cublas):
-    x = torch.ones(2, 2, device="cuda")
+    x, stream = torch.full((2, 2), 2.0, device="cuda"), torch.cuda.Stream()
     x @ x
-    with torch.cuda.stream(torch.cuda.Stream()):
+    with torch.cuda.stream(stream):
         x @ x
-    assert len({address for address, _ in cublas.workspaces.values()}) == len(cublas.workspaces) >= 2
+    first = cublas.workspaces[stream.cuda_stream]
+    x @ x
+    with torch.cuda.stream(stream):
+        assert (x @ x).tolist() == [[8.0] * 2] * 2
+    assert cublas.workspaces[stream.cuda_stream] == first != cublas.workspaces[0]
 
 
 def test_what_cublas_cannot_compute(backend):

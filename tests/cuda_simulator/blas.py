@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-INVALID_VALUE = 7
+NOT_INITIALIZED, INVALID_VALUE = 1, 7
 _TYPES = {0: np.float32, 1: np.float64, 2: np.float16, 4: np.complex64, 5: np.complex128, 14: ml_dtypes.bfloat16}
 _SUMS = {68: np.float32, 70: np.float64, 77: np.float32}
 
@@ -36,7 +36,7 @@ class FakeBlas:
         self._driver = driver
         self._numbers = itertools.count(1)
         self._streams: dict[int, int] = {}
-        self.workspaces: dict[int, tuple[int, int]] = {}
+        self.workspaces: dict[int, int] = {}  # by stream: the address
         self.modes: dict[int, int] = {}
         self.calls = 0
 
@@ -46,11 +46,11 @@ class FakeBlas:
 
     def cublasSetStream_v2(self, handle: int, stream: int) -> int:
         self._streams[handle] = stream
-        self.workspaces.pop(handle, None)
+        self.workspaces.pop(stream, None)
         return 0
 
     def cublasSetWorkspace_v2(self, handle: int, address: int, size: int) -> int:
-        self.workspaces[handle] = address, size
+        self.workspaces[self._streams[handle]] = address
         return INVALID_VALUE if address % 256 else 0
 
     def cublasSetMathMode(self, handle: int, mode: int) -> int:
@@ -66,6 +66,8 @@ class FakeBlas:
             return INVALID_VALUE
         if _SUMS[compute] is not (np.float64 if a_type in (1, 5) else np.float32):
             return INVALID_VALUE
+        if self._streams[handle] not in self.workspaces:
+            return NOT_INITIALIZED
         self.calls += 1
         number = _TYPES[a_type] if a_type in (4, 5) else _SUMS[compute]
         size = np.dtype(number).itemsize
