@@ -10,6 +10,7 @@ from torchlite_kernels.attention import BACKWARD_KEY, BACKWARD_QUERY, DELTA, FOR
 from torchlite_kernels.preamble import KINDS
 
 from .array import Array, empty, is_row_major
+from .checks import check_takes
 from .copying import clone_row_major, fill_with
 from .layout import broadcast_shape, collapse
 from .views import repeated_to
@@ -61,6 +62,7 @@ class Attention:
     __slots__ = ("columns", "device", "features", "head", "heads", "key", "kinds", "lanes", "lead", "mask", "own", "query", "rows", "scale", "value", "values")
 
     def __init__(self, query: Array, key: Array, value: Array, mask: Array | None, is_causal, scale):
+        check_takes(query, "f", "_sdpa_cpu")
         self.device, self.scale = query.device, scale
         self.lead = lead = broadcast_shape([x.shape[:-2] for x in (query, key, value, mask) if x is not None])
         self.rows, self.columns, self.features, self.values = query.shape[-2], key.shape[-2], query.shape[-1], value.shape[-1]

@@ -8,8 +8,11 @@ import threading
 
 import numpy as np
 
+from torchlite._dtype import from_np
+
 from .array import Array, empty
 from .device import Device
+from .pointwise_text import CATEGORY
 
 # By number, from 1 on: the error's type and its words.
 _ERRORS = (
@@ -37,6 +40,12 @@ class _State:
         self.array = empty(device, (4,), "i32")
         self.asked = False
         device.write(self.array.buffer, _CLEAR)
+
+
+def check_takes(x: Array, categories: str, kernel: str) -> None:
+    """PyTorch's error for a dtype of another category than these: f floating, i integer, b bool, c complex."""
+    if CATEGORY[x.kind] not in categories:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
 
 def _state(device: Device) -> _State:

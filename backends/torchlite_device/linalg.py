@@ -4,14 +4,17 @@ from __future__ import annotations
 import functools
 import math
 
+from torchlite._dtype import from_np
+
 from . import linalg_sources as text
-from .array import Array, empty
+from .array import Array, dtype_of_kind, empty
 from .copying import clone_row_major, contiguous_array
 from .device import Device, Function, grid
 from .layout import broadcast_shape
 from .pointwise import REAL_KIND
 from .views import expand
 
+_FACTORED = ("f32", "f64", "c64", "c128")
 _BASE = text.ELEMENTS + text.GROUPS + text.STEPS
 LU = _BASE + text.ELIMINATION + text.SUBSTITUTION + text.LU
 _TRIANGULAR = _BASE + text.SUBSTITUTION + text.TRIANGULAR
@@ -54,6 +57,8 @@ def kernel_of(device: Device, kind: str, source: str, name: str, signature: str)
 
 def on_matrices(device: Device, kind: str, source: str, name: str, signature: str, count: int, *arguments) -> None:
     """Start a kernel with one work-group for each of `count` matrices."""
+    if kind not in _FACTORED:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{from_np(dtype_of_kind(kind)).scalar_name}'")
     if count:
         group = group_of(device)
         kernel_of(device, kind, source, name, signature)((count * group,), (group,), *arguments)

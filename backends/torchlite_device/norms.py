@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .array import Array, empty
+from .checks import check_takes
 from .copying import clone_row_major, contiguous_array
 from .device import grid
 from .layout import broadcast_shape
@@ -48,6 +49,7 @@ KERNEL void distances(IN(T, x_), IN(T, y_), OUT(T, out), const int rows, const i
 
 
 def vector_norm_core(input, ord, dim, keepdim):
+    check_takes(input, "fc", "linalg_vector_norm_cpu")
     axes, kind = tuple(dim), REAL_KIND.get(input.kind, input.kind)
     if not axes:  # nothing to add up
         if ord == 0:

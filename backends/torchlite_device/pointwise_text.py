@@ -133,7 +133,8 @@ def source_of(rule, kind, types, kinds, out_kind, width, per_item, walk, modes) 
         loads = _loads(rule, types, kinds, modes, places, str(width))
         lines += [f"    if (n - i >= {width}) {{", f"        TO_ST{width}(o_, {places['o']}, many({loads}));", "        return;", "    }"]
     loads = _loads(rule, types, kinds, modes, places, "")
-    lines += [f"    const int end = n - i < {per_item} ? n : i + {per_item};\n    FEW_TIMES for (; i < end; i++) {{", *each, f"        TO_ST(o_, {places['o']}, one({loads}));\n    }}\n}}"]
+    lines += [f"    const int end = n - i < {per_item} ? n : i + {per_item};\n    FEW_TIMES for (; i < end; i++) {{", *each,
+              f"        TO_ST(o_, {places['o']}, one({loads}));\n    }}\n}}"]
     return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ import struct
 from torchlite_kernels import pooling
 
 from .array import Array, empty
+from .checks import check_takes
 from .copying import contiguous_array
 from .creation import full
 from .indexed import span
@@ -50,6 +51,7 @@ def _wide(device, x: Array, out_width: int, stride: int) -> int:
 
 def _maximum(x: Array, out, rows, rule: str, indices: str = ""):
     """The maxima over windows and, as elements of the kind `indices`, their flat places."""
+    check_takes(x, "fi", "max_pool2d")
     device, count = x.device, len(out)
     x = contiguous_array(x)
     values = empty(device, (*x.shape[:x.ndim - count], *out), x.kind)
@@ -104,6 +106,7 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
 
 
 def _fractional_max_pool(input, random_samples, kernel, output_size):
+    check_takes(input, "fi", f"fractional_max_pool{len(kernel)}d_out_frame")
     device, count, x = input.device, len(kernel), contiguous_array(input)
     values = empty(device, (*x.shape[:2], *output_size), x.kind)
     indices = empty(device, values.shape, "i64")
@@ -128,6 +131,7 @@ def _double(x: Array) -> dict[str, str]:
 
 
 def _mean(x: Array, out, rows, rule: str, padded: int, fixed: int) -> Array:
+    check_takes(x, "fi", "avg_pool2d")
     device, count, x = x.device, len(out), contiguous_array(x)
     result = empty(device, (*x.shape[:x.ndim - count], *out), x.kind)
     if result.size:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from torchlite_kernels.rnn import step_text
 
 from .array import Array, empty, view_of
+from .checks import check_takes
 from .copying import clone_row_major, contiguous_array
 from .matmul import flattened, product, turned
 from .pointwise import KERNELS
@@ -24,6 +25,7 @@ def _some(x: Array, first: int, last: int) -> Array:
 
 def _pointwise(name: str, arrays: tuple[Array, ...], batch: int, hidden: int, given: int = 0) -> None:
     """The pointwise part of a step."""
+    check_takes(arrays[0], "f", f"_{name}_layer_cpu")
     device, kind = arrays[0].device, arrays[0].kind
     if not batch * hidden:
         return

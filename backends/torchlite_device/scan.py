@@ -10,6 +10,7 @@ from torchlite._dispatch.shapes import wrap_dim
 from torchlite_kernels.preamble import KINDS
 
 from .array import Array, empty
+from .checks import check_takes
 from .copying import contiguous_array, fill_with
 from .device import grid
 from .pointwise import cast
@@ -294,10 +295,12 @@ def cumprod(input, dim, *, dtype=None):
 
 
 def cummax(input, dim):
+    check_takes(input, "fib", "cummax_helper_cpu")
     return scan("cummax", input, dim, input.kind, work_kind(input.kind))
 
 
 def cummin(input, dim):
+    check_takes(input, "fib", "cummin_helper_cpu")
     return scan("cummin", input, dim, input.kind, work_kind(input.kind))
 
 

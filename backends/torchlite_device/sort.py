@@ -11,6 +11,7 @@ from torchlite._dispatch.shapes import wrap_dim
 from torchlite._dtype import from_np
 
 from .array import Array, empty, kind_of, view_of
+from .checks import check_takes
 from .copying import contiguous_array
 from .device import Device, Function, grid
 from .pointwise import cast
@@ -188,6 +189,7 @@ def _selected(rows: Rows, k: int, largest: bool) -> tuple[Array, int]:
 
 def by_rank(input: Array, dim: int, keepdim: bool, which: int, rank: int = 0) -> tuple[Array, Array]:
     """One element of each row and its place: of a rank (`which` 0), the median (1), the median of what is not NaN (2), or the one that comes most often (3)."""
+    check_takes(input, "fib", ("kthvalue_cpu", "median_cpu", "nanmedian_cpu", "mode_cpu")[which])
     rows = Rows(input, dim)
     device = rows.device
     shape = rows.shape(1, keepdim)

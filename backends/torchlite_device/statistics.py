@@ -10,6 +10,7 @@ from torchlite._dispatch.shapes import wrap_dim
 from torchlite._dtype import from_np
 
 from .array import Array, empty, view_of
+from .checks import check_takes
 from .copying import contiguous_array, fill_with
 from .device import Device, grid
 from .pointwise import cast
@@ -100,6 +101,8 @@ def _parts(device: Device, count: int, size: int) -> int:
 def _histogram(x: Array, size: int, place: str, kind: str, weights: Array | None = None, low: float = 0.0, high: float = 0.0) -> Array:
     """How much of `x` falls into each of `size` bins, as elements of `kind`."""
     device = x.device
+    if weights is not None:
+        check_takes(weights, "fib", "bincount_cpu")
     real = work_kind(x.kind) if x.kind not in WHOLE else "f32"
     bins = "i32" if weights is None else "f64" if device.fp64 else "f32"
     parts = _parts(device, x.size, size)
@@ -147,6 +150,7 @@ def histc(input, bins=100, min=0, max=0):
 
 def histogram_counts(input, edges, weight=None):
     """How much of `input` (samples, dimensions) falls between the edges of each dimension; the last bin is closed."""
+    check_takes(input, "f", "histogramdd")
     device, dims = input.device, input.shape[-1]
     shape = tuple([e.shape[0] - 1 for e in edges])
     x, count = contiguous_array(input), input.size // dims if dims else 0

@@ -11,6 +11,7 @@ from torchlite_array import vision as shared
 from torchlite_kernels import pooling
 
 from .array import Array, empty
+from .checks import check_takes
 from .copying import clone_row_major, contiguous_array
 from .creation import full
 from .indexed import kept, moved_kind, span
@@ -101,6 +102,7 @@ def _resampled(x: Array, lengths, mode: str, how, factors, antialias: bool, tran
 
     Half precision and integers go through single.
     """
+    check_takes(x, "fi", "upsample_cpu")
     count = len(lengths)
     nearest = mode in ("nearest", "nearest-exact")
     work = x.kind if x.kind in ("f64", "f32") or nearest and not transposed else "f32"

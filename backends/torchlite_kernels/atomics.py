@@ -15,7 +15,10 @@ COMBINE = {
 
 def combine(operation: str, kind: str) -> str:
     """The definition of COMBINE for arrays of a kind."""
-    return f"#define COMBINE(a, b) {COMBINE[operation][2 if kind[0] == 'c' else kind == 'b8']}\n"
+    text = COMBINE[operation][2 if kind[0] == "c" else kind == "b8"]
+    if not text:
+        raise NotImplementedError(f"\"{operation}\" not implemented for complex numbers")
+    return f"#define COMBINE(a, b) {text}\n"
 
 
 _WORD = """

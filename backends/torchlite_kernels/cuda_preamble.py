@@ -1,4 +1,7 @@
-"""The CUDA C++ form of the macros and OpenCL built-ins that kernel texts use. What CUDA's compiler has beyond C++ is behind `__CUDACC_RTC__`: other compilers take the same text."""
+"""The CUDA C++ form of the macros and OpenCL built-ins that kernel texts use.
+
+What CUDA's compiler has beyond C++ is behind `__CUDACC_RTC__`: other compilers take the same text.
+"""
 from __future__ import annotations
 
 _SCALARS = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double")
