@@ -250,6 +250,37 @@ class Ops:
                         self.sample(row, taken.index(True), dtype, way)
         if not names:
             self.more()
+            self.captured()
+
+    def captured(self) -> None:
+        """What is started while a graph is recorded: kernels that draw read their seed from memory there, as Adam's step its numbers with `capturable`."""
+        import torchlite as torch
+        from torchlite_device.random import Drawn
+        device = self.backend.device(0)
+        for name in ("float32", "float64", "float16", "bfloat16"):
+            dtype = getattr(torch, name)
+            x = torch.full((100,), 0.5, dtype=dtype, device="cuda")
+            device.draws, device.capturing = Drawn(device), True
+            try:
+                for draw in (torch.rand, torch.randn):
+                    draw(100, dtype=dtype, device="cuda")
+                for draw in ("bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_"):
+                    getattr(x.clone(), draw)(*((0.5,) if draw == "geometric_" else ()))
+                torch.nn.functional.dropout(x, 0.5)
+                torch.poisson(x)
+                torch.binomial(x * 4, x)
+                torch.randperm(100, device="cuda")
+                for top in (9, 1 << 40):
+                    torch.randint(0, top, (100,), device="cuda")
+            finally:
+                device.draws, device.capturing = None, False
+            for kind in (torch.optim.Adam, torch.optim.AdamW):
+                for amsgrad in (False, True):
+                    for count in (1, 3, 12):
+                        parameters = [torch.ones(5, dtype=dtype, device="cuda", requires_grad=True) for _ in range(count)]
+                        for p in parameters:
+                            p.grad = torch.ones_like(p)
+                        kind(parameters, amsgrad=amsgrad, capturable=True).step()
 
     def more(self) -> None:
         """What no sample starts: tests/oclgrind.py knows it."""
