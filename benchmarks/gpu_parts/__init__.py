@@ -128,7 +128,10 @@ def library(name: str = "torchlite") -> Any:
 
 def reason_not(device: str) -> str:
     """Why a device cannot be used, in a sentence; empty where it can."""
-    torch = library()
+    try:
+        torch = library()
+    except ImportError as error:
+        return f"torchlite cannot be imported: {error}"
     module = getattr(torch, device.split(":")[0], None)
     if hasattr(module, "why_not"):
         reason = module.why_not()

@@ -19,6 +19,9 @@ QUICK = ("^(add|softmax|cumsum)$", "^(matmul|sort)$")
 def command(script: Path, options: Options, device: str, only: str, output: Path) -> list[str]:
     """How a share of the table is run."""
     words = [python(), str(script), "torchlite", "--device", device, "--dtypes", "float32", "--backward", "--public-only", "--only", only, "--json", str(output)]
+    if device.split(":")[0] == "cuda":
+        # Its rows would run in a child: torch's tables, imported by the parent, open CUDA, and what is open does not survive a fork.
+        words.append("--in-process")
     return [*words, "--max-samples", "2" if options.quick else "6", "--timeout", "15"]
 
 

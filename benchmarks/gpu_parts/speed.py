@@ -1,4 +1,4 @@
-"""The bandwidth of a large copy on the device and, beside it, that of kernels that do little but read and write: bytes that must move over time."""
+"""The bandwidth of a large copy on the device and, beside it, that of kernels that do little but read and write; products and attention beside torch's."""
 from __future__ import annotations
 
 import gc
@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import Options, Result, here, library, say
+from . import Options, Result, library, say
+from .bench import reference_of
 
 # Elements of an array: far more than any cache holds; and rows of 1024 of them.
-ELEMENTS, QUICK_ELEMENTS, COLUMNS = 1 << 26, 1 << 14, 1024
+ELEMENTS, QUICK_ELEMENTS, COLUMNS = 1 << 27, 1 << 14, 1024
+FORWARD = ("softmax", "layer_norm", "gelu")
 REPEATS = 20
 
 
@@ -45,71 +47,93 @@ def copy(torch: Any, device: str, elements: int, repeats: int) -> float:
     return 8 * elements / milliseconds(torch, device, lambda: target.copy_(source), repeats) * 1e3
 
 
-def kernels(torch: Any, device: str, elements: int, dtype: Any):
-    """(name, arrays' worth of bytes that must move, what starts the kernel), one at a time so that only its arrays are held."""
+def kernel(torch: Any, device: str, elements: int, dtype: Any, name: str) -> Callable:
+    """What starts a kernel: a forward one, or that of its gradient."""
     F = torch.nn.functional
-    shape = (elements // COLUMNS, COLUMNS)
+    rows = elements // COLUMNS
 
-    def made():
-        return torch.randn(*shape, device=device).to(dtype)
-
-    def backward(out: Any, x: Any) -> Callable:
-        grad = made()
-        return lambda: torch.autograd.grad(out, x, grad, retain_graph=True)
-
+    def made() -> Any:
+        return torch.randn(rows, COLUMNS, device=device).to(dtype)
+    if name == "Adam":  # reads a parameter, its gradient and two states, and writes all but the gradient
+        parameter = torch.nn.Parameter(made())
+        parameter.grad = made()
+        return torch.optim.Adam([parameter], lr=1e-3).step
     weight, bias = torch.ones(COLUMNS, device=device, dtype=dtype), torch.zeros(COLUMNS, device=device, dtype=dtype)
-    forward = {"softmax": lambda x: torch.softmax(x, 1), "layer_norm": lambda x: F.layer_norm(x, (COLUMNS,), weight, bias), "gelu": F.gelu}
-    for name, function in forward.items():
-        x = made()
-        yield name, 2, lambda: function(x)
-        x.requires_grad_()
-        yield f"{name} backward", 3, backward(function(x), x)
+    function = {"softmax": lambda x: torch.softmax(x, 1), "layer_norm": lambda x: F.layer_norm(x, (COLUMNS,), weight, bias), "gelu": F.gelu}[name.split()[0]]
+    x = made()
+    if name in FORWARD:
+        return lambda: function(x)
+    x.requires_grad_()
+    out, grad = function(x), made()
+    return lambda: torch.autograd.grad(out, x, grad, retain_graph=True)
 
 
-def adam(torch: Any, device: str, elements: int) -> Callable:
-    """A step of Adam, one parameter: reads it, its gradient and two states, and writes all but the gradient."""
-    parameter = torch.nn.Parameter(torch.randn(elements, device=device))
-    parameter.grad = torch.randn(elements, device=device)
-    return torch.optim.Adam([parameter], lr=1e-3).step
+# (name, dtype, bytes of an element, arrays that must be read or written)
+KERNELS = [(name + way, dtype, size, arrays) for dtype, size in (("float32", 4), ("bfloat16", 2)) for name in FORWARD
+           for way, arrays in (("", 2), (" backward", 3))] + [("Adam", "float32", 4, 7)]
+
+
+def products(torch: Any, device: str, quick: bool) -> dict[str, Callable[[], Callable]]:
+    """{name: what makes what starts it} of work that is more arithmetic than memory, which torch does with libraries."""
+    n, (batch, heads, length, features) = (64, (1, 2, 32, 32)) if quick else (4096, (4, 16, 2048, 64))
+
+    def matmul(dtype: Any) -> Callable:
+        a, b = (torch.randn(n, n, device=device).to(dtype) for _ in range(2))
+        return lambda: a @ b
+
+    def attention(dtype: Any, backward: bool) -> Callable:
+        query, key, value = (torch.randn(batch, heads, length, features, device=device).to(dtype).requires_grad_(backward) for _ in range(3))
+
+        def forward() -> Any:
+            return torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        if not backward:
+            return forward
+        out = forward()
+        grad = torch.randn(batch, heads, length, features, device=device).to(dtype)
+        return lambda: torch.autograd.grad(out, (query, key, value), grad, retain_graph=True)
+    found: dict[str, Callable[[], Callable]] = {f"matmul {n} {name}": lambda name=name: matmul(getattr(torch, name)) for name in ("float32", "bfloat16")}
+    for name in ("float32", "bfloat16"):
+        for way, backward in (("", False), (" backward", True)):
+            found[f"causal attention {batch}x{heads}x{length}x{features} {name}{way}"] = lambda name=name, backward=backward: attention(getattr(torch, name), backward)
+    return found
 
 
 def run(options: Options, result: Result) -> None:
-    torch = library()
+    torch, oracle = library(), None
     elements, repeats = (QUICK_ELEMENTS, 3) if options.quick else (ELEMENTS, REPEATS)
-    copies = {"torchlite": copy(torch, options.device, 4 * elements, repeats)}
-    result.put(copies=copies, rows=[], failed=[], elements=elements)
+    copies = {"torchlite": copy(torch, options.device, 2 * elements, repeats)}
+    result.put(copies=copies, rows=[], products=[], failed=[], elements=elements)
     say(f"copy: {copies['torchlite'] / 1e9:.1f} GB/s")
-    if options.kind == "cuda" and here("torch") and library("torch").cuda.is_available():
+    if reference_of(options).startswith("cuda"):
         oracle = library("torch")
-        copies["torch"] = copy(oracle, options.device, 4 * elements, repeats)
+        copies["torch"] = copy(oracle, options.device, 2 * elements, repeats)
         oracle.cuda.empty_cache()
         result.put(copies=copies)
         say(f"torch's copy: {copies['torch'] / 1e9:.1f} GB/s")
     best = max(copies.values())
 
-    def measure(name: str, kind: str, arrays: int, size: int, call: Callable) -> None:
+    def measured(name: str, make: Callable[[], Callable]) -> float | None:
+        """Milliseconds; None where it fails, which is noted."""
+        gc.collect()  # the arrays of the one before
         try:
-            time_taken = milliseconds(torch, options.device, call, repeats)
+            return milliseconds(torch, options.device, make(), repeats)
         except Exception as error:
-            result.add("failed", f"{name} {kind}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+            result.add("failed", f"{name}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
             say(f"FAILED {result.found['failed'][-1]}")
-            return
-        rate = arrays * size * elements / time_taken * 1e3
-        result.add("rows", {"name": name, "dtype": kind, "ms": time_taken, "bytes/s": rate, "share": rate / best})
-        say(f"{name} {kind}: {time_taken:.3f} ms, {rate / 1e9:.1f} GB/s, {100 * rate / best:.0f}% of the copy")
-
-    for kind, size in (("float32", 4), ("bfloat16", 2)):
-        found = kernels(torch, options.device, elements, getattr(torch, kind))
-        while True:
-            try:
-                name, arrays, call = next(found)
-            except StopIteration:
-                break
-            except Exception as error:
-                result.add("failed", f"{kind}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
-                say(f"FAILED {result.found['failed'][-1]}")
-                break
-            measure(name, kind, arrays, size, call)
-            del call
-            gc.collect()
-    measure("Adam", "float32", 7, 4, adam(torch, options.device, elements))
+            return None
+    for name, dtype, size, arrays in KERNELS:
+        taken = measured(f"{name} {dtype}", lambda name=name, dtype=dtype: kernel(torch, options.device, elements, getattr(torch, dtype), name))
+        if taken is not None:
+            rate = arrays * size * elements / taken * 1e3
+            result.add("rows", {"name": name, "dtype": dtype, "ms": taken, "bytes/s": rate, "share": rate / best})
+            say(f"{name} {dtype}: {taken:.3f} ms, {rate / 1e9:.1f} GB/s, {100 * rate / best:.0f}% of the copy")
+    theirs = products(oracle, options.device, options.quick) if oracle else {}
+    for name, make in products(torch, options.device, options.quick).items():
+        mine = measured(name, make)
+        try:
+            other = milliseconds(oracle, options.device, theirs[name](), repeats) if oracle else None
+        except Exception as error:
+            other = None
+            say(f"torch, {name}: {error}")
+        result.add("products", {"name": name, "torchlite": mine, "torch": other})
+        say(f"{name}: torchlite {mine} ms, torch {other} ms")

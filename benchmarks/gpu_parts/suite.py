@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import collections
 import json
+import shlex
 import subprocess
 import time
 from pathlib import Path
@@ -15,7 +16,7 @@ def command(options: Options) -> list[str]:
     words = [python(), "-m", "pytest", "-q", "-p", "gpu_parts.recorder", "-p", "no:cacheprovider", "--tb=short", "--device", options.device, "--device-only"]
     if here("xdist") and options.workers > 1:
         words += ["-n", str(options.workers)]
-    return words + options.pytest.split()
+    return words + shlex.split(options.pytest)
 
 
 class Outcomes:

@@ -122,7 +122,8 @@ def _speed(result: dict) -> str:
     copies = ", ".join(f"{rate / 1e9:.1f} GB/s ({name})" for name, rate in result.get("copies", {}).items())
     rows = [(row["name"], row["dtype"], f"{row['ms']:.3f}", f"{row['bytes/s'] / 1e9:.1f}", f"{100 * row['share']:.0f}%") for row in result.get("rows", [])]
     note = f"Copy, read and written: {copies}. Arrays of {result.get('elements', 0)} elements; bytes that must move, over the time between events.\n\n"
-    return note + _table(("kernel", "dtype", "ms", "GB/s", "of the copy"), rows)
+    products = [(row["name"], _number(row["torchlite"]), _number(row["torch"]), "-" if ratio(row) is None else f"{ratio(row):.2f}") for row in result.get("products", [])]
+    return note + _table(("kernel", "dtype", "ms", "GB/s", "of the copy"), rows) + "\n" + _table(("", "torchlite ms", "torch ms", "ratio"), products)
 
 
 def _aims(aims: list[dict]) -> str:
