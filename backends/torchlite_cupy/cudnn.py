@@ -13,6 +13,7 @@ from torchlite._dispatch.backend import OutOfMemoryError
 from torchlite._switches import SWITCHES
 from torchlite_device.array import Array
 
+_OLDEST = 90000
 _KEPT = 4096
 _ALIGNED = 16  # bytes, which cuDNN assumes of every address
 # The kinds that are for cuDNN, by its names.
@@ -21,13 +22,12 @@ TYPES = {"f32": "FLOAT", "f16": "HALF", "bf16": "BFLOAT16"}
 
 @functools.cache
 def frontend() -> Any:
-    """The package's module when it is installed and finds cuDNN, else None."""
+    """The package's module when it is installed and finds cuDNN 9, else None."""
     try:
         import cudnn
-        cudnn.backend_version()
+        return cudnn if cudnn.backend_version() >= _OLDEST else None
     except Exception:  # however a library fails to load, there is another way
         return None
-    return cudnn
 
 
 class Tensor(NamedTuple):

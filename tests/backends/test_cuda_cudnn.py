@@ -364,11 +364,22 @@ def test_the_front_end_knows(cudnn):
     assert registry.backend_of("cuda").runtime(0).cudnn_statistics() == {"runs": 0, "plans": 0, "refused": 0}
 
 
-def test_without_the_package(monkeypatch):
+class Old(stand_in.Cudnn):
+    def backend_version(self):
+        return 8907
+
+
+class Lost(stand_in.Cudnn):
+    def backend_version(self):
+        raise RuntimeError("Unable to find symbol cudnnGetVersion")
+
+
+@pytest.mark.parametrize("found", [None, Old(), Lost(), stand_in.Cudnn()], ids=["no package", "too old", "no library", "there"])
+def test_whether_it_is_there(monkeypatch, found):
     import sys
-    monkeypatch.setitem(sys.modules, "cudnn", None)
+    monkeypatch.setitem(sys.modules, "cudnn", found)
     module.frontend.cache_clear()
     try:
-        assert module.frontend() is None
+        assert module.frontend() is (found if type(found) is stand_in.Cudnn else None)
     finally:
         module.frontend.cache_clear()
