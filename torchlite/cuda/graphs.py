@@ -112,7 +112,7 @@ class graph:
     ...     g = torch.cuda.CUDAGraph()
     ...     with torch.cuda.graph(g):
     ...         y = x * 2 + 1
-    ...     x.fill_(4.0)
+    ...     x = x.fill_(4.0)
     ...     g.replay()
     ...     assert y.tolist() == [9.0, 9.0, 9.0]
     """
