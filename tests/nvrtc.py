@@ -10,6 +10,7 @@ more registers than tests/nvrtc_registers.txt says, which `--record` writes anew
 from __future__ import annotations
 
 import collections
+import contextlib
 import ctypes
 import hashlib
 import importlib.util
@@ -37,7 +38,7 @@ FILLINGS = (None, slice(0, None, 8), slice(4, None, 8), slice(0, None, 4))
 FACTORS, SCALED, _LARGEST = (6, 40), ("", "float16"), 1 << 20
 # Kernels that only CPUs are given.
 FOR_CPUS = """
-    embedding.embedding_by_columns gemm.dots gemm.product pooling.maximum_backward sort_text.rank sort_text.rows
+    embedding.embedding_by_columns gemm.dots gemm.product pooling.maximum_backward reduce_text.part' reduce_text.whole' sort_text.rank sort_text.rows
 """.split()
 _BATCH = 24
 _REGISTERS, _SHARED = 65536, 48 << 10  # of a block
@@ -283,11 +284,14 @@ class Ops:
                         kind(parameters, amsgrad=amsgrad, capturable=True).step()
 
     def more(self) -> None:
-        """What no sample starts: tests/oclgrind.py knows it."""
+        """What no sample starts: what tests/oclgrind.py knows of, attention on tensor cores, and what depends on more than shapes and dtypes."""
         import torchlite as torch
 
         from .oclgrind import further
-        for name, function in further(torch, "gpu", "cuda").items():
+        from .recording import attend_in_every_way
+        self.driver.filling = None
+        attend_in_every_way()
+        for name, function in {**further(torch, "gpu", "cuda"), **unusual(torch)}.items():
             done = 0
             for self.driver.filling in FILLINGS:
                 try:
@@ -297,6 +301,29 @@ class Ops:
                     failure = error
             if not done:
                 self.complaints.append(f"{name}: {failure}")
+
+
+def unusual(torch: Any) -> dict[str, Any]:
+    """What depends on a GPU's size or on values: (name: what runs it)."""
+    from torchlite._random import engine_of
+    from torchlite_device.reduce_text import OPS
+    calls = {"max_dim": "max", "min_dim": "min", "norm1": "norm", "norm2": "norm", "normp": "norm"}
+
+    def large_reductions() -> None:
+        device = torch.empty(1, device="cuda")._data.device
+        units, device.units = device.units, 132
+        for op in OPS:
+            for dtype in (torch.float32, torch.float64, torch.float16, torch.int64, torch.complex64):
+                with contextlib.suppress(RuntimeError, NotImplementedError):
+                    getattr(torch, calls.get(op, op))(torch.empty((9001, 1031), dtype=dtype, device="cuda"), dim=0)
+        device.units = units
+
+    def with_replacement() -> None:
+        for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+            weights = torch.ones((2, 5), dtype=dtype, device="cuda")
+            weights._table.random_multinomial(weights._data, 3, engine_of(weights._table, None))
+
+    return {"large reductions": large_reductions, "with replacement": with_replacement}
 
 
 def scaled(tree: Any, factor: int) -> Any:
@@ -420,7 +447,7 @@ def compare(table: dict[str, dict[str, Use]]) -> list[str]:
         return complaints
     for line in sorted(set(table) & set(recorded)):
         for architecture, before in zip(ARCHITECTURES, recorded[line], strict=True):
-            now = table[line][architecture].spilled
+            now = table[line].get(architecture, Use()).spilled
             if now > before:
                 complaints.append(f"{line} spills {now} bytes on {architecture}, {before} before")
     return complaints
@@ -466,11 +493,16 @@ def unlike_c(text: str) -> list[str]:
     return found + [f"{match[0]}: use LOCAL_ARRAY" for match in re.finditer(r"\bLOCAL \w+ \w+\[.*", text)]
 
 
+def architectures_of(body: str) -> tuple[str, ...]:
+    """Where a program can run: tensor cores take bfloat16 from sm_80 on."""
+    return ARCHITECTURES[1:] if "mma_16x8x16_bf16" in body and "#define BF16 1\n" in body else ARCHITECTURES
+
+
 def compile_all(bodies: dict[int, str], preamble: str) -> tuple[dict[tuple[int, str, str], Use], list[tuple[int, str, str]]]:
     """The kernels of all programs on all architectures, and (number, architecture, log) of those that do not compile as they should."""
     order = sorted(bodies, key=lambda n: hashlib.sha256(bodies[n].encode()).digest())  # the long ones among the others
     groups = [order[at:at + _BATCH] for at in range(0, len(order), _BATCH)]
-    jobs = [(a, preamble, {n: bodies[n] for n in group}) for group in groups for a in ARCHITECTURES]
+    jobs = [(a, preamble, {n: bodies[n] for n in group if a in architectures_of(bodies[n])}) for group in groups for a in ARCHITECTURES]
     uses, failed = {}, []
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for (architecture, _, _), (found, complaints) in zip(jobs, pool.map(compile_batch, jobs), strict=True):

@@ -146,6 +146,15 @@ class Driver:
         return True
 
 
+def attend_in_every_way() -> None:
+    """Attention of all kinds, sizes and masks for which there are kernels on tensor cores, with gradients."""
+    import torchlite as torch
+    for dtype, features, mask, heads in itertools.product((torch.float16, torch.bfloat16), (16, 64, 72, 128), (None, torch.bool, "added"), (1, 200)):
+        x = torch.empty(heads, 3, features, dtype=dtype, device="cuda").requires_grad_()
+        given = None if mask is None else torch.empty(3, 3, dtype=dtype if mask == "added" else mask, device="cuda")
+        torch.nn.functional.scaled_dot_product_attention(x, x, x, given).sum().backward()
+
+
 class Recording:
     """In the place of the module `presence`: one device that records."""
 
