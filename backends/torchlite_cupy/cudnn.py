@@ -74,6 +74,7 @@ class Library:
         self.capability = device.properties["major"] * 10 + device.properties["minor"]
         self.plans = device.kept("cudnn", _KEPT)  # Plans, None for what cuDNN does not compute, else how often it was asked for
         self.refused: dict[Any, str] = {}
+        self.captured: dict[int, Plan] = {}  # stay as long as the device: a captured graph starts their kernels again
         self.runs = 0
         self._lock = threading.RLock()
         self._handle: Any = None
@@ -104,6 +105,8 @@ class Library:
                 self._refuse(key, error)
                 return False
             self.runs += 1
+            if self.device.capturing:
+                self.captured[id(plan.graph)] = plan
             return True
 
     def _execute(self, plan: Plan, pointers: dict[int, int]) -> None:

@@ -1,6 +1,7 @@
 """Convolutions as matrix products whose operands are found through tables of offsets: images are padded, never unfolded."""
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -166,17 +167,23 @@ def checked(input, weight, bias, stride, padding, dilation, transposed, output_p
     spatial = input.ndim - 2
     stride, padding, dilation, extra = (numbers(v, spatial) for v in (stride, padding, dilation, output_padding))
     _check(input, weight, bias, stride, padding, dilation, weight.shape[1] * groups if transposed else weight.shape[0])
-    sizes = zip(input.shape[2:], weight.shape[2:], stride, padding, dilation, extra, strict=True)
-    if transposed:
-        out_shape = (input.shape[0], weight.shape[1] * groups, *((n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, k, s, p, d, e in sizes))
-        g = geometry(out_shape, input.shape, weight.shape, stride, padding, dilation, groups)
-    else:
-        out_shape = (input.shape[0], weight.shape[0], *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d, _ in sizes))
-        g = geometry(input.shape, out_shape, weight.shape, stride, padding, dilation, groups)
     if input.kind == "b8":
         raise NotImplementedError(f"\"slow_conv{'_transpose' if transposed else ''}{max(spatial, 2)}d_cpu\" not implemented for 'Bool'")
-    matching = input.shape[1] == (weight.shape[0] if transposed else weight.shape[1] * groups)
-    if not matching or groups < 1 or weight.shape[0] < groups or weight.shape[0] % groups or min(extra) < 0:
+    return _fitted(input.shape, weight.shape, stride, padding, dilation, bool(transposed), extra, groups)
+
+
+@functools.lru_cache(4096)
+def _fitted(x_shape, weight_shape, stride, padding, dilation, transposed, extra, groups) -> tuple[Geometry, tuple[int, ...]]:
+    """The geometry and the result's shape. RuntimeError for shapes that do not fit each other."""
+    sizes = zip(x_shape[2:], weight_shape[2:], stride, padding, dilation, extra, strict=True)
+    if transposed:
+        out_shape = (x_shape[0], weight_shape[1] * groups, *((n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, k, s, p, d, e in sizes))
+        g = geometry(out_shape, x_shape, weight_shape, stride, padding, dilation, groups)
+    else:
+        out_shape = (x_shape[0], weight_shape[0], *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d, _ in sizes))
+        g = geometry(x_shape, out_shape, weight_shape, stride, padding, dilation, groups)
+    matching = x_shape[1] == (weight_shape[0] if transposed else weight_shape[1] * groups)
+    if not matching or groups < 1 or weight_shape[0] < groups or weight_shape[0] % groups or min(extra) < 0:
         raise RuntimeError("convolution: channels do not fit")
     if min(out_shape[2:], default=1) <= 0:
         raise RuntimeError("the kernel does not fit the input")

@@ -275,6 +275,7 @@ def test_graphs_capture_it(cudnn):
     with torch.cuda.graph(graph):
         out = F.conv2d(x, weight).relu()
     assert library().runs == 2 and len(cudnn.graphs[0].executed) == 1
+    assert [plan.graph for plan in library().captured.values()] == cudnn.graphs
     x.fill_(2)
     graph.replay()
     assert torch.equal(out.cpu(), torch.full((2, 4, 4, 4), 54.0)) and len(cudnn.graphs[0].executed) == 2
