@@ -87,7 +87,7 @@ class Drawn:
         """Before a replay: it draws what the engines would draw now, and they go on behind it."""
         for engine, (place, blocks) in self._places.items():
             low, high, first = engine.take(blocks)
-            self._device.write(place.buffer, np.array([low | high << 32, first], np.uint64).view(np.uint8))
+            self._device.write(place.buffer, np.array([low | high << 32, first], np.uint64).view(np.uint8), keep=True)
 
 
 def words_from(device: Device, engine: Engine, blocks: int, text: str) -> tuple[str, str, tuple]:

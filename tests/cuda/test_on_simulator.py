@@ -102,6 +102,31 @@ def test_replays_draw_what_the_calls_would_draw():
     assert [t.tolist() for t in out] == eager[0]
 
 
+def test_replays_and_recorded_steps_do_not_wait(monkeypatch):
+    from tests.cuda_simulator.driver import Driver
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5)).cuda()
+    optimizer, x = torch.optim.Adam(model.parameters(), capturable=True), torch.randn(4, 3, device="cuda")
+
+    def step():
+        optimizer.zero_grad(set_to_none=False)
+        model(x).sum().backward()
+        optimizer.step()
+
+    step()
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        step()
+    waits = []
+    for name in ("synchronize", "synchronize_stream", "wait_event"):
+        monkeypatch.setattr(Driver, name, lambda self, *at, _wait=getattr(Driver, name), _name=name: (waits.append(_name), _wait(self, *at))[1])
+    for _ in range(3):
+        graph.replay()
+        step()
+    assert waits == []
+    cuda.synchronize()
+    assert waits == ["synchronize"]
+
+
 def test_a_training_step_with_dropout():
     def made():
         torch.manual_seed(0)
