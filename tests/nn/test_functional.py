@@ -195,6 +195,24 @@ def test_ctc_loss_against_all_paths():
     assert F.ctc_loss(log_probs[:2], flat, [2, 2, 2], [2, 2, 1], reduction="none", zero_infinity=True)[1] == 0
 
 
+def test_ctc_loss_takes_targets_and_lengths_from_the_host(device):
+    log_probs = F.log_softmax(torch.randn(5, 2, 4), 2)
+    targets, lengths, target_lengths = torch.tensor([[1, 2], [3, 1]], device="cpu"), torch.tensor([5, 4], device="cpu"), torch.tensor([2, 1], device="cpu")
+    want = F.ctc_loss(log_probs.cpu(), targets, lengths, target_lengths, reduction="none")
+    for places in itertools.product(("cpu", device), repeat=3):
+        here = log_probs.to(device).requires_grad_()
+        for enabled in (False, True):
+            with torch.autocast(device.partition(":")[0], enabled=enabled):
+                found = F.ctc_loss(here, *[x.to(where) for x, where in zip((targets, lengths, target_lengths), places, strict=True)], reduction="none")
+            assert found.device == here.device
+            torch.testing.assert_close(found.detach().cpu(), want)
+        found.sum().backward()
+    flat = torch.tensor([1, 2, 3], device="cpu")
+    torch.testing.assert_close(F.ctc_loss(log_probs.to(device), flat, lengths, target_lengths, reduction="none").cpu(), want)
+    with pytest.raises(RuntimeError, match="Expected input_lengths to have value at most 5, but got value 6"):
+        F.ctc_loss(log_probs.to(device), flat, lengths + 1, target_lengths)
+
+
 def test_old_reduction_arguments_warn():
     x, y = torch.randn(3), torch.randn(3)
     with pytest.warns(UserWarning, match="please use reduction='sum' instead"):

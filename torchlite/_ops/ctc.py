@@ -6,11 +6,12 @@ from torchlite._dtype import int64
 NOWHERE = -1e30  # the log of a probability of zero, finite so that differences of two of them are not NaN
 
 
-def _lengths(F, lengths, like, name, batch):
+def _lengths(lengths, name, batch):
+    """Lengths as a tensor, on the host where they are numbers."""
     if not hasattr(lengths, "dtype"):
         from torchlite import tensor
 
-        lengths = tensor([int(n) for n in lengths], dtype=int64, device=like.device)
+        lengths = tensor([int(n) for n in lengths], dtype=int64, device="cpu")
     lengths = lengths.to(int64).reshape(-1)
     if lengths.numel() != batch:
         raise RuntimeError(f"{name} must be of size batch_size")
@@ -75,6 +76,7 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     """Minus the log-probability of ``targets`` under all alignments to ``log_probs`` (time, batch, classes), which are log-probabilities.
 
     ``targets`` is (batch, longest) or all targets one after the other; ``reduction="mean"`` divides each loss by its target length and then averages.
+    Targets and lengths may lie on the host: lengths on the device are read from it, for what depends on the longest.
     As in PyTorch the gradient is that of log-probabilities that came from ``log_softmax``.
     """
     reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)
@@ -86,8 +88,7 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     times, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
-    input_lengths = _lengths(F, input_lengths, log_probs, "input_lengths", batch)
-    target_lengths = _lengths(F, target_lengths, log_probs, "target_lengths", batch)
+    input_lengths, target_lengths = _lengths(input_lengths, "input_lengths", batch), _lengths(target_lengths, "target_lengths", batch)
     too_long = int(input_lengths.max())
     if too_long > times:
         raise RuntimeError(
@@ -96,7 +97,8 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     if unbatched and targets.ndim == 1:
         targets = targets.unsqueeze(0)
     longest = int(target_lengths.max())
-    labels = _padded_targets(F, targets.to(int64), target_lengths, longest)
+    input_lengths, target_lengths = input_lengths.to(log_probs.device), target_lengths.to(log_probs.device)
+    labels = _padded_targets(F, targets.to(log_probs.device, int64), target_lengths, longest)
     blanks = F.new_full(labels, (batch, longest), blank)
     states = F.cat([F.stack([blanks, labels], 2).reshape(batch, 2 * longest), F.new_full(labels, (batch, 1), blank)], 1)
     differs = states[:, 2:] != states[:, :-2] if longest else None
