@@ -12,7 +12,7 @@ from tests.backends.test_opencl_attention import compare
 from tests.cuda.fake import installed
 from tests.cuda_simulator import engine, in_sanitized_child
 from tests.cuda_simulator.driver import Simulated
-from tests.recording import Recording
+from tests.recording import Recording, attend_in_every_way
 from torchlite_cupy import attention
 from torchlite_cupy.backend import CUDABackend
 from torchlite_kernels import cuda_attention
@@ -220,15 +220,12 @@ def test_gradients_of_what_another_kernel_computed(once, rng):
 
 
 def test_every_kernel_is_listed():
-    """What a launcher asks for, and nothing else, is what `variants` names; its programs are compiled for GPUs elsewhere."""
+    """What a launcher asks for, and nothing else, is what `variants` names; `python -m tests.nvrtc` compiles it."""
     def key(kernel):
         return kernel.name, *kernel.kinds.items()
 
     with noted_kernels() as started, installed(other=CUDABackend(Recording())):
-        for dtype, features, mask, heads in itertools.product(TOLERANCES, (16, 64, 72, 128), (None, torch.bool, "added"), (1, 200)):
-            x = torch.empty(heads, 3, features, dtype=dtype, device="cuda").requires_grad_()
-            given = None if mask is None else torch.empty(3, 3, dtype=dtype if mask == "added" else mask, device="cuda")
-            F.scaled_dot_product_attention(x, x, x, given).sum().backward()
+        attend_in_every_way()
     assert {key(kernel) for kernel in started} == {key(kernel) for kernel, _ in cuda_attention.variants()}
 
 
