@@ -194,10 +194,18 @@ def test_a_module(fake):
 
 def test_gradients_add_up_over_replays(fake):
     layer = nn.Linear(2, 1, bias=False).cuda()
-    layer = cuda.make_graphed_callables(layer, (torch.ones(3, 2).cuda(),))
-    for n in (1.0, 10.0):
-        layer(torch.full((3, 2), n).cuda()).sum().backward()
-    assert layer.weight.grad.tolist() == [[33, 33]]
+    layer = cuda.make_graphed_callables(layer, (torch.ones(3, 2).cuda().requires_grad_(),))
+    x = [torch.full((3, 2), n).cuda().requires_grad_() for n in (1.0, 10.0, 100.0)]
+    for given in x:
+        layer(given).sum().backward()
+    assert layer.weight.grad.tolist() == [[333, 333]]
+    layer.zero_grad()
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[5.0, 6.0]]))
+    layer(x[1]).sum().backward()
+    assert layer.weight.grad.tolist() == [[30, 30]]
+    old = x[0].grad.tolist()
+    assert x[1].grad.tolist() == [pytest.approx([a + 5, b + 6]) for a, b in old] and x[2].grad.tolist() == old  # each has its own
 
 
 def test_several_callables_share_memory_and_order(fake):

@@ -205,9 +205,14 @@ class _Graphed:
         self.grad_outputs = [o.detach().clone() if o.requires_grad else None for o in self.outputs]
         if not self.wanted or not any(o.requires_grad for o in self.outputs):
             return
+        # Gradients of parameters outlive the step: their memory is not the pool's, where the next forward replay may write.
+        kept = {i: t.detach().clone() for i, t in enumerate(self.inputs) if t.requires_grad and i >= len(self.arguments)}
         with graph(self.backward, pool):
             found = iter(self.gradients(self.outputs, self.grad_outputs))
-        self.grad_inputs = [next(found) if t.requires_grad else None for t in self.inputs]
+            self.grad_inputs = [next(found) if t.requires_grad else None for t in self.inputs]
+            for i, place in kept.items():
+                gradient = self.grad_inputs[i]
+                self.grad_inputs[i] = None if gradient is None else place.copy_(gradient)
 
     def replay_forward(self, arguments: tuple) -> tuple[Tensor, ...]:
         for fixed, given in zip(self.arguments, arguments, strict=False):
@@ -220,9 +225,13 @@ class _Graphed:
         for fixed, given in zip(self.grad_outputs, gradients, strict=True):
             if fixed is not None and given is not fixed:
                 fixed.copy_(given)
+        count = len(self.arguments)
+        for parameter, fixed in zip(self.parameters, self.grad_inputs[count:], strict=True):
+            if fixed is not None and parameter.grad is not None and parameter.grad._data is fixed._data:
+                parameter.grad = parameter.grad.clone()  # still wanted: the replay is about to write there
         self.backward.replay()
-        # As views: a `.grad` must not take over memory that the next replay writes to.
-        return tuple(None if g is None else g.view(g.shape) for g in self.grad_inputs)
+        # A parameter's `.grad` may take the memory over until the next replay. Others get views, which are copied where they are kept.
+        return tuple(None if g is None else g.detach() if i >= count else g.view(g.shape) for i, g in enumerate(self.grad_inputs))
 
     def callable(self) -> Callable:
         """The callable's replacement: one node of the autograd graph, whose passes are replays."""
