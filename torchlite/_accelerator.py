@@ -1,7 +1,7 @@
 """What `torch.cuda`, `torch.opencl` and any other module of a device type are made of: questions to the registry and the backend, never to a runtime.
 
-A backend with devices of its own offers `runtime(index)`, an object with what the `Runtime` protocol lists; one whose devices have several streams adds what
-`Streams` lists.
+A backend with devices of its own offers `runtime(index)`, an object with what the `Runtime` protocol lists; one whose devices have several streams
+adds what `Streams` lists.
 """
 from __future__ import annotations
 
@@ -313,7 +313,8 @@ class Accelerator:
     def reset_accumulated_memory_stats(self, device=None) -> None:
         """Begin to count anew what only grows: allocations, frees, retries, failures."""
         counts = self._runtime(device).memory_stats()
-        self._accumulated[self.index(device)] = {name: n for name, n in counts.items() if name.startswith("num_") or name.endswith((".allocated", ".freed"))}
+        growing = {name: n for name, n in counts.items() if name.startswith("num_") or name.endswith((".allocated", ".freed"))}
+        self._accumulated[self.index(device)] = growing
 
     def empty_cache(self) -> None:
         """Give memory that no tensor takes back to the devices in use."""

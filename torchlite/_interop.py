@@ -24,13 +24,14 @@ class DLDeviceType(enum.IntEnum):
     kDLCUDAManaged = 13
 
 
-_TYPES = {DLDeviceType.kDLCPU: "cpu", DLDeviceType.kDLCUDAHost: "cpu", DLDeviceType.kDLCUDA: "cuda", DLDeviceType.kDLCUDAManaged: "cuda", DLDeviceType.kDLOpenCL: "opencl"}
+_TYPES = {DLDeviceType.kDLCPU: "cpu", DLDeviceType.kDLCUDAHost: "cpu", DLDeviceType.kDLCUDA: "cuda", DLDeviceType.kDLCUDAManaged: "cuda",
+          DLDeviceType.kDLOpenCL: "opencl"}
 
 
 def no_interface(tensor: Any) -> str:
     """The words of the AttributeError for `__cuda_array_interface__` of a tensor elsewhere."""
-    return (f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {tensor.type()} If CUDA data is required use tensor.cuda() to copy tensor to "
-            "device memory.")
+    return (f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {tensor.type()} "
+            "If CUDA data is required use tensor.cuda() to copy tensor to device memory.")
 
 
 def cuda_array_interface(tensor: Any) -> dict[str, Any]:

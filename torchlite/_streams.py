@@ -1,7 +1,7 @@
 """Streams and events: the orders in which a device works, and places in them. `torch.Stream` and `torch.Event` are those of any device type.
 
-A runtime with streams of its own (CUDA) offers what `_accelerator.Streams` lists, and a stream here has a handle of it. One without (OpenCL) has one queue a
-device that works in order: all its streams are that queue, and differ by name.
+A runtime with streams of its own (CUDA) offers what `_accelerator.Streams` lists, and a stream here has a handle of it. One without (OpenCL) has
+one queue a device that works in order: all its streams are that queue, and differ by name.
 """
 from __future__ import annotations
 

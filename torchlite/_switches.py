@@ -1,4 +1,4 @@
-"""The switches of PyTorch that devices read: plain state. `torch.backends` and a few functions of the top level set it; a backend asks here, never there."""
+"""The switches of PyTorch that devices read: plain state, set by `torch.backends` and a few functions of the top level. A backend asks here."""
 from __future__ import annotations
 
 PRECISIONS = ("none", "ieee", "tf32", "bf16")

@@ -1,4 +1,4 @@
-"""Switches and questions about the libraries under the devices, as PyTorch programs touch them. What a switch says is kept in `torchlite._switches`."""
+"""Switches and questions about the libraries under the devices, as PyTorch programs touch them. `torchlite._switches` keeps what they say."""
 from __future__ import annotations
 
 import importlib

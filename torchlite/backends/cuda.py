@@ -9,9 +9,9 @@ from .._switches import SWITCHES
 from ._switch import flag
 
 __all__ = [
-    "allow_fp16_bf16_reduction_math_sdp", "cuBLASModule", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp",
-    "flash_sdp_enabled", "fp16_bf16_reduction_math_sdp_allowed", "is_built", "is_flash_attention_available", "math_sdp_enabled", "matmul",
-    "mem_efficient_sdp_enabled", "preferred_blas_library", "preferred_linalg_library", "sdp_kernel",
+    "allow_fp16_bf16_reduction_math_sdp", "cuBLASModule", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp",
+    "enable_mem_efficient_sdp", "flash_sdp_enabled", "fp16_bf16_reduction_math_sdp_allowed", "is_built", "is_flash_attention_available",
+    "math_sdp_enabled", "matmul", "mem_efficient_sdp_enabled", "preferred_blas_library", "preferred_linalg_library", "sdp_kernel",
 ]
 
 
@@ -29,10 +29,13 @@ class cuBLASModule:
     """Matrix products on CUDA."""
 
     allow_fp16_reduced_precision_reduction = flag(
-        "allow_fp16_reduced_precision_reduction", "set_allow_fp16_reduction_cublas", "Whether sums of float16 products may be kept in float16 for part of the way.")
+        "allow_fp16_reduced_precision_reduction", "set_allow_fp16_reduction_cublas",
+        "Whether sums of float16 products may be kept in float16 for part of the way.")
     allow_bf16_reduced_precision_reduction = flag(
-        "allow_bf16_reduced_precision_reduction", "set_allow_bf16_reduction_cublas", "Whether sums of bfloat16 products may be kept in bfloat16 for part of the way.")
-    allow_fp16_accumulation = flag("allow_fp16_accumulation", "set_allow_fp16_accumulation_cublas", "Whether sums of float16 products may be kept in float16.")
+        "allow_bf16_reduced_precision_reduction", "set_allow_bf16_reduction_cublas",
+        "Whether sums of bfloat16 products may be kept in bfloat16 for part of the way.")
+    allow_fp16_accumulation = flag(
+        "allow_fp16_accumulation", "set_allow_fp16_accumulation_cublas", "Whether sums of float16 products may be kept in float16.")
 
     @property
     def allow_tf32(self) -> bool:
@@ -123,7 +126,8 @@ def _sdp(name: str, words: str) -> tuple[Any, Any]:
 
 
 flash_sdp_enabled, enable_flash_sdp = _sdp("flash", "a fused kernel in tiles (PyTorch's FlashAttention)")
-mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _sdp("mem_efficient", "a fused kernel that also takes a mask (PyTorch's memory-efficient attention)")
+mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _sdp(
+    "mem_efficient", "a fused kernel that also takes a mask (PyTorch's memory-efficient attention)")
 math_sdp_enabled, enable_math_sdp = _sdp("math", "ordinary products and a softmax")
 cudnn_sdp_enabled, enable_cudnn_sdp = _sdp("cudnn", "cuDNN's kernel")
 

@@ -1,4 +1,4 @@
-"""cuDNN, which the CUDA backend uses for convolution and attention where the package `nvidia-cudnn-frontend` is installed: whether it is there, and switches."""
+"""cuDNN, which the CUDA backend uses for convolution and attention where the extra `cudnn` is installed: whether it is there, and switches."""
 from __future__ import annotations
 
 import contextlib

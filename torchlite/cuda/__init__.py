@@ -40,17 +40,21 @@ has_half, has_magma = True, False
 
 _GRAPHS = ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables")
 _MODULES = ("amp", "graphs", "nvtx")
-_TYPES = ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor")
+_TYPES = ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
+          "LongTensor", "ShortTensor")
 
 __all__ = [
-    *_GRAPHS, *_TYPES, "Event", "ExternalStream", "OutOfMemoryError", "Stream", "StreamContext", "amp", "can_device_access_peer", "clock_rate", "current_device",
-    "current_stream", "default_generators", "default_stream", "device", "device_count", "device_memory_used", "device_of", "empty_cache", "get_arch_list", "get_device_capability",
-    "get_device_name", "get_device_properties", "get_gencode_flags", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all", "get_stream_from_external", "graphs",
-    "has_half", "has_magma", "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized", "is_tf32_supported", "list_gpu_processes", "manual_seed",
-    "manual_seed_all", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory", "memory_allocated", "memory_cached",
-    "memory_reserved", "memory_stats", "memory_stats_as_nested_dict", "memory_summary", "memory_usage", "nvtx", "power_draw", "random", "reset_accumulated_memory_stats",
-    "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_per_process_memory_fraction",
-    "set_rng_state", "set_rng_state_all", "set_stream", "stream", "streams", "synchronize", "temperature", "utilization", "why_not",
+    *_GRAPHS, *_TYPES, "Event", "ExternalStream", "OutOfMemoryError", "Stream", "StreamContext", "amp", "can_device_access_peer",
+    "clock_rate", "current_device", "current_stream", "default_generators", "default_stream", "device", "device_count",
+    "device_memory_used", "device_of", "empty_cache", "get_arch_list", "get_device_capability", "get_device_name", "get_device_properties",
+    "get_gencode_flags", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all", "get_stream_from_external", "graphs",
+    "has_half", "has_magma", "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized",
+    "is_tf32_supported", "list_gpu_processes", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_cached",
+    "max_memory_reserved", "mem_get_info", "memory", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
+    "memory_stats_as_nested_dict", "memory_summary", "memory_usage", "nvtx", "power_draw", "random", "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
+    "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream", "stream", "streams", "synchronize",
+    "temperature", "utilization", "why_not",
 ]
 
 

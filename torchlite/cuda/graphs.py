@@ -31,8 +31,8 @@ def graph_pool_handle() -> Any:
 class CUDAGraph:
     """Work on a CUDA device, recorded once and replayed as often as wanted, always on the same memory: new inputs are copied into the old ones.
 
-    `torch.cuda.graph` records more comfortably. Nothing that the recorded work needs from the host (`item()`, printing, copies from host memory) happens again
-    in a replay. keep_graph: accepted; the graph is always made ready when recording ends.
+    `torch.cuda.graph` records more comfortably. What the recorded work would need from the host (`item()`, printing, copies from host memory)
+    cannot be recorded. keep_graph: accepted; the graph is always made ready when recording ends.
     """
 
     def __init__(self, keep_graph: bool = False):
@@ -43,8 +43,8 @@ class CUDAGraph:
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
         """Record what the calling thread starts in its stream from now on, instead of running it.
 
-        pool: memory to use, from `graph_pool_handle()` or another graph's `pool()`. capture_error_mode: "global", "thread_local" or "relaxed": which threads
-        may not do what a recording cannot hold. RuntimeError in the default stream, and when the graph holds something.
+        pool: memory to use, from `graph_pool_handle()` or another graph's `pool()`. capture_error_mode: "global", "thread_local" or "relaxed": which
+        threads may not do what a recording cannot hold. RuntimeError in the default stream, and when the graph holds something.
         """
         if capture_error_mode not in _MODES:
             raise RuntimeError(f"Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {capture_error_mode}")
@@ -52,7 +52,8 @@ class CUDAGraph:
             raise RuntimeError("This CUDAGraph instance already owns a captured graph. To capture a new graph, create a new instance.")
         stream = cuda.current_stream()
         if stream == cuda.default_stream():
-            raise RuntimeError("CUDA graphs must be captured on a non-default stream. (However, after capture, it's ok to replay them on the default stream.)")
+            raise RuntimeError("CUDA graphs must be captured on a non-default stream. "
+                               "(However, after capture, it's ok to replay them on the default stream.)")
         self._stream = stream
         self._drawn = self._offset()
         cuda.runtime(stream.device_index).begin_capture(pool, capture_error_mode)
@@ -258,11 +259,11 @@ class _Graphed:
 
 def _check_module(module: Any) -> None:
     if module._backward_hooks or module._forward_hooks or module._forward_pre_hooks:
-        raise AssertionError("Modules must not have hooks registered at the time they are passed. However, registering hooks on modules after passing them "
-                             "through make_graphed_callables is allowed.")
+        raise AssertionError("Modules must not have hooks registered at the time they are passed. However, registering hooks on modules "
+                             "after passing them through make_graphed_callables is allowed.")
     if any(b.requires_grad for b in module.buffers()):
-        raise AssertionError("In any :class:`~torch.nn.Module` passed to :func:`~make_graphed_callables`, only parameters may be trainable. All buffers "
-                             "must have ``requires_grad=False``.")
+        raise AssertionError("In any :class:`~torch.nn.Module` passed to :func:`~make_graphed_callables`, only parameters may be trainable. "
+                             "All buffers must have ``requires_grad=False``.")
 
 
 def _forward_of(module: Any, run: Callable) -> Any:
@@ -275,8 +276,9 @@ def _forward_of(module: Any, run: Callable) -> Any:
 def make_graphed_callables(callables: Any, sample_args: Any, num_warmup_iters: int = 3, allow_unused_input: bool = False, pool: Any = None) -> Any:
     """Functions or modules whose forward and backward passes are replays of CUDA graphs; modules are changed in place.
 
-    callables: one, or a tuple of those that run one after the other. sample_args: a tuple of tensors (for several callables: a tuple of such tuples) with the
-    shapes, dtypes and `requires_grad` of the arguments to come, in whose memory the graphs read. num_warmup_iters: ordinary runs before recording.
+    callables: one, or a tuple of those that run one after the other. sample_args: a tuple of tensors (for several callables: a tuple of such
+    tuples) with the shapes, dtypes and `requires_grad` of the arguments to come, in whose memory the graphs read. num_warmup_iters: ordinary runs
+    before recording.
     allow_unused_input: whether a tensor may be without influence on the results. pool: memory to share with other graphs.
 
     No higher derivatives; modules without hooks, and without buffers that want gradients; autocast around it needs `cache_enabled=False`.

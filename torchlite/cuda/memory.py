@@ -8,9 +8,10 @@ from .._dispatch.backend import OutOfMemoryError
 from ._device import cuda, runtime_of
 
 __all__ = [
-    "OutOfMemoryError", "empty_cache", "get_per_process_memory_fraction", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info",
-    "memory_allocated", "memory_cached", "memory_reserved", "memory_stats", "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_memory_stats",
-    "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "set_per_process_memory_fraction",
+    "OutOfMemoryError", "empty_cache", "get_per_process_memory_fraction", "max_memory_allocated", "max_memory_cached",
+    "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
+    "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
+    "reset_max_memory_cached", "reset_peak_memory_stats", "set_per_process_memory_fraction",
 ]
 
 memory_stats, mem_get_info, empty_cache = cuda.memory_stats, cuda.mem_get_info, cuda.empty_cache
@@ -82,9 +83,9 @@ def _sized(n: float) -> str:
     return f"{n:.0f} GiB"
 
 
-_ROWS = {"allocated_bytes": "Allocated memory", "active_bytes": "Active memory", "requested_bytes": "Requested memory", "reserved_bytes": "GPU reserved memory",
-         "inactive_split_bytes": "Non-releasable memory", "allocation": "Allocations", "active": "Active allocs", "inactive": "Inactive allocs",
-         "segment": "GPU reserved segments"}
+_ROWS = {"allocated_bytes": "Allocated memory", "active_bytes": "Active memory", "requested_bytes": "Requested memory",
+         "reserved_bytes": "GPU reserved memory", "inactive_split_bytes": "Non-releasable memory", "allocation": "Allocations",
+         "active": "Active allocs", "inactive": "Inactive allocs", "segment": "GPU reserved segments"}
 _COLUMNS = {"current": "Cur Usage", "peak": "Peak Usage", "allocated": "Tot Alloc", "freed": "Tot Freed"}
 
 
@@ -98,8 +99,9 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     cuda.runtime(index)
     stats: dict[str, int | None] = collections.defaultdict(lambda: None, memory_stats(index))  # type: ignore[arg-type]
     rule = "|" + "=" * 75 + "|"
-    lines = [rule, f"|{f'CUDA memory summary, device ID {index}':^75}|", f"|{'OOMs: ' + str(stats['num_ooms'] or 0):^37}|{'retries: ' + str(stats['num_alloc_retries'] or 0):^37}|",
-             rule, f"|{' Metric':<23}|" + "|".join(f" {title:<11}" for title in _COLUMNS.values()) + "|"]
+    failures = [f"{word}: {stats[name] or 0}" for word, name in (("OOMs", "num_ooms"), ("retries", "num_alloc_retries"))]
+    lines = [rule, f"|{f'CUDA memory summary, device ID {index}':^75}|", "|" + "|".join(f"{text:^37}" for text in failures) + "|", rule,
+             f"|{' Metric':<23}|" + "|".join(f" {title:<11}" for title in _COLUMNS.values()) + "|"]
     pools = ("all",) if abbreviated else ("all", "large_pool", "small_pool")
     for key, title in _ROWS.items():
         for pool in pools:
