@@ -177,6 +177,32 @@ def compile_batch(job: tuple[str, str, dict[int, str]]) -> tuple[dict[str, Use],
     return uses, complaints
 
 
+# -- what this must see: a text that does not compile, one that means something else in C++, spills, and the sizes of parameters --
+
+_FAULTS = {
+    "a compile error": "KERNEL void fault(OUT(float, x)) { AT(x)[ITEM] = undeclared; }",
+    "a warning": "KERNEL void fault(OUT(float2, x)) { AT(x)[ITEM] = (float2)(1.0f, 2.0f); }",
+}
+_SPILLS = """
+KERNEL __launch_bounds__(1024) void spills(OUT(float, x), const double n) {
+    float v[100];
+    for (int i = 0; i < 100; i++) v[i] = AT(x)[i * 1024 + THREAD];
+    BARRIER;
+    for (int i = 0; i < 100; i++) AT(x)[i * 1024 + THREAD] = v[99 - i] * n;
+}
+"""
+
+
+def unseen(preamble: str) -> list[str]:
+    """The faults that are not found."""
+    missed = [name for name, body in _FAULTS.items() if not compile_batch(("sm_80", preamble, {0: body, 1: _SPILLS}))[1]]
+    use = compile_batch(("sm_80", preamble, {1: _SPILLS}))[0].get("spills__1", Use())
+    missed += [] if use.spilled else ["registers that are spilled"]
+    missed += [] if use.parameters == [8, 4, 8] else ["the sizes of parameters"]
+    missed += [] if unlike_c(_FAULTS["a warning"]) and unlike_c("LOCAL float x[3];") else ["what is unlike C"]
+    return [f"not seen: {name}" for name in missed]
+
+
 # -- what is recorded --
 
 class Ops:
@@ -535,7 +561,7 @@ def main(arguments: list[str]) -> int:
     numbered, failed = compile_all(bodies, CUDA)
     uses = {(texts[number], kernel, architecture): use for (number, kernel, architecture), use in numbered.items()}
     functions = ops.backend.device(0).functions
-    complaints = [*ops.complaints, *(words for body in bodies.values() for words in unlike_c(body)), *check_uses(uses, ops.driver.programs, given_sizes(functions))]
+    complaints = [*unseen(CUDA), *ops.complaints, *(words for body in bodies.values() for words in unlike_c(body)), *check_uses(uses, ops.driver.programs, given_sizes(functions))]
     for number, architecture, log in failed:
         complaints.append(f"{list(ops.driver.programs[texts[number]])} on {architecture}:\n{log[:1500]}")
     table = table_of(uses, entries(functions))
