@@ -24,6 +24,21 @@ def trained(cls, device, dtype, steps, **options):
     return params, optimizer
 
 
+OTHERS = {
+    "Adamax": {"weight_decay": 0.1}, "NAdam": {"weight_decay": 0.1, "decoupled_weight_decay": True}, "RAdam": {"betas": (0.9, 0.9)}, "ASGD": {"t0": 2, "lambd": 0.1},
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_optimizers(device, name):
+    cls = getattr(torch.optim, name)
+    want, _ = trained(cls, device, torch.float64, 12, **OTHERS[name])
+    got, optimizer = trained(cls, device, torch.float64, 12, capturable=True, **OTHERS[name])
+    for a, b in zip(got, want, strict=True):
+        torch.testing.assert_close(a.detach().cpu(), b.detach().cpu(), rtol=2e-5, atol=1e-6)
+    assert all(state["step"].item() == 12 and state["step"].device == got[0].device for state in optimizer.state.values())
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("cls", [torch.optim.Adam, torch.optim.AdamW])

@@ -34,7 +34,7 @@ class Adafactor(Optimizer):
         super().__init__(params, {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach,
                                   "maximize": maximize})
 
-    def _init_state(self, state, param, grad):
+    def _init_state(self, group, state, param, grad):
         if param.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
         state["step"] = _scalar()

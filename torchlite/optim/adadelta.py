@@ -1,8 +1,10 @@
 """Adadelta."""
 
+import functools
+
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _check_nonnegative, _number, _real, _scalar, _zeros_like
+from .optimizer import Optimizer, _check_lr, _check_nonnegative, _counter, _number, _real, _zeros_like
 
 __all__ = ["Adadelta"]
 
@@ -18,8 +20,8 @@ class Adadelta(Optimizer):
         super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "capturable": capturable,
                                   "foreach": foreach, "differentiable": differentiable})
 
-    def _init_state(self, state, param, grad):
-        state["step"] = _scalar()
+    def _init_state(self, group, state, param, grad):
+        state["step"] = _counter(group, param)
         state["square_avg"] = _zeros_like(param)
         state["acc_delta"] = _zeros_like(param)
 
@@ -29,7 +31,7 @@ class Adadelta(Optimizer):
         for group in self.param_groups:
             with torch.set_grad_enabled(group["differentiable"]):
                 lr, rho, eps, weight_decay = _number(group["lr"]), group["rho"], group["eps"], group["weight_decay"]
-                for param, grad, state in self._each(group, self._init_state):
+                for param, grad, state in self._each(group, functools.partial(self._init_state, group)):
                     state["step"] += 1
                     if weight_decay != 0:
                         grad = grad.add(param, alpha=weight_decay)

@@ -14,6 +14,7 @@ from .optimizer import (
     _number,
     _real,
     _scalar,
+    _step_by,
     _stepped,
     _zeros_like,
 )
@@ -115,7 +116,4 @@ class Adam(Optimizer):
             second = largest
         denominator = (second.sqrt() / _correction(beta2, step) ** 0.5).add_(eps)
         size = lr / _correction(beta1, step)
-        if isinstance(size, torch.Tensor):
-            param.sub_(size * exp_avg / denominator)
-        else:
-            param.addcdiv_(exp_avg, denominator, value=-size)
+        _step_by(param, size, exp_avg, denominator)

@@ -2,15 +2,25 @@
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_betas, _check_lr, _check_nonnegative, _number, _real, _scalar, _stepped, _zeros_like
+from .optimizer import (
+    Optimizer,
+    _check_betas,
+    _check_lr,
+    _check_nonnegative,
+    _correction,
+    _counter,
+    _number,
+    _real,
+    _step_by,
+    _stepped,
+    _zeros_like,
+)
 
 __all__ = ["Adamax"]
 
 
 class Adamax(Optimizer):
     """Adam with the largest decayed gradient in place of the root of the second moment (Kingma and Ba 2014)."""
-
-    _counts_on_device = False
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False, differentiable=False,
                  capturable=False):
@@ -21,10 +31,13 @@ class Adamax(Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
                                   "differentiable": differentiable, "capturable": capturable})
 
-    def _init_state(self, state, param, grad):
-        state["step"] = _scalar()
-        state["exp_avg"] = _zeros_like(param)
-        state["exp_inf"] = _zeros_like(param)
+    def _init_state(self, group):
+        def init(state, param, grad):
+            state["step"] = _counter(group, param)
+            state["exp_avg"] = _zeros_like(param)
+            state["exp_inf"] = _zeros_like(param)
+
+        return init
 
     def step(self, closure=None):
         """Update the parameters once. Returns the closure's loss."""
@@ -32,12 +45,12 @@ class Adamax(Optimizer):
         for group in self.param_groups:
             with torch.set_grad_enabled(group["differentiable"]):
                 lr, (beta1, beta2), eps, weight_decay = _number(group["lr"]), group["betas"], group["eps"], group["weight_decay"]
-                for param, grad, state in self._each(group, self._init_state):
-                    step = _stepped(state["step"])
+                for param, grad, state in self._each(group, self._init_state(group)):
+                    step = _stepped(state["step"], group["capturable"])
                     if weight_decay != 0:
                         grad = grad.add(param, alpha=weight_decay)
                     param, grad, exp_avg, exp_inf = _real(param, grad, state["exp_avg"], state["exp_inf"])
                     exp_avg.lerp_(grad, 1 - beta1)
                     exp_inf.copy_(torch.maximum(exp_inf.mul_(beta2), grad.abs().add_(eps)))
-                    param.addcdiv_(exp_avg, exp_inf, value=-lr / (1 - beta1**step))
+                    _step_by(param, lr / _correction(beta1, step), exp_avg, exp_inf)
         return loss

@@ -2,15 +2,13 @@
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _check_nonnegative, _number, _real, _scalar, _stepped, _zeros_like
+from .optimizer import Optimizer, _check_lr, _check_nonnegative, _counter, _number, _real, _stepped, _zeros_like
 
 __all__ = ["ASGD"]
 
 
 class ASGD(Optimizer):
     """Stochastic gradient descent that averages the parameters (in the state `ax`) from step t0 on (Polyak and Juditsky 1992)."""
-
-    _counts_on_device = False
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False, differentiable=False,
                  capturable=False):
@@ -25,10 +23,10 @@ class ASGD(Optimizer):
         for group in self.param_groups:
             lr = _number(group["lr"])
 
-            def init(state, param, grad, lr=lr):
-                state["step"] = _scalar()
-                state["eta"] = _scalar(float(lr))
-                state["mu"] = _scalar(1.0)
+            def init(state, param, grad, lr=lr, group=group):
+                state["step"] = _counter(group, param)
+                state["eta"] = _counter(group, param, float(lr))
+                state["mu"] = _counter(group, param, 1.0)
                 state["ax"] = _zeros_like(param)
 
             with torch.set_grad_enabled(group["differentiable"]):
@@ -37,16 +35,24 @@ class ASGD(Optimizer):
         return loss
 
     def _update(self, group, lr, param, grad, state):
-        step = _stepped(state["step"])
-        eta, mu = state["eta"].item(), state["mu"].item()
+        step = _stepped(state["step"], group["capturable"])
+        on_device = isinstance(step, torch.Tensor)
+        eta, mu = (state["eta"], state["mu"]) if on_device else (state["eta"].item(), state["mu"].item())
         param, grad, ax = _real(param, grad, state["ax"])
         if group["weight_decay"] != 0:
             grad = grad.add(param, alpha=group["weight_decay"])
         param.mul_(1 - group["lambd"] * eta)
-        param.add_(grad, alpha=-eta)
-        if mu != 1:
+        if on_device:
+            param.sub_(grad * eta)
+        else:
+            param.add_(grad, alpha=-eta)
+        if on_device or mu != 1:
             ax.add_(param.sub(ax).mul_(mu))
         else:
             ax.copy_(param)
-        state["eta"].fill_(lr / ((1 + group["lambd"] * lr * step) ** group["alpha"]))
-        state["mu"].fill_(1 / max(1, step - group["t0"]))
+        if on_device:
+            state["eta"].copy_(lr / ((1 + group["lambd"] * lr * step) ** group["alpha"]))
+            state["mu"].copy_(1 / (step - group["t0"]).clamp(min=1))
+        else:
+            state["eta"].fill_(lr / ((1 + group["lambd"] * lr * step) ** group["alpha"]))
+            state["mu"].fill_(1 / max(1, step - group["t0"]))

@@ -1,15 +1,28 @@
 """NAdam."""
 
 
-from .optimizer import Optimizer, _check_betas, _check_lr, _check_nonnegative, _number, _real, _scalar, _stepped, _zeros_like
+import torchlite as torch
+
+from .optimizer import (
+    Optimizer,
+    _check_betas,
+    _check_lr,
+    _check_nonnegative,
+    _correction,
+    _counter,
+    _number,
+    _power,
+    _real,
+    _step_by,
+    _stepped,
+    _zeros_like,
+)
 
 __all__ = ["NAdam"]
 
 
 class NAdam(Optimizer):
     """Adam with Nesterov momentum, whose weight grows by a schedule with `momentum_decay` (Dozat 2016)."""
-
-    _counts_on_device = False
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3, decoupled_weight_decay=False, *,
                  foreach=None,
@@ -25,9 +38,9 @@ class NAdam(Optimizer):
                                   "capturable": capturable,
                                   "differentiable": differentiable})
 
-    def _init_state(self, state, param, grad):
-        state["step"] = _scalar()
-        state["mu_product"] = _scalar(1.0)
+    def _init_state(self, group, state, param, grad):
+        state["step"] = _counter(group, param)
+        state["mu_product"] = _counter(group, param, 1.0)
         state["exp_avg"] = _zeros_like(param)
         state["exp_avg_sq"] = _zeros_like(param)
 
@@ -37,19 +50,19 @@ class NAdam(Optimizer):
 
     def _update(self, group, param, grad, state):
         lr, (beta1, beta2), eps, weight_decay = _number(group["lr"]), group["betas"], group["eps"], group["weight_decay"]
-        step = _stepped(state["step"])
+        step = _stepped(state["step"], group["capturable"])
         if weight_decay != 0:
             if group["decoupled_weight_decay"]:
                 param.mul_(1 - lr * weight_decay)
             else:
                 grad = grad.add(param, alpha=weight_decay)
         param, grad, exp_avg, exp_avg_sq = _real(param, grad, state["exp_avg"], state["exp_avg_sq"])
-        mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
-        mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * group["momentum_decay"]))
+        mu = beta1 * (1.0 - 0.5 * _power(0.96, step * group["momentum_decay"]))
+        mu_next = beta1 * (1.0 - 0.5 * _power(0.96, (step + 1) * group["momentum_decay"]))
         state["mu_product"] *= mu
-        product = state["mu_product"].item()
+        product = state["mu_product"] if isinstance(step, torch.Tensor) else state["mu_product"].item()
         exp_avg.lerp_(grad, 1 - beta1)
         exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        denominator = exp_avg_sq.div(1 - beta2**step).sqrt_().add_(eps)
-        param.addcdiv_(grad, denominator, value=-lr * (1.0 - mu) / (1.0 - product))
-        param.addcdiv_(exp_avg, denominator, value=-lr * mu_next / (1.0 - product * mu_next))
+        denominator = exp_avg_sq.div(_correction(beta2, step)).sqrt_().add_(eps)
+        _step_by(param, lr * (1.0 - mu) / (1.0 - product), grad, denominator)
+        _step_by(param, lr * mu_next / (1.0 - product * mu_next), exp_avg, denominator)

@@ -302,15 +302,12 @@ class Optimizer:
 
     # Common parts of the steps
 
-    _counts_on_device = True  # whether, with `capturable`, what changes from step to step stays on the device
-
     def _check_capture(self):
         """RuntimeError where a graph is being recorded that would take the same step in every replay."""
         if torch.cuda.is_current_stream_capturing():
             if not all(group["capturable"] for group in self.param_groups):
-                raise RuntimeError(f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} but param_groups' capturable is False.")
-            if not self._counts_on_device:
-                raise RuntimeError(f"{type(self).__name__} computes with its count of steps on the host: its step() cannot be recorded in a CUDA graph")
+                raise RuntimeError(f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} "
+                                   "but param_groups' capturable is False.")
 
     def _loss(self, closure):
         if closure is None:
@@ -319,11 +316,11 @@ class Optimizer:
             return closure()
 
     def _step_one_by_one(self, closure):
-        """`step` of an optimizer that has `_init_state(state, param, grad)` and `_update(group, param, grad, state)`."""
+        """`step` of an optimizer that has `_init_state(group, state, param, grad)` and `_update(group, param, grad, state)`."""
         loss = self._loss(closure)
         for group in self.param_groups:
             with torch.set_grad_enabled(group.get("differentiable", False)):
-                for param, grad, state in self._each(group, self._init_state):
+                for param, grad, state in self._each(group, functools.partial(self._init_state, group)):
                     self._update(group, param, grad, state)
         return loss
 
@@ -362,15 +359,32 @@ def _scalar(value=0.0):
     return torch.tensor(value, dtype=dtype)
 
 
-def _counter(group, param):
-    """The count of steps in a new state: on the parameter's device where a step must not need the host."""
-    return torch.zeros((), dtype=torch.float32, device=param.device) if group["capturable"] and not param.is_cpu else _scalar()
+def _counter(group, param, value=0.0):
+    """The count of steps, or another number of a new state: on the parameter's device where a step must not need the host."""
+    if group["capturable"] and not param.is_cpu:
+        return torch.full((), value, dtype=torch.float32, device=param.device)
+    return _scalar(value)
 
 
 def _stepped(step, on_device=False):
     """Count one more step, and give the count as a number; with `on_device` one that is there as the tensor it is, so that nothing waits."""
     step += 1
     return step if on_device and not step.is_cpu else step.item()
+
+
+def _power(base, exponent):
+    """base ** exponent, the exponent a number or a tensor."""
+    if not isinstance(exponent, torch.Tensor):
+        return base**exponent
+    return torch.exp(exponent * math.log(base)) if base else torch.zeros_like(exponent)
+
+
+def _step_by(param, size, top, bottom):
+    """param -= size * top / bottom, `size` a number or a tensor."""
+    if isinstance(size, torch.Tensor):
+        param.sub_(size * top / bottom)
+    else:
+        param.addcdiv_(top, bottom, value=-size)
 
 
 def _correction(beta, step):

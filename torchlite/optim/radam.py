@@ -2,15 +2,15 @@
 
 import math
 
-from .optimizer import Optimizer, _check_betas, _check_lr, _check_nonnegative, _number, _real, _scalar, _stepped, _zeros_like
+import torchlite as torch
+
+from .optimizer import Optimizer, _check_betas, _check_lr, _check_nonnegative, _correction, _counter, _number, _power, _real, _stepped, _zeros_like
 
 __all__ = ["RAdam"]
 
 
 class RAdam(Optimizer):
     """Adam with the variance of its adaptive rate rectified; plain momentum while that variance is not tractable (Liu et al. 2019)."""
-
-    _counts_on_device = False
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *, foreach=None, maximize=False,
                  capturable=False, differentiable=False):
@@ -21,8 +21,8 @@ class RAdam(Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "foreach": foreach,
                                   "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable})
 
-    def _init_state(self, state, param, grad):
-        state["step"] = _scalar()
+    def _init_state(self, group, state, param, grad):
+        state["step"] = _counter(group, param)
         state["exp_avg"] = _zeros_like(param)
         state["exp_avg_sq"] = _zeros_like(param)
 
@@ -32,7 +32,7 @@ class RAdam(Optimizer):
 
     def _update(self, group, param, grad, state):
         lr, (beta1, beta2), eps, weight_decay = _number(group["lr"]), group["betas"], group["eps"], group["weight_decay"]
-        step = _stepped(state["step"])
+        step = _stepped(state["step"], group["capturable"])
         if weight_decay != 0:
             if group["decoupled_weight_decay"]:
                 param.mul_(1 - lr * weight_decay)
@@ -41,10 +41,15 @@ class RAdam(Optimizer):
         param, grad, exp_avg, exp_avg_sq = _real(param, grad, state["exp_avg"], state["exp_avg_sq"])
         exp_avg.lerp_(grad, 1 - beta1)
         exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        correction1, correction2 = 1 - beta1**step, 1 - beta2**step
+        correction1, correction2 = _correction(beta1, step), _correction(beta2, step)
         longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * (beta2**step) / correction2
-        if length > 5.0:
+        length = longest - 2 * step * _power(beta2, step) / correction2
+        if isinstance(step, torch.Tensor):
+            safe = torch.where(length > 5.0, length, 6.0)
+            rectified = torch.sqrt((safe - 4) * (safe - 2) * longest / ((longest - 4) * (longest - 2) * safe) * correction2)
+            step_by = torch.where(length > 5.0, rectified / (exp_avg_sq.sqrt() + eps), 1.0)
+            param.sub_(exp_avg * step_by * (lr / correction1))
+        elif length > 5.0:
             rectified = math.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
             denominator = exp_avg_sq.sqrt().add_(eps)
             param.addcdiv_(exp_avg, denominator, value=-lr * rectified * math.sqrt(correction2) / correction1)

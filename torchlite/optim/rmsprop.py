@@ -2,7 +2,7 @@
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _check_nonnegative, _fused_gradients, _number, _real, _scalar, _zeros_like
+from .optimizer import Optimizer, _check_lr, _check_nonnegative, _counter, _fused_gradients, _number, _real, _zeros_like
 
 __all__ = ["RMSprop"]
 
@@ -31,7 +31,7 @@ class RMSprop(Optimizer):
 
     def _init_state(self, group):
         def init(state, param, grad):
-            state["step"] = _scalar()
+            state["step"] = _counter(group, param)
             state["square_avg"] = _zeros_like(param)
             if group["momentum"] > 0:
                 state["momentum_buffer"] = _zeros_like(param)

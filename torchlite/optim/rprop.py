@@ -2,7 +2,7 @@
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _number, _real, _scalar, _zeros_like
+from .optimizer import Optimizer, _check_lr, _counter, _number, _real, _zeros_like
 
 __all__ = ["Rprop"]
 
@@ -27,8 +27,8 @@ class Rprop(Optimizer):
         for group in self.param_groups:
             lr = _number(group["lr"])
 
-            def init(state, param, grad, lr=lr):
-                state["step"] = _scalar()
+            def init(state, param, grad, lr=lr, group=group):
+                state["step"] = _counter(group, param)
                 state["prev"] = _zeros_like(param)
                 state["step_size"] = torch.full_like(grad, complex(lr, lr) if param.is_complex() else lr)
 
