@@ -93,6 +93,10 @@ class Attention:
         else:
             self.lanes = self.own = 1
             self.kinds |= {"LANES": "1", "V": computed, "NV": "1"}
+        tile = 32
+        while not self.device.is_cpu and 2 * tile * room * (8 if computed == "double" else 4) > self.device.local_memory and tile > 8:
+            tile //= 2  # backward stages rows of two operands
+        self.kinds["BK"] = str(tile)
 
     def exact(self, shape) -> Array:
         """A new array of the kind that is computed in."""

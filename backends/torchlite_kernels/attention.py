@@ -5,13 +5,12 @@ LANES rows of one side (queries, or keys for their gradients), one a vector lane
 `x[d]`. The rows of the other side are staged tile by tile in local memory and multiplied as scalars, so maxima and sums over a row are plain
 vector operations. LANES is 1 on GPUs; wider vectors are OpenCL's alone.
 
-Text to be defined by the caller: LANES and V (vector width and type), NV, DMAX (the most features, a multiple of 16), MASK (0 none, 1 booleans, 2
-added).
+Text to be defined by the caller: LANES and V (vector width and type), NV, DMAX (the most features, a multiple of 16), BK (rows of a tile, a multiple of 8), MASK (0
+none, 1 booleans, 2 added).
 """
 from __future__ import annotations
 
 _TYPES = r"""
-#define BK 32
 #define JB 8
 #define OWN (LANES * NV)
 typedef struct { int outer, inner, row, column; } Walk;
