@@ -69,7 +69,7 @@ class Device:
             at = np.unravel_index(int(np.argmax(error)), error.shape)
             raise Checked(f"{name}: {found[at]:.6g} at {tuple(int(i) for i in at)}, the composite gives {right[at]:.6g} (off by {worst:.2g}, allowed {limit:.2g})")
 
-    def agree(self, name: str, *operands: Any) -> tuple:
+    def agree(self, name: str, *operands: Any, looser: float = 1) -> tuple:
         """The kernel's results, compared with the composite's."""
         record = self.registry[name]
         positional = sum(not p.kwonly for p in record.params)
@@ -79,7 +79,7 @@ class Device:
         mine, want = (r if isinstance(r, tuple) else (r,) for r in (mine, want))
         for n, (a, b) in enumerate(zip(mine, want, strict=True)):
             if a is not None and b is not None:
-                self.compare(f"{name}, result {n}", a, b, LIMITS[self.dtype])
+                self.compare(f"{name}, result {n}", a, b, LIMITS[self.dtype] * looser)
         return mine
 
 
@@ -140,7 +140,8 @@ def attention(d: Device, sizes: tuple[int, ...]) -> None:
         scale, causal = 1 / math.sqrt(features), mask == "causal"
         out, lse = d.table._sdpa(query, key, value, given, causal, scale)
         d.compare(f"_sdpa {mask}", out, d.registry["_sdpa"].composite(d.table, *d.exact((query, key, value, given)), causal, scale)[0], LIMITS[d.dtype])
-        d.agree("_sdpa_backward", grad, query, key, value, given, out, lse, causal, scale, (True, True, True))
+        # Twice as much: the kernels take the rounded result for what the composite sums anew.
+        d.agree("_sdpa_backward", grad, query, key, value, given, out, lse, causal, scale, (True, True, True), looser=2)
 
 
 def optimizers(d: Device, shape: tuple[int, ...]) -> None:
