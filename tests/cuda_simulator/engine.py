@@ -131,6 +131,7 @@ class Runtime:
         self.launch = library.cuda_simulator_launch
         self.launch.restype = ctypes.c_char_p
         self.launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t]
+        self.patience = ctypes.c_int.in_dll(library, "cuda_simulator_patience")  # seconds of the processor's time that a launch may take
         self.allocate = library.cuda_simulator_allocate
         self.allocate.restype = ctypes.c_void_p
         self.allocate.argtypes = [ctypes.c_size_t, ctypes.c_int]

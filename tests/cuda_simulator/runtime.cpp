@@ -4,6 +4,7 @@
 // barriers runs as a loop in one fiber.
 #include "launch.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -118,6 +120,7 @@ static unsigned int votes;
 static unsigned char ended[MOST_THREADS];
 static int order[MOST_THREADS], rank_of[MOST_THREADS];  // the threads by rank, and each one's rank
 static uint64_t phase, seed;
+static bool inside;  // whether a fiber runs, and not the code that starts them
 static bool failed, used_copies;
 static char report[8192];
 static Copies copies[MOST_THREADS];
@@ -445,7 +448,7 @@ static const cuda_simulator_runtime functions = {barrier, collective, copy_later
 static struct sigaction previous[NSIG];
 
 static void on_fault(int number, siginfo_t* info, void*) {
-    if (!entry) {
+    if (!inside) {
         sigaction(number, &previous[number], nullptr);
         return;  // and fault again
     }
@@ -457,6 +460,34 @@ static void on_fault(int number, siginfo_t* info, void*) {
     fail("access to address %p, which is not mapped or not aligned", (void*)address);
 }
 #endif
+
+// A kernel whose threads wait for one another by looking at memory never ends here. The signal comes for each second of the process's own time.
+EXPORTED int cuda_simulator_patience = 300;
+static int seconds_inside;
+static pthread_t launching;
+
+static struct sigaction other_second;  // of a second runtime in the same process
+
+static void on_second(int number) {
+    if (!inside && other_second.sa_handler != SIG_DFL && other_second.sa_handler != SIG_IGN) return other_second.sa_handler(number);
+    if (!inside || ++seconds_inside < cuda_simulator_patience) return;
+    if (!pthread_equal(pthread_self(), launching)) pthread_kill(launching, number);
+    else fail("the launch has taken %d seconds: does it wait for a thread that does not run?", seconds_inside);
+}
+
+static void count_seconds() {
+    launching = pthread_self();
+    seconds_inside = 0;
+    static bool begun;
+    if (begun) return;
+    begun = true;
+    struct sigaction action = {};
+    action.sa_handler = on_second;
+    action.sa_flags = SA_ONSTACK | SA_NODEFER | SA_RESTART;
+    sigaction(SIGVTALRM, &action, &other_second);
+    itimerval each = {{1, 0}, {1, 0}};
+    setitimer(ITIMER_VIRTUAL, &each, nullptr);
+}
 
 static void catch_faults() {
 #ifdef __SANITIZE_ADDRESS__
@@ -503,7 +534,9 @@ static void run_block() {
     state->next = 0;
     if (seed > 1) permute();
     running = idle_fiber();
+    inside = true;
     change(main_context, running->context);
+    inside = false;
     if (!used_copies) return;
     for (int t = 0; t < state->count; t++) copies[t].count = copies[t].groups = 0;
 }
@@ -531,6 +564,7 @@ EXPORTED const char* cuda_simulator_launch(const cuda_simulator_entry* kernel, v
     void* memory = nullptr;
     if (shared && posix_memalign(&memory, 1024, shared)) return "no memory";
     catch_faults();
+    count_seconds();
     state = kernel->state;
     state->runtime = &functions;
     state->parameters = parameters;

@@ -297,6 +297,11 @@ def test_faults():
     assert "assertion in line 2: n == 1" in report_of("if (threadIdx.x == 3) assert(n == 1);")
 
 
+def test_endless_loop(monkeypatch):
+    monkeypatch.setattr(engine.runtime().patience, "value", 1)
+    assert re.search(r"thread \(3, 0, 0\): the launch has taken 1 seconds", report_of("if (threadIdx.x == 3) while (*(volatile int*)(out + n) != 7) {}"))
+
+
 def test_zones_around_memory():
     for index, where in ((-1, "1 before it"), (10, "1 past its end")):
         memory = Arrays()
