@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 import pathlib
 import types
@@ -32,12 +33,25 @@ def chains():
     return sorted(found)
 
 
+def calls():
+    """(line, dotted name, number of arguments by position, names of the others) of the calls of CuPy's functions in the driver's text."""
+    for node in ast.walk(ast.parse(FILE.read_text())):
+        if isinstance(node, ast.Call):
+            names, at = [], node.func
+            while isinstance(at, ast.Attribute):
+                names.insert(0, at.attr)
+                at = at.value
+            if names and isinstance(at, ast.Name) and at.id in ROOTS and not any(isinstance(a, ast.Starred) for a in node.args):
+                yield node.lineno, ".".join((at.id, *names)), len(node.args), [k.arg for k in node.keywords]
+
+
 # Functions that are called by position, and what they take in CuPy's own words.
 SIGNATURES = {
     "driver.launchKernel": "f, grid_dim_x, grid_dim_y, grid_dim_z, block_dim_x, block_dim_y, block_dim_z, shared_mem_bytes, stream, kernel_params, extra",
     "driver.funcGetAttribute": "attribute, f",
     "runtime.memcpyAsync": "dst, src, size, kind, stream",
     "runtime.getDeviceProperties": "device",
+    "runtime.deviceCanAccessPeer": "device, peerDevice",
     "runtime.streamQuery": "stream",
     "runtime.streamWaitEvent": "stream, event, flags",
     "runtime.eventRecord": "event, stream",
@@ -93,6 +107,26 @@ def test_parameters(name):
     said = function.__doc__.splitlines()[0]
     parameters = said[said.index("(") + 1:said.rindex(")")].split(", ")
     assert ", ".join(p.split("=")[0].split()[-1] for p in parameters) == SIGNATURES[name]
+
+
+def test_calls_have_as_many_arguments_as_the_functions_take():
+    checked = 0
+    for line, name, count, keywords in calls():
+        function = found(name.split("."))
+        said = (getattr(function, "__doc__", None) or "").splitlines()[:1]
+        if isinstance(function, (type, types.FunctionType)) or not said or "(" not in said[0]:
+            continue
+        parameters = [p.strip() for p in said[0][said[0].index("(") + 1:said[0].rindex(")")].split(",") if p.strip() not in ("", "*", "self", "cls")]
+        least = sum("=" not in p for p in parameters)
+        names = {p.split("=")[0].split()[-1] for p in parameters}
+        assert least <= count + len(keywords) <= len(parameters) and set(keywords) <= names, f"line {line}: {name} takes {parameters}"
+        checked += 1
+    assert checked > 30
+
+
+def test_properties_are_those_that_the_runtime_shows():
+    from torchlite_cupy.streams import DeviceProperties
+    assert {*module._PROPERTIES, "name", "uuid"} == {field.name for field in dataclasses.fields(DeviceProperties)}
 
 
 def test_what_cupy_gives_has_the_attributes_that_are_read():
