@@ -76,7 +76,7 @@ def default_folder() -> Path:
 
 
 def _compiled(folder: Path, source: str, flags: tuple[str, ...]) -> Path:
-    """The shared object of a C++ text, compiled unless the folder has it. It gets its name when it is complete, so that processes may share the folder."""
+    """The shared object of a C++ text, compiled unless the folder has it; it gets its name when complete, so that processes may share the folder."""
     digest = hashlib.sha256("\0".join((_identity(), *flags, source)).encode()).hexdigest()[:40]
     path = folder / digest[:2] / f"{digest}.so"
     if path.exists():
@@ -150,8 +150,8 @@ def runtime(sanitize: bool = False, portable: bool = False) -> Runtime:
 
 
 class _Entry(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("run", ctypes.c_void_p), ("parameters", ctypes.c_int), ("sizes", ctypes.POINTER(ctypes.c_int)), ("most_threads", ctypes.c_int),
-                ("state", ctypes.c_void_p), ("shared_begin", ctypes.c_void_p), ("shared_end", ctypes.c_void_p)]
+    _fields_ = [("name", ctypes.c_char_p), ("run", ctypes.c_void_p), ("parameters", ctypes.c_int),
+                ("sizes", ctypes.POINTER(ctypes.c_int)), ("most_threads", ctypes.c_int), ("state", ctypes.c_void_p), ("shared_begin", ctypes.c_void_p), ("shared_end", ctypes.c_void_p)]
 
 
 class Kernel:
@@ -198,10 +198,11 @@ class Kernel:
             if not 1 <= len(sizes) <= 3 or any(not 1 <= n <= most for n, most in zip(sizes, _LIMITS[name])):
                 raise SimulatorError(f"kernel {self.name}: a {name} of {sizes} cannot be launched (at most {_LIMITS[name]})")
             both += [*sizes, *(1,) * (3 - len(sizes))]
-        if both[3] * both[4] * both[5] > 1024:
+        threads = both[3] * both[4] * both[5]
+        if threads > 1024:
             raise SimulatorError(f"kernel {self.name}: a block of {block} has more than 1024 threads")
-        if both[3] * both[4] * both[5] > self.most_threads:
-            raise SimulatorError(f"blocks of {both[3] * both[4] * both[5]} threads, but kernel {self.name} has __launch_bounds__ of {self.most_threads}")
+        if threads > self.most_threads:
+            raise SimulatorError(f"blocks of {threads} threads, but kernel {self.name} has __launch_bounds__ of {self.most_threads}")
         if len(self._extents) > 4096:
             self._extents.clear()
         found = self._extents[grid, block] = (ctypes.c_uint * 6)(*both)
@@ -219,7 +220,7 @@ _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 
 
 def kernel_names(text: str) -> dict[str, str]:
-    """The names of a text's kernels and their bounds of threads. They may begin with a macro for `__global__`; those that a macro writes as a whole are not seen."""
+    """The names of a text's kernels and their bounds of threads. A macro may stand for `__global__`; kernels that a macro writes as a whole are not seen."""
     text = _COMMENTS.sub(" ", text)
     words = {"__global__", *(name for name, body in _DEFINES.findall(text) if "__global__" in body)}
     plain = _DEFINES.sub("", text)

@@ -1,7 +1,7 @@
 // Runs the blocks of a launch one after the other, and the threads of a block as fibers that change over where they wait for one another.
 //
-// A fiber runs one thread after the other to its end; only when one waits does the next fiber take over the threads not yet begun. So a kernel without
-// barriers runs as a loop in one fiber.
+// A fiber runs one thread after the other to its end; only when one waits does the next fiber take over the threads not yet begun. So a kernel
+// without barriers runs as a loop in one fiber.
 #include "launch.h"
 
 #include <pthread.h>
@@ -141,7 +141,7 @@ static void shuffle(int* list, int count) {
     }
 }
 
-// The ranks of a block's threads: with seed 0 ascending, 1 descending, from 2 on permuted, odd ones warp by warp, so that one warp runs ahead of others.
+// The ranks of a block's threads: with seed 0 ascending, 1 descending, from 2 on permuted, odd ones warp by warp: then one warp runs ahead of others.
 static void permute() {
     int count = state->count, warps = (count + WARP - 1) / WARP, list[MOST_THREADS / WARP];
     if (seed < 2) {
