@@ -128,6 +128,10 @@ class Streams(Runtime, Protocol):
         """The most bytes that may be held; 0: no limit but the device's."""
         ...
 
+    def profile(self, on: bool) -> None:
+        """Let a profiler look from here on, or no longer."""
+        ...
+
     def pinned(self, nbytes: int) -> Any:
         """Page-locked host memory as a NumPy array of bytes, which frees it when nothing refers to it."""
         ...

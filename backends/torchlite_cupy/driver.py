@@ -111,6 +111,11 @@ class Driver:
         with self.current():
             return runtime.memGetInfo()
 
+    def profile(self, on: bool) -> None:
+        """Let NVIDIA's profiler look from here on, or no longer."""
+        with self.current():
+            (runtime.profilerStart if on else runtime.profilerStop)()
+
     def can_access(self, peer: int) -> bool:
         """Whether the device can read the memory of another one."""
         return bool(runtime.deviceCanAccessPeer(self.index, peer))

@@ -237,6 +237,11 @@ class Runtime:
     def empty_cache(self) -> None:
         self.device.memory.empty()
 
+    def profile(self, on: bool) -> None:
+        """Let NVIDIA's profiler look from here on, or no longer."""
+        self._start_waiting()
+        self._driver.profile(on)
+
     def can_access(self, peer: int) -> bool:
         """Whether the device can read the memory of another one."""
         return self._driver.can_access(peer)

@@ -189,6 +189,9 @@ class Runtime:
     def mem_get_info(self) -> tuple[int, int]:
         return 1 << 29, 1 << 30
 
+    def profile(self, on: bool) -> None:
+        self.current_stream().add("profile", on)
+
     def can_access(self, peer: int) -> bool:
         return peer != self.index
 

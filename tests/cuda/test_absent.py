@@ -44,7 +44,7 @@ loud = {
     "capability": cuda.get_device_capability, "mem_get_info": cuda.mem_get_info, "initial_seed": cuda.initial_seed, "get_rng_state": cuda.get_rng_state,
     "reset": cuda.reset_peak_memory_stats, "fraction": lambda: cuda.set_per_process_memory_fraction(0.5), "summary": cuda.memory_summary,
     "graph": lambda: cuda.graph(cuda.CUDAGraph()), "pool": cuda.graph_pool_handle, "generator": lambda: torch.Generator("cuda"), "ipc": cuda.ipc_collect,
-    "external": lambda: cuda.ExternalStream(1), "begin": lambda: cuda.CUDAGraph().capture_begin(),
+    "external": lambda: cuda.ExternalStream(1), "profiler": cuda.profiler.start, "begin": lambda: cuda.CUDAGraph().capture_begin(),
 }
 out["loud"] = {}
 for name, ask in {**loud, "FloatTensor": lambda: cuda.FloatTensor(2)}.items():

@@ -1,4 +1,4 @@
-"""Named ranges, with and without the library that shows them."""
+"""Named ranges, with and without the library that shows them; which part of a program a profiler looks at."""
 from __future__ import annotations
 
 import types
@@ -41,3 +41,14 @@ def test_ranges(calls):
     with pytest.raises(ZeroDivisionError), nvtx.range("fails"):
         1 / 0
     assert nvtx.range_pop() == -1
+
+
+def test_profiler(fake):
+    x = torch.ones(1, device="cuda")
+    log = fake.runtime(0).first.log
+    with torch.cuda.profiler.profile():
+        x + 1
+    assert [(what, on is True) for what, on in log[-3:]] == [("profile", True), ("kernel", False), ("profile", False)]
+    torch.cuda.profiler.start()
+    torch.cuda.profiler.stop()
+    assert log[-2:] == [("profile", True), ("profile", False)]

@@ -31,6 +31,12 @@ def test_devices_and_memory():
     assert torch.ones(3).pin_memory().is_pinned()
 
 
+def test_profiler(simulated):
+    with cuda.profiler.profile():
+        assert simulated.device(0).driver.profiled is True
+    assert simulated.device(0).driver.profiled is False
+
+
 def test_memory_can_be_limited():
     cuda.set_per_process_memory_fraction(0.01)
     with pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory. Tried to allocate 400.00 MiB"):

@@ -17,9 +17,9 @@ ALLOCATORS = {"CUDAPluggableAllocator", "MemPool", "caching_allocator_alloc", "c
               "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats", "use_mem_pool"}
 LEFT_OUT = {
     "cuda": STORAGES | ALLOCATORS | {"CudaError", "DeferredCudaCallError", "GreenContext", "check_error", "cudaStatus", "cudart", "current_blas_handle",
-                                     "current_solver_handle", "get_sync_debug_mode", "jiterator", "nccl", "profiler", "set_sync_debug_mode", "sparse", "tunable"},
+                                     "current_solver_handle", "get_sync_debug_mode", "jiterator", "nccl", "set_sync_debug_mode", "sparse", "tunable"},
     "cuda.memory": ALLOCATORS | {"list_gpu_processes"},
-    "cuda.graphs": set(), "cuda.random": set(), "cuda.nvtx": set(), "cuda.amp": set(),
+    "cuda.graphs": set(), "cuda.random": set(), "cuda.nvtx": set(), "cuda.amp": set(), "cuda.profiler": {"init"},
     "accelerator": {"Graph", "empty_host_cache"}, "cpu": {"get_capabilities", "StreamContext"},
     "backends.cuda": {"SDPAParams", "can_use_cudnn_attention", "can_use_efficient_attention", "can_use_flash_attention", "cuFFTPlanCache",
                       "cuFFTPlanCacheAttrContextProp", "cuFFTPlanCacheManager", "cufft_plan_cache", "cublas_workspace_size", "cublaslt_workspace_size",

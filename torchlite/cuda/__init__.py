@@ -39,7 +39,7 @@ set_stream, current_stream, default_stream = cuda.set_stream, cuda.current_strea
 has_half, has_magma = True, False
 
 _GRAPHS = ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables")
-_MODULES = ("amp", "graphs", "nvtx")
+_MODULES = ("amp", "graphs", "nvtx", "profiler")
 _TYPES = ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
           "LongTensor", "ShortTensor")
 
@@ -51,10 +51,10 @@ __all__ = [
     "has_half", "has_magma", "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized",
     "is_tf32_supported", "list_gpu_processes", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_cached",
     "max_memory_reserved", "mem_get_info", "memory", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
-    "memory_stats_as_nested_dict", "memory_summary", "memory_usage", "nvtx", "power_draw", "random", "reset_accumulated_memory_stats",
-    "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
-    "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream", "stream", "streams", "synchronize",
-    "temperature", "utilization", "why_not",
+    "memory_stats_as_nested_dict", "memory_summary", "memory_usage", "nvtx", "power_draw", "profiler", "random",
+    "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed",
+    "seed_all", "set_device", "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream", "stream", "streams",
+    "synchronize", "temperature", "utilization", "why_not",
 ]
 
 

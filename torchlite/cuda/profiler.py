@@ -1,0 +1,34 @@
+"""Which part of a program NVIDIA's profilers look at, where they were started to wait for that (`nsys profile --capture-range=cudaProfilerApi`)."""
+from __future__ import annotations
+
+import contextlib
+
+from ._device import runtime_of
+
+__all__ = ["profile", "start", "stop"]
+
+
+def start() -> None:
+    """Let the profiler look from here on. RuntimeError without a device."""
+    runtime_of(None, "profiler", "profile").profile(True)
+
+
+def stop() -> None:
+    """Let it look no longer."""
+    runtime_of(None, "profiler", "profile").profile(False)
+
+
+@contextlib.contextmanager
+def profile():
+    """Let the profiler look at a `with` block.
+
+    >>> import torchlite as torch
+    >>> if torch.cuda.is_available():
+    ...     with torch.cuda.profiler.profile():
+    ...         y = torch.ones(2, device="cuda") + 1
+    """
+    start()
+    try:
+        yield
+    finally:
+        stop()
