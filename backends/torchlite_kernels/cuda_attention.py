@@ -24,11 +24,10 @@ CAPABILITIES = {"f16": (7, 5), "bf16": (8, 0)}
 
 
 class Tiles(NamedTuple):
-    """How a kernel is cut: MT, OTHER, how many buffers the other side has, and of how many operands the own rows stay in registers."""
+    """How a kernel is cut: MT, OTHER, and of how many operands the own rows stay in registers."""
 
     strips: int
     other: int
-    buffers: int
     held: int
 
     @property
@@ -39,20 +38,20 @@ class Tiles(NamedTuple):
     @property
     def macros(self) -> dict[str, str]:
         """The text to define."""
-        return {"MT": str(self.strips), "OTHER": str(self.other), "BUFFERS": str(self.buffers), "HELD": str(self.held)}
+        return {"MT": str(self.strips), "OTHER": str(self.other), "HELD": str(self.held)}
 
 
 # By kernel and DIM. Chosen so that nothing is spilled.
 NARROW = {
-    ("forward", 32): Tiles(1, 64, 1, 1), ("backward_query", 32): Tiles(1, 64, 2, 2), ("backward_key", 32): Tiles(1, 64, 2, 2),
-    ("forward", 64): Tiles(1, 64, 1, 1), ("backward_query", 64): Tiles(1, 32, 2, 2), ("backward_key", 64): Tiles(1, 32, 2, 2),
-    ("forward", 96): Tiles(1, 32, 1, 1), ("backward_query", 96): Tiles(1, 32, 2, 2), ("backward_key", 96): Tiles(1, 32, 2, 0),
-    ("forward", 128): Tiles(1, 32, 1, 1), ("backward_query", 128): Tiles(1, 16, 2, 2), ("backward_key", 128): Tiles(1, 16, 2, 1),
+    ("forward", 32): Tiles(1, 64, 1), ("backward_query", 32): Tiles(1, 64, 2), ("backward_key", 32): Tiles(1, 64, 2),
+    ("forward", 64): Tiles(1, 64, 1), ("backward_query", 64): Tiles(1, 32, 2), ("backward_key", 64): Tiles(1, 32, 2),
+    ("forward", 96): Tiles(1, 32, 1), ("backward_query", 96): Tiles(1, 32, 2), ("backward_key", 96): Tiles(1, 32, 0),
+    ("forward", 128): Tiles(1, 32, 1), ("backward_query", 128): Tiles(1, 16, 2), ("backward_key", 128): Tiles(1, 16, 1),
 }
 WIDE = {
-    ("forward", 32): Tiles(2, 64, 1, 1), ("backward_query", 32): Tiles(2, 64, 2, 2), ("backward_key", 32): Tiles(2, 32, 2, 2),
-    ("forward", 64): Tiles(2, 64, 1, 1), ("backward_query", 64): Tiles(2, 32, 2, 2), ("backward_key", 64): Tiles(2, 32, 2, 0),
-    ("forward", 96): Tiles(2, 32, 1, 0), ("forward", 128): Tiles(2, 32, 1, 0),
+    ("forward", 32): Tiles(2, 64, 1), ("backward_query", 32): Tiles(2, 64, 2), ("backward_key", 32): Tiles(2, 32, 2),
+    ("forward", 64): Tiles(2, 64, 1), ("backward_query", 64): Tiles(2, 32, 2), ("backward_key", 64): Tiles(2, 32, 0),
+    ("forward", 96): Tiles(2, 32, 0), ("forward", 128): Tiles(2, 32, 0),
 }
 
 _TYPES = r"""
@@ -294,35 +293,27 @@ KERNEL void dots(IN(T, g), IN(T, o), OUT(float, delta), const Shape s, const int
 
 
 def _loop(start: str, stop: str, tiles: tuple[tuple[str, str, str, str], tuple[str, str, str, str]], body: str) -> str:
-    """Walk the rows of two matrices (name, source, step, width) tile by tile; with two buffers the next tiles come while these are worked on."""
+    """Walk the rows of two matrices (name, source, step, width) tile by tile; the next tiles come while these are worked on."""
     def staged(at: str, buffer: str) -> str:
         lines = [f"stage<OTHER>({name} + {buffer} * OTHER * CHUNKS, {source} + ({at}) * {step}, {step}, {width}, {stop} - ({at}), {at});" for name, source, step, width in tiles]
         return " ".join((*lines, "cp_async_commit();"))
 
     return f"""
-    if (BUFFERS == 2 && {start} < end) {{ {staged(start, "0")} }}
-    for (int at = {start}, turn = 0; at < end; at += OTHER) {{
-        if (BUFFERS == 2) {{
-            cp_async_wait<0>();
-            BARRIER;
-            if (at + OTHER < end) {{ {staged("at + OTHER", "(1 - turn)")} }}
-        }} else {{
-            BARRIER;
-            {staged("at", "0")}
-            cp_async_wait<0>();
-            BARRIER;
-        }}
+    if ({start} < end) {{ {staged(start, "0")} }}
+    for (int at = {start}, turn = 0; at < end; at += OTHER, turn ^= 1) {{
+        cp_async_wait<0>();
+        BARRIER;
+        if (at + OTHER < end) {{ {staged("at + OTHER", "(1 - turn)")} }}
         const Cell* a = {tiles[0][0]} + turn * OTHER * CHUNKS; const Cell* b = {tiles[1][0]} + turn * OTHER * CHUNKS;
         if (HELD && at == {start}) hold(held, own);
         if (HELD == 2 && at == {start}) hold(held_more, more_own);
 {body}
-        turn ^= BUFFERS == 2;
     }}"""
 
 
 _BACKWARD = r"""
-    LOCAL_ARRAY(Cell, memory, (2 * OWN + 2 * BUFFERS * OTHER) * CHUNKS);
-    Cell* own = memory; Cell* more_own = own + OWN * CHUNKS; Cell* tile = more_own + OWN * CHUNKS; Cell* more_tile = tile + BUFFERS * OTHER * CHUNKS;"""
+    LOCAL_ARRAY(Cell, memory, (2 * OWN + 4 * OTHER) * CHUNKS);
+    Cell* own = memory; Cell* more_own = own + OWN * CHUNKS; Cell* tile = more_own + OWN * CHUNKS; Cell* more_tile = tile + 2 * OTHER * CHUNKS;"""
 _HOLD = r"""
     const T* grad = AT(g) + START(s.g);
     const float factor = scale * LOG2E, multiplier = MASK == 2 ? 1.0f : factor;
@@ -425,7 +416,7 @@ def variant(name: str, kind: str, dim: int, mask: str | None = None, wide: bool 
     """The kernel of a name for operands of `kind` with up to `dim` features, and a mask of the kind `mask`. `wide` where its blocks are many enough."""
     kinds = {"T": kind, "DIM": str(dim)}
     if name == "dots":
-        return Variant(DELTA, name, kinds, Tiles(0, 0, 0, 0))
+        return Variant(DELTA, name, kinds, Tiles(0, 0, 0))
     key = name, dim
     tiles = WIDE[key] if wide and mask is None and key in WIDE else NARROW[key]
     kinds |= {"M": mask or kind, "MASK": "0" if mask is None else "1" if mask == "b8" else "2", "BF16": str(int(kind == "bf16")), **tiles.macros}

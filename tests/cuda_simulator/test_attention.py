@@ -3,6 +3,7 @@ address sanitizer.
 """
 import contextlib
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -185,6 +186,31 @@ def test_bits_do_not_depend_on_the_schedule(rng):
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+WAITS = re.compile(r"\bBARRIER;|cp_async_wait<0>\(\);|__syncwarp\(\);")
+# Of what orders a kernel's threads: the wait of a warp between its rows' way into shared memory and out of it, and all waits of the loops over tiles.
+ORDERED = [*[("forward", k) for k in (1, 2, 3, 4, 5)], *itertools.product(("backward_query", "backward_key"), (1, 2, 3))]
+
+
+@pytest.mark.parametrize("name, which", ORDERED)
+def test_a_kernel_without_one_of_its_barriers_is_found_out(rng, monkeypatch, name, which):
+    def without(*arguments):
+        kernel = cuda_attention.variant(*arguments)
+        if kernel.name != name:
+            return kernel
+        place = [*WAITS.finditer(kernel.text)][which]
+        return kernel._replace(text=f"{kernel.text[:place.start()]};{kernel.text[place.end():]}")
+
+    monkeypatch.setattr(attention, "variant", without)
+    wrong = 0
+    for seed in (0, 1, 2, 3):
+        with installed(other=CUDABackend(Simulated(seed, libraries=False))):
+            try:
+                compare("cuda", rng, (2,), 70, 230, 64, 64, None, True, dtype=torch.float16, tolerance=1.5e-3)
+            except AssertionError:
+                wrong += 1
+    assert wrong
 
 
 def test_what_other_kernels_compute(once, rng):
