@@ -151,7 +151,8 @@ def runtime(sanitize: bool = False, portable: bool = False) -> Runtime:
 
 class _Entry(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("run", ctypes.c_void_p), ("parameters", ctypes.c_int),
-                ("sizes", ctypes.POINTER(ctypes.c_int)), ("most_threads", ctypes.c_int), ("state", ctypes.c_void_p), ("shared_begin", ctypes.c_void_p), ("shared_end", ctypes.c_void_p)]
+                ("sizes", ctypes.POINTER(ctypes.c_int)), ("most_threads", ctypes.c_int),
+                ("state", ctypes.c_void_p), ("shared_begin", ctypes.c_void_p), ("shared_end", ctypes.c_void_p)]
 
 
 class Kernel:
@@ -220,7 +221,7 @@ _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 
 
 def kernel_names(text: str) -> dict[str, str]:
-    """The names of a text's kernels and their bounds of threads. A macro may stand for `__global__`; kernels that a macro writes as a whole are not seen."""
+    """The names of a text's kernels and their bounds of threads. A macro may stand for `__global__`; kernels that a macro writes are not seen."""
     text = _COMMENTS.sub(" ", text)
     words = {"__global__", *(name for name, body in _DEFINES.findall(text) if "__global__" in body)}
     plain = _DEFINES.sub("", text)
