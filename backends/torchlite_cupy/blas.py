@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import threading
 from typing import Any
 
 from torchlite._switches import SWITCHES
@@ -36,7 +37,7 @@ _STATUS = {1: "NOT_INITIALIZED", 3: "ALLOC_FAILED", 7: "INVALID_VALUE", 8: "ARCH
 
 
 def opened(path: str) -> Any:
-    """The library with the types of its parameters. Calls keep the interpreter's lock: they only start work."""
+    """The library with the types of its parameters. Its calls only start work, so they keep the interpreter's lock."""
     library = ctypes.PyDLL(path)
     for name, parameters in SIGNATURES.items():
         getattr(library, name).argtypes = parameters
@@ -55,7 +56,8 @@ class Blas:
     def __init__(self, device: Any, library: Any):
         self.device, self.library = device, library
         self.gemm, self.batched = library.cublasGemmEx, library.cublasGemmStridedBatchedEx
-        self.numbers = ctypes.create_string_buffer(32)  # alpha and beta: calls keep the interpreter's lock
+        self.lock = threading.Lock()  # from the choice of the stream to the last call of a product
+        self.numbers = ctypes.create_string_buffer(32)  # alpha and beta
         self.alpha = ctypes.addressof(self.numbers)
         self.beta = self.alpha + 16
         self.math = 0
@@ -134,21 +136,22 @@ class Product:
 
     def _run(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any) -> None:
         blas, size, kind = self.blas, a.dtype.itemsize, self.type
-        handle = blas.handle()
         compute = COMPUTE_TF32 if self.kind in ("f32", "c64") and SWITCHES.tf32("matmul") else self.compute
-        self._set_math()
-        self._number(0, alpha)
-        self._number(16, beta if self.added else 0)
         (at_b, at_a, at_c), (lb, la, lc) = (x.buffer.ptr + x.offset * size for x in (b, a, c)), self.shape
         count, (sa, sb, sc) = self.strides
         times, (oa, ob, oc) = self.calls
-        for t in range(times):
-            pa, pb, pc = at_a + t * oa * size, at_b + t * ob * size, at_c + t * oc * size
-            if count == 1:
-                status = blas.gemm(handle, *self.before, blas.alpha, pb, kind, lb, pa, kind, la, blas.beta, pc, kind, lc, compute, DEFAULT_ALGORITHM)
-            else:
-                status = blas.batched(handle, *self.before, blas.alpha, pb, kind, lb, sb, pa, kind, la, sa, blas.beta, pc, kind, lc, sc, count, compute, DEFAULT_ALGORITHM)
-            checked(status)
+        with blas.lock:
+            handle = blas.handle()
+            self._set_math()
+            self._number(0, alpha)
+            self._number(16, beta if self.added else 0)
+            for t in range(times):
+                pa, pb, pc = at_a + t * oa * size, at_b + t * ob * size, at_c + t * oc * size
+                if count == 1:
+                    status = blas.gemm(handle, *self.before, blas.alpha, pb, kind, lb, pa, kind, la, blas.beta, pc, kind, lc, compute, DEFAULT_ALGORITHM)
+                else:
+                    status = blas.batched(handle, *self.before, blas.alpha, pb, kind, lb, sb, pa, kind, la, sa, blas.beta, pc, kind, lc, sc, count, compute, DEFAULT_ALGORITHM)
+                checked(status)
 
     def _number(self, at: int, value: Any) -> None:
         if self.kind[0] == "c":

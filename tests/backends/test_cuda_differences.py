@@ -5,6 +5,8 @@ Arrays on CUDA are our own and so are their kernels; of CuPy come memory, stream
 from __future__ import annotations
 
 import itertools
+import threading
+import time
 
 import ml_dtypes
 import numpy as np
@@ -300,6 +302,29 @@ def test_a_stream_has_a_workspace_of_its_own(cublas):
     with torch.cuda.stream(stream):
         assert (x @ x).tolist() == [[8.0] * 2] * 2
     assert cublas.workspaces[stream.cuda_stream] == first != cublas.workspaces[0]
+
+
+def test_threads_in_streams_of_their_own(backend, monkeypatch):
+    """A handle has one stream at a time, and alpha and beta lie in one place: a product is not interrupted by another thread's."""
+    x = torch.eye(3, device="cuda")
+    wrong = []
+
+    def number_of(self, at, value, plain=blas.Product._number):
+        plain(self, at, value)
+        time.sleep(0.0005)  # another thread's turn
+    monkeypatch.setattr(blas.Product, "_number", number_of)
+
+    def work(number):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for _ in range(20):
+                if torch.addmm(x, x, x, alpha=number, beta=0)[2, 2].item() != number:
+                    wrong.append(number)
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
 
 
 def test_what_cublas_cannot_compute(backend):
