@@ -1,8 +1,10 @@
 """The CUDA runtime: how work-items become grids, how parameters are laid out, launches. On the simulator."""
 from __future__ import annotations
 
+import os
 import struct
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -141,17 +143,43 @@ def test_a_kernel_that_does_not_build_is_shown_with_its_lines(simulated):
 def test_threads_share_a_kernel(simulated):
     """Its parameters lie in one place of memory; each launch has its own values nevertheless."""
     text = "KERNEL void put(OUT(int, out), const int at, const int v) { AT(out)[at] = v; }"
-    out, put = empty(simulated, (4, 200), "i32"), simulated.function(text, "put", "pii")
+    out, put = empty(simulated, (4, 30), "i32"), simulated.function(text, "put", "pii")
+
+    def slow(*arguments, plain=put._launch):
+        time.sleep(0.0005)  # another thread's turn
+        plain(*arguments)
+    put._launch = slow
 
     def work(row):
-        for i in range(200):
-            put((1,), (1,), out, 200 * row + i, 1000 * row + i)
+        for i in range(30):
+            put((1,), (1,), out, 30 * row + i, 1000 * row + i)
     threads = [threading.Thread(target=work, args=(row,)) for row in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (to_numpy(out) == np.arange(4)[:, None] * 1000 + np.arange(200)).all()
+    assert (to_numpy(out) == np.arange(4)[:, None] * 1000 + np.arange(30)).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_is_told(simulated):
+    x = torch.ones(3, device="cuda") + 1
+    reader, writer = os.pipe()
+    if not (child := os.fork()):
+        said = set()
+        for use in (lambda: x + 1, lambda: x.add_(1), lambda: x.cpu(), lambda: torch.ones(2, device="cuda")):
+            try:
+                use()
+                said.add("nothing")
+            except RuntimeError as error:
+                said.add(str(error))
+        os.write(writer, "\n".join(said).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        assert file.read() == "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method"
+    assert x.tolist() == [2.0] * 3
 
 
 def test_blocking_is_what_the_environment_says(simulated, monkeypatch):
