@@ -38,7 +38,8 @@ FILLINGS = (None, slice(0, None, 8), slice(4, None, 8), slice(0, None, 4))
 FACTORS, SCALED, _LARGEST = (6, 40), ("", "float16"), 1 << 20
 # Kernels that only CPUs are given.
 FOR_CPUS = """
-    embedding.embedding_by_columns gemm.dots gemm.product pooling.maximum_backward reduce_text.part' reduce_text.whole' sort_text.rank sort_text.rows
+    embedding.embedding_by_columns gemm.dots gemm.product pooling.maximum_backward reduce_text.part' reduce_text.whole'
+    rearranging.transpose_vectors sort_text.rank sort_text.rows
 """.split()
 _BATCH = 24
 _REGISTERS, _SHARED = 65536, 48 << 10  # of a block
@@ -263,18 +264,27 @@ class Ops:
             result.cpu()
 
     def record(self, names: list[str]) -> None:
-        """Every sample in every dtype that the CPU takes, pointwise ops on large arrays, and all else."""
+        """Every sample in every dtype that the op takes. Of pointwise ops the text of a rule and that of a way through memory do not depend on each other: every rule is run
+        small and in one long run in every dtype, and one of those with the same kinds of operands in every way.
+        """
         from torchlite._dispatch import POINTWISE, REGISTRY
+        seen = set()
         for name in names or self.rows:
-            row = self.rows[name]
+            row, op = self.rows[name], REGISTRY[name]
+            samples = range(len(row.samples))
             for dtype in DTYPES:
-                taken = [self.sample(row, index, dtype) for index in range(len(row.samples))]
+                if op.tags & POINTWISE:
+                    taken = [self.sample(row, index, dtype, way) for way in ((WAYS[0],) if dtype else (None, WAYS[0])) for index in samples]
+                    alike = dtype, op.promote, tuple(type(value).__name__ for value in row.values(0)[0])
+                    if any(taken) and dtype in SCALED and alike not in seen:
+                        seen.add(alike)
+                        for way in WAYS[1:]:
+                            self.sample(row, 0, dtype, way)
+                    continue
+                taken = [self.sample(row, index, dtype) for index in samples]
                 for factor in FACTORS if any(taken) and dtype in SCALED else ():
-                    for index in range(len(row.samples)):
+                    for index in samples:
                         self.sample(row, index, dtype, None, factor)
-                if REGISTRY[name].tags & POINTWISE and any(taken):
-                    for way in WAYS if dtype in ("", "float32") else WAYS[:1]:
-                        self.sample(row, taken.index(True), dtype, way)
         if not names:
             self.more()
             self.captured()
