@@ -108,6 +108,15 @@ def further(torch, layout: str, device: str = "opencl") -> dict:
             for p in params:
                 p.grad = torch.ones_like(p)
             kind(params, lr=0.1).step()
+        for kind, options in ((torch.optim.SGD, {"momentum": 0.9}), (torch.optim.AdamW, {}), (torch.optim.Adagrad, {"lr_decay": 0.1})):
+            scaler, fused = torch.amp.GradScaler(device.partition(":")[0]), kind(params, lr=0.1, fused=True, **options)
+            for unscaled in (False, True):
+                fused.zero_grad()
+                scaler.scale(sum((p * p).sum() for p in params)).backward()
+                if unscaled:
+                    scaler.unscale_(fused)
+                scaler.step(fused)
+                scaler.update()
 
     def frequencies():
         weight = some(5, 6).requires_grad_()

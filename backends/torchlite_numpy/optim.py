@@ -53,7 +53,10 @@ def _step(params, grads, states, cache, math_of_block, wants_params):
         np.subtract(param, part, param)
 
 
-def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize):
+def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize,
+                grad_scale, found_inf):
+    if _left_out(grads, grad_scale, found_inf):
+        return
     correction = math.sqrt(1 - beta2**step)
     size, floor = lr * correction / (1 - beta1**step), eps * correction
     one_minus_beta1, one_minus_beta2 = 1 - beta1, 1 - beta2
@@ -86,7 +89,10 @@ def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step,
     _step(params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, block, weight_decay != 0)
 
 
-def _fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize):
+def _fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize, grad_scale, found_inf):
+    if _left_out(grads, grad_scale, found_inf):
+        return
+
     def block(g, u, buffer, p):
         if maximize:
             np.negative(g, g)
@@ -142,7 +148,11 @@ def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, 
     _step(params, grads, (square_avg, grad_avg, momentum_buffer), cache, block, weight_decay != 0)
 
 
-def _fused_adagrad(params, grads, sum, cache, rate, eps, weight_decay, maximize):
+def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize, grad_scale, found_inf):
+    if _left_out(grads, grad_scale, found_inf):
+        return
+    rate = lr / (1 + (step - 1) * lr_decay)
+
     def block(g, u, total, p):
         if maximize:
             np.negative(g, g)
@@ -157,3 +167,63 @@ def _fused_adagrad(params, grads, sum, cache, rate, eps, weight_decay, maximize)
         return np.multiply(u, rate, u)
 
     _step(params, grads, (sum,), cache, block, weight_decay != 0)
+
+
+def _left_out(grads, grad_scale, found_inf):
+    """Whether a gradient scaler leaves the step out; else the gradients are divided by its scale."""
+    if found_inf is not None and found_inf.item() != 0:
+        return True
+    if grad_scale is not None:
+        for grad in grads:
+            np.divide(grad, grad_scale, grad)
+    return False
+
+
+def _unscale_alike(grads, found_inf, inv_scale):
+    factor = inv_scale.item()
+    small = [grad for grad in grads if grad.size <= _GATHERED]
+    if small and not _all_finite(np.concatenate(small, axis=None)):
+        found_inf.fill(1)
+    if factor != 1:
+        _scale(small, factor)
+    for grad in grads if len(small) < len(grads) else ():
+        if grad.size > _GATHERED and not _unscale_large(grad, factor):
+            found_inf.fill(1)
+
+
+# Gradients of at most this many elements are looked at together: a call for each costs more than a copy.
+_GATHERED = 1 << 12
+
+
+def _unscale_large(grad, factor):
+    """Scale a gradient in blocks; returns whether all of it was finite."""
+    if not grad.flags.c_contiguous:
+        finite = _all_finite(grad.reshape(-1))
+        _scale([grad], factor)
+        return finite
+    flat, wrong = grad.reshape(-1), []
+
+    def body(start, stop):
+        block = flat[start:stop]
+        if not _all_finite(block):
+            wrong.append(start)
+        if factor != 1:
+            _scale([block], factor)
+
+    blocks.run(body, flat.size, 1)
+    return not wrong
+
+
+def _all_finite(flat):
+    # A sum of squares is infinite or NaN where one element is, and costs one pass; where large squares make it so each element is looked at.
+    return flat.dtype.itemsize >= 4 and math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
+
+
+def _scale(grads, factor):
+    if grads and grads[0].dtype.itemsize < 4:
+        for grad in grads:
+            grad[...] = grad.astype(np.float32) * np.float32(factor)
+        return
+    multiply = np.multiply
+    for grad in grads:
+        multiply(grad, factor, grad)

@@ -25,13 +25,18 @@ def _unscale(F, self, found_inf, inv_scale):
     _one_number(F, "found_inf", found_inf)
     kinds: dict = {}
     for grad in self:
-        kinds.setdefault(F.dtype_of(grad), []).append(grad)
-    for dtype, grads in kinds.items():
+        kinds.setdefault(grad.dtype, []).append(grad)
+    for grads in kinds.values():
+        dtype = F.dtype_of(grads[0])
         if not dtype.is_floating_point:
             raise NotImplementedError(f"\"_amp_foreach_non_finite_check_and_unscale_{F.device.type}\" not implemented for '{dtype.scalar_name}'")
-        _note_infinities(F, grads, found_inf)
-        _multiply(F, grads, inv_scale, dtype)
+        F._unscale_alike(grads, found_inf, inv_scale)
     return ()
+
+
+def _unscale_alike(F, grads, found_inf, inv_scale):
+    _note_infinities(F, grads, found_inf)
+    _multiply(F, grads, inv_scale, F.dtype_of(grads[0]))
 
 
 def _note_infinities(F, grads, found_inf):
@@ -55,6 +60,7 @@ def _multiply(F, grads, factor, dtype):
 
 op("_amp_foreach_non_finite_check_and_unscale_(Tensor[] self, Tensor found_inf, Tensor inv_scale)", where="torch", tags=NONDIFF, composite=_unscale,
    doc="Multiply all of `self` by `inv_scale`, in place; `found_inf` becomes 1 where one of them had an infinity or a NaN.")
+op("_unscale_alike(grads, found_inf, inv_scale)", where="", tags=NONDIFF, composite=_unscale_alike, doc="The same for a list of raw arrays of one floating dtype.")
 
 
 # --- the scale -------------------------------------------------------------------------------------------------------------------------------------

@@ -96,25 +96,52 @@ def _fused_rmsprop(F, params, grads, square_avg, grad_avg, momentum_buffer, cach
     _write_back(F, params, F.sub(param, F.mul(update, lr)))
 
 
-def _fused_adagrad(F, params, grads, sum, cache, rate, eps, weight_decay, maximize):
+def _fused_adagrad(F, params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize):
     param, grad = _flat(F, params), _flat(F, grads)
     if maximize:
         grad = F.neg(grad)
     if weight_decay:
         grad = F.add(grad, F.mul(param, weight_decay))
     F.copy_into(sum, F.add(sum, F.mul(grad, grad)))
-    _write_back(F, params, F.sub(param, F.mul(F.div(grad, F.add(F.sqrt(sum), eps)), rate)))
+    update = F.div(grad, F.add(F.sqrt(sum), eps))
+    if hasattr(step, "shape"):
+        count = F.to(F.narrow(step, 0, 0, 1), F.dtype_of(param))
+        update = F.mul(F.div(update, F.add(F.mul(F.sub(count, 1.0), lr_decay), 1.0)), lr)
+    else:
+        update = F.mul(update, lr / (1 + (step - 1) * lr_decay))
+    _write_back(F, params, F.sub(param, update))
 
 
-_PLACE = "params and grads are lists of raw arrays, the states flat raw arrays of all their elements; everything is written in place."
-op("_fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize)",
-   where="", tags=NONDIFF, composite=_fused_adam, doc="One step of Adam or AdamW, the number `step`; or step[0] of an array of float32. " + _PLACE)
-op("_fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize)",
-   where="", tags=NONDIFF, composite=_fused_sgd, doc="One step of stochastic gradient descent. " + _PLACE)
+def _with_scaler(rule):
+    """The composite of a rule that knows nothing of gradient scalers: steps are taken, and taken back where `found_inf` is not 0."""
+
+    def composite(F, params, grads, *rest):
+        *rest, grad_scale, found_inf = rest
+        places = [*params, *grads, *[x for x in rest[:3] if hasattr(x, "shape")]] if found_inf is not None else []
+        before = [F.mul(place, 1.0) for place in places]
+        if grad_scale is not None:
+            for grad in grads:
+                F.copy_into(grad, F.div(grad, F.to(grad_scale, F.dtype_of(grad))))
+        rule(F, params, grads, *rest)
+        for place, old in zip(places, before, strict=True):
+            F.copy_into(place, F._choose(old, place, F.ne(found_inf, 0.0)))
+
+    return composite
+
+
+_PLACE = ("params and grads are lists of raw arrays, the states flat raw arrays of all their elements; everything is written in place. "
+          "The number `step`, or step[0] of an array of float32, counts this step too.")
+_SCALER = " Gradients are divided by `grad_scale`, in place; nothing is done where `found_inf` is not 0: both are 0-d float32 arrays, or None."
+op("_fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize, "
+   "grad_scale=None, found_inf=None)",
+   where="", tags=NONDIFF, composite=_with_scaler(_fused_adam), doc="One step of Adam or AdamW. " + _PLACE + _SCALER)
+op("_fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize, "
+   "grad_scale=None, found_inf=None)",
+   where="", tags=NONDIFF, composite=_with_scaler(_fused_sgd), doc="One step of stochastic gradient descent. " + _PLACE + _SCALER)
 op("_fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize)",
    where="", tags=NONDIFF, composite=_fused_rmsprop, doc="One step of RMSprop. " + _PLACE)
-op("_fused_adagrad(params, grads, sum, cache, rate, eps, weight_decay, maximize)",
-   where="", tags=NONDIFF, composite=_fused_adagrad, doc="One step of Adagrad. " + _PLACE)
+op("_fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize, grad_scale=None, found_inf=None)",
+   where="", tags=NONDIFF, composite=_with_scaler(_fused_adagrad), doc="One step of Adagrad. " + _PLACE + _SCALER)
 
 
 # --- plans -----------------------------------------------------------------------------------------------------------------------------------------
@@ -159,20 +186,24 @@ class Plan:
             result.append(grads)
         return result
 
-    def run(self, name, gradients, states, *options):
-        """Step every pack by the op `name`: its parameters, gradients and the states so named (None where there is none), then the options."""
+    def run(self, name, gradients, states, *options, scaler=()):
+        """Step every pack by the op `name`: its parameters, gradients and the states so named (None where there is none), then the options.
+
+        scaler: (grad_scale, found_inf) for rules that take them, tensors or None.
+        """
         kernel = getattr(self.table, name)
+        options += tuple([None if x is None else x._data for x in scaler])
         for pack, grads in zip(self.packs, gradients, strict=True):
             found = pack.states
             kernel(pack.raws, grads, *[found.get(state) for state in states], pack.cache, *options)
         self._count_changes()
 
-    def counted(self):
-        """One more step: the count as a number, or on a device as an array there, so that nothing waits."""
+    def counted(self, found_inf=None):
+        """One more step, unless a scaler leaves it out: the count as a number, or on a device as an array there, so that nothing waits."""
         if self.count.is_cpu:
-            self.steps += 1
+            self.steps += 1 if found_inf is None else found_inf.item() == 0
             return self.steps.item(0)
-        self.count.add_(1)
+        self.count.add_(1 if found_inf is None else found_inf == 0)
         return self.steps
 
     def _count_changes(self):
@@ -225,7 +256,8 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
     plan.packs, plan.witnesses, plan.steps, plan.count = [], [], None, None
     with torch.no_grad():
         if has_steps:
-            steps = torch.stack([state["step"].detach().to(params[0].device if on_device else "cpu") for state in states])
+            where = (params[0].device, torch.float32) if on_device else ("cpu",)
+            steps = torch.stack([state["step"].detach().to(*where) for state in states])
             plan.steps, plan.count = steps._data, steps
             for place, state in enumerate(states):
                 state["step"] = steps[place]

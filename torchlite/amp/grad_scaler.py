@@ -195,9 +195,10 @@ class GradScaler:
         if state["stage"] is OptState.READY:
             self._check_inf_per_device(optimizer)
         scale = self._scale_on(None)
-        optimizer.found_inf = sum(note.to(scale.device, non_blocking=True) for note in state["found_inf_per_device"].values())
+        notes = [note.to(scale.device, non_blocking=True) for note in state["found_inf_per_device"].values()] or [_zero_beside(scale)]
+        optimizer.found_inf = sum(notes[1:], notes[0])
         own = getattr(optimizer, "grad_scale", None)
-        optimizer.grad_scale = own if state["stage"] is OptState.UNSCALED else scale * (1 if own is None else own)
+        optimizer.grad_scale = own if state["stage"] is OptState.UNSCALED else scale if own is None else scale * own
         try:
             return optimizer.step(*args, **kwargs)
         finally:

@@ -2,7 +2,7 @@
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_flavour, _check_lr, _check_nonnegative, _fused_gradients, _number, _real, _scalar, _stepped
+from .optimizer import Optimizer, _check_lr, _check_nonnegative, _counter, _fused_gradients, _number, _real, _stepped
 
 __all__ = ["Adagrad"]
 
@@ -22,15 +22,19 @@ class Adagrad(Optimizer):
         super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
                                   "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
                                   "differentiable": differentiable, "fused": fused})
-        _check_flavour(foreach, fused, differentiable)
+        self._choose_flavour(foreach, fused, differentiable)
         for group in self.param_groups:
             for param in group["params"]:
-                self._init_state(self.state[param], param, None)
+                self._init_state(group)(self.state[param], param, None)
 
-    def _init_state(self, state, param, grad):
+    def _init_state(self, group):
         start = self.defaults["initial_accumulator_value"]
-        state["step"] = _scalar()
-        state["sum"] = torch.full_like(param, complex(start, start) if param.is_complex() else start).detach()
+
+        def init(state, param, grad):
+            state["step"] = _counter(group, param)
+            state["sum"] = torch.full_like(param, complex(start, start) if param.is_complex() else start).detach()
+
+        return init
 
     def share_memory(self):
         """Move the state to memory shared between processes."""
@@ -42,21 +46,21 @@ class Adagrad(Optimizer):
         """Update the parameters once. Returns the closure's loss."""
         loss = None if closure is None else self._loss(closure)
         for number, group in enumerate(self.param_groups):
-            fused = _fused_gradients(self, number, group, self._init_state, ("sum",))
+            scaler = self._scaler(group)
+            fused = _fused_gradients(self, number, group, self._init_state(group), ("sum",))
             if fused is None:
-                self._step_plainly(group)
+                if not self._is_left_out(group, self._init_state(group), *scaler):
+                    self._step_plainly(group)
                 continue
             plan, gradients = fused
-            plan.steps += 1
-            rate = _number(group["lr"]) / (1 + (plan.steps.item(0) - 1) * group["lr_decay"])
-            options = (rate, group["eps"], group["weight_decay"], group["maximize"])
-            plan.run("_fused_adagrad", gradients, ("sum",), *options)
+            options = (plan.counted(scaler[1]), _number(group["lr"]), group["lr_decay"], group["eps"], group["weight_decay"], group["maximize"])
+            plan.run("_fused_adagrad", gradients, ("sum",), *options, scaler=scaler)
         return loss
 
     def _step_plainly(self, group):
         with torch.set_grad_enabled(group["differentiable"]):
             lr, eps, weight_decay = _number(group["lr"]), group["eps"], group["weight_decay"]
-            for param, grad, state in self._each(group, self._init_state):
+            for param, grad, state in self._each(group, self._init_state(group)):
                 step = _stepped(state["step"])
                 if weight_decay != 0:
                     grad = grad.add(param, alpha=weight_decay)

@@ -5,7 +5,6 @@ import torchlite as torch
 from .optimizer import (
     Optimizer,
     _check_betas,
-    _check_flavour,
     _check_lr,
     _check_nonnegative,
     _correction,
@@ -28,7 +27,8 @@ class Adam(Optimizer):
     """Steps of the running mean of the gradient over the root of the running mean of its square, both corrected for their start (Kingma and Ba 2014).
 
     amsgrad: use the largest second moment so far (Reddi et al. 2018). decoupled_weight_decay: shrink the parameters instead of adding to the
-    gradient, as AdamW does. `foreach` and `fused` choose among PyTorch's implementations; here one multi-tensor step serves both.
+    gradient, as AdamW does. `foreach` and `fused` choose among PyTorch's implementations; here one multi-tensor step serves both. With `fused=True`
+    steps are counted on the parameters' device, and the kernel leaves out there what a `GradScaler` wants left out: the host reads nothing.
 
     >>> weight = torchlite.nn.Parameter(torchlite.ones(2))
     >>> optimizer = torchlite.optim.Adam([weight], lr=0.1)
@@ -52,7 +52,7 @@ class Adam(Optimizer):
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,
             "capturable": capturable, "differentiable": differentiable, "fused": fused, "decoupled_weight_decay": decoupled_weight_decay})
-        _check_flavour(foreach, fused, differentiable)
+        self._choose_flavour(foreach, fused, differentiable)
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -80,15 +80,17 @@ class Adam(Optimizer):
         loss = None if closure is None else self._loss(closure)
         for number, group in enumerate(self.param_groups):
             names = _WITH_LARGEST if group["amsgrad"] else _FIRST
+            scaler = self._scaler(group)
             fused = _fused_gradients(self, number, group, self._init_state(group), names)
             if fused is None:
-                self._step_plainly(group)
+                if not self._is_left_out(group, self._init_state(group), *scaler):
+                    self._step_plainly(group)
                 continue
             plan, gradients = fused
             beta1, beta2 = group["betas"]
-            options = (plan.counted(), _number(group["lr"]), _number(beta1), _number(beta2), group["eps"], group["weight_decay"],
+            options = (plan.counted(scaler[1]), _number(group["lr"]), _number(beta1), _number(beta2), group["eps"], group["weight_decay"],
                        group["decoupled_weight_decay"], group["maximize"])
-            plan.run("_fused_adam", gradients, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), *options)
+            plan.run("_fused_adam", gradients, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), *options, scaler=scaler)
         return loss
 
     def _step_plainly(self, group):

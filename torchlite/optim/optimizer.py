@@ -302,6 +302,38 @@ class Optimizer:
 
     # Common parts of the steps
 
+    def _choose_flavour(self, foreach, fused, differentiable):
+        """RuntimeError for flavours that exclude each other; with `fused` the step takes what a gradient scaler has found."""
+        if fused and differentiable:
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if fused and foreach:
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        if fused:
+            self._step_supports_amp_scaling = True
+
+    def _scaler(self, group):
+        """(grad_scale, found_inf) of a gradient scaler as 0-d tensors on the group's device, or None."""
+        given = getattr(self, "grad_scale", None), getattr(self, "found_inf", None)
+        if given[0] is None and given[1] is None or not group["params"]:
+            return None, None
+        if not group["fused"]:
+            raise AssertionError("Expected grad_scale and found_inf to be None")
+        where = group["params"][0].device
+        return tuple([None if x is None else x.detach().to(where, torch.float32, non_blocking=True).reshape(()) for x in given])
+
+    def _is_left_out(self, group, init, grad_scale, found_inf):
+        """For a step without a multi-tensor kernel: whether a scaler leaves it out; else the gradients are divided by its scale, in place."""
+        if found_inf is not None and found_inf.item():
+            for _ in self._each(group, init):  # the states are made all the same
+                pass
+            return True
+        if grad_scale is not None:
+            for param in group["params"]:
+                if param.grad is not None:
+                    grad = param.grad.detach()
+                    grad.copy_(grad.to(torch.promote_types(grad.dtype, torch.float32)) / grad_scale.to(grad.device))
+        return False
+
     def _check_capture(self):
         """RuntimeError where a graph is being recorded that would take the same step in every replay."""
         if torch.cuda.is_current_stream_capturing():
@@ -335,6 +367,9 @@ class Optimizer:
                 continue
             if grad.layout is not torch.strided:
                 raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+            if group.get("fused") and not param.is_floating_point():
+                raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of supported devices: ['cpu', 'cuda', 'opencl'] "
+                                   f"but {param.dtype} and {param.device.type}")
             state = {} if init is None else self.state[param]
             if not state and init is not None:
                 init(state, param, grad)
@@ -361,9 +396,14 @@ def _scalar(value=0.0):
 
 def _counter(group, param, value=0.0):
     """The count of steps, or another number of a new state: on the parameter's device where a step must not need the host."""
-    if group["capturable"] and not param.is_cpu:
+    if _counts_beside(group, param):
         return torch.full((), value, dtype=torch.float32, device=param.device)
     return _scalar(value)
+
+
+def _counts_beside(group, param):
+    """Whether steps are counted on the parameter's device, in float32."""
+    return bool(group.get("fused") or group.get("capturable") and not param.is_cpu)
 
 
 def _stepped(step, on_device=False):
@@ -418,13 +458,6 @@ def _check_nonnegative(eps=None, weight_decay=None, momentum=None):
         raise ValueError(f"Invalid weight_decay value: {weight_decay}")
 
 
-def _check_flavour(foreach, fused, differentiable):
-    if fused and differentiable:
-        raise RuntimeError("`fused` does not support `differentiable`")
-    if fused and foreach:
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-
-
 # The multi-tensor path
 
 
@@ -456,7 +489,7 @@ def _fused_gradients(optimizer, number, group, init, names):
     if any(not isinstance(state.get(name), torch.Tensor) or state[name].dtype is not param.dtype or state[name].device != param.device
            or state[name].shape != param.shape for param, state in zip(params, states, strict=True) for name in names):
         return None
-    plan = _multi.make_plan(group["params"], params, missing, states, names, bool(group.get("capturable")))
+    plan = _multi.make_plan(group["params"], params, missing, states, names, _counts_beside(group, params[0]))
     if plan is None:
         return None
     plans[number] = plan

@@ -2,7 +2,7 @@
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_flavour, _check_lr, _check_nonnegative, _fused_gradients, _number
+from .optimizer import Optimizer, _check_lr, _check_nonnegative, _fused_gradients, _number, _zeros_like
 
 __all__ = ["SGD"]
 
@@ -31,7 +31,7 @@ class SGD(Optimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
                                   "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused})
-        _check_flavour(foreach, fused, differentiable)
+        self._choose_flavour(foreach, fused, differentiable)
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -43,16 +43,25 @@ class SGD(Optimizer):
         """Update the parameters once. Returns the closure's loss."""
         loss = None if closure is None else self._loss(closure)
         for number, group in enumerate(self.param_groups):
-            # The first step makes the buffers, from the gradients: it takes the plain path.
-            fused = _fused_gradients(self, number, group, _no_state, _MOMENTUM if group["momentum"] != 0 else _NONE)
+            scaler, names = self._scaler(group), _MOMENTUM if group["momentum"] != 0 else _NONE
+            # The first step makes the buffers, from the gradients: it takes the plain path, except where a scaler may leave it out.
+            first = scaler[1] is not None and bool(names) and self._is_first(number, group)
+            fused = _fused_gradients(self, number, group, _zero_buffer if first else _no_state, names)
             if fused is None:
-                self._step_plainly(group)
+                if not self._is_left_out(group, _no_state, *scaler):
+                    self._step_plainly(group)
                 continue
             plan, gradients = fused
-            options = (False, _number(group["lr"]), group["momentum"], group["dampening"], _number(group["weight_decay"]), group["nesterov"],
+            options = (first, _number(group["lr"]), group["momentum"], group["dampening"], _number(group["weight_decay"]), group["nesterov"],
                        group["maximize"])
-            plan.run("_fused_sgd", gradients, ("momentum_buffer",), *options)
+            plan.run("_fused_sgd", gradients, ("momentum_buffer",), *options, scaler=scaler)
         return loss
+
+    def _is_first(self, number, group):
+        """Whether no parameter has a momentum buffer."""
+        if number in self.__dict__.get("_plans", ()):
+            return False
+        return all(self.state[param].get("momentum_buffer") is None for param in group["params"] if param.grad is not None)
 
     def _step_plainly(self, group):
         lr = group["lr"] if group["differentiable"] else _number(group["lr"])
@@ -76,3 +85,8 @@ class SGD(Optimizer):
 
 def _no_state(state, param, grad):
     """The state of SGD begins empty."""
+
+
+def _zero_buffer(state, param, grad):
+    """Momentum that stays zero if the first step is left out."""
+    state["momentum_buffer"] = _zeros_like(param)

@@ -37,6 +37,6 @@ def on_its_device(function):
 ONCE = {"grad": False, "meta": False, "noncontiguous": False}
 HERE = A((), grad=False)
 row("_amp_foreach_non_finite_check_and_unscale_", S(0.25, A((3, 4)), A((5,)), A((2,)), HERE), S(1.0, A((3, 4)), A((5,)), A((0,)), HERE),
-    S(3e4, A((3, 4), low=1), A((5,), low=1), A((2,)), HERE), oracle=on_its_device(unscaled), **ONCE)  # fmt: skip
+    S(3e4, A((3, 4), low=1), A((5,), low=1), A((2,)), HERE), oracle=on_its_device(unscaled), covers=("_unscale_alike",), **ONCE)  # fmt: skip
 row("_amp_update_scale_", S(65536.0, 2, [0.0, 0.0, 0.0, 1.0, 0.0, 2.0], HERE), S(3e38, 1, [0.0, 0.0, 1.0], HERE),
     oracle=on_its_device(followed), **ONCE)  # fmt: skip
