@@ -188,6 +188,22 @@ def test_bits_do_not_depend_on_the_schedule(rng):
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("dim", cuda_attention.DIMS)
+def test_rows_in_shared_memory_lie_in_different_banks(once, dim):
+    """The same chunk of 8 rows, which tensor cores load together, and 8 chunks that are copied together, fall in all 8 places of 16 bytes across the banks."""
+    kernel = cuda_attention.variant("forward", "f16", dim)
+    chunks, out = dim // 8, torch.empty(64, dim // 8, dtype=torch.int32, device="cuda")
+    source = kernel.text + "KERNEL void places(OUT(int, x)) { AT(x)[ITEM] = place(ITEM / CHUNKS, ITEM % CHUNKS); }"
+    out._data.device.function(source, "places", "p", **kernel.kinds)((out.numel(),), (chunks,), out._data)
+    places = out.cpu().numpy()
+    assert sorted(places.ravel().tolist()) == list(range(64 * chunks))
+    together = places.reshape(8, 8, chunks).transpose(0, 2, 1).reshape(-1, 8)
+    beside = 8 if chunks % 8 == 0 else 4
+    copied = places.reshape(64 * beside // 8, 8 // beside, chunks // beside, beside).transpose(0, 2, 1, 3).reshape(-1, 8)
+    for eight in (together, copied):
+        assert (np.sort(eight % 8, 1) == np.arange(8)).all()
+
+
 WAITS = re.compile(r"\bBARRIER;|cp_async_wait<0>\(\);|__syncwarp\(\);")
 # Of what orders a kernel's threads: the wait of a warp between its rows' way into shared memory and out of it, and all waits of the loops over tiles.
 ORDERED = [*[("forward", k) for k in (1, 2, 3, 4, 5)], *itertools.product(("backward_query", "backward_key"), (1, 2, 3))]
