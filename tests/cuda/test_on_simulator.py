@@ -212,3 +212,42 @@ def test_optimizers_count_their_steps_in_replays(name, options):
     for a, b in zip(params, want, strict=True):
         torch.testing.assert_close(a.detach().cpu(), b.detach().cpu(), rtol=1e-4, atol=1e-5)
     assert {state["step"].item() for state in optimizer.state.values()} == {8.0}
+
+
+RULES = {"Adam": {"capturable": True}, "AdamW": {"capturable": True, "amsgrad": True}, "SGD": {"momentum": 0.9}, "Adagrad": {"lr_decay": 0.5}}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_graph_holds_a_whole_step_with_a_scaler(name):
+    def made():
+        torch.manual_seed(0)
+        model = nn.Linear(3, 2).cuda()
+        return model, getattr(torch.optim, name)(model.parameters(), lr=0.1, fused=True, **RULES[name]), torch.amp.GradScaler("cuda", 1024.0, growth_interval=2)
+
+    def iterate(model, optimizer, scaler, x):
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            loss = model(x).float().pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    torch.manual_seed(1)
+    inputs = [torch.randn(4, 3) for _ in range(6)]
+    inputs[1][0, 0] = inputs[3][0, 0] = float("inf")
+    model, *rest = made()
+    for x in inputs:
+        iterate(model, *rest, x.cuda())
+    want, want_scale = [p.tolist() for p in model.parameters()], rest[1].get_scale()
+    assert want_scale == 512.0 and all(state.get("step", 4) == 4 for state in rest[0].state.values())
+    model, optimizer, scaler = made()
+    x, graph = inputs[0].cuda(), cuda.CUDAGraph()
+    iterate(model, optimizer, scaler, x)
+    with cuda.graph(graph):
+        iterate(model, optimizer, scaler, x)
+    for later in inputs[1:]:
+        x.copy_(later)
+        graph.replay()
+    for p, values in zip(model.parameters(), want, strict=True):
+        torch.testing.assert_close(p.detach().cpu(), torch.tensor(values))
+    assert scaler.get_scale() == want_scale and all(state.get("step", 4) == 4 for state in optimizer.state.values())

@@ -79,8 +79,8 @@ class FakeBlas:
                 x = self._operand(a + stride_a * step, a_type, transa, m, k, lda, number, compute)
                 y = self._operand(b + stride_b * step, b_type, transb, k, n, ldb, number, compute)
                 to = _matrix(c + stride_c * step, c_type, m, n, ldc)
-                result = alpha * (x @ y)
-                with np.errstate(over="ignore"):
+                with np.errstate(over="ignore", invalid="ignore"):
+                    result = alpha * (x @ y)
                     to[...] = result if beta == 0 else result + beta * to.astype(number)
         self._driver.do(self._streams[handle], work)
         return 0
