@@ -16,7 +16,7 @@ from cupy_backends.cuda.libs import nvrtc
 
 from torchlite_device import binaries
 
-from . import blas, cudnn
+from . import blas, cudnn, solver
 
 _INVALID_CONTEXT = 201
 _NOT_READY = 600
@@ -222,6 +222,15 @@ class Driver:
     def cudnn(self) -> Any:
         """The module through which cuDNN is used, None where it is not installed."""
         return cudnn.frontend()
+
+    def solver(self) -> Any:
+        """cuSOLVER, None where it is not installed; found and called like cuBLAS. Its version is one behind CUDA's."""
+        try:
+            from cupy_backends.cuda.libs import cusolver  # noqa: F401
+        except ImportError:
+            return None
+        major = runtime.runtimeGetVersion() // 1000 - 1
+        return solver.opened(f"cusolver64_{major}.dll" if sys.platform == "win32" else f"libcusolver.so.{major}")
 
     def has_transforms(self) -> bool:
         """Whether cuFFT is installed."""

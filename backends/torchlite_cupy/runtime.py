@@ -158,6 +158,7 @@ class Device(shared.Device):
         self.allocate = self.memory.allocate
         self.grids = shared.Kept(4096)
         self._uploads: deque[Any] = deque()  # under way, each with what it reads
+        self._solver: Any = None  # not looked for yet; False where there is none
         library = driver.blas()
         self.blas = None if library is None else blas.Blas(self, library)
 
@@ -179,6 +180,13 @@ class Device(shared.Device):
 
     def product(self, kind: str, sizes: Any, added: bool, conj: tuple[bool, bool]) -> Any:
         return None if self.blas is None else blas.product(self.blas, kind, sizes, added, conj)
+
+    def factored(self, name: str, x: Any, *options: Any) -> Any:
+        if self._solver is None:
+            from .solver import Solver
+            library = self.driver.solver()
+            self._solver = Solver(self, library) if library is not None else False
+        return getattr(self._solver, name)(x, *options) if self._solver and self._solver.takes(x) else None
 
     # -- memory --
 

@@ -132,6 +132,10 @@ class Device:
         """How a library of the device computes a matrix product (`products.Sizes`): an object with the `run` of `products.run`; None where none does."""
         return None
 
+    def factored(self, name: str, x: Any, *options: Any) -> Any:
+        """What a library of the device makes of matrices: "lu", "cholesky" or "eigh" as the kernels of `linalg` and `eigen` give it; None where our own are to run."""
+        return None
+
     # -- memory: `buffer` is what `allocate` gave, `start` counts bytes in it, host memory is an array of bytes --
 
     def address(self, buffer: Any) -> int:

@@ -333,6 +333,9 @@ KERNEL MATRICES void eig(OUT(T, h_), OUT(T, z_), OUT(T, w_), OUT(int, info), OUT
 def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
     batch, n = input.shape[:-2], input.shape[-1]
     device, kind, count = input.device, input.kind, count_of(batch)
+    found = device.factored("eigh", input, str(UPLO).upper() == "L", bool(wanted))
+    if found is not None:
+        return found
     real = real_kind(kind)
     values, vectors = empty(device, (*batch, n), real), empty(device, input.shape if wanted else (), kind)
     if values.size:

@@ -93,6 +93,9 @@ def _one_each(x: Array, batch: tuple[int, ...], tail: int) -> tuple[Array, int]:
 
 def factor_lu(input: Array) -> tuple[Array, Array, Array]:
     """The packed LU factors of a new copy, pivots and info."""
+    found = input.device.factored("lu", input)
+    if found is not None:
+        return found
     *batch, m, n = input.shape
     a, count = clone_row_major(input), count_of(batch)
     pivots, info = empty(input.device, (*batch, min(m, n)), "i32"), empty(input.device, tuple(batch), "i32")
@@ -186,6 +189,9 @@ def triangular_core(A, B, upper, unitriangular):
 
 
 def cholesky_core(input):
+    found = input.device.factored("cholesky", input)
+    if found is not None:
+        return found
     a = clone_row_major(input)
     info = empty(a.device, a.shape[:-2], "i32")
     on_matrices(a.device, a.kind, _CHOLESKY, "cholesky", "ppi", info.size, a, info, a.shape[-1])

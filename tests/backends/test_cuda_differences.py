@@ -17,7 +17,7 @@ from tests.cuda.fake import installed
 from tests.cuda_simulator import engine
 from tests.cuda_simulator.driver import Simulated
 from torchlite._switches import SWITCHES
-from torchlite_cupy import blas
+from torchlite_cupy import blas, solver
 from torchlite_cupy.backend import CUDABackend
 from torchlite_device.array import Array
 from torchlite_device.products import Sizes
@@ -218,6 +218,55 @@ def test_short_transforms_and_those_of_graphs_are_our_own(backend):
         assert not _pays(x._data, (1,))
     finally:
         backend.device(0).capturing = False
+
+
+# -- cuSOLVER --
+
+
+@pytest.fixture
+def cusolver(backend, monkeypatch):
+    """The simulator's cuSOLVER of device 0, for small matrices too."""
+    monkeypatch.setattr(solver, "LEAST", 3)
+    device = backend.device(0)
+    device.factored("lu", torch.ones(1, 1, device="cuda")._data)
+    device._solver.library.calls = 0
+    return device._solver.library
+
+
+def matrices(dtype, *shape):
+    x = torch.randn(*shape, dtype=dtype)
+    return x, x @ x.mH + 3 * torch.eye(shape[-2], dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128])
+def test_factors_of_large_matrices(cusolver, dtype):
+    """CuPy's solvers give NaN where a matrix cannot be factored, and are refused while a graph is captured; cuSOLVER says which step failed, and so do ours."""
+    def near(got, wanted):
+        return torch.allclose(got.cpu(), wanted, rtol=1e-3, atol=1e-3)
+    x, positive = matrices(dtype, 2, 5, 7)
+    square = x[..., :5] + 2 * torch.eye(5, dtype=dtype)
+    assert near(torch.linalg.cholesky(positive.cuda()), torch.linalg.cholesky(positive))
+    bad = positive.clone()
+    bad[1, 3, 3] = -50
+    info = torch.linalg.cholesky_ex(bad.cuda()).info
+    assert info.tolist() == torch.linalg.cholesky_ex(bad).info.tolist() == [0, 4]
+    for wide in (x, x.mT.contiguous(), square):
+        lu, pivots = torch.linalg.lu_factor(wide.cuda())
+        assert near(lu, torch.linalg.lu_factor(wide)[0]) and pivots.tolist() == torch.linalg.lu_factor(wide)[1].tolist() and pivots.dtype == torch.int32
+    assert near(torch.linalg.solve(square.cuda(), x.cuda()), torch.linalg.solve(square, x)) and near(torch.linalg.det(square.cuda()), torch.linalg.det(square))
+    calls = cusolver.calls
+    for uplo in "LU":
+        half = (torch.tril if uplo == "L" else torch.triu)(positive)
+        values, vectors = torch.linalg.eigh(half.cuda(), UPLO=uplo)
+        assert near(values, torch.linalg.eigvalsh(positive)) and near(positive.cuda() @ vectors, (vectors * values.unsqueeze(-2)).cpu())
+        assert near(torch.linalg.eigvalsh(half.cuda(), UPLO=uplo), values.cpu())
+    assert cusolver.calls == calls + 8 and calls == 14
+
+
+def test_small_matrices_stay_with_our_own(backend):
+    assert backend.device(0).factored("lu", torch.ones(255, 300, device="cuda")._data) is None
+    assert not backend.device(0)._solver.takes(torch.ones(300, 300, device="cuda", dtype=torch.float16)._data)
+    assert not backend.device(0)._solver.takes(torch.ones(17, 256, 256, device="cuda")._data)
 
 
 # -- cuBLAS --

@@ -22,6 +22,7 @@ import numpy as np
 
 from . import engine
 from .blas import FakeBlas
+from .solver import FakeSolver
 
 CAPACITY = 3 << 30
 _PROPERTIES = {
@@ -278,6 +279,9 @@ class Driver:
 
     def launch_again(self, error: Exception, *arguments: int) -> None:
         raise error
+
+    def solver(self) -> Any:
+        return FakeSolver(self) if self._libraries else None
 
     def has_transforms(self) -> bool:
         return self._libraries
