@@ -15,7 +15,7 @@ from .layout import dense_order
 _TOGETHER = (1, 8, 16)  # parameters in one launch: a program each
 _text = functools.cache(step_text)
 _unscale_text = functools.cache(unscale_text)
-_GRADIENTS, _MOST = (1, 8, 32), 1 << 30  # gradients that are unscaled in one launch, and their elements
+_GRADIENTS = (1, 8, 32)  # gradients that are unscaled in one launch
 
 
 class _Batch:
@@ -131,14 +131,9 @@ def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_de
 def _unscale_alike(grads, found_inf, inv_scale):
     filled = [g for g in grads if g.size]
     dense = [g if g.contiguous or dense_order(g.shape, g.steps) is not None else clone_row_major(g) for g in filled]
-    begin = 0
-    while begin < len(dense):
-        end, total = begin + 1, dense[begin].size
-        while end < len(dense) and end - begin < _GRADIENTS[-1] and total + dense[end].size <= _MOST:
-            total += dense[end].size
-            end += 1
-        _unscale(dense[begin:end], found_inf, inv_scale)
-        begin = end
+    most = _GRADIENTS[-1]
+    for begin in range(0, len(dense), most):
+        _unscale(dense[begin:begin + most], found_inf, inv_scale)
     for grad, unscaled in zip(filled, dense, strict=True):
         if grad is not unscaled:
             copy_into(grad, unscaled)
@@ -147,13 +142,13 @@ def _unscale_alike(grads, found_inf, inv_scale):
 def _unscale(grads: list[Array], found_inf: Array, inv_scale: Array) -> None:
     device, kind, count = grads[0].device, grads[0].kind, len(grads)
     width = next(n for n in _GRADIENTS if n >= count)
-    lanes = (8 if kind == "f64" else 16) if device.is_cpu else 1
+    lanes, tile = (8 if kind == "f64" else 16, 8192) if device.is_cpu else (1, 1024)
     rest = [0] * (width - count)
     first = [0]
     for g in grads:
-        first.append(first[-1] + -(-g.size // lanes))
+        first.append(first[-1] + -(-g.size // tile))
     layout = struct.pack(f"{3 * width + 3}i", *first, *[first[-1]] * len(rest), *[g.size for g in grads], *rest, *[g.offset for g in grads], *rest,
                          found_inf.offset, inv_scale.offset)
     buffers = [g.buffer for g in grads + grads[:1] * len(rest)] + [found_inf.buffer, inv_scale.buffer]
-    function = device.function(_unscale_text(width, lanes), "unscale_all", "", (lanes,) if lanes > 1 else (), T=kind)
-    function.start(grid(first[-1], 64), (64,), buffers, [layout])
+    function = device.function(_unscale_text(width, lanes, tile), "unscale_all", "", (lanes,) if lanes > 1 else (), T=kind)
+    function.start((first[-1] * 64,), (64,), buffers, [layout])

@@ -137,43 +137,45 @@ def step_text(name: str, count: int, states: int, lanes: int, kept: bool = False
     return text
 
 
+# A work-group takes TILE elements of one gradient.
 _UNSCALE = r"""
 typedef struct { int first[K + 1], size[K], grad[K], found, factor; } Layout;
 KERNEL void unscale_all(POINTERS, GLOBAL float* found, GLOBAL const float* factor, const Layout l) {
-    int item = ITEM, k = 0;
-    if (item >= l.first[K]) return;
-    while (item >= l.first[k + 1]) k++;
+    int k = 0;
+    while (BLOCK >= l.first[k + 1]) k++;
     GLOBAL T* grad;
     switch (k) {
 CASES
     }
+    const int start = (BLOCK - l.first[k]) * TILE, stop = min(TILE, l.size[k] - start);
     grad += l.grad[k];
-    int i = (item - l.first[k]) * LANES;
-    const int stop = min(i + LANES, l.size[k]);
+    grad += start;
     const T_C by = factor[l.factor];
     int bad = 0;
+    for (int i = THREAD * LANES; i < stop; i += THREADS * LANES) {
 #if LANES > 1
-    if (i + LANES <= l.size[k]) {
-        T_CLANES v = T_LDLANES(grad, i);
-        bad = any(isfinite(v) == 0);
-        if (by != 1) T_STLANES(grad, i, v * by);
-        i = stop;
-    }
+        if (i + LANES <= stop) {
+            const T_CLANES v = T_LDLANES(grad, i);
+            bad |= any(isfinite(v) == 0);
+            if (by != 1) T_STLANES(grad, i, v * by);
+            continue;
+        }
 #endif
-    for (; i < stop; i++) {
-        const T_C v = T_LD(grad, i);
-        bad |= !isfinite(v);
-        if (by != 1) T_ST(grad, i, v * by);
+        for (int j = i; j < stop && j < i + LANES; j++) {
+            const T_C v = T_LD(grad, j);
+            bad |= !isfinite(v);
+            if (by != 1) T_ST(grad, j, v * by);
+        }
     }
     if (bad) found[l.found] = 1;
 }
 """
 
 
-def unscale_text(count: int, lanes: int) -> str:
+def unscale_text(count: int, lanes: int, tile: int) -> str:
     """The program that multiplies `count` gradients by `factor` and sets `found` to 1 where one has an infinity or a NaN."""
     cases = "\n".join(f"    case {k}: grad = g{k}; break;" for k in range(1, count)) + "\n    default: grad = g0;"
     text = _UNSCALE.replace("POINTERS", ", ".join(f"GLOBAL T* g{k}" for k in range(count))).replace("CASES", cases)
     for macro in ("T_C", "T_LD", "T_ST"):
         text = text.replace(f"{macro}LANES", f"{macro}{lanes}")
-    return f"#define K {count}\n#define LANES {lanes}\n" + text
+    return f"#define K {count}\n#define LANES {lanes}\n#define TILE {tile}\n" + text

@@ -196,12 +196,13 @@ _GATHERED = 1 << 12
 
 
 def _unscale_large(grad, factor):
-    """Scale a gradient in blocks; returns whether all of it was finite."""
-    if not grad.flags.c_contiguous:
-        finite = _all_finite(grad.reshape(-1))
-        _scale([grad], factor)
-        return finite
+    """Scale a gradient; returns whether all of it was finite."""
     flat, wrong = grad.reshape(-1), []
+    if flat.size <= blocks.SMALL or not grad.flags.c_contiguous:
+        finite = _all_finite(flat)
+        if factor != 1:
+            _scale([grad], factor)
+        return finite
 
     def body(start, stop):
         block = flat[start:stop]

@@ -191,6 +191,35 @@ def test_an_optimizer_that_scales_itself(device):
     assert told[1] == (None, 1.0) and scaler.get_scale() == 2.0
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+def test_many_gradients_of_all_sizes(device, dtype):
+    sizes = [1, 17, 1023, 1024, 1025, 5000, 8192, 16387, 70001, 0, *range(2, 70)]
+    unscale = torch._amp_foreach_non_finite_check_and_unscale_
+    factor = torch.tensor(0.3, device=device)
+
+    def grads():
+        made = [torch.arange(n).remainder(7).to(device, dtype) for n in sizes]
+        return [*made, made[3].reshape(32, 32).t().contiguous().t(), torch.ones(40, 50, device=device, dtype=dtype)[::2, 1:], made[8][1:].clone()[3:]]
+    before, mine, found = grads(), grads(), torch.zeros((), device=device)
+    unscale(mine, found, factor)
+    assert found.item() == 0
+    for x, y in zip(mine, before, strict=True):
+        torch.testing.assert_close(x, (y.double() * factor.double()).to(dtype) if dtype.itemsize > 4 else (y.float() * factor).to(dtype))
+    for bad in (0, 4, 8, 40, len(sizes), len(sizes) + 1, len(sizes) + 2):
+        mine, found = grads(), torch.zeros((), device=device)
+        mine[bad][(-1,) * mine[bad].ndim] = float("nan") if bad % 2 else -float("inf")
+        unscale(mine, found, torch.ones((), device=device))
+        assert found.item() == 1
+        assert [torch.isfinite(x).all().item() for x in mine].count(False) == 1
+        torch.testing.assert_close(mine[1], before[1])
+
+
+def test_large_numbers_are_finite(device):
+    grads, found = [torch.full((n,), 3e38, device=device) for n in (5, 5000, 70000)], torch.zeros((), device=device)
+    torch._amp_foreach_non_finite_check_and_unscale_(grads, found, torch.tensor(0.5, device=device))
+    assert found.item() == 0 and all((g == 1.5e38).all() for g in grads)
+
+
 def test_errors_of_the_order_of_calls(device):
     weight, optimizer, scaler = setting(device)
     hint = "but _scale is None.  This may indicate your script did not use scaler.scale"

@@ -47,7 +47,8 @@ class GradScaler:
 
     device: the device type of the loss, "cuda", "cpu" or "opencl". init_scale: the first scale. A step with an infinite or NaN gradient is left out
     and the scale multiplied by `backoff_factor`; after `growth_interval` steps in a row without one it is multiplied by `growth_factor`.
-    enabled: False makes every method do nothing but `optimizer.step()`. The check runs on the gradients' device; `step` reads one number from it.
+    enabled: False makes every method do nothing but `optimizer.step()`. The check runs on the gradients' device; `step` reads one number from it, and
+    none for an optimizer with `fused=True`.
 
     >>> import torchlite as torch
     >>> weight = torch.nn.Parameter(torch.ones(2))
