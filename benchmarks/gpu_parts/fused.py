@@ -144,27 +144,32 @@ def attention(d: Device, sizes: tuple[int, ...]) -> None:
         d.agree("_sdpa_backward", grad, query, key, value, given, out, lse, causal, scale, (True, True, True), looser=2)
 
 
+STEPS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
+    ("_fused_adam", ("exp_avg", "exp_avg_sq"), {"lr": 1e-2, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.1, "decoupled": False, "maximize": False}),
+    ("_fused_adam", ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"),
+     {"lr": 1e-2, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.1, "decoupled": True, "maximize": True}),
+    ("_fused_sgd", ("momentum_buffer",), {"lr": 1e-2, "momentum": 0.9, "dampening": 0.1, "weight_decay": 1e-2, "nesterov": True, "maximize": False}),
+    ("_fused_rmsprop", ("square_avg", "grad_avg", "momentum_buffer"),
+     {"lr": 1e-2, "alpha": 0.99, "eps": 1e-8, "momentum": 0.9, "weight_decay": 1e-2, "maximize": False}),
+    ("_fused_adagrad", ("sum",), {"lr": 1e-2, "lr_decay": 0.1, "eps": 1e-10, "weight_decay": 1e-2, "maximize": False}),
+)
+
+
 def optimizers(d: Device, shape: tuple[int, ...]) -> None:
+    """Three steps of each fused optimizer, parameters and states in place."""
     sizes = [shape, (7,), (3, 5), (130,)]
     total = sum(math.prod(s) for s in sizes)
-    for name, states, numbers in (
-        ("_fused_adam", 2, lambda step: (None, {}, step, 1e-2, 0.9, 0.999, 1e-8, 0.1, step % 2 == 0, False)),
-        ("_fused_adam", 3, lambda step: ({}, step, 1e-2, 0.9, 0.999, 1e-8, 0.1, True, True)),
-        ("_fused_sgd", 1, lambda step: ({}, step == 1, 1e-2, 0.9, 0.1, 1e-2, True, False)),
-        ("_fused_rmsprop", 3, lambda step: ({}, 1e-2, 0.99, 1e-8, 0.9, 1e-2, False)),
-        ("_fused_adagrad", 1, lambda step: ({}, 1e-2, 1e-10, 1e-2, False)),
-    ):
-        params = [d.put(d.rng.standard_normal(s)) for s in sizes]
-        flat = [d.put(np.zeros(total)) for _ in range(states)]
-        exact_params, exact_flat = d.exact(params), d.exact(flat)
-        kept: dict = {}
+    for name, states, options in STEPS:
+        record = d.registry[name]
+        mine = {"params": [d.put(d.rng.standard_normal(s)) for s in sizes], "cache": {}, **{state: d.put(np.zeros(total)) for state in states}}
+        exact = {key: d.exact(value) for key, value in mine.items()} | {"cache": {}}
         for step in (1, 2, 3):
             grads = [d.put(d.rng.standard_normal(s)) for s in sizes]
-            rest = [kept if item == {} else item for item in numbers(step)]
-            getattr(d.table, name)(params, grads, *flat, *rest)
-            d.registry[name].composite(d.table, exact_params, d.exact(grads), *exact_flat, *rest)
-        for mine, want in zip([*params, *flat], [*exact_params, *exact_flat], strict=True):
-            d.compare(name, mine, want, LIMITS[d.dtype] * 10)
+            given = {**options, "step": step, "first": step == 1}
+            for run, own in ((getattr(d.table, name), {**mine, "grads": grads}), (functools.partial(record.composite, d.table), {**exact, "grads": d.exact(grads)})):
+                run(*[(own | given).get(p.name) for p in record.params])  # None: a state or an option that is not used
+        for a, b in zip([*mine["params"], *[mine[state] for state in states]], [*exact["params"], *[exact[state] for state in states]], strict=True):
+            d.compare(name, a, b, LIMITS[d.dtype] * 10)
 
 
 def dropout(d: Device, shape: tuple[int, ...]) -> None:
