@@ -40,6 +40,12 @@ def compiler() -> tuple[int, int]:
     return nvrtc.getVersion()
 
 
+def compiler_options(capability: int, known: tuple[int, ...]) -> tuple[str, ...]:
+    """What NVRTC is told for a compute capability: to make machine code, or where it does not know this one, code that the driver translates."""
+    target = f"sm_{capability}" if capability in known else f"compute_{max(c for c in known if c <= capability)}"
+    return "--std=c++17", f"-arch={target}"
+
+
 class Driver:
     """One device. Addresses are integers; a stream is an object with `.ptr`, a block of memory too.
 
@@ -154,10 +160,7 @@ class Driver:
 
     def _compiler_options(self) -> tuple[str, ...]:
         """NVRTC's options for this device. CuPy's own RawModule would add `-ftz=true`, which drops the small numbers that PyTorch keeps; so NVRTC is called here."""
-        capability = cupy.cuda.Device(self.index).compute_capability
-        newest = max(nvrtc.getSupportedArchs())
-        known = int(capability) <= newest
-        return ("--std=c++17", f"-arch=sm_{capability}" if known else f"-arch=compute_{newest}")
+        return compiler_options(int(cupy.cuda.Device(self.index).compute_capability), nvrtc.getSupportedArchs())
 
     def build(self, text: str) -> Any:
         """A loaded module, from the disk where it was compiled before. RuntimeError with the compiler's log."""

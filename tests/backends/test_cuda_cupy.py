@@ -160,6 +160,11 @@ def test_programs_compile_without_flushing_small_numbers():
         ours._compiled("KERNEL void scale() { nonsense; }".replace("KERNEL", 'extern "C" __global__'))
 
 
+@pytest.mark.parametrize("capability, wanted", [(90, "sm_90"), (87, "sm_87"), (121, "compute_120"), (103, "compute_100")])
+def test_the_compiler_is_told_of_the_device(capability, wanted):
+    assert module.compiler_options(capability, (75, 80, 86, 87, 89, 90, 100, 120)) == ("--std=c++17", f"-arch={wanted}")
+
+
 def test_the_device_is_made_current_where_there_are_several(monkeypatch):
     """A difference: CuPy's functions work on the thread's current device, whatever the memory they are given belongs to."""
     order = []
