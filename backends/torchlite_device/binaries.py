@@ -14,13 +14,18 @@ def folder(runtime: str) -> Path:
     return Path(root) / "torchlite" / runtime
 
 
+def kept() -> bool:
+    """Whether built programs are kept; not with `TORCHLITE_KEEP_PROGRAMS=0`."""
+    return os.environ.get("TORCHLITE_KEEP_PROGRAMS", "1") != "0"
+
+
 def _place(path: Path) -> Path:
-    return path.parent / path.name[:2] / path.name
+    return path.parent / path.name[:2] / f"{path.name}.bin"
 
 
 def load(path: Path) -> bytes | None:
     """The binary that was stored under a path; None when there is none or it is damaged (some drivers crash on what they did not write)."""
-    if os.environ.get("TORCHLITE_KEEP_PROGRAMS", "1") == "0":
+    if not kept():
         return None
     try:
         data = _place(path).read_bytes()
@@ -31,7 +36,7 @@ def load(path: Path) -> bytes | None:
 
 def store(path: Path, binary: bytes) -> None:
     """Keep a binary, with its digest before it; written beside its name and moved there, so that other processes see all of it or nothing."""
-    if os.environ.get("TORCHLITE_KEEP_PROGRAMS", "1") == "0":
+    if not kept():
         return
     place = _place(path)
     try:

@@ -25,6 +25,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from torchlite_device.binaries import folder
+
 from . import trial
 
 _INTEL_NEEDS = ("libintlc.so.5", "libirng.so", "libimf.so", "libsvml.so", "libtbb.so.12")
@@ -37,9 +39,8 @@ _lock = threading.RLock()
 
 
 def cache_folder() -> Path:
-    """Where built programs and the outcome of trials are kept: `TORCHLITE_CACHE_DIR`, else the user's cache folder."""
-    root = os.environ.get("TORCHLITE_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(root) / "torchlite" / "opencl"
+    """Where built programs and the outcome of trials are kept."""
+    return folder("opencl")
 
 
 # -- drivers ----------------------------------------------------------------------------

@@ -6,21 +6,18 @@ import hashlib
 import os
 import struct
 import threading
-import warnings
 from collections import deque
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
 from pyopencl._cl import _enqueue_read_buffer, _enqueue_write_buffer, enqueue_nd_range_kernel
 
+from torchlite_device import binaries, forks
 from torchlite_device import device as shared
-from torchlite_device import forks
 from torchlite_device.device import pack_offset
 from torchlite_kernels.preamble import OPENCL, types
 
-from .drivers import cache_folder
 from .memory import Memory
 
 _WAITING = 32
@@ -100,7 +97,6 @@ class Device(shared.Device):
         self.group = min(256, self.max_group)
         self.matrix_group = 1 if self.is_cpu else min(128, self.group)
         self._uploads: deque[Any] = deque()  # under way; each keeps its bytes alive
-        self._keeps = os.environ.get("TORCHLITE_KEEP_PROGRAMS", "1") != "0"
         self._identity = "\n".join((cl_device.platform.version, cl_device.name, cl_device.version, cl_device.driver_version))
 
     @property
@@ -120,11 +116,11 @@ class Device(shared.Device):
 
     def build(self, text: str) -> Any:
         """A built program, from the disk where it was built before for this device and driver."""
-        digest = hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
-        path = cache_folder() / digest[:2] / f"{digest}.bin"
-        if self._keeps:
-            with contextlib.suppress(OSError, ValueError, cl.Error):
-                program = cl._cl._Program(self.context, [self.cl_device], [_opened(path.read_bytes())])
+        path = binaries.folder("opencl") / hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
+        binary = binaries.load(path)
+        if binary is not None:
+            with contextlib.suppress(ValueError, cl.Error):
+                program = cl._cl._Program(self.context, [self.cl_device], [binary])
                 program._build(b"", [self.cl_device])
                 return program
         program = cl._cl._Program(self.context, text)
@@ -134,19 +130,10 @@ class Device(shared.Device):
             numbered = "\n".join(f"{i:4} {line}" for i, line in enumerate(text.splitlines(), 1))
             log = program.get_build_info(self.cl_device, cl.program_build_info.LOG)
             raise RuntimeError(f"opencl:{self.index} ({self.name}) could not build a kernel: {error}\n{log}\n{numbered}") from error
-        if self._keeps:
-            self._keep(path, program)
+        if binaries.kept():
+            built: Any = program.get_info(cl.program_info.BINARIES)
+            binaries.store(path, built[0])
         return program
-
-    def _keep(self, path: Path, program) -> None:
-        """Write a program's binary beside its final name and move it there, so that other processes see all of it or nothing."""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-            partial.write_bytes(_sealed(program.get_info(cl.program_info.BINARIES)[0]))
-            os.replace(partial, path)
-        except OSError as error:
-            warnings.warn(f"built OpenCL programs cannot be kept in {path.parent}: {error}. Set TORCHLITE_CACHE_DIR to a folder that can be written.", stacklevel=2)
 
     # -- memory --
 
@@ -183,15 +170,3 @@ class Device(shared.Device):
     @property
     def blocking(self) -> bool:
         return os.environ.get("TORCHLITE_OPENCL_BLOCKING", "0") not in ("", "0")
-
-
-def _sealed(binary: bytes) -> bytes:
-    """A binary with its digest before it."""
-    return hashlib.sha256(binary).digest() + binary
-
-
-def _opened(data: bytes) -> bytes:
-    """The binary of `_sealed`. ValueError when it is damaged: some drivers crash on what they did not write."""
-    if hashlib.sha256(data[32:]).digest() != data[:32]:
-        raise ValueError("a damaged binary")
-    return data[32:]

@@ -71,7 +71,6 @@ def test_availability_never_raises(monkeypatch):
     monkeypatch.setattr(drivers, "why_not", broken)
     assert torch.opencl.is_available() is False and torch.opencl.device_count() == 0 and torch.opencl.why_not() == "the disk is gone"
     torch.opencl.manual_seed_all(0)
-    assert torch.opencl.memory_allocated() == 0
 
 
 # -- trials -----------------------------------------------------------------------------
