@@ -510,7 +510,7 @@ def given_sizes(functions: dict) -> dict[tuple[str, str], list[int]]:
     found = {}
     for function in functions.values():
         if function._parameters is not None:
-            codes = re.findall(r"\d+x(\d*\w)", function._parameters.pack.__self__.format)
+            codes = re.findall(r"\d+x(\d*\w)", function._parameters.pack.func.__self__.format)
             found[function._text, function.name] = [struct.calcsize("=" + code) for code in codes]
     return found
 
