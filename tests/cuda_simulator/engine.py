@@ -140,10 +140,12 @@ class Runtime:
         self.free.argtypes = [ctypes.c_void_p]
 
 
-@functools.cache
+_runtime = functools.cache(Runtime)
+
+
 def runtime(sanitize: bool = False, portable: bool = False) -> Runtime:
     """The runtime; `portable` for the one that changes between fibers by ucontext, as on processors that the quick way does not know."""
-    return Runtime(sanitize, portable)
+    return _runtime(sanitize, portable)
 
 
 # ---- programs ----

@@ -243,17 +243,14 @@ def product(launcher, seed, kind, sizes, offset):
 def attention_on_tensor_cores(launcher, seed, kind, sizes, causal):
     rng = np.random.default_rng(12)
     heads, rows, columns, features = sizes
-    dim = -(-features // 32) * 32
-    tiles = cuda_attention.TILES["forward", dim]
+    kernel = cuda_attention.variant("forward", kind, -(-features // 32) * 32)
     q, k, v = (launcher.of(rng.standard_normal((heads, n, features)), kind) for n in (rows, columns, columns))
     out, lse, nothing = launcher.new(q.shape, kind), launcher.new((heads, rows), "f32"), launcher.of([0], "f32")
     walk = [struct.pack("4i", 0, n * features, features, 0) for n in (rows, columns, columns, 0, rows, 0)]
     shape = struct.pack("6i", heads, rows, columns, features, features, causal) + b"".join(walk)
-    macros = {"DIM": str(dim), "MT": str(tiles.strips), "OTHER": str(tiles.other), "BUFFERS": str(tiles.buffers), "HELD": str(tiles.held),
-              "BLOCKS": str(tiles.blocks), "MASK": "0", "BF16": str(int(kind == "bf16")), "SLICE": "2"}
     scale = features ** -0.5
-    launcher.run(cuda_attention.FORWARD, "forward", heads * -(-rows // tiles.own), 32 * cuda_attention.WARPS,
-                 [q, k, v, nothing, out, lse, shape, struct.pack("f", scale)], seed, T=kind, M="f32", **macros)
+    launcher.run(kernel.text, "forward", heads * -(-rows // kernel.tiles.own), 32 * cuda_attention.WARPS,
+                 [q, k, v, nothing, out, lse, shape, struct.pack("f", scale)], seed, **kernel.kinds)
     q, k, v = (to_numbers(a, kind) for a in (q, k, v))
     scores = q @ k.transpose(0, 2, 1) * scale
     if causal:
