@@ -17,13 +17,14 @@ _FIT = (
     0.03633428351536212,
     0.79788421611486,
 )
+_POWERS = tuple(-2 / math.log(2) * c for c in _FIT)  # for 1 + 2**(x P(x^2))
 _SCALE, _CUBIC = math.sqrt(2.0 / math.pi), 0.044715
 _DENSITY = f"exp(N(-0.5) * {{0}} * {{0}}) * N({1.0 / math.sqrt(2.0 * math.pi)!r})"
 
 
 def _normal(x: str) -> str:
-    """Statements that set `p` to the normal distribution function of a float."""
-    return f"X u = {x} * {x}; u = u > N({5.8**2}) ? (X)(N({5.8**2})) : u; {horner(_FIT, 'u', 't')}X p = 1 / (1 + exp(N(-2) * t * {x})); "
+    """Statements that set `q` to the reciprocal of the normal distribution function of a float."""
+    return f"X u = {x} * {x}; u = u > N({5.8**2}) ? (X)(N({5.8**2})) : u; {horner(_POWERS, 'u', 't')}X q = 1 + exp2(t * {x}); "
 
 
 def _bounded(x: str) -> str:
@@ -69,11 +70,11 @@ RULES = {
             numbers=("alpha", "scale", "inner"),
             kernel="elu_cpu",
         ),
-        Rule("gelu", f=_normal("a") + "return a * p;", d="a * s_ndtr(a)", scalar="d", kernel="GeluKernelImpl"),
+        Rule("gelu", f=_normal("a") + "return a / q;", d="a * s_ndtr(a)", scalar="d", kernel="GeluKernelImpl"),
         Rule("gelu_tanh", f=_bounded("a") + "return a * p;", kernel="GeluKernelImpl"),
         Rule(
             "gelu_backward",
-            f=_normal("b") + f"return a * (p + b * {_DENSITY.format('b')});",
+            f=_normal("b") + f"return a * (1 / q + b * {_DENSITY.format('b')});",
             d=f"a * (s_ndtr(b) + b * {_DENSITY.format('b')})",
             scalar="d",
             kernel="GeluBackwardKernelImpl",
