@@ -7,14 +7,7 @@ from collections import deque
 from typing import Any
 
 from torchlite._dispatch.backend import OutOfMemoryError
-
-
-def size_in_words(nbytes: int) -> str:
-    """A number of bytes as messages say it."""
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if nbytes >= unit:
-            return f"{nbytes / unit:.2f} {name}"
-    return f"{nbytes} bytes"
+from torchlite_device.device import size_in_words
 
 
 class GraphPool:

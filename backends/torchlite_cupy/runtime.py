@@ -175,8 +175,7 @@ class Device(shared.Device):
         try:
             return text, self.driver.build(text)
         except RuntimeError as error:
-            numbered = "\n".join(f"{i:4} {line}" for i, line in enumerate(text.splitlines(), 1))
-            raise RuntimeError(f"cuda:{self.index} ({self.name}) could not build a kernel: {error}\n{numbered}") from error
+            raise RuntimeError(f"cuda:{self.index} ({self.name}) could not build a kernel: {error}\n{shared.numbered(text)}") from error
 
     def product(self, kind: str, sizes: Any, added: bool, conj: tuple[bool, bool]) -> Any:
         return None if self.blas is None else blas.product(self.blas, kind, sizes, added, conj)

@@ -178,6 +178,19 @@ class Device:
         raise NotImplementedError
 
 
+def numbered(text: str) -> str:
+    """A program with the numbers of its lines, as messages show it."""
+    return "\n".join(f"{i:4} {line}" for i, line in enumerate(text.splitlines(), 1))
+
+
+def size_in_words(nbytes: int) -> str:
+    """A number of bytes as messages say it."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if nbytes >= unit:
+            return f"{nbytes / unit:.2f} {name}"
+    return f"{nbytes} bytes"
+
+
 def grid(count: int, group: int) -> tuple[int]:
     """The global size that covers `count` work-items in groups of `group`."""
     return (-(-count // group) * group,)

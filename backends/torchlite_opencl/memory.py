@@ -9,16 +9,10 @@ import pyopencl as cl
 from pyopencl import tools
 
 from torchlite._dispatch.backend import OutOfMemoryError
+from torchlite_device.device import size_in_words
 
 _FAILURES = (cl.MemoryError, cl.LogicError, cl.RuntimeError, MemoryError)
 _LARGE = 1 << 20
-
-
-def _size(nbytes: int) -> str:
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if nbytes >= unit:
-            return f"{nbytes / unit:.2f} {name}"
-    return f"{nbytes} bytes"
 
 
 class Memory:
@@ -73,10 +67,11 @@ class Memory:
     def _exhausted(self, nbytes: int) -> OutOfMemoryError:
         self.failures += 1
         where, free = f"opencl:{self._device.index} ({self._device.name})", max(self.capacity - self.pool.managed_bytes, 0)
-        limit = f" The device gives at most {_size(self.largest)} in one block." if nbytes > self.largest else ""
-        return OutOfMemoryError(f"OpenCL out of memory. Tried to allocate {_size(nbytes)}. Device {where} has a total capacity of {_size(self.capacity)} of which "
-                                f"{_size(free)} is free.{limit} {_size(self.pool.active_bytes)} is allocated by tensors, and {_size(self.pool.managed_bytes)} is "
-                                "reserved by torchlite.")
+        limit = f" The device gives at most {size_in_words(self.largest)} in one block." if nbytes > self.largest else ""
+        taken, total = size_in_words(self.pool.active_bytes), size_in_words(self.capacity)
+        return OutOfMemoryError(
+            f"OpenCL out of memory. Tried to allocate {size_in_words(nbytes)}. Device {where} has a total capacity of {total} of which {size_in_words(free)} is free.{limit} "
+            f"{taken} is allocated by tensors, and {size_in_words(self.pool.managed_bytes)} is reserved by torchlite.")
 
     def reset_peak(self) -> None:
         """Begin to count the peaks anew."""

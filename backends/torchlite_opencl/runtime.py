@@ -15,7 +15,7 @@ from pyopencl._cl import _enqueue_read_buffer, _enqueue_write_buffer, enqueue_nd
 
 from torchlite_device import binaries, forks
 from torchlite_device import device as shared
-from torchlite_device.device import pack_offset
+from torchlite_device.device import numbered, pack_offset
 from torchlite_kernels.preamble import OPENCL, types
 
 from .memory import Memory
@@ -127,9 +127,8 @@ class Device(shared.Device):
         try:
             program._build(b"", [self.cl_device])
         except cl.Error as error:
-            numbered = "\n".join(f"{i:4} {line}" for i, line in enumerate(text.splitlines(), 1))
             log = program.get_build_info(self.cl_device, cl.program_build_info.LOG)
-            raise RuntimeError(f"opencl:{self.index} ({self.name}) could not build a kernel: {error}\n{log}\n{numbered}") from error
+            raise RuntimeError(f"opencl:{self.index} ({self.name}) could not build a kernel: {error}\n{log}\n{numbered(text)}") from error
         if binaries.kept():
             built: Any = program.get_info(cl.program_info.BINARIES)
             binaries.store(path, built[0])
