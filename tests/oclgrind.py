@@ -122,7 +122,9 @@ def further(torch, layout: str, device: str = "opencl") -> dict:
         weight = some(5, 6).requires_grad_()
         torch.nn.functional.embedding(some(2, 3, dtype="int64").remainder(5), weight, scale_grad_by_freq=True).sum().backward()
 
-    on_cpus = {"running in columns": lambda: some(rows, 64).cumsum(0), "sorted": lambda: some(33000, dtype="int16").sort(),
+    on_cpus = {"running in columns": lambda: some(rows, 64).cumsum(0),
+               "running in rows": lambda: [rows_of.cumsum(1) for rows_of in (some(3, 50), some(2, 40, dtype="int32"))],
+               "largest so far": lambda: some(3, 50).cummax(1), "sorted": lambda: some(33000, dtype="int16").sort(),
                "deep": lambda: some(3, 2100) @ some(2100, 5)}
     return {
         "randint": lambda: [torch.randint(0, high, (37,), device=device) for high in (9, 1 << 40)], "randn": lambda: torch.randn(37, device=device),

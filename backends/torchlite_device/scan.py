@@ -169,7 +169,8 @@ FUNCTION State$S merge$S(State$S a, State$S b) { State$S s; $MERGE return s; }
 FUNCTION State$S lift$S(GLOBAL const T* p, GLOBAL const T* pf, int i, int at) { $W v = $LOAD(p, i); State$S s; $LIFT return s; }
 FUNCTION void put$S(GLOBAL O* q, GLOBAL M* r, int i, State$S s) { O_ST$L(q, i, $CONVERT(s.v)); $MORE }
 """
-_SHIFTS = {1: "0123456789abcde", 2: "0123456789abcd", 4: "0123456789ab", 8: "01234567"}
+# By how far neighbours are shifted: the parts of the new vector, $T its type, `one` what comes in and `a` the old one.
+_SHIFTS = {1: "one, a.s0, a.s12, a.s3456, a.s789abcde", 2: "one, one, a.s01, a.s2345, a.s6789abcd", 4: "($T4)(one), a.s0123, a.s456789ab", 8: "($T8)(one), a.s01234567"}
 
 
 def _substitute(text: str, **values: str) -> str:
@@ -192,10 +193,9 @@ def _row_functions(how: Scan, work: str) -> str:
     scalar, integer = WORK[work][:2]
     fields = [(f.split()[1], f.split()[0].replace("$W", scalar).replace("$I", integer)) for f in how.fields.rstrip(";").split(";")]
     text = []
-    for count, taken in _SHIFTS.items():
-        low = "01234567"[:count]
-        parts = [f"s.{f} = a.{f}.s{'0' * count}{taken}; s.{f}.s{low} = one.{f};" for f, t in fields]
-        text.append(f"State16 shift{count}(State16 a) {{ State one = start(); State16 s; {' '.join(parts)} return s; }}")
+    for count, parts in _SHIFTS.items():
+        set_all = [f"{{ {t} one = begin.{f}; {t}16 a = all.{f}; s.{f} = ({t}16)({parts.replace('$T', t)}); }}" for f, t in fields]
+        text.append(f"State16 shift{count}(State16 all) {{ State begin = start(); State16 s; {' '.join(set_all)} return s; }}")
     text.append("State16 spread(State a) { State16 s; " + " ".join(f"s.{f} = ({t}16)(a.{f});" for f, t in fields) + " return s; }")
     text.append("State last(State16 a) { State s; " + " ".join(f"s.{f} = a.{f}.sf;" for f, _ in fields) + " return s; }")
     return "\n".join(text) + "\n"
