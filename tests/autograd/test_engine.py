@@ -261,3 +261,9 @@ def test_many_threads_build_and_run_graphs(device):
     for t in threads:
         t.join()
     assert sorted(results) == [(k, 2.0 * k) for k in range(8)]
+
+
+def test_gradcheck_keeps_its_name_when_its_module_is_imported():
+    import importlib
+    importlib.import_module("torchlite.autograd.gradcheck")
+    assert torch.autograd.gradcheck(torch.sin, (torch.rand(2, dtype=torch.float64, requires_grad=True),))

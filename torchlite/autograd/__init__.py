@@ -7,7 +7,7 @@ from .._tensor import Tensor
 from .engine import run_backward
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 
-_LAZY = {"Function": "function", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck", "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly",
+_LAZY = {"Function": "function", "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly",
          "functional": None, "graph": None, "function": None, "anomaly": None, "grad_mode": None}
 
 
@@ -87,6 +87,9 @@ def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_gra
                  materialize_grads=materialize_grads) for i in range(count)]
     return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
 
+
+# Needs what stands above. Imported now, so that the module never takes the function's name.
+from .gradcheck import gradcheck, gradgradcheck
 
 Variable = Tensor
 __all__ = ["Function", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode",
