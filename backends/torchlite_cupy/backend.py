@@ -1,29 +1,21 @@
 """The backend protocol for "cuda"."""
 from __future__ import annotations
 
-import threading
 from typing import Any
 
-import numpy as np
+from torchlite_device.backend import DeviceBackend
 
 from . import presence
 
 
-class CUDABackend:
+class CUDABackend(DeviceBackend):
     """Backend protocol for "cuda". `source` says whether there are devices and opens them: the module `presence`, which imports CuPy when a device is first asked for."""
 
     name = "cuda"
 
     def __init__(self, source: Any = presence) -> None:
         self._source = source
-        self._devices: dict[int, Any] = {}
-        self._runtimes: dict[int, Any] = {}
-        self._lock = threading.RLock()
-
-    @property
-    def array(self) -> type:
-        from torchlite_device.array import Array
-        return Array
+        super().__init__()
 
     def why_not(self) -> str:
         return self._source.why_not()
@@ -74,24 +66,6 @@ class CUDABackend:
         """cuDNN's version, such as 91002; None where it is not installed."""
         return self._source.cudnn_version()
 
-    def as_array(self, value: Any) -> Any:
-        raise TypeError(f"a CUDA kernel returned {type(value).__name__}, not an Array")
-
-    def from_numpy(self, array: np.ndarray, index: int) -> Any:
-        from torchlite_device.transfer import from_numpy
-        return from_numpy(np.asarray(array), self.device(index))
-
-    def to_numpy(self, raw: Any) -> np.ndarray:
-        from torchlite_device.transfer import to_numpy
-        return to_numpy(raw)
-
-    def dtype_of(self, raw: Any):
-        from torchlite._dtype import from_np
-        return from_np(raw.dtype)
-
-    def offset_between(self, raw: Any, base: Any) -> int:
-        return (raw.offset - base.offset) * raw.itemsize
-
     def from_dlpack(self, exporter: Any) -> Any:
         from .interchange import array_of
         device = self.device(exporter.__dlpack_device__()[1])
@@ -112,17 +86,6 @@ class CUDABackend:
         from .interchange import array_of
         foreign = self.device(current_index("cuda")).driver.from_interface(data)
         return array_of(self.device(foreign.device.id), foreign)
-
-    def copy_into(self, target: Any, source: Any) -> None:
-        from torchlite_device.copying import copy_into
-        copy_into(target, source)
-
-    def owns(self, raw: Any) -> bool:
-        return raw.base is None
-
-    def random_engine(self, index: int) -> Any:
-        from torchlite_device.random import Engine
-        return Engine()
 
 
 backend = CUDABackend()
