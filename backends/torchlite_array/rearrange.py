@@ -2,7 +2,7 @@
 
 import numpy as xp
 
-from torchlite._dispatch.checks import diagonal_dims
+from torchlite._dispatch.checks import check_windows, diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._dtype import FROM_NUMPY
 
@@ -136,12 +136,7 @@ def repeat(input, repeats):
 def unfold(input, dimension, size, step):
     dim = wrap_dim(dimension, input.ndim)
     length = input.shape[dim] if input.ndim else 1
-    if size < 0:
-        raise RuntimeError(f"size is {size} but must be >= 0")
-    if size > length:
-        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {length} but size is {size}")
-    if step <= 0:
-        raise RuntimeError(f"step is {step} but must be > 0")
+    check_windows(dim, length, size, step)
     if not input.ndim:
         return input.reshape(1)[:size]
     stride = input.strides[dim]

@@ -4,7 +4,7 @@ import math
 
 import numpy as xp
 
-from torchlite._dispatch.checks import check_gather, check_scatter
+from torchlite._dispatch.checks import check_gather, check_index_add, check_scatter
 from torchlite._dispatch.shapes import wrap_dim
 
 from .axes import check_bounds, prod
@@ -149,14 +149,7 @@ def _rows(x, dim):
 def index_add(input, dim, index, source, *, alpha=1):
     dim = wrap_dim(dim, input.ndim)
     _check_vector("index_add_", index)
-    if input.dtype != source.dtype:
-        raise RuntimeError(f"index_add_(): self ({_name(input)}) and source ({_name(source)}) must have the same scalar type")
-    count = source.shape[dim] if source.ndim else 1
-    if index.size != count:
-        raise RuntimeError(f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): ({count}), for dim: {dim}")
-    if input.ndim and source.ndim and source.shape[:dim] + source.shape[dim + 1:] != input.shape[:dim] + input.shape[dim + 1:]:
-        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-                           f"{list(input.shape)} source.shape = {list(source.shape)}")
+    check_index_add(input, dim, index.size, source)
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim)
     out = xp.array(input, order="C", copy=True)
     values = source if alpha == 1 else source * xp.asarray(alpha).astype(source.dtype)

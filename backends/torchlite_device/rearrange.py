@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import struct
 
-from torchlite._dispatch.checks import diagonal_dims
+from torchlite._dispatch.checks import check_windows, diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._dtype import from_np
 from torchlite_kernels import rearranging
@@ -205,12 +205,7 @@ def repeat(input, repeats):
 def unfold(input, dimension, size, step):
     dim = wrap_dim(dimension, input.ndim)
     length = input.shape[dim] if input.ndim else 1
-    if size < 0:
-        raise RuntimeError(f"size is {size} but must be >= 0")
-    if size > length:
-        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {length} but size is {size}")
-    if step <= 0:
-        raise RuntimeError(f"step is {step} but must be > 0")
+    check_windows(dim, length, size, step)
     if not input.ndim:
         return view_of(input, (size,), (1,), input.offset)
     shape, steps = input.shape, input.steps

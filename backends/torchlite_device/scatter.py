@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch.checks import check_gather, check_scatter
+from torchlite._dispatch.checks import check_gather, check_index_add, check_scatter
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._dtype import from_np, iinfo
 
@@ -183,14 +183,7 @@ def _write_slices(operation: str, out: Array, dim: int, index: Array, source: Ar
 def _index_add_into(input, dim, index, source, *, alpha=1):
     dim = wrap_dim(dim, input.ndim)
     _check_vector("index_add_", index)
-    if input.kind != source.kind:
-        raise RuntimeError(f"index_add_(): self ({_name(input)}) and source ({_name(source)}) must have the same scalar type")
-    count = source.shape[dim] if source.ndim else 1
-    if index.size != count:
-        raise RuntimeError(f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): ({count}), for dim: {dim}")
-    if input.ndim and source.ndim and source.shape[:dim] + source.shape[dim + 1:] != input.shape[:dim] + input.shape[dim + 1:]:
-        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-                           f"{list(input.shape)} source.shape = {list(source.shape)}")
+    check_index_add(input, dim, index.size, source)
     if alpha != 1:
         source = apply(RULES["mul"], (source, alpha))
     return _write_slices("add", input, dim, index, source, False, error_code(SCATTERED, dim))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 
+from .._dtype import from_np
 from .shapes import wrap_dim
 
 
@@ -41,6 +42,29 @@ def check_scatter(name: str, shape, dim: int, index_shape, integral: bool, sourc
             shown = index_shape if source_shape is None else source_shape
             raise RuntimeError(f"Expected index {list(index_shape)} to be no larger than self {list(shape)} apart from dimension {dim} and to be no "
                                f"larger size than src {list(shown)}")
+
+
+def check_index_add(input, dim: int, count: int, source) -> None:
+    """Whether `count` slices of a source array can be added to slices of `input` along `dim`."""
+    if input.dtype != source.dtype:
+        ours, theirs = (from_np(x.dtype).scalar_name for x in (input, source))
+        raise RuntimeError(f"index_add_(): self ({ours}) and source ({theirs}) must have the same scalar type")
+    given = source.shape[dim] if source.ndim else 1
+    if count != given:
+        raise RuntimeError(f"index_add_(): Number of indices ({count}) should be equal to source.size(dim): ({given}), for dim: {dim}")
+    if input.ndim and source.ndim and source.shape[:dim] + source.shape[dim + 1:] != input.shape[:dim] + input.shape[dim + 1:]:
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+                           f"{list(input.shape)} source.shape = {list(source.shape)}")
+
+
+def check_windows(dim: int, length: int, size: int, step: int) -> None:
+    """Whether a dimension can be cut into windows of a size that begin each `step` elements."""
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {length} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
 
 
 def histogram_range(name: str, low: float, high: float) -> tuple[float, float]:
