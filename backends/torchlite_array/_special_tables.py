@@ -184,3 +184,9 @@ TEMME = (
         0.0006494341563786008,
     ),
 )
+
+# P of the normal distribution function (1 + tanh(x P(x^2))) / 2 in single precision, fitted on [0, 5.6]; torchlite_numpy.fused says how.
+NORMAL_TANH = (
+    1.8056164186616151e-09, -1.3344640966921836e-07, 3.9691094574466936e-06, -5.52401583973646e-05, -3.3129994265380796e-05, 0.03633428351536212,
+    0.79788421611486,
+)

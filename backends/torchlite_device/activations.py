@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import math
 
+from torchlite_array._special_tables import NORMAL_TANH
+
 from .pointwise_core import Rule
 from .pointwise_tables import horner
 
-# The normal distribution function is (1 + tanh(x P(x^2))) / 2 = 1 / (1 + exp(-2 x P(x^2))); P fitted on [0, 5.6], see torchlite_numpy.fused.
-_FIT = (
-    1.8056164186616151e-09,
-    -1.3344640966921836e-07,
-    3.9691094574466936e-06,
-    -5.52401583973646e-05,
-    -3.3129994265380796e-05,
-    0.03633428351536212,
-    0.79788421611486,
-)
-_POWERS = tuple(-2 / math.log(2) * c for c in _FIT)  # for 1 + 2**(x P(x^2))
+# The normal distribution function is (1 + tanh(x P(x^2))) / 2 = 1 / (1 + exp(-2 x P(x^2))); P is NORMAL_TANH.
+_POWERS = tuple(-2 / math.log(2) * c for c in NORMAL_TANH)  # for 1 + 2**(x P(x^2))
 _SCALE, _CUBIC = math.sqrt(2.0 / math.pi), 0.044715
 _DENSITY = f"exp(N(-0.5) * {{0}} * {{0}}) * N({1.0 / math.sqrt(2.0 * math.pi)!r})"
 

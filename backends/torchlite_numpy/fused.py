@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from torchlite_array._special_tables import NORMAL_TANH
 from torchlite_array.special import erf
 
 from . import blocks
@@ -114,18 +115,7 @@ def _relu_backward(grad, out):
 # The normal distribution function is (1 + tanh(x P(x^2))) / 2. P was fitted here by weighted least squares (Lawson's iteration towards the smallest
 # largest error) on [0, 5.6]: the error of gelu is below 7e-8 + rounding; at 5.8 the tanh is exactly 1 in float32.
 GELU_LIMIT = np.float32(5.8**2)
-GELU_FIT = [
-    np.float32(c)
-    for c in (
-        1.8056164186616151e-09,
-        -1.3344640966921836e-07,
-        3.9691094574466936e-06,
-        -5.52401583973646e-05,
-        -3.3129994265380796e-05,
-        0.03633428351536212,
-        0.79788421611486,
-    )
-]
+GELU_FIT = [np.float32(c) for c in NORMAL_TANH]
 HALF, ONE = np.float32(0.5), np.float32(1.0)
 TANH_SCALE, TANH_CUBIC = 0.7978845608028654, 0.044715
 INV_SQRT_2PI = 0.3989422804014327
