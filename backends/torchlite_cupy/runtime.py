@@ -142,6 +142,7 @@ class Device(shared.Device):
     type, label = "cuda", "CUDA"
     is_cpu, fp64, long_atomics, vectors = False, True, True, False
     group, matrix_group, width = 256, 128, 4
+    parameter_bytes = 4096
 
     def __init__(self, index: int, driver: Any):
         super().__init__(index)

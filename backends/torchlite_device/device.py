@@ -60,6 +60,7 @@ class Device:
     max_group: int  # work-items in a work-group, at most
     units: int  # work-groups that run at one time, about
     local_memory: int  # bytes that a work-group shares, at most
+    parameter_bytes: int  # of a kernel's parameters, at most
     group: int  # work-items in the work-groups of most kernels
     matrix_group: int  # work-items that factor a matrix together: a power of 2
     width: int  # elements that a work-item takes in contiguous kernels

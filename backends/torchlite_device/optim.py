@@ -1,4 +1,4 @@
-"""Optimizer steps in place on the device: one launch for up to sixteen parameters."""
+"""Optimizer steps in place on the device: one launch for many parameters."""
 from __future__ import annotations
 
 import functools
@@ -9,39 +9,50 @@ from torchlite_kernels.optim import ADAGRAD_NUMBERS, ADAM_NUMBERS, SCALER, step_
 
 from .array import Array, empty
 from .copying import clone_row_major, contiguous_array, copy_into
-from .device import grid, pack_offset
+from .device import pack_offset
 from .layout import dense_order
 
-_TOGETHER = (1, 8, 16)  # parameters in one launch: a program each
+_TOGETHER = (1, 8, 16, 64)  # parameters in one launch: a program each
 _text = functools.cache(step_text)
 _unscale_text = functools.cache(unscale_text)
-_GRADIENTS = (1, 8, 32)  # gradients that are unscaled in one launch
+_GRADIENTS = (1, 8, 32, 96)  # gradients that are unscaled in one launch
+_EACH = 40  # bytes of a kernel's parameters that one of either takes, at most
+
+
+def _most(device, widths: tuple[int, ...]) -> int:
+    """How many fit in one launch."""
+    return max(n for n in widths if n * _EACH <= device.parameter_bytes)
+
+
+def _ways(device, kind: str) -> tuple[int, int, tuple[int, ...]]:
+    """How many elements a work-item takes at one time and a work-group in all, and the group."""
+    return (8 if kind == "f64" else 16, 8192, (64,)) if device.is_cpu else (1, 2048, (256,))
 
 
 class _Batch:
     """Parameters that one launch steps: their kernel and the layout that does not change between steps."""
 
-    __slots__ = ("count", "function", "global_size", "pack_grads", "head", "tail", "pack_numbers")
+    __slots__ = ("count", "function", "global_size", "group", "pack_grads", "head", "tail", "pack_numbers")
 
     def __init__(self, name: str, params: list[Array], state_at: int, states: tuple[Array, ...], kept: bool, given: tuple[str, ...], words: dict):
         device, kind = params[0].device, params[0].kind
         self.count = len(params)
         width = next(n for n in _TOGETHER if n >= self.count)
-        lanes = (8 if kind == "f64" else 16) if device.is_cpu else 1
+        lanes, tile, self.group = _ways(device, kind)
         rest = [0] * (width - self.count)
         sizes = [p.size for p in params] + rest
         first, at, starts = [0], state_at, []
         for n in sizes:
-            first.append(first[-1] + -(-n // lanes))
+            first.append(first[-1] + -(-n // tile))
             starts.append(at)
             at += n
         self.head = struct.pack(f"{4 * width + 1}i", *first, *sizes, *starts, *[p.offset for p in params], *rest)
         self.pack_grads = struct.Struct(f"{width}i").pack
         self.tail = struct.pack("3i", *[s.offset for s in states], *[0] * (3 - len(states)))
         self.pack_numbers = struct.Struct("8" + ("d" if kind == "f64" else "f")).pack
-        text = _text(name, width, len(states), lanes, kept, given)
+        text = _text(name, width, len(states), lanes, tile, kept, given)
         self.function = device.function(text, "update_all", "", (lanes,) if lanes > 1 else (), T=kind, **words)
-        self.global_size = grid(first[-1], 64)
+        self.global_size = (first[-1] * self.group[0],)
 
     def step(self, params: list[Array], grads: list[Array], states: tuple[Array, ...], numbers: list[float] | Array, scaler: dict[str, Array]) -> None:
         given, grads = grads, [contiguous_array(g) for g in grads]
@@ -53,9 +64,9 @@ class _Batch:
             buffers += [x.buffer for x in scaler.values()]
             layout += b"".join([pack_offset(x.offset) for x in scaler.values()])
         if isinstance(numbers, Array):
-            self.function.start(self.global_size, (64,), [*buffers, numbers.buffer], [layout])
+            self.function.start(self.global_size, self.group, [*buffers, numbers.buffer], [layout])
         else:
-            self.function.start(self.global_size, (64,), buffers, [layout, self.pack_numbers(*numbers)])
+            self.function.start(self.global_size, self.group, buffers, [layout, self.pack_numbers(*numbers)])
         if "grad_scale" in scaler:
             for grad, unscaled in zip(given, grads, strict=True):
                 if grad is not unscaled:
@@ -72,7 +83,7 @@ def _run(name: str, params, grads, states, cache: dict, numbers: list[float] | A
     key = (name, len(states), kept, given, *words.values())
     batches = cache.get(key)
     if batches is None:
-        batches, at, most = [], 0, _TOGETHER[-1]
+        batches, at, most = [], 0, _most(params[0].device, _TOGETHER)
         for begin in range(0, len(params), most):
             part = params[begin:begin + most]
             batches.append((begin, _Batch(name, part, at, states, kept, given, words)) if any(p.size for p in part) else None)
@@ -131,7 +142,7 @@ def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_de
 def _unscale_alike(grads, found_inf, inv_scale):
     filled = [g for g in grads if g.size]
     dense = [g if g.contiguous or dense_order(g.shape, g.steps) is not None else clone_row_major(g) for g in filled]
-    most = _GRADIENTS[-1]
+    most = _most(grads[0].device, _GRADIENTS)
     for begin in range(0, len(dense), most):
         _unscale(dense[begin:begin + most], found_inf, inv_scale)
     for grad, unscaled in zip(filled, dense, strict=True):
@@ -142,7 +153,7 @@ def _unscale_alike(grads, found_inf, inv_scale):
 def _unscale(grads: list[Array], found_inf: Array, inv_scale: Array) -> None:
     device, kind, count = grads[0].device, grads[0].kind, len(grads)
     width = next(n for n in _GRADIENTS if n >= count)
-    lanes, tile = (8 if kind == "f64" else 16, 8192) if device.is_cpu else (1, 1024)
+    lanes, tile, group = _ways(device, kind)
     rest = [0] * (width - count)
     first = [0]
     for g in grads:
@@ -151,4 +162,4 @@ def _unscale(grads: list[Array], found_inf: Array, inv_scale: Array) -> None:
                          found_inf.offset, inv_scale.offset)
     buffers = [g.buffer for g in grads + grads[:1] * len(rest)] + [found_inf.buffer, inv_scale.buffer]
     function = device.function(_unscale_text(width, lanes, tile), "unscale_all", "", (lanes,) if lanes > 1 else (), T=kind)
-    function.start((first[-1] * 64,), (64,), buffers, [layout])
+    function.start((first[-1] * group[0],), group, buffers, [layout])

@@ -1,7 +1,7 @@
 """Optimizer steps for several parameters at once, whose states lie one after the other in flat arrays.
 
-A work-item updates LANES elements of one parameter (1 on GPUs; wider vectors are OpenCL's alone). `step_text` writes the program for K
-parameters.
+A work-group updates TILE elements of one parameter, a work-item LANES at a time (1 on GPUs; wider vectors are OpenCL's alone). `step_text` writes the
+program for K parameters.
 """
 from __future__ import annotations
 
@@ -45,34 +45,38 @@ STEPS = {
         p -= g / (sqrt(a) + n.v[3]) * n.v[2];""",
 }
 
+# The array that a work-group is for, and which of its elements.
+_FIND = r"""
+    int k = 0;
+    while (BLOCK >= l.first[k + 1]) k++;
+    const int start = (BLOCK - l.first[k]) * TILE, stop = min(TILE, l.size[k] - start);"""
+_WALK = r"""
+    for (int i = THREAD * LANES; i < stop; i += THREADS * LANES) {
+#if LANES > 1
+        if (i + LANES <= stop) {
+VECTOR
+            continue;
+        }
+#endif
+        for (int j = i; j < stop && j < i + LANES; j++) {
+SCALAR
+        }
+    }
+"""
 _STEP = r"""
 typedef struct { int first[K + 1], size[K], state[K], p[K], g[K], start[3] SCALARS; } Layout;
 typedef struct { T_C v[8]; } Numbers;
 KERNEL void update_all(POINTERS, const Layout l, const Numbers n) {
-    int item = ITEM, k = 0;
-    if (item >= l.first[K]) return;
-SCALER
-    while (item >= l.first[k + 1]) k++;
+SCALER""" + _FIND + r"""
     GLOBAL T* param; GLOBAL GRADIENT* grad;
     switch (k) {
 CASES
     }
     param += l.p[k];
+    param += start;
     grad += l.g[k];
-POINTED
-    int i = (item - l.first[k]) * LANES;
-    const int stop = min(i + LANES, l.size[k]);
-#if LANES > 1
-    if (i + LANES <= l.size[k]) {
-VECTOR
-        return;
-    }
-#endif
-    for (; i < stop; i++) {
-SCALAR
-    }
-}
-"""
+    grad += start;
+POINTED""" + _WALK + "}\n"
 
 
 # Adam's numbers from its count of steps, for steps whose numbers stay on the device: those of a graph change with every replay.
@@ -98,25 +102,37 @@ KERNEL void adagrad_numbers(GLOBAL const float* count, GLOBAL T* numbers, const 
 _GIVEN, _KEPT = "const Layout l, const Numbers n) {\n", "GLOBAL const T* numbers, const Layout l) {\n    Numbers n;\n    for (int j = 0; j < 8; j++) n.v[j] = numbers[j];\n"
 
 
-def _update(name: str, states: str, width: str, scaled: bool) -> str:
+def _update(name: str, states: str, place: str, width: str, scaled: bool) -> str:
     """Load, step and store `width` elements."""
-    kind, places = f"T_C{width}", [("p", "param"), *((s, f"state_{s}") for s in states)]
-    lines = [f"{kind} {x} = T_LD{width}({place}, i);" for x, place in places]
+    kind, arrays = f"T_C{width}", [("p", "param"), *((s, f"state_{s}") for s in states)]
+    lines = [f"{kind} {x} = T_LD{width}({array}, {place});" for x, array in arrays]
     if scaled:
-        lines += [f"{kind} unscaled = T_LD{width}(grad, i) / scale;", f"T_ST{width}(grad, i, unscaled);"]
+        lines += [f"{kind} unscaled = T_LD{width}(grad, {place}) / scale;", f"T_ST{width}(grad, {place}, unscaled);"]
         lines += [f"{kind} g = unscaled * n.v[0] + p * n.v[1];"]
     else:
-        lines += [f"{kind} g = T_LD{width}(grad, i) * n.v[0] + p * n.v[1];"]
+        lines += [f"{kind} g = T_LD{width}(grad, {place}) * n.v[0] + p * n.v[1];"]
     lines += [STEPS[name].replace("X ", f"{kind} ").replace("LAST", states[-1:])]
-    lines += [f"T_ST{width}({place}, i, {x});" for x, place in places]
+    lines += [f"T_ST{width}({array}, {place}, {x});" for x, array in arrays]
     return "\n".join(lines)
+
+
+def _cases(count: int, text: str) -> str:
+    """The cases of a switch over the arrays' numbers."""
+    return "\n".join([*(f"    case {k}: {text.replace('{k}', str(k))} break;" for k in range(1, count)), f"    default: {text.replace('{k}', '0')}"])
+
+
+def _filled(text: str, count: int, lanes: int, tile: int, parts: dict[str, str]) -> str:
+    """A program with its parts in their places."""
+    for key, value in parts.items():
+        text = text.replace(key, value)
+    return f"#define K {count}\n#define LANES {lanes}\n#define TILE {tile}\n" + text
 
 
 # What a gradient scaler gives, in this order.
 SCALER = {"found_inf": "    if (found_inf[l.found_inf] != 0) return;", "grad_scale": "    const T_C scale = grad_scale[l.grad_scale];"}
 
 
-def step_text(name: str, count: int, states: int, lanes: int, kept: bool = False, scaler: tuple[str, ...] = ()) -> str:
+def step_text(name: str, count: int, states: int, lanes: int, tile: int, kept: bool = False, scaler: tuple[str, ...] = ()) -> str:
     """The program that steps `count` parameters by the rule `name` with `states` flat states.
 
     kept: its numbers are in memory. scaler: which of SCALER are there: no step is taken where `found_inf` is not 0, gradients are divided by
@@ -126,56 +142,36 @@ def step_text(name: str, count: int, states: int, lanes: int, kept: bool = False
     gradient = "T" if scaled else "const T"
     pointers = [f"GLOBAL T* p{k}, GLOBAL {gradient}* g{k}" for k in range(count)] + [f"GLOBAL T* {s}_" for s in letters]
     pointers += [f"GLOBAL const float* {x}" for x in scaler]
-    cases = "\n".join(f"    case {k}: param = p{k}; grad = g{k}; break;" for k in range(1, count)) + "\n    default: param = p0; grad = g0;"
-    pointed = "\n".join(f"    GLOBAL T* state_{s} = {s}_ + l.start[{i}] + l.state[k];" for i, s in enumerate(letters))
-    parts = {"POINTERS": ", ".join(pointers), "CASES": cases, "POINTED": pointed, "GRADIENT": gradient}
+    pointed = "\n".join(f"    GLOBAL T* state_{s} = {s}_ + l.start[{i}] + l.state[k];\n    state_{s} += start;" for i, s in enumerate(letters))
+    parts = {"POINTERS": ", ".join(pointers), "CASES": _cases(count, "param = p{k}; grad = g{k};"), "POINTED": pointed, "GRADIENT": gradient}
     parts |= {"SCALARS": "".join(f", {x}" for x in scaler), "SCALER": "\n".join(SCALER[x] for x in scaler)}
-    parts |= {"VECTOR": _update(name, letters, str(lanes), scaled), "SCALAR": _update(name, letters, "", scaled)}
-    text = f"#define K {count}\n#define STATES {states}\n#define LANES {lanes}\n" + (_STEP.replace(_GIVEN, _KEPT) if kept else _STEP)
-    for key, value in parts.items():
-        text = text.replace(key, value)
-    return text
+    parts |= {"VECTOR": _update(name, letters, "i", str(lanes), scaled), "SCALAR": _update(name, letters, "j", "", scaled)}
+    return f"#define STATES {states}\n" + _filled(_STEP.replace(_GIVEN, _KEPT) if kept else _STEP, count, lanes, tile, parts)
 
 
-# A work-group takes TILE elements of one gradient.
 _UNSCALE = r"""
 typedef struct { int first[K + 1], size[K], grad[K], found, factor; } Layout;
-KERNEL void unscale_all(POINTERS, GLOBAL float* found, GLOBAL const float* factor, const Layout l) {
-    int k = 0;
-    while (BLOCK >= l.first[k + 1]) k++;
+KERNEL void unscale_all(POINTERS, GLOBAL float* found, GLOBAL const float* factor, const Layout l) {""" + _FIND + r"""
     GLOBAL T* grad;
     switch (k) {
 CASES
     }
-    const int start = (BLOCK - l.first[k]) * TILE, stop = min(TILE, l.size[k] - start);
     grad += l.grad[k];
     grad += start;
     const T_C by = factor[l.factor];
-    int bad = 0;
-    for (int i = THREAD * LANES; i < stop; i += THREADS * LANES) {
-#if LANES > 1
-        if (i + LANES <= stop) {
-            const T_CLANES v = T_LDLANES(grad, i);
-            bad |= any(isfinite(v) == 0);
-            if (by != 1) T_STLANES(grad, i, v * by);
-            continue;
-        }
-#endif
-        for (int j = i; j < stop && j < i + LANES; j++) {
-            const T_C v = T_LD(grad, j);
-            bad |= !isfinite(v);
-            if (by != 1) T_ST(grad, j, v * by);
-        }
-    }
+    int bad = 0;""" + _WALK + r"""
     if (bad) found[l.found] = 1;
 }
 """
 
 
+def _unscale(place: str, width: str) -> str:
+    """Check and multiply `width` elements."""
+    bad = "any(isfinite(v) == 0)" if width else "!isfinite(v)"
+    return f"const T_C{width} v = T_LD{width}(grad, {place});\nbad |= {bad};\nif (by != 1) T_ST{width}(grad, {place}, v * by);"
+
+
 def unscale_text(count: int, lanes: int, tile: int) -> str:
     """The program that multiplies `count` gradients by `factor` and sets `found` to 1 where one has an infinity or a NaN."""
-    cases = "\n".join(f"    case {k}: grad = g{k}; break;" for k in range(1, count)) + "\n    default: grad = g0;"
-    text = _UNSCALE.replace("POINTERS", ", ".join(f"GLOBAL T* g{k}" for k in range(count))).replace("CASES", cases)
-    for macro in ("T_C", "T_LD", "T_ST"):
-        text = text.replace(f"{macro}LANES", f"{macro}{lanes}")
-    return f"#define K {count}\n#define LANES {lanes}\n#define TILE {tile}\n" + text
+    parts = {"POINTERS": ", ".join(f"GLOBAL T* g{k}" for k in range(count)), "CASES": _cases(count, "grad = g{k};")}
+    return _filled(_UNSCALE, count, lanes, tile, parts | {"VECTOR": _unscale("i", str(lanes)), "SCALAR": _unscale("j", "")})

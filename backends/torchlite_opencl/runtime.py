@@ -93,6 +93,7 @@ class Device(shared.Device):
         self.max_group = cl_device.max_work_group_size
         self.units = cl_device.max_compute_units
         self.local_memory = cl_device.local_mem_size
+        self.parameter_bytes = cl_device.max_parameter_size
         self.width = 16 if self.is_cpu else 4
         self.group = min(256, self.max_group)
         self.matrix_group = 1 if self.is_cpu else min(128, self.group)

@@ -30,6 +30,22 @@ def test_multi_tensor_and_plain_paths_agree(name):
     np.testing.assert_allclose(fused, plain, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["Adam", "SGD", "RMSprop", "Adagrad"])
+def test_many_parameters_of_all_sizes(name, rng):
+    """More of them than one launch takes, and some of more elements than one group of a device's threads."""
+    values = [rng.standard_normal(shape).astype(np.float32) for shape in (*((n,) for n in range(70)), (90, 100), (3, 5), (17000,))]
+    stepped = []
+    for differentiable in (False, True):
+        params = [torch.tensor(value) for value in values]
+        optimizer = getattr(optim, name)(params, lr=0.1, differentiable=differentiable)
+        for _ in range(2):
+            for param in params:
+                param.grad = param.sin()
+            optimizer.step()
+        stepped.append(torch.cat([param.reshape(-1) for param in params]).cpu().numpy())
+    np.testing.assert_allclose(*stepped, rtol=1e-4, atol=1e-6)
+
+
 def run(name, prepare, steps=4):
     """The parameters after some steps with gradients that do not depend on them; the path is chosen by `prepare`."""
     params, _ = cases.problem(torch, name)

@@ -11,8 +11,10 @@ from torchlite._dispatch import NONDIFF, op
 from torchlite._dispatch.runtime import GLOBALS
 from torchlite._streams import CAPTURES
 
-# Parameters of at most this many elements are packed, up to this many elements together: what a core's cache holds.
+# Parameters of at most this many elements are packed, up to this many elements together. On the CPU: what a core's cache holds. On devices, where a launch costs more than
+# anything else: what is no burden to have twice for a moment.
 SMALL, TOGETHER = 1 << 14, 1 << 16
+SMALL_THERE, TOGETHER_THERE = 1 << 22, 1 << 24
 
 
 # --- kernels' records; the composites serve backends without a kernel -------------------------------------------------------------------------------
@@ -239,7 +241,6 @@ def can_plan(params):
     return True
 
 
-
 def make_plan(group_params, params, missing, states, names, on_device=False):
     """A plan for `params` (those of the group with a gradient), whose `states` (a dict each) have tensors `names` and, perhaps, "step".
 
@@ -282,12 +283,13 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
 def _partition(params):
     """Places of parameters that are packed together; large ones stay alone."""
     packs, current, total = [], [], 0
+    small, most = (SMALL, TOGETHER) if params[0].is_cpu else (SMALL_THERE, TOGETHER_THERE)
     for place, param in enumerate(params):
         size = param.numel()
-        if size > SMALL:
+        if size > small:
             packs.append([place])
             continue
-        if current and total + size > TOGETHER:
+        if current and total + size > most:
             packs.append(current)
             current, total = [], 0
         current.append(place)
