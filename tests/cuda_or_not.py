@@ -1,4 +1,5 @@
-"""What `tox -e cuda` runs: every device test on the GPU where there is one; elsewhere it says so, compiles every CUDA program and runs CUDA's kernels on the CPU.
+"""What `tox -e cuda` runs: every device test on the GPU where there is one; elsewhere it says so, compiles every CUDA program, looks at what CuPy and NVIDIA's
+libraries offer, and runs CUDA's kernels on the CPU.
 
     python -m tests.cuda_or_not [words for pytest ...]
 
@@ -14,6 +15,7 @@ import sys
 # Device tests that start kernels of every family, for the simulator, which needs g++ for every program and runs it slowly.
 SAMPLES = ("tests/ops/test_ops.py", "-k", "test_value and (softmax or layer_norm or batch_norm or cross_entropy or scaled_dot or conv2d or max_pool2d or cumsum or sort or "
            "matmul or sum or index_put or scatter_add or dropout or embedding or where or linalg_solve or linalg_eigh or fft_fft)")
+LIBRARIES = ("tests/backends/test_cuda_cupy.py", "tests/backends/test_cuda_libraries.py")
 
 
 def steps(reason: str, words: list[str], workers: int, simulator_missing: str = "") -> list[tuple[str, list[str]]]:
@@ -21,7 +23,8 @@ def steps(reason: str, words: list[str], workers: int, simulator_missing: str = 
     spread = ["-n", str(workers)] if workers > 1 and importlib.util.find_spec("xdist") else []
     if not reason:
         return [("every device test on the GPU", ["pytest", *spread, "--device", "cuda", "--device-only", *words])]
-    found = [("every CUDA program compiles to the instructions of three generations of GPUs", ["tests.nvrtc"])]
+    found = [("every CUDA program compiles to the instructions of three generations of GPUs", ["tests.nvrtc"]),
+             ("CuPy and CUDA's libraries have what is asked of them", ["pytest", *LIBRARIES])]
     if not simulator_missing:
         chosen = words or list(SAMPLES)
         found.append(("the tests of the simulator", ["pytest", *spread, "tests/cuda_simulator"]))

@@ -285,11 +285,11 @@ def test_tox_without_a_gpu(monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "why_not", lambda: "there is no driver")
     assert cuda_or_not.main(["-k", "softmax"]) == 1
     assert "No GPU is used: there is no driver." in (said := capsys.readouterr().out) and "failed: device tests on the simulator, schedule 2" in said
-    assert [words[0] for words in run] == ["tests.nvrtc", "pytest", "pytest", "pytest"] and "tests/cuda_simulator" in run[1]
-    assert all("--simulate-cuda" in words and words[-2:] == ["-k", "softmax"] for words in run[2:])
+    assert [words[0] for words in run] == ["tests.nvrtc", *["pytest"] * 4] and "tests/cuda_simulator" in run[2]
+    assert all("--simulate-cuda" in words and words[-2:] == ["-k", "softmax"] for words in run[3:])
     run.clear()
     monkeypatch.setattr(cuda_simulator, "missing", lambda: "there is no compiler")
-    assert cuda_or_not.main([]) == 1 and run == [["tests.nvrtc"]] and "The simulator is left out: there is no compiler." in capsys.readouterr().out
+    assert cuda_or_not.main([]) == 1 and run == [["tests.nvrtc"], ["pytest", *cuda_or_not.LIBRARIES]] and "The simulator is left out: there is no compiler." in capsys.readouterr().out
     run.clear()
     monkeypatch.setattr(torch.cuda, "why_not", lambda: "")
     assert cuda_or_not.main([]) == 0 and len(run) == 1 and run[0][-3:] == ["--device", "cuda", "--device-only"]
