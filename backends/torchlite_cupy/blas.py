@@ -106,13 +106,14 @@ def factor(rows: int, columns: int, steps: tuple[int, ...], conj: bool) -> tuple
 class Product:
     """One product of known sizes, kinds and steps."""
 
-    __slots__ = ("added", "before", "blas", "calls", "compute", "kind", "pack", "shape", "strides", "type")
+    __slots__ = ("added", "before", "blas", "calls", "compute", "kind", "may_round", "may_shorten", "pack", "shape", "strides", "type")
 
     def __init__(self, blas: Blas, kind: str, sizes: Sizes, added: bool, first: tuple[int, int], second: tuple[int, int]):
         s = sizes
         self.blas, self.kind, self.added = blas, kind, added
         self.type, self.compute, code = TYPES[kind]
-        self.pack = struct.Struct(code).pack_into
+        self.pack = struct.Struct(f"{code}{16 - struct.calcsize(code)}x{code}").pack_into
+        self.may_round, self.may_shorten = kind in ("f32", "c64"), kind in ("f16", "bf16")  # where switches say so
         self.before = (first[0], second[0], s.n, s.m, s.k)
         self.shape = (first[1], second[1], max(s.c[0], s.n))
         # The longer batch dimension is one call's; the other one is walked here.
@@ -121,7 +122,7 @@ class Product:
         self.calls = s.batch[1 - inner], [x[1 - inner] for x in steps]
         self.strides = s.batch[inner], [x[inner] for x in steps]
 
-    def run(self, a: Array, b: Array, c: Array, d: Array | None, alpha: Any, beta: Any) -> None:
+    def run(self, a: Array, b: Array, c: Array, d: Array | None = None, alpha: Any = 1, beta: Any = 1) -> None:
         """Compute c = alpha * a @ b, plus beta * d where that is added."""
         blas = self.blas
         if self.added:
@@ -129,43 +130,43 @@ class Product:
         waiting = blas.device.waiting
         if waiting.steps:
             waiting.start()
-        if not blas.device.driver.alone:
-            with blas.device.driver.current():
-                return self._run(a, b, c, alpha, beta)
-        self._run(a, b, c, alpha, beta)
+        if blas.device.driver.alone:
+            return self._run(a, b, c, alpha, beta)
+        with blas.device.driver.current():
+            self._run(a, b, c, alpha, beta)
 
     def _run(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any) -> None:
         blas, size, kind = self.blas, a.dtype.itemsize, self.type
-        compute = COMPUTE_TF32 if self.kind in ("f32", "c64") and SWITCHES.tf32("matmul") else self.compute
-        (at_b, at_a, at_c), (lb, la, lc) = (x.buffer.ptr + x.offset * size for x in (b, a, c)), self.shape
+        compute = COMPUTE_TF32 if self.may_round and SWITCHES.tf32("matmul") else self.compute
+        at_a, at_b, at_c = a.buffer.ptr + a.offset * size, b.buffer.ptr + b.offset * size, c.buffer.ptr + c.offset * size
+        lb, la, lc = self.shape
         count, (sa, sb, sc) = self.strides
         times, (oa, ob, oc) = self.calls
         with blas.lock:
             handle = blas.handle()
-            self._set_math()
-            self._number(0, alpha)
-            self._number(16, beta if self.added else 0)
+            if self.may_shorten:
+                self._set_math()
+            self._set_numbers(alpha, beta if self.added else 0)
             for t in range(times):
                 pa, pb, pc = at_a + t * oa * size, at_b + t * ob * size, at_c + t * oc * size
                 if count == 1:
                     status = blas.gemm(handle, *self.before, blas.alpha, pb, kind, lb, pa, kind, la, blas.beta, pc, kind, lc, compute, DEFAULT_ALGORITHM)
                 else:
                     status = blas.batched(handle, *self.before, blas.alpha, pb, kind, lb, sb, pa, kind, la, sa, blas.beta, pc, kind, lc, sc, count, compute, DEFAULT_ALGORITHM)
-                checked(status)
+                if status:
+                    checked(status)
 
-    def _number(self, at: int, value: Any) -> None:
+    def _set_numbers(self, alpha: Any, beta: Any) -> None:
         if self.kind[0] == "c":
-            value = complex(value)
-            self.pack(self.blas.numbers, at, value.real, value.imag)
+            alpha, beta = complex(alpha), complex(beta)
+            self.pack(self.blas.numbers, 0, alpha.real, alpha.imag, beta.real, beta.imag)
         else:
-            self.pack(self.blas.numbers, at, value)
+            self.pack(self.blas.numbers, 0, alpha, beta)
 
     def _set_math(self) -> None:
         """Whether parts of the sums of half and bfloat16 may be kept in these."""
-        if self.kind == "f16":
-            self.blas.set_math(0 if SWITCHES.allow_fp16_reduced_precision_reduction else NO_REDUCED_SUMS)
-        elif self.kind == "bf16":
-            self.blas.set_math(0 if SWITCHES.allow_bf16_reduced_precision_reduction else NO_REDUCED_SUMS)
+        may = SWITCHES.allow_fp16_reduced_precision_reduction if self.kind == "f16" else SWITCHES.allow_bf16_reduced_precision_reduction
+        self.blas.set_math(0 if may else NO_REDUCED_SUMS)
 
 
 def product(blas: Blas, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool]) -> Product | None:

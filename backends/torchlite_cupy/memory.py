@@ -41,7 +41,7 @@ class Memory:
             block = self._give(nbytes or 1)
         except self._driver.out_of_memory:
             block = self._allocate_again(nbytes)
-        used = self.in_use()
+        used = self.in_use() if self._any_graphs else self._used(self._main)
         if used > self.peak:
             self.peak = used
         return block

@@ -16,7 +16,7 @@ from torchlite_device import forks
 from torchlite_kernels.preamble import CUDA, types
 
 from . import blas
-from .grids import grid_for, guarded
+from .grids import Grid, grid_for, guarded
 from .memory import Memory
 
 _WAITING = 32
@@ -54,7 +54,7 @@ def _values_of(signature: str) -> Callable[..., tuple]:
 class Function:
     """A kernel; see `torchlite_device.device.Function`. A parameter is as long as what the first call gives for it."""
 
-    __slots__ = ("_guarded", "_kernel", "_launch", "_lock", "_parameters", "_pointer", "_stream", "_text", "_values", "_waiting", "device", "name", "signature")
+    __slots__ = ("_grids", "_guarded", "_kernel", "_launch", "_lock", "_parameters", "_pointer", "_stream", "_text", "_values", "_waiting", "device", "name", "signature")
 
     def __init__(self, device: Device, module: Any, name: str, signature: str):
         self.device, self.name, self.signature = device, name, signature
@@ -62,6 +62,7 @@ class Function:
         self._kernel = device.driver.function(loaded, name)
         self._pointer = self._kernel.ptr
         self._launch, self._stream, self._waiting = device.driver.launch, device.driver.stream, device.waiting
+        self._grids = device.grids
         self._values = _values_of(signature) if signature else None
         self._parameters: Any = None
         self._guarded: Any = None
@@ -73,38 +74,23 @@ class Function:
     def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
         if self._waiting.steps:
             self._waiting.start()
-        self._run(global_size, local_size, self._values(*arguments))
+        self._go(self._grids.get((global_size, local_size)) or self._grid(global_size, local_size), self._values(*arguments))
 
     def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
         if self._waiting.steps:
             self._waiting.start()
-        parameters = self._parameters
-        if parameters is None or local_size is None or len(global_size) > 1:
-            return self._run(global_size, local_size, (*[block.ptr for block in buffers], *values))
-        group, launch = local_size[0], self._launch  # what `_run` does for most launches, in one call
-        with self._lock:
-            parameters.pack(*[block.ptr for block in buffers], *values)
-            try:
-                launch(self._pointer, global_size[0] // group, 1, 1, group, 1, 1, 0, self._stream().ptr, parameters.address, 0)
-            except RuntimeError as error:
-                self._again(error, (global_size[0] // group, 1, 1, group, 1, 1))
+        self._go(self._grids.get((global_size, local_size)) or self._grid(global_size, local_size), (*[block.ptr for block in buffers], *values))
 
-    def _run(self, global_size: tuple, local_size: tuple | None, values: tuple) -> None:
-        if local_size is not None and len(global_size) == 1:
-            x, block = global_size[0], local_size[0]
-            sizes = (x // block, 1, 1, block, 1, 1)
-        else:
-            grids = self.device.grids
-            found = grids.get((global_size, local_size))
-            if found is None:
-                found = grids[global_size, local_size] = grid_for(global_size, local_size)
-            sizes, guard = found
-            if guard is not None:
-                return self._guarded_form()._go(sizes, (*values, guard))
-        self._go(sizes, values)
+    def _grid(self, global_size: tuple, local_size: tuple | None) -> Grid:
+        """The grid of sizes that come for the first time."""
+        found = self._grids[global_size, local_size] = grid_for(global_size, local_size)
+        return found
 
-    def _go(self, sizes: tuple, values: tuple) -> None:
-        """Start the kernel with a grid and blocks."""
+    def _go(self, grid: Grid, values: tuple) -> None:
+        """Start the kernel."""
+        sizes, guard = grid
+        if guard is not None:
+            return self._guarded_form()._go(Grid(sizes), (*values, guard))
         parameters = self._parameters
         if parameters is None:
             parameters = self._lay_out(values)

@@ -89,18 +89,26 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     return math.prod(shape), tuple(reversed(steps))
 
 
+@functools.lru_cache(16384)
+def _row_major_of(shape: tuple[int, ...], kind: str) -> tuple[int, tuple[int, ...], np.dtype, int]:
+    """What a new array of a shape and kind has: size, steps, dtype and bytes."""
+    size, steps = row_major(shape)
+    dtype = dtype_of_kind(kind)
+    return size, steps, dtype, size * dtype.itemsize
+
+
 def empty(device: Device, shape: tuple[int, ...], kind: str) -> Array:
     """A new array, its elements not set."""
     out = _new(Array)
-    out.size, out.steps = row_major(shape)
+    out.size, out.steps, out.dtype, nbytes = _row_major_of(shape, kind)
     if out.size >= LIMIT:
         raise RuntimeError(f"a tensor on {device.type} holds fewer than 2**31 elements, and shape {list(shape)} has {out.size}: split it")
-    out.dtype = dtype = dtype_of_kind(kind)
-    out.buffer = device.allocate(out.size * dtype.itemsize)
+    out.buffer = device.allocate(nbytes)
     out.device, out.shape, out.kind, out.offset, out.base, out.contiguous = device, shape, kind, 0, None, True
     return out
 
 
+@functools.lru_cache(16384)
 def is_row_major(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
     """Whether steps are those of the row-major order; dimensions of length 1 do not count."""
     expected = 1
@@ -112,12 +120,17 @@ def is_row_major(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
     return True
 
 
+@functools.lru_cache(16384)
+def _size_and_order(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, bool]:
+    """The number of elements, and whether they lie in row-major order."""
+    return math.prod(shape), is_row_major(shape, steps)
+
+
 def view_of(x: Array, shape: tuple[int, ...], steps: tuple[int, ...], offset: int) -> Array:
     """Another array on the memory of `x`; `offset` counts from the start of the buffer."""
     out = _new(Array)
     out.device, out.buffer, out.kind, out.dtype = x.device, x.buffer, x.kind, x.dtype
     out.shape, out.steps, out.offset = shape, steps, offset
-    out.size = math.prod(shape)
+    out.size, out.contiguous = _size_and_order(shape, steps)
     out.base = x if x.base is None else x.base
-    out.contiguous = is_row_major(shape, steps)
     return out

@@ -13,7 +13,7 @@ from .array import Array, empty
 from .conv_places import Geometry, offsets, padded, reach, row_steps, scaled
 from .copying import contiguous_array
 from .device import Device
-from .products import Plan, Sizes, plan_of, run
+from .products import Plan, Sizes, plan_of
 from .reduce import sum as reduced_sum
 from .transfer import from_numpy
 
@@ -136,9 +136,9 @@ def _run(way: Way, images: Array, other: Array, out: Array, bias: Array | None =
     images = padded(images, way.before, way.after)
     for step in way.steps:
         if step.table is None:
-            run(step.plan, other, images, out, bias)
+            step.plan.run(other, images, out, bias)
         else:
-            run(step.plan, images, other, out, bias, table=step.table)
+            step.plan.run(images, other, out, bias, table=step.table)
     return out
 
 

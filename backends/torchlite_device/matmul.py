@@ -8,11 +8,14 @@ from torchlite._dispatch.checks import check_batches, check_factors, check_ranks
 from .array import Array, empty, row_major, view_of
 from .copying import clone_row_major
 from .layout import broadcast_shape, broadcast_steps, collapse
-from .products import Plan, Sizes, plan_of, run
-from .views import repeated_to
+from .pointwise import KERNELS as POINTWISE
+from .products import Plan, Sizes, plan_of
+from .views import repeated_to, reshape, transpose
 
 # The shape and the steps of an operand.
 _Laid = tuple[tuple[int, ...], tuple[int, ...]]
+# Which of a product's operands.
+_NEITHER, _FIRST, _SECOND = (False, False), (True, False), (False, True)
 
 
 class _How(NamedTuple):
@@ -73,20 +76,26 @@ def _repeated(x: Array, lead: tuple[int, ...]) -> Array:
     return clone_row_major(repeated_to(x, (*lead, *x.shape[-2:])))
 
 
-def product(a: Array, b: Array, d: Array | None = None, beta: Any = 1, alpha: Any = 1, conj: tuple[bool, bool] = (False, False), out: Array | None = None) -> Array:
-    """alpha * a @ b + beta * d, with operands (..., m, k) and (..., k, n) of one dtype, and `d` one that can be expanded to the result; in `out` (row-major) if given."""
-    key = (a.kind, a.shape, a.steps, b.shape, b.steps, conj) if d is None else (a.kind, a.shape, a.steps, b.shape, b.steps, conj, d.shape, d.steps)
-    plans = a.device.kept("products")
+def product(a: Array, b: Array, d: Array | None = None, beta: Any = 1, alpha: Any = 1, conj: tuple[bool, bool] = _NEITHER, out: Array | None = None,
+            turn: tuple[bool, bool] = _NEITHER) -> Array:
+    """alpha * a @ b + beta * d, with operands (..., m, k) and (..., k, n) of one dtype, and `d` one that can be expanded to the result; in `out` (row-major) if given.
+
+    `turn` says which operands to take transposed, which only their steps need to know of, no array.
+    """
+    key = ("product", a.kind, a.shape, a.steps, b.shape, b.steps, conj, turn) + (() if d is None else (d.shape, d.steps))
+    plans = a.device.plans
     how = plans.get(key)
     if how is None:
-        how = plans[key] = _how(a.device, a.kind, (a.shape, a.steps), (b.shape, b.steps), None if d is None else (d.shape, d.steps), conj)
+        first, second = (_turned(x.shape, x.steps) if across else (x.shape, x.steps) for x, across in zip((a, b), turn, strict=True))
+        how = plans[key] = _how(a.device, a.kind, first, second, None if d is None else (d.shape, d.steps), conj)
     if how.copy:
         lead = how.shape[:-2]
-        return product(_repeated(a, lead), _repeated(b, lead), d, beta, alpha, conj, out)
+        a, b = (_repeated(turned(x) if across else x, lead) for x, across in zip((a, b), turn, strict=True))
+        return product(a, b, d, beta, alpha, conj, out)
     if out is None:
         out = empty(a.device, how.shape, a.kind)
     if how.plan is not None:
-        run(how.plan, a, b, out, d, alpha, beta)
+        how.plan.run(a, b, out, d, alpha, beta)
     return out
 
 
@@ -98,8 +107,14 @@ def _column(x: Array) -> Array:
     return view_of(x, (*x.shape, 1), (*x.steps, 0), x.offset)
 
 
+def _turned(*numbers: tuple[int, ...]) -> _Laid:
+    """A shape and steps with the last two dimensions exchanged."""
+    shape, steps = ((*lead, n, m) for *lead, m, n in numbers)
+    return shape, steps
+
+
 def turned(x: Array) -> Array:
-    return view_of(x, (*x.shape[:-2], x.shape[-1], x.shape[-2]), (*x.steps[:-2], x.steps[-1], x.steps[-2]), x.offset)
+    return view_of(x, *_turned(x.shape, x.steps), x.offset)
 
 
 def _reshaped(x: Array, shape: tuple[int, ...]) -> Array:
@@ -109,8 +124,7 @@ def _reshaped(x: Array, shape: tuple[int, ...]) -> Array:
 
 def flattened(x: Array) -> Array:
     """(..., n) as (rows, n), copied where that is no view."""
-    from .views import reshape
-    return x if x.ndim == 2 else reshape(x, (x.size // x.shape[-1] if x.shape[-1] else 0, x.shape[-1]))
+    return x if len(x.shape) == 2 else reshape(x, (x.size // x.shape[-1] if x.shape[-1] else 0, x.shape[-1]))
 
 
 def _own(x: Array, shape: tuple[int, ...]) -> Array:
@@ -136,7 +150,7 @@ def _any_rank(input: Array, other: Array, d: Array | None = None, beta: Any = 1,
 def matmul(input, other):
     if input.kind != other.kind or input.kind == "b8":
         check_factors(input, other)
-    if input.ndim > 1 and other.ndim > 1:
+    if len(input.shape) > 1 and len(other.shape) > 1:
         return product(input, other)
     return _any_rank(input, other)
 
@@ -201,7 +215,6 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    from .views import reshape, transpose
     check_ranks(batch1, batch2, (3, 3))
     check_factors(batch1, batch2, "bmm")
     (count, rows, inner), columns = batch1.shape, batch2.shape[2]
@@ -219,23 +232,20 @@ def linear(input, weight, bias=None):
         raise RuntimeError("expected m1 and m2 to have the same dtype")
     if weight.kind == "b8":
         check_factors(input, weight)
-    if weight.ndim == 1:
+    if len(weight.shape) == 1:
         return _any_rank(input, weight)
-    across = turned(weight)
-    if bias is None or bias.ndim > 1 or bias.kind != input.kind:
-        out = _any_rank(input, across)
-        return out if bias is None else _sum(out, bias)
-    return product(input, across, bias) if input.ndim > 1 else _any_rank(input, across, bias)
+    added = bias if bias is not None and len(bias.shape) < 2 and bias.kind == input.kind else None
+    out = product(input, weight, added, turn=_SECOND) if len(input.shape) > 1 else _any_rank(input, turned(weight), added)
+    return out if added is bias else _sum(out, bias)
 
 
 def _sum(x: Array, y: Array) -> Array:
-    from .pointwise import KERNELS
-    return KERNELS["add"](x, y)
+    return POINTWISE["add"](x, y)
 
 
 def _linear_input_grad(grad, weight):
-    return product(grad, weight, conj=(False, True)) if grad.ndim > 1 else _any_rank(grad, weight, conj=(False, True))
+    return product(grad, weight, conj=_SECOND) if len(grad.shape) > 1 else _any_rank(grad, weight, conj=_SECOND)
 
 
 def _linear_weight_grad(grad, input):
-    return product(turned(flattened(grad)), flattened(input), conj=(False, True))
+    return product(flattened(grad), flattened(input), conj=_SECOND, turn=_FIRST)

@@ -60,10 +60,26 @@ class Plan(NamedTuple):
     takes: str  # the arrays after a, b, c and d: s for scratch memory, t for the table of offsets
     scratch_kind: str
     scratch: int
+    ones: tuple[Any, Any]  # alpha and beta as arguments where both are 1
     parts: str = ""
     size: int = 0
     finish: Function | None = None
     finish_shape: bytes = b""
+
+    def run(self, a: Array, b: Array, c: Array, d: Array | None = None, alpha: Any = 1, beta: Any = 1, table: Array | None = None) -> None:
+        """Compute c. `d` is not read unless the plan adds it."""
+        device, ones = c.device, self.ones
+        numbers = ones if alpha == 1 and beta == 1 else (number_of(a.kind, alpha), number_of(a.kind, beta))
+        if self.swapped:
+            a, b = b, a
+        added = a if d is None else d
+        more = [scratch_of(device, self.scratch_kind, self.scratch) if letter == "s" else (a if table is None else table) for letter in self.takes]
+        if self.finish is None:
+            self.function(self.items, self.group, a, b, c, added, *more, self.shape, *numbers)
+            return
+        parts = empty(device, (self.size,), self.parts)
+        self.function(self.items, self.group, a, b, parts, added, *more, self.shape, *ones)
+        self.finish(grid(c.size, device.group), (device.group,), parts, c, added, self.finish_shape, *numbers)
 
 
 def scratch_of(device: Device, kind: str, size: int) -> Array:
@@ -102,6 +118,10 @@ def number_of(kind: str, value: Any) -> Any:
         value = int(value) & ((1 << bits) - 1)
         return value - (1 << bits) if kind[0] == "i" and value >> (bits - 1) or kind in ("u8", "u16") and value >> 31 else value
     return float(value)
+
+
+def _pair_of_ones(kind: str) -> tuple[Any, Any]:
+    return (number_of(kind, 1),) * 2
 
 
 def _split_up(device: Device, kind: str, sizes: Sizes, jobs: int, added: bool, conj: tuple[bool, bool], tables: bool, whole: bool) -> tuple[dict[str, int], str, dict[str, Any]]:
@@ -170,7 +190,7 @@ def _panels(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bo
     defines = ({"TABLES": "1"} if tables else {}) | ({"SAME": "1"} if kind in _SAME else {})
     function = device.function(gemm.panels_text(kind, out, vectors, rows), "product", "ppppppx" + _numbers(kind), tuple({8, sums.width}), T=kind, U=out, **defines)
     items = _items(device, total, sizes.m * sizes.n * sizes.k * sizes.count)
-    return Plan(function, items, (1,), shape, swapped, "st", sums.kind, items[0] * slot, **second)
+    return Plan(function, items, (1,), shape, swapped, "st", sums.kind, items[0] * slot, _pair_of_ones(kind), **second)
 
 
 def _dots(device: Device, kind: str, sizes: Sizes, added: bool) -> Plan:
@@ -183,7 +203,7 @@ def _dots(device: Device, kind: str, sizes: Sizes, added: bool) -> Plan:
     total = panels * sizes.count * fields["splits"]
     function = device.function(gemm.dots_text(kind, out), "dots", "ppppx" + _numbers(kind), tuple({8, sums.width}), T=kind, U=out)
     items = _items(device, total, sizes.n * sizes.k * sizes.count)
-    return Plan(function, items, (1,), _packed(fields | {"panels": panels, "total": total}), swapped, "", "", 0, **second)
+    return Plan(function, items, (1,), _packed(fields | {"panels": panels, "total": total}), swapped, "", "", 0, _pair_of_ones(kind), **second)
 
 
 def _tiles(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool], tables: bool, whole: bool) -> Plan:
@@ -195,21 +215,4 @@ def _tiles(device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[boo
     shape = _packed(fields | {"tiles": tiles, "panels": panels, "a_fast": not tables and sizes.a[1] == 1, "b_fast": tables or sizes.b[0] == 1})
     function = device.function(gemm.tiles_text(kind, out, side), "tiles", "pppppx" + _numbers(kind), T=kind, U=out, **({"TABLES": "1"} if tables else {}))
     group = side * side
-    return Plan(function, (jobs * fields["splits"] * group,), (group,), shape, False, "t", "", 0, **second)
-
-
-def run(plan: Any, a: Array, b: Array, c: Array, d: Array | None = None, alpha: Any = 1, beta: Any = 1, table: Array | None = None) -> None:
-    """Compute c. `d` is not read unless the plan adds it."""
-    if plan.__class__ is not Plan:
-        return plan.run(a, b, c, d, alpha, beta)
-    device, kind = c.device, a.kind
-    if plan.swapped:
-        a, b = b, a
-    first = number_of(kind, 1)
-    numbers = (first if alpha == 1 else number_of(kind, alpha), first if beta == 1 else number_of(kind, beta))
-    target = c if plan.finish is None else empty(device, (plan.size,), plan.parts)
-    added = a if d is None else d
-    more = [scratch_of(device, plan.scratch_kind, plan.scratch) if letter == "s" else (a if table is None else table) for letter in plan.takes]
-    plan.function(plan.items, plan.group, a, b, target, added, *more, plan.shape, *(numbers if plan.finish is None else (first, first)))
-    if plan.finish is not None:
-        plan.finish(grid(c.size, device.group), (device.group,), target, c, added, plan.finish_shape, *numbers)
+    return Plan(function, (jobs * fields["splits"] * group,), (group,), shape, False, "t", "", 0, _pair_of_ones(kind), **second)

@@ -2,23 +2,22 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 
 from torchlite._dispatch.shapes import wrap_dim
 
-from .array import Array, row_major, view_of
+from .array import Array, is_row_major, row_major, view_of
 from .copying import clone_row_major
 
 _ALL = builtins.slice(None)
 
 
-def _steps_without_copy(x: Array, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Steps for `x` seen in another shape of as many elements, None when its elements do not lie so."""
-    if x.contiguous:
+def _steps_without_copy(shape: tuple[int, ...], old_shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Steps for elements of an old shape seen in another shape of as many, None when they do not lie so."""
+    if is_row_major(old_shape, steps):
         return row_major(shape)[1]
-    if not x.size:
-        return row_major(shape)[1]
-    old = [(n, s) for n, s in zip(x.shape, x.steps, strict=True) if n != 1]
+    old = [(n, s) for n, s in zip(old_shape, steps, strict=True) if n != 1]
     new, i, j = [0] * len(shape), 0, 0
     while i < len(old) and j < len(shape):
         first_i, first_j, count_old, count_new = i, j, old[i][0], shape[j]
@@ -41,22 +40,27 @@ def _steps_without_copy(x: Array, shape: tuple[int, ...]) -> tuple[int, ...] | N
     return tuple(new)
 
 
-def _resolved(x: Array, shape) -> tuple[int, ...]:
+def _resolved(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     """A shape with its -1 worked out. RuntimeError when the number of elements differs."""
-    shape = tuple(shape) if shape.__class__ is not int else (shape,)
     if -1 in shape:
         known = -math.prod(shape)
-        if known == 0 or x.size % known:
-            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {x.size}")
-        shape = tuple(x.size // known if n == -1 else n for n in shape)
-    if row_major(shape)[0] != x.size:
-        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {x.size}")
+        if known == 0 or size % known:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+        shape = tuple(size // known if n == -1 else n for n in shape)
+    if row_major(shape)[0] != size:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
     return shape
 
 
+@functools.lru_cache(16384)
+def _seen_in(shape: tuple[int, ...], old_shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """A shape with its -1 worked out, and the steps in it of elements of an old shape, None when they do not lie so."""
+    shape = _resolved(shape, math.prod(old_shape))
+    return shape, _steps_without_copy(shape, old_shape, steps)
+
+
 def reshape(input, shape):
-    shape = _resolved(input, shape)
-    steps = _steps_without_copy(input, shape)
+    shape, steps = _seen_in((shape,) if shape.__class__ is int else tuple(shape), input.shape, input.steps)
     if steps is None:
         input = clone_row_major(input)
         steps = row_major(shape)[1]
@@ -64,8 +68,7 @@ def reshape(input, shape):
 
 
 def _view(input, shape):
-    shape = _resolved(input, shape)
-    steps = _steps_without_copy(input, shape)
+    shape, steps = _seen_in((shape,) if shape.__class__ is int else tuple(shape), input.shape, input.steps)
     if steps is None:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
                            "contiguous subspaces). Use .reshape(...) instead.")

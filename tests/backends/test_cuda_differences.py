@@ -358,10 +358,10 @@ def test_threads_in_streams_of_their_own(backend, monkeypatch):
     x = torch.eye(3, device="cuda")
     wrong = []
 
-    def number_of(self, at, value, plain=blas.Product._number):
-        plain(self, at, value)
-        time.sleep(0.0005)  # another thread's turn
-    monkeypatch.setattr(blas.Product, "_number", number_of)
+    def set_numbers(self, alpha, beta, plain=blas.Product._set_numbers):
+        plain(self, alpha, beta)
+        time.sleep(0.001)  # another thread's turn
+    monkeypatch.setattr(blas.Product, "_set_numbers", set_numbers)
 
     def work(number):
         with torch.cuda.stream(torch.cuda.Stream()):
