@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlite._switches import SWITCHES
 from torchlite_device.array import Array
-from torchlite_device.attention import Attention, backward, forward
+from torchlite_device.attention import Attention, Launch, backward, forward, walk
 from torchlite_device.copying import clone_row_major
 from torchlite_device.device import grid
 from torchlite_kernels.cuda_attention import CAPABILITIES, EVEN, LARGEST, WARPS, WIDE, variant
@@ -16,38 +16,38 @@ _ALIGNED = 16  # bytes, which are copied as one
 _THREADS = 32 * WARPS
 
 
+@functools.lru_cache(4096)
+def _is_even(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
+    return steps[-1] == 1 and all(step % EVEN == 0 or n == 1 for n, step in zip(shape[:-1], steps, strict=False))
+
+
 def _is_walkable(x: Array) -> bool:
     """Whether an operand's features lie one after the other, and every row at a multiple of 16 bytes."""
-    even = x.steps[-1] == 1 and all(step % EVEN == 0 or n == 1 for n, step in zip(x.shape[:-1], x.steps, strict=False))
-    return even and x.data_ptr() % _ALIGNED == 0
+    return _is_even(x.shape, x.steps) and x.data_ptr() % _ALIGNED == 0
 
 
 class TensorCores(Attention):
     """One attention by those kernels. Operands that they cannot walk are copied."""
 
-    __slots__ = ("dim", "masked")
+    __slots__ = ()
 
     def operand(self, x: Array) -> Array:
         x = super().operand(x)
         return x if _is_walkable(x) else clone_row_major(x)
 
-    def choose(self) -> None:
-        self.dim = -(-max(self.features, self.values) // 32) * 32
-        self.masked = None if self.mask is None else self.mask.kind
-
-    def start(self, name: str, side: int, arrays: tuple, grad: Array | None, out: Array | None, *more: bytes) -> None:
-        kind, shape = self.query.kind, self.shape(grad, out)
+    def launch(self, name: str, count: int, grad: Array | None, out: Array | None, *more: Array) -> Launch:
+        kind, shape, side = self.query.kind, self.shape(grad, out), self.side(name)
+        dim = -(-max(self.features, self.values) // 32) * 32
         if name == "dots":
-            kernel = variant(name, kind, self.dim)
-            run = self.device.function(kernel.text, name, "pppxi", **kernel.kinds)
-            lanes = 16 if self.dim > 64 else self.dim // EVEN
-            run(grid(self.heads * side * lanes, _THREADS), (_THREADS,), *arrays, shape, self.heads)
-            return
-        wide = WIDE.get((name, self.dim))
+            kernel = variant(name, kind, dim)
+            lanes = 16 if dim > 64 else dim // EVEN
+            function = self.device.function(kernel.text, name, "pppxi", **kernel.kinds)
+            return Launch(function, grid(self.heads * side * lanes, _THREADS), (_THREADS,), (shape, self.heads))
+        wide = WIDE.get((name, dim))
         is_wide = wide is not None and self.heads * -(-side // wide.own) >= self.device.units
-        kernel = variant(name, kind, self.dim, self.masked, is_wide)
-        run = self.device.function(kernel.text, name, "p" * len(arrays) + "xf" + "x" * len(more), **kernel.kinds)
-        run((self.heads * -(-side // kernel.tiles.own) * _THREADS,), (_THREADS,), *arrays, shape, self.scale, *more)
+        kernel = variant(name, kind, dim, None if self.mask is None else self.mask.kind, is_wide)
+        function = self.device.function(kernel.text, name, "p" * count + "xf" + "x" * len(more), **kernel.kinds)
+        return Launch(function, (self.heads * -(-side // kernel.tiles.own) * _THREADS,), (_THREADS,), (shape, self.scale, *map(walk, more)))
 
 
 def _takes(query: Array, value: Array, mask: Array | None, scale: float) -> bool:

@@ -67,6 +67,14 @@ def test_masks(opencl, rng, shape, mask):
     compare(opencl, rng, *shape, None if mask == "causal" else mask, mask == "causal")
 
 
+def test_kept_launches(device, rng):
+    """What is kept of an attention holds for others of its shapes only where all that the launch is told is the same."""
+    for _ in range(2):
+        for layout, mask, is_causal, scale in itertools.product(("", "heads inside rows"), (None, "bool", "added"), (False, True), (0.3, 0.5)):
+            if mask is None or not is_causal:
+                compare(device, rng, (2, 3), 20, 20, 8, 8, mask, is_causal, layout=layout, scale=scale)
+
+
 @pytest.mark.parametrize("layout", ["heads inside rows", "transposed", "every second"])
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_layouts(opencl, rng, layout, is_causal):
