@@ -7,6 +7,7 @@ import torchlite as torch
 from torchlite import nn
 
 from .fake import POISON
+from .training import losses
 
 cuda = torch.cuda
 
@@ -113,14 +114,6 @@ def test_random_numbers_in_a_graph_are_refused(fake):
         x + 1
 
 
-def step(model, optimizer, x, y):
-    optimizer.zero_grad(set_to_none=False)
-    loss = ((model(x) - y) ** 2).mean()
-    loss.backward()
-    optimizer.step()
-    return loss
-
-
 def test_a_whole_training_step(fake):
     """Recorded once and replayed with new data it goes the way of the eager one."""
     def made():
@@ -128,23 +121,8 @@ def test_a_whole_training_step(fake):
         model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).cuda()
         return model, torch.optim.SGD(model.parameters(), lr=0.1)
 
-    torch.manual_seed(1)
-    data = [(torch.randn(5, 3), torch.randn(5, 1)) for _ in range(6)]
-    model, optimizer = made()
-    eager = [step(model, optimizer, x.cuda(), y.cuda()).item() for x, y in data]
-
-    model, optimizer = made()
-    x, y = (t.cuda() for t in data[0])
-    losses = [step(model, optimizer, x, y).item()]  # runs once before it is recorded
-    graph = cuda.CUDAGraph()
-    with cuda.graph(graph):
-        loss = step(model, optimizer, x, y)
-    for new_x, new_y in data[1:]:
-        x.copy_(new_x)
-        y.copy_(new_y)
-        graph.replay()
-        losses.append(loss.item())
-    assert losses == pytest.approx(eager, rel=1e-6) and len(set(losses)) == 6
+    eager, replayed = losses(made)
+    assert replayed == pytest.approx(eager, rel=1e-6) and len(set(replayed)) == 6
 
 
 # -- make_graphed_callables ---------------------------------------------------------------------

@@ -8,6 +8,7 @@ from tests.cuda_simulator import engine
 from torchlite import nn
 
 from .fake import installed
+from .training import losses
 
 cuda = torch.cuda
 pytestmark = [pytest.mark.skipif(bool(engine.missing()), reason=engine.missing()), pytest.mark.usefixtures("simulated")]
@@ -139,29 +140,8 @@ def test_a_training_step_with_dropout():
         model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Dropout(0.5), nn.Linear(8, 1)).cuda()
         return model, torch.optim.AdamW(model.parameters(), lr=0.01, capturable=True)
 
-    def step(model, optimizer, x, y):
-        optimizer.zero_grad(set_to_none=False)
-        loss = ((model(x) - y) ** 2).mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    torch.manual_seed(1)
-    data = [(torch.randn(5, 3), torch.randn(5, 1)) for _ in range(5)]
-    model, optimizer = made()
-    eager = [step(model, optimizer, x.cuda(), y.cuda()).item() for x, y in data]
-    model, optimizer = made()
-    x, y = (t.cuda() for t in data[0])
-    losses = [step(model, optimizer, x, y).item()]
-    graph = cuda.CUDAGraph()
-    with cuda.graph(graph):
-        loss = step(model, optimizer, x, y)
-    for new_x, new_y in data[1:]:
-        x.copy_(new_x)
-        y.copy_(new_y)
-        graph.replay()
-        losses.append(loss.item())
-    assert losses == pytest.approx(eager, rel=1e-5)
+    eager, replayed = losses(made, steps=5)
+    assert replayed == pytest.approx(eager, rel=1e-5)
 
 
 def test_graphed_callables():
