@@ -9,6 +9,8 @@ from typing import Any
 from torchlite._dispatch.backend import OutOfMemoryError
 from torchlite_device.device import size_in_words
 
+_UNIT = 512  # bytes: sizes of blocks are multiples of it
+
 
 class GraphPool:
     """A pool for what is allocated while graphs are captured."""
@@ -32,6 +34,7 @@ class Memory:
         self._held: deque[tuple[Any, Any]] = deque()  # blocks that another stream still uses, each with the event after which it does not
         self._lock = threading.Lock()
         self.peak = self.reserved_peak = self.retries = self.failures = 0
+        self._most = 0  # bytes in use as they were counted last, and all that was allocated since: no fewer than are in use
 
     def allocate(self, nbytes: int) -> Any:
         """A block. OutOfMemoryError with the sizes when there is none, after the pool was emptied."""
@@ -41,9 +44,11 @@ class Memory:
             block = self._give(nbytes or 1)
         except self._driver.out_of_memory:
             block = self._allocate_again(nbytes)
-        used = self.in_use() if self._any_graphs else self._used(self._main)
-        if used > self.peak:
-            self.peak = used
+        self._most += nbytes + _UNIT
+        if self._most > self.peak:  # else this is no new peak, and need not be counted: CuPy adds up the sizes of all blocks for that
+            self._most = used = self.in_use()
+            if used > self.peak:
+                self.peak = used
         return block
 
     def _allocate_again(self, nbytes: int) -> Any:

@@ -188,3 +188,21 @@ def test_blocking_is_what_the_environment_says(simulated, monkeypatch):
     assert simulated.blocking
     with pytest.raises((IndexError, RuntimeError), match="out of bounds"):
         torch.ones(3, device="cuda")[torch.tensor([5], device="cuda")]
+
+
+# -- memory --
+
+
+def test_peaks_are_exact(simulated, rng):
+    """What is in use is counted only where it may be more than ever, which misses no peak."""
+    memory, blocks, peak = simulated.memory, [], 0
+    for step in range(400):
+        if step % 100 == 0:
+            memory.reset_peak()
+            peak = memory.in_use()
+        if blocks and rng.random() < 0.45:
+            blocks.pop(rng.integers(len(blocks)))
+        else:
+            blocks.append(memory.allocate(int(rng.integers(0, 5000))))
+        peak = max(peak, memory.in_use())
+        assert memory.statistics()["allocated_bytes.all.peak"] == memory.peak == peak
