@@ -143,10 +143,11 @@ def _run(way: Way, images: Array, other: Array, out: Array, bias: Array | None =
 
 
 def numbers(value, count: int) -> tuple[int, ...]:
-    value = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
+    value = (value,) if isinstance(value, int) else tuple(map(int, value))
     return value * count if len(value) == 1 else value
 
 
+@functools.lru_cache(4096)
 def geometry(x_shape, y_shape, weight_shape, stride, padding, dilation, groups) -> Geometry:
     return Geometry(x_shape[0], x_shape[1], y_shape[1], tuple(x_shape[2:]), tuple(y_shape[2:]), tuple(weight_shape[2:]), stride, padding, dilation, groups)
 
@@ -165,7 +166,7 @@ def _check(input, weight, bias, stride, padding, dilation, filters: int) -> None
 def checked(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) -> tuple[Geometry, tuple[int, ...]]:
     """A convolution's geometry and the shape of its result. RuntimeError for arguments that do not fit each other."""
     spatial = input.ndim - 2
-    stride, padding, dilation, extra = (numbers(v, spatial) for v in (stride, padding, dilation, output_padding))
+    stride, padding, dilation, extra = [numbers(v, spatial) for v in (stride, padding, dilation, output_padding)]
     _check(input, weight, bias, stride, padding, dilation, weight.shape[1] * groups if transposed else weight.shape[0])
     if input.kind == "b8":
         raise NotImplementedError(f"\"slow_conv{'_transpose' if transposed else ''}{max(spatial, 2)}d_cpu\" not implemented for 'Bool'")
@@ -201,7 +202,8 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 
 def checked_gradient(grad_output, input, weight, stride, padding, dilation, transposed, groups) -> tuple[Geometry, Array, Array]:
     """The convolution's geometry, and its x and y."""
-    stride, padding, dilation = (numbers(v, input.ndim - 2) for v in (stride, padding, dilation))
+    spatial = len(input.shape) - 2
+    stride, padding, dilation = numbers(stride, spatial), numbers(padding, spatial), numbers(dilation, spatial)
     x, y = (grad_output, input) if transposed else (input, grad_output)
     return geometry(x.shape, y.shape, weight.shape, stride, padding, dilation, groups), x, y
 

@@ -11,7 +11,7 @@ import numpy as np
 from torchlite_kernels.conv import PAD
 
 from .array import Array, empty, row_major, view_of
-from .device import grid
+from .device import Device, grid
 
 # The unsigned kind of each element size.
 _WORDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}
@@ -106,23 +106,32 @@ def reach(g: Geometry) -> Reach:
 
 def padded(x: Array, before, after, slack: int = 0) -> Array:
     """A copy with zeros around and some memory after it that may be read, or `x` itself where neither is asked for."""
-    if not max(before) and not max(after) and not slack:
+    if slack == 0 and not any(before) and not any(after):
         return x
-    device, spatial = x.device, len(before)
-    size = x.shape[2:]
-    around = tuple(n + b + a for n, b, a in zip(size, before, after, strict=True))
-    shape = (*x.shape[:2], *around)
+    device, key = x.device, ("padded", x.shape, before, after, x.itemsize)
+    plan = device.plans.get(key)
+    if plan is None:
+        plan = device.plans[key] = _plan(device, x.shape, before, after, _WORDS[x.itemsize])
+    function, global_size, local_size, numbers, shape = plan
     count, steps = row_major(shape)
     out = view_of(empty(device, (count + slack,), x.kind), shape, steps, 0)
-    lead = (0,) * (3 - spatial)
-    ones = (1,) * (3 - spatial)
-    rows = out.size // around[-1]
+    function(global_size, local_size, x, out, numbers)
+    return out
+
+
+def _plan(device: Device, old: tuple[int, ...], before, after, word: str) -> tuple:
+    """The kernel that puts zeros around images, its sizes and numbers, and the shape of its result."""
+    size = old[2:]
+    around = tuple(n + b + a for n, b, a in zip(size, before, after, strict=True))
+    shape = (*old[:2], *around)
+    count = math.prod(shape)
+    lead = (0,) * (3 - len(before))
+    ones = (1,) * (3 - len(before))
+    rows = count // around[-1]
     numbers = struct.pack("10i", rows, *ones, *size, *lead, *before, *ones, *around)
-    word = _WORDS[x.itemsize]
     if device.is_cpu:
         wide = {"MOVE16(to, from)": "vstore16(vload16(0, from), 0, to)" if word[0] == "u" else "for (int e = 0; e < 16; ++e) { (to)[e] = (from)[e]; }"}
         function = device.function(PAD, "pad", "ppx", T=word, ZERO="0", **wide)
-        function((max(1, min(rows, device.units * 4, out.size // 16384)),), (1,), x, out, numbers)
-    else:
-        device.function(PAD, "pad", "ppx", T=word, ZERO="0", BY_ELEMENT="1")(grid(out.size, device.group), (device.group,), x, out, numbers)
-    return out
+        return function, (max(1, min(rows, device.units * 4, count // 16384)),), (1,), numbers, shape
+    function = device.function(PAD, "pad", "ppx", T=word, ZERO="0", BY_ELEMENT="1")
+    return function, grid(count, device.group), (device.group,), numbers, shape

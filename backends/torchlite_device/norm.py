@@ -18,7 +18,11 @@ _WEIGHT, _BIAS, _CENTRED, _OF_INPUT, _OF_WEIGHT, _OF_BIAS = 1, 2, 4, 8, 16, 32
 
 
 def _needed(needs) -> int:
-    return sum(bit for bit, need in zip((_OF_INPUT, _OF_WEIGHT, _OF_BIAS), needs, strict=False) if need)
+    flags = 0
+    for bit, need in zip((_OF_INPUT, _OF_WEIGHT, _OF_BIAS), needs, strict=False):
+        if need:
+            flags |= bit
+    return flags
 
 
 # -- layer and RMS norm --
@@ -83,13 +87,18 @@ def _rows_backward(grad: Array, input: Array, weight: Array | None, mean: Array 
 def _column_sums(sums: list[Array | None], own: str, shape, workers: int, n: int, flags: int) -> list[Array | None]:
     """Sums over the workers, in the order of the workers."""
     device = next(s for s in sums if s is not None).device
-    wide = FLOATS[own]
-    at = layout(device, wide, n, 1, inner=n) if n > 1 else layout(device, wide, 1, 1)
-    function = device.function(texts.COLUMN_SUMS, "column_sums", "ppppiii", at.widths, T=wide, P=own, **at.macros)
+    key = ("column_sums", own, n)
+    found = device.plans.get(key)
+    if found is None:
+        wide = FLOATS[own]
+        at = layout(device, wide, n, 1, inner=n) if n > 1 else layout(device, wide, 1, 1)
+        function = device.function(texts.COLUMN_SUMS, "column_sums", "ppppiii", at.widths, T=wide, P=own, **at.macros)
+        count = 2 * -(-n // int(at.macros["W"]))
+        found = device.plans[key] = function, (-(-count // at.local_size[0]) * at.local_size[0],), at.local_size
+    function, global_size, local_size = found
     results = [empty(device, shape, own) if s is not None else None for s in sums]
-    arrays = [a or next(b for b in group if b is not None) for group in (sums, results) for a in group]
-    count = 2 * -(-n // int(at.macros["W"]))
-    function((-(-count // at.local_size[0]) * at.local_size[0],), at.local_size, *arrays, workers, n, flags)
+    (a, b), (of_a, of_b) = sums, results
+    function(global_size, local_size, a or b, b or a, of_a or of_b, of_b or of_a, workers, n, flags)
     return results
 
 

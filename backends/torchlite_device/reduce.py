@@ -1,6 +1,7 @@
 """Reductions over any dimensions, in one launch or, where few outputs take many elements, in parts that are joined."""
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from typing import Any
@@ -201,6 +202,7 @@ def in_dtype(input: Array, dtype) -> tuple[Array, str]:
     return input, kind
 
 
+@functools.cache
 def sum_work(kind: str) -> str:
     """What sums and products into `kind` are computed in."""
     return "i64" if kind in WHOLE and kind != "u64" else work_kind(kind)

@@ -68,8 +68,11 @@ def refuse(x: Array, kernel: str) -> None:
 
 def parameters_for(kind: str, *given: Array | None) -> tuple[str, list[Array | None]]:
     """Weights and biases as arrays of one kind that is computed in the same type as `kind`, and that kind."""
-    kinds = {p.kind for p in given if p is not None}
-    own = kind if not kinds else kinds.pop() if len(kinds) == 1 else FLOATS[kind]
-    if FLOATS.get(own) != FLOATS[kind]:
-        own = FLOATS[kind]
-    return own, [None if p is None else contiguous_array(p if p.kind == own else cast(p, own)) for p in given]
+    own, wide = "", FLOATS[kind]
+    for p in given:
+        if p is not None:
+            own = p.kind if not own or p.kind == own else wide
+    own = own or kind
+    if FLOATS.get(own) != wide:
+        own = wide
+    return own, [p if p is None or p.kind == own and p.contiguous else contiguous_array(cast(p, own) if p.kind != own else p) for p in given]
