@@ -75,7 +75,8 @@ class Attention:
     def __init__(self, query: Array, key: Array, value: Array, mask: Array | None, is_causal, scale):
         check_takes(query, "f", "_sdpa_cpu")
         self.device, self.is_causal, self.scale = query.device, bool(is_causal), scale
-        self.lead = lead = broadcast_shape([x.shape[:-2] for x in (query, key, value, mask) if x is not None])
+        leads = [x.shape[:-2] for x in (query, key, value, mask) if x is not None]
+        self.lead = lead = leads[0] if leads.count(leads[0]) == len(leads) else broadcast_shape(leads)
         self.rows, self.columns, self.features, self.values = query.shape[-2], key.shape[-2], query.shape[-1], value.shape[-1]
         self.heads = math.prod(lead)
         self.query, self.key, self.value = self.operand(query), self.operand(key), self.operand(value)

@@ -1,6 +1,7 @@
 """Pooling: extremes and averages over windows of the last one to three dimensions."""
 from __future__ import annotations
 
+import functools
 import math
 import struct
 
@@ -14,6 +15,7 @@ from .indexed import span
 from .pointwise import cast
 from .reduce import mean
 
+_GATHERED = pooling.WINDOW + pooling.MAXIMUM_GATHERED
 _SUMS = {"f64": "double", "f32": "float", "f16": "float", "bf16": "float"}
 
 
@@ -24,8 +26,9 @@ def _out_size(n, kernel, stride, padding, dilation, ceil_mode):
     return out - 1 if ceil_mode and (out - 1) * stride >= n + padding else out
 
 
-def _out_sizes(x, kernel, stride, padding, dilation, ceil_mode):
-    size = x.shape[x.ndim - len(kernel):]
+@functools.lru_cache(4096)
+def _out_sizes(size, kernel, stride, padding, dilation, ceil_mode):
+    """How many windows there are along each dimension. RuntimeError where they do not fit."""
     out = tuple([_out_size(*numbers, ceil_mode) for numbers in zip(size, kernel, stride, padding, dilation, strict=True)])
     too_wide = [2 * p > d * (k - 1) + 1 for p, d, k in zip(padding, dilation, kernel, strict=True)]
     if min(out) <= 0 or min(stride) <= 0 or min(dilation) <= 0 or min(padding) < 0 or True in too_wide:
@@ -40,6 +43,9 @@ def window(*rows) -> bytes:
     return struct.pack("18i", *numbers)
 
 
+_kept_window = functools.lru_cache(4096)(window)
+
+
 def _spatial(x: Array, count: int) -> tuple[int, ...]:
     return x.shape[x.ndim - count:]
 
@@ -47,6 +53,11 @@ def _spatial(x: Array, count: int) -> tuple[int, ...]:
 def _wide(device, x: Array, out_width: int, stride: int) -> int:
     """The stride along the width for which sixteen windows are looked at together on a CPU, 0 for one by one."""
     return stride if device.is_cpu and stride in (1, 2) and out_width >= 16 and x.kind in _SUMS else 0
+
+
+@functools.cache
+def _maximum_text(wide: int, stored: str, indices: bool, rule: str) -> str:
+    return f"#define WIDE {wide}\n#define convert_I16 convert_{stored}16\n" + ("#define INDICES\n" if indices else "") + rule + pooling.MAXIMUM
 
 
 def _maximum(x: Array, out, rows, rule: str, indices: str = ""):
@@ -59,20 +70,19 @@ def _maximum(x: Array, out, rows, rule: str, indices: str = ""):
     if values.size:
         wide = 0 if indices and x.kind == "f64" or rule is pooling.ADAPTIVE else _wide(device, x, out[-1], rows[1][-1])
         stored = "long" if indices == "i64" else "int"
-        text = f"#define WIDE {wide}\n#define convert_I16 convert_{stored}16\n" + ("#define INDICES\n" if indices else "") + rule + pooling.MAXIMUM
         take, items, group = span(device, values.size, 64)
-        run = device.function(text, "maximum", "pppiix", (16,) if wide else (), T=x.kind, I=stored)
-        run(items, group, x, values, found, values.size, take, window(_spatial(x, count), out, *rows))
+        run = device.function(_maximum_text(wide, stored, bool(indices), rule), "maximum", "pppiix", (16,) if wide else (), T=x.kind, I=stored)
+        run(items, group, x, values, found, values.size, take, _kept_window(_spatial(x, count), out, *rows))
     return values, found
 
 
 def _max_pool(input, kernel, stride, padding, dilation, ceil_mode):
-    out = _out_sizes(input, kernel, stride, padding, dilation, ceil_mode)
+    out = _out_sizes(_spatial(input, len(kernel)), kernel, stride, padding, dilation, ceil_mode)
     return _maximum(input, out, (kernel, stride, padding, dilation), pooling.REGULAR)[0]
 
 
 def _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode):
-    out = _out_sizes(input, kernel, stride, padding, dilation, ceil_mode)
+    out = _out_sizes(_spatial(input, len(kernel)), kernel, stride, padding, dilation, ceil_mode)
     return _maximum(input, out, (kernel, stride, padding, dilation), pooling.REGULAR, "i64")
 
 
@@ -100,8 +110,8 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
         run((-(-planes // take),), (1,), g, found, out, planes, take, volume, g.size // planes)
         return out
     take, items, group = span(device, out.size, 64)
-    run = device.function(pooling.WINDOW + pooling.MAXIMUM_GATHERED, "maximum_gathered", "pppiix", T=g.kind)
-    run(items, group, g, found, out, out.size, take, window(size, _spatial(g, count), *rows))
+    run = device.function(_GATHERED, "maximum_gathered", "pppiix", T=g.kind)
+    run(items, group, g, found, out, out.size, take, _kept_window(size, _spatial(g, count), *rows))
     return out
 
 
@@ -130,6 +140,16 @@ def _double(x: Array) -> dict[str, str]:
 # Averages
 
 
+@functools.cache
+def _mean_text(kind: str, wide: int, long_sums: bool, rule: str) -> str:
+    return f"#define WIDE {wide}\n#define ACC {_SUMS.get(kind, 'long')}\n" + ("#define LONG_SUMS\n" if long_sums else "") + rule + pooling.MEAN
+
+
+@functools.cache
+def _mean_backward_text(kind: str, rule: str, looking: str) -> str:
+    return f"#define ACC {_SUMS.get(kind, 'long')}\n" + rule + looking + pooling.MEAN_BACKWARD
+
+
 def _mean(x: Array, out, rows, rule: str, padded: int, fixed: int) -> Array:
     check_takes(x, "fi", "avg_pool2d")
     device, count, x = x.device, len(out), contiguous_array(x)
@@ -137,10 +157,9 @@ def _mean(x: Array, out, rows, rule: str, padded: int, fixed: int) -> Array:
     if result.size:
         wide = _wide(device, x, out[-1], rows[1][-1]) if rule is pooling.AVERAGE else 0
         long_sums = x.kind in _SUMS and not wide
-        text = f"#define WIDE {wide}\n#define ACC {_SUMS.get(x.kind, 'long')}\n" + ("#define LONG_SUMS\n" if long_sums else "") + rule + pooling.MEAN
         take, items, group = span(device, result.size, max(1, 256 * result.size // x.size) if rule is pooling.ADAPTIVE_AVERAGE else 64)
-        run = device.function(text, "mean_of_windows", "ppiixx", (16,) if wide or long_sums else (), T=x.kind)
-        run(items, group, x, result, result.size, take, window(_spatial(x, count), out, *rows), struct.pack("2i", padded, fixed))
+        run = device.function(_mean_text(x.kind, wide, long_sums, rule), "mean_of_windows", "ppiixx", (16,) if wide or long_sums else (), T=x.kind)
+        run(items, group, x, result, result.size, take, _kept_window(_spatial(x, count), out, *rows), struct.pack("2i", padded, fixed))
     return result
 
 
@@ -150,10 +169,9 @@ def _mean_backward(g: Array, size, rows, rule: str, looking: str, padded: int, f
     if not g.size:
         return full(device, result.shape, 0, g.kind)
     if result.size:
-        text = f"#define ACC {_SUMS.get(g.kind, 'long')}\n" + rule + looking + pooling.MEAN_BACKWARD
         take, items, group = span(device, result.size, 64)
-        run = device.function(text, "mean_backward", "ppiixx", T=g.kind)
-        run(items, group, g, result, result.size, take, window(size, _spatial(g, count), *rows), struct.pack("2i", padded, fixed))
+        run = device.function(_mean_backward_text(g.kind, rule, looking), "mean_backward", "ppiixx", T=g.kind)
+        run(items, group, g, result, result.size, take, _kept_window(size, _spatial(g, count), *rows), struct.pack("2i", padded, fixed))
     return result
 
 
@@ -163,7 +181,7 @@ def _number(divisor_override) -> int:
 
 def _avg_pool(input, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
     ones = (1,) * len(kernel)
-    out = _out_sizes(input, kernel, stride, padding, ones, ceil_mode)
+    out = _out_sizes(_spatial(input, len(kernel)), kernel, stride, padding, ones, ceil_mode)
     return _mean(input, out, (kernel, stride, padding, ones), pooling.AVERAGE, int(count_include_pad), _number(divisor_override))
 
 

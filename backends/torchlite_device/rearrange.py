@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from torchlite._dispatch.checks import check_windows, diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
@@ -13,12 +15,13 @@ from .array import Array, dtype_of_kind, empty, kind_of, view_of
 from .checks import SCATTERED, error_code
 from .copying import clone_row_major, contiguous_array, copy_into, fill_with
 from .creation import full
+from .device import Device
 from .indexed import Planes, moved_kind, scatter_planes, span, take_slices
 from .pointwise import COMPLEX_KIND, REAL_KIND, RULES, apply, cast
 from .reduce import sum as total
 from .scatter import written
 from .transfer import from_numpy
-from .views import narrowed, repeated_to, reshape, slice
+from .views import narrowed, repeated_to, reshape, select, slice
 
 _JOINED = 8
 
@@ -38,47 +41,82 @@ def flip(input, dims):
 # Joining
 
 
-def _join(arrays: list[Array], rows: int, out: Array, at: int) -> None:
-    """Row-major arrays of `rows` rows side by side into rows of `out`, from element `at` of each row on."""
-    widths = [a.size // rows for a in arrays]
-    total, pitch = sum(widths), out.size // rows
-    take, items, group = span(out.device, rows * total, 1024)
-    run = out.device.function(rearranging.cat(len(arrays)), "join", "p" * len(arrays) + "piiiix", (16,), T=moved_kind(out))
-    run(items, group, *arrays, view_of(out, (1,), (1,), at), rows * total, take, total, pitch, struct.pack(f"{len(widths)}i", *widths))
+class _Part(NamedTuple):
+    """Neighbours among the tensors to be joined, and how they come into the result: by one launch, or, without a function, by copies."""
+
+    which: tuple[int, ...]
+    at: int  # their place along the dimension
+    first: int = 0  # their first element in the result
+    function: Any = None
+    items: tuple[int, ...] = ()
+    group: tuple[int, ...] = ()
+    numbers: tuple = ()
+
+
+def _join(device: Device, kind: str, which: tuple[int, ...], at: int, widths: list[int], rows: int, inner: int, pitch: int) -> _Part:
+    """Row-major arrays of `rows` rows side by side into rows of the result, which are `pitch` elements long."""
+    total = sum(widths)
+    take, items, group = span(device, rows * total, 1024)
+    function = device.function(rearranging.cat(len(which)), "join", "p" * len(which) + "piiiix", (16,), T=kind)
+    return _Part(which, at, at * inner, function, items, group, (rows * total, take, total, pitch, struct.pack(f"{len(widths)}i", *widths)))
+
+
+def _joining(device: Device, kind: str, shapes: list[tuple[int, ...]], contiguous: list[bool], dim: int) -> tuple[tuple[int, ...], list[_Part]]:
+    """The result's shape, and the parts of which it is joined along a dimension. `kind` is that under which elements are moved."""
+    kept = [i for i, shape in enumerate(shapes) if shape != (0,)] or [0]
+    first = shapes[kept[0]]
+    dim = wrap_dim(dim, len(first))
+    if not first or any(len(shapes[i]) != len(first) or (shapes[i][:dim], shapes[i][dim + 1:]) != (first[:dim], first[dim + 1:]) for i in kept):
+        raise RuntimeError("Sizes of tensors must match except in the dimension along which they are joined")
+    shape = (*first[:dim], sum([shapes[i][dim] for i in kept]), *first[dim + 1:])
+    parts: list[_Part] = []
+    if 0 in shape:
+        return shape, parts
+    rows, inner, at = math.prod(first[:dim]), math.prod(first[dim + 1:]), 0
+    kept = [i for i in kept if shapes[i][dim]]
+    for start in range(0, len(kept), _JOINED):
+        which = tuple(kept[start:start + _JOINED])
+        lengths = [shapes[i][dim] for i in which]
+        if len(which) > 1 and all(contiguous[i] for i in which):
+            parts.append(_join(device, kind, which, at, [n * inner for n in lengths], rows, inner, shape[dim] * inner))
+        else:
+            parts += [_Part((i,), at + sum(lengths[:j])) for j, i in enumerate(which)]
+        at += sum(lengths)
+    return shape, parts
+
+
+def _joined(tensors, shapes: list[tuple[int, ...]], dim: int, place: Callable[[Array, int, Array], Array]) -> Array:
+    """Tensors, taken with these shapes, joined along a dimension; `place(result, at, tensor)` is where one of them lies in the result."""
+    like = next((t for t in tensors if t.shape != (0,)), tensors[0])
+    device, contiguous = like.device, [t.contiguous for t in tensors]
+    key = ("joined", dim, like.itemsize, *shapes, *contiguous)
+    found = device.plans.get(key)
+    if found is None:
+        found = device.plans[key] = _joining(device, moved_kind(like), shapes, contiguous, dim)
+    shape, parts = found
+    out = empty(device, shape, like.kind)
+    for part in parts:
+        arrays = [tensors[i] for i in part.which]
+        if part.function is None:
+            copy_into(place(out, part.at, arrays[0]), arrays[0])
+        else:
+            part.function(part.items, part.group, *arrays, view_of(out, (1,), (1,), part.first), *part.numbers)
+    return out
 
 
 def cat(tensors, dim=0):
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    kept = [t for t in tensors if t.shape != (0,)] or [tensors[0]]
-    first = kept[0]
-    dim = wrap_dim(dim, first.ndim)
-    others = first.shape[:dim], first.shape[dim + 1:]
-    if not first.shape or any((t.shape[:dim], t.shape[dim + 1:]) != others or len(t.shape) != len(first.shape) for t in kept):
-        raise RuntimeError("Sizes of tensors must match except in the dimension along which they are joined")
-    out = empty(first.device, (*first.shape[:dim], sum([t.shape[dim] for t in kept]), *first.shape[dim + 1:]), first.kind)
-    if not out.size:
-        return out
-    rows, inner, at = math.prod(first.shape[:dim]), math.prod(first.shape[dim + 1:]), 0
-    kept = [t for t in kept if t.size]
-    for i in range(0, len(kept), _JOINED):
-        group = kept[i:i + _JOINED]
-        if len(group) > 1 and all(t.contiguous for t in group):
-            _join(group, rows, out, at * inner)
-            at += sum([t.shape[dim] for t in group])
-            continue
-        for t in group:
-            copy_into(narrowed(out, dim, at, t.shape[dim]), t)
-            at += t.shape[dim]
-    return out
+    return _joined(tensors, [t.shape for t in tensors], dim, lambda out, at, t: narrowed(out, dim, at, t.shape[dim]))
 
 
 def stack(tensors, dim=0):
-    first = tensors[0]
-    if any(t.shape != first.shape for t in tensors):
-        raise RuntimeError("stack expects each tensor to be equal size")
-    dim = wrap_dim(dim, first.ndim + 1)
-    return cat([view_of(t, (*t.shape[:dim], 1, *t.shape[dim:]), (*t.steps[:dim], 0, *t.steps[dim:]), t.offset) for t in tensors], dim)
+    shape = tensors[0].shape
+    for t in tensors:
+        if t.shape != shape:
+            raise RuntimeError("stack expects each tensor to be equal size")
+    dim = wrap_dim(dim, len(shape) + 1)
+    return _joined(tensors, [(*shape[:dim], 1, *shape[dim:])] * len(tensors), dim, lambda out, at, t: select(out, dim, at))
 
 
 # Parts given back
