@@ -45,6 +45,9 @@ class Counting(Driver):
 
     alone, count, allocate = True, 0, staticmethod(Block)
 
+    def used_bytes(self, pool: Any) -> int:
+        return 1 << 60  # as in most allocations of a loop there is no new peak
+
     def launch(self, *_: int) -> None:
         self.count += 1
 
