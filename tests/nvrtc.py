@@ -1,16 +1,21 @@
 """Compiles every program that the CUDA backend can ask for with NVRTC, to sm_75, sm_80 and sm_90, on a machine without a GPU.
 
-    python -m tests.nvrtc [--record] [op ...]
+    python -m tests.nvrtc [--record] [--all] [op ...]
 
-The programs are found by running ops on a driver that records (tests/recording.py): every sample of the op table in every dtype that the op takes, forward and backward,
-pointwise ops also on large arrays in each way that memory can lie, and what tests/oclgrind.py runs besides. Fails where a program does not compile or warns, where a kernel's
+The programs are found by running ops on a driver that records (tests/recorded_ops.py): every sample of the op table in the dtypes that the op takes, forward and backward,
+pointwise ops in each way that the memory of one, two and three operands can lie, and what tests/oclgrind.py runs besides.
+
+Some thousand more are products of what was compiled so: every pointwise rule in every dtype with every way through memory, of whose texts neither depends on the other, each
+two dtypes in one op, unsigned integers. They are compiled where an op's line in tests/nvrtc_product.txt, a digest of all their texts, is not that of the last run that compiled
+all of them; `--all` compiles them anyway.
+
+Fails where a program does not compile or warns, where a kernel's
 parameters are not of the sizes that it is given, where a block needs more registers or shared memory than there are, where a text was not compiled, and where a kernel spills
-more registers than tests/nvrtc_registers.txt says, which `--record` writes anew. NVRTC is the package `nvidia-cuda-nvrtc-cu12`.
+more registers than tests/nvrtc_registers.txt says. `--record` compiles all and writes both tables anew. NVRTC is the package `nvidia-cuda-nvrtc-cu12`.
 """
 from __future__ import annotations
 
 import collections
-import contextlib
 import ctypes
 import hashlib
 import importlib.util
@@ -20,22 +25,15 @@ import struct
 import sys
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from .recorded_ops import Ops
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
-TABLE = Path(__file__).with_name("nvrtc_registers.txt")
-DTYPES = ("", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128")
-# Samples that read values on the host which only real kernels can give.
-_UNPREDICTABLE = ("istft", "multinomial")
-# What new memory holds beside zeros: nothing, or bytes with a one, as integers of 8 or 4 bytes that a kernel would have counted.
-FILLINGS = (None, slice(0, None, 8), slice(4, None, 8), slice(0, None, 4))
-# How much longer arrays are made, where kernels are chosen by size, and in which dtypes. What does not fit an op at that size raises an error and is passed over.
-FACTORS, SCALED, _LARGEST = (6, 40), ("", "float16"), 1 << 20
+TABLE, PRODUCT = (Path(__file__).with_name(f"nvrtc_{name}.txt") for name in ("registers", "product"))
 # Kernels that only CPUs are given.
 FOR_CPUS = """
     embedding.embedding_by_columns gemm.dots gemm.product pooling.maximum_backward reduce_text.part' reduce_text.whole'
@@ -204,219 +202,6 @@ def unseen(preamble: str) -> list[str]:
     return [f"not seen: {name}" for name in missed]
 
 
-# -- what is recorded --
-
-class Ops:
-    """Runs ops on the recording driver."""
-
-    def __init__(self) -> None:
-        from torchlite._dispatch import register_backend
-        from torchlite_cupy.backend import CUDABackend
-
-        from .ops.table import ROWS, load_rows
-        from .recording import Recording
-        load_rows()
-        self.rows = ROWS
-        recording = Recording()
-        self.backend = CUDABackend(recording)
-        self.driver = recording.driver
-        self.complaints: list[str] = []
-        self.runs = 0
-        register_backend("cuda", self.backend)
-
-    def sample(self, row: Any, index: int, dtype: str, shaped: Any = None, factor: int = 1) -> bool:
-        """One sample, forward and backward, with memory of zeros or, where that raises an error, of ones; `factor` times as large in each direction. Whether it ran."""
-        try:
-            args, kwargs = scaled(in_dtype(row.values(index), dtype), factor)
-        except ValueError:
-            return False
-        done = 0
-        for self.driver.filling in FILLINGS:
-            if done and (dtype or factor > 1 or shaped):  # the others are for paths that depend on values, which one dtype shows
-                break
-            try:
-                self._run(row, args, kwargs, row.grad and dtype[:3] not in ("int", "uin", "boo"), shaped)
-                done += 1
-            except AssertionError:
-                raise
-            except Exception as error:
-                failure = error
-        self.runs += done
-        if done:
-            return True
-        if not dtype and row.name not in _UNPREDICTABLE and shaped is None and factor == 1:
-            self.complaints.append(f"{row.name} {index}: {type(failure).__name__}: {str(failure)[:200]}")
-        return False
-
-    def _run(self, row: Any, args: Any, kwargs: Any, grad: bool, shaped: Any) -> None:
-        import torchlite as torch
-
-        from .ops.table import leaves, to_tensors
-        args, kwargs = to_tensors((args, kwargs), "cuda", requires_grad=grad and shaped is None)
-        if shaped is not None:
-            args = shaped(args, grad)
-        torch.manual_seed(0)
-        results = [r for r in leaves(row.function()(*args, **kwargs)) if isinstance(r, torch.Tensor)]
-        for result in results:
-            if result.requires_grad:
-                result.backward(torch.ones_like(result), retain_graph=True)
-        for result in results:
-            result.cpu()
-
-    def record(self, names: list[str]) -> None:
-        """Every sample in every dtype that the op takes. Of pointwise ops the text of a rule and that of a way through memory do not depend on each other: every rule is run
-        small and in one long run in every dtype, and one of those with the same kinds of operands in every way.
-        """
-        from torchlite._dispatch import POINTWISE, REGISTRY
-        seen = set()
-        for name in names or self.rows:
-            row, op = self.rows[name], REGISTRY[name]
-            samples = range(len(row.samples))
-            for dtype in DTYPES:
-                if op.tags & POINTWISE:
-                    taken = [self.sample(row, index, dtype, way) for way in ((WAYS[0],) if dtype else (None, WAYS[0])) for index in samples]
-                    alike = dtype, op.promote, tuple(type(value).__name__ for value in row.values(0)[0])
-                    if any(taken) and dtype in SCALED and alike not in seen:
-                        seen.add(alike)
-                        for way in WAYS[1:]:
-                            self.sample(row, 0, dtype, way)
-                    continue
-                taken = [self.sample(row, index, dtype) for index in samples]
-                for factor in FACTORS if any(taken) and dtype in SCALED else ():
-                    for index in samples:
-                        self.sample(row, index, dtype, None, factor)
-        if not names:
-            self.more()
-            self.captured()
-
-    def captured(self) -> None:
-        """What is started while a graph is recorded: kernels that draw read their seed from memory there, as Adam's step its numbers with `capturable`."""
-        import torchlite as torch
-        from torchlite_device.random import Drawn
-        device = self.backend.device(0)
-        for name in ("float32", "float64", "float16", "bfloat16"):
-            dtype = getattr(torch, name)
-            x = torch.full((100,), 0.5, dtype=dtype, device="cuda")
-            device.draws, device.capturing = Drawn(device), True
-            try:
-                for draw in (torch.rand, torch.randn):
-                    draw(100, dtype=dtype, device="cuda")
-                for draw in ("bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_"):
-                    getattr(x.clone(), draw)(*((0.5,) if draw == "geometric_" else ()))
-                torch.nn.functional.dropout(x, 0.5)
-                torch.poisson(x)
-                torch.binomial(x * 4, x)
-                torch.randperm(100, device="cuda")
-                for top in (9, 1 << 40):
-                    torch.randint(0, top, (100,), device="cuda")
-            finally:
-                device.draws, device.capturing = None, False
-            for kind in (torch.optim.Adam, torch.optim.AdamW):
-                for amsgrad in (False, True):
-                    for count in (1, 3, 12):
-                        parameters = [torch.ones(5, dtype=dtype, device="cuda", requires_grad=True) for _ in range(count)]
-                        for p in parameters:
-                            p.grad = torch.ones_like(p)
-                        kind(parameters, amsgrad=amsgrad, capturable=True).step()
-
-    def more(self) -> None:
-        """What no sample starts: what tests/oclgrind.py knows of, attention on tensor cores, and what depends on more than shapes and dtypes."""
-        import torchlite as torch
-
-        from .oclgrind import further
-        from .recording import attend_in_every_way
-        self.driver.filling = None
-        attend_in_every_way()
-        for name, function in {**further(torch, "gpu", "cuda"), **unusual(torch)}.items():
-            done = 0
-            for self.driver.filling in FILLINGS:
-                try:
-                    function()
-                    done += 1
-                except RuntimeError as error:
-                    failure = error
-            if not done:
-                self.complaints.append(f"{name}: {failure}")
-
-
-def unusual(torch: Any) -> dict[str, Any]:
-    """What depends on a GPU's size or on values: (name: what runs it)."""
-    from torchlite._random import engine_of
-    from torchlite_device.reduce_text import OPS
-    calls = {"max_dim": "max", "min_dim": "min", "norm1": "norm", "norm2": "norm", "normp": "norm"}
-
-    def large_reductions() -> None:
-        device = torch.empty(1, device="cuda")._data.device
-        units, device.units = device.units, 132
-        for op in OPS:
-            for dtype in (torch.float32, torch.float64, torch.float16, torch.int64, torch.complex64):
-                with contextlib.suppress(RuntimeError, NotImplementedError):
-                    getattr(torch, calls.get(op, op))(torch.empty((9001, 1031), dtype=dtype, device="cuda"), dim=0)
-        device.units = units
-
-    def with_replacement() -> None:
-        for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
-            weights = torch.ones((2, 5), dtype=dtype, device="cuda")
-            weights._table.random_multinomial(weights._data, 3, engine_of(weights._table, None))
-
-    return {"large reductions": large_reductions, "with replacement": with_replacement}
-
-
-def scaled(tree: Any, factor: int) -> Any:
-    """The arrays in a tree made longer in each direction."""
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(scaled(item, factor) for item in tree)
-    if isinstance(tree, dict):
-        return {k: scaled(v, factor) for k, v in tree.items()}
-    if not isinstance(tree, np.ndarray) or factor == 1:
-        return tree
-    shape = [n * factor for n in tree.shape]
-    if np.prod(shape) > _LARGEST:
-        raise ValueError("large enough without")
-    return np.resize(tree, shape)
-
-
-def in_dtype(tree: Any, dtype: str) -> Any:
-    """The arrays of floats in a tree as another dtype."""
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(in_dtype(item, dtype) for item in tree)
-    if isinstance(tree, dict):
-        return {k: in_dtype(v, dtype) for k, v in tree.items()}
-    if not dtype or getattr(getattr(tree, "dtype", None), "kind", "") != "f":
-        return tree
-    if dtype == "bfloat16":
-        import ml_dtypes
-        return tree.astype(ml_dtypes.bfloat16)
-    return tree.astype(dtype)
-
-
-def _large(tensors: Any, grad: bool, change: Any) -> Any:
-    """The arguments with every tensor as one of 70 x 66, changed by its number, and with gradients of it."""
-    import torchlite as torch
-    count = 0
-
-    def made(x: Any) -> Any:
-        nonlocal count
-        if not isinstance(x, torch.Tensor):
-            return x
-        flat = np.resize(x.cpu().numpy().reshape(-1) if x.numel() else np.zeros(1, x.dtype.np), 70 * 66)
-        count += 1
-        out = change(torch.from_numpy(flat.reshape(70, 66)).to("cuda"), count)
-        return out.requires_grad_() if grad and (x.is_floating_point() or x.is_complex()) else out
-
-    return tuple(made(x) for x in tensors)
-
-
-def _way(change: Any) -> Any:
-    return lambda args, grad: _large(args, grad, change)
-
-
-# How the memory of large operands lies: in one run, every second row, every second element, the first operand crosswise, the others of one row or of one column.
-WAYS = [_way(change) for change in (
-    lambda x, k: x, lambda x, k: x.repeat(2, 1)[::2], lambda x, k: x.repeat(1, 2)[:, ::2], lambda x, k: x.reshape(66, 70).t() if k == 1 else x,
-    lambda x, k: x if k == 1 else x[0], lambda x, k: x if k == 1 else x[:, :1])]
-
-
 # -- the table --
 
 def entries(functions: dict) -> dict[tuple[str, str], list[str]]:
@@ -471,6 +256,16 @@ def version() -> str:
     assert found is not None
     found.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return f"{major.value}.{minor.value}"
+
+
+def known_products() -> dict[str, str]:
+    """The digest of each op's product at the last run that compiled all of them with this NVRTC."""
+    head, *rows = PRODUCT.read_text().splitlines() if PRODUCT.exists() else [""]
+    return dict(row.split() for row in rows) if head == f"NVRTC {version()}" else {}
+
+
+def digest(texts: list[str]) -> str:
+    return hashlib.sha256("\0".join(sorted(texts)).encode()).hexdigest()[:32]
 
 
 def compare(table: dict[str, dict[str, Use]]) -> list[str]:
@@ -534,19 +329,41 @@ def architectures_of(body: str) -> tuple[str, ...]:
     return ARCHITECTURES[1:] if "mma_16x8x16_bf16" in body and "#define BF16 1\n" in body else ARCHITECTURES
 
 
-def compile_all(bodies: dict[int, str], preamble: str) -> tuple[dict[tuple[int, str, str], Use], list[tuple[int, str, str]]]:
-    """The kernels of all programs on all architectures, and (number, architecture, log) of those that do not compile as they should."""
-    order = sorted(bodies, key=lambda n: hashlib.sha256(bodies[n].encode()).digest())  # the long ones among the others
-    groups = [order[at:at + _BATCH] for at in range(0, len(order), _BATCH)]
-    jobs = [(a, preamble, {n: bodies[n] for n in group if a in architectures_of(bodies[n])}) for group in groups for a in ARCHITECTURES]
-    uses, failed = {}, []
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for (architecture, _, _), (found, complaints) in zip(jobs, pool.map(compile_batch, jobs), strict=True):
+class Compiler:
+    """Compiles programs for all architectures, many at a time and in other processes, while more are found."""
+
+    def __init__(self, preamble: str):
+        self.preamble = preamble
+        self.texts: list[str] = []
+        self._batch: dict[int, str] = {}
+        self._pool = ProcessPoolExecutor(os.cpu_count())
+        self._jobs: list[tuple[str, Future]] = []
+
+    def add(self, text: str) -> None:
+        """A program, whose number is its place in `texts`."""
+        self._batch[len(self.texts)] = text.removeprefix(self.preamble)
+        self.texts.append(text)
+        if len(self._batch) == _BATCH:
+            self._submit()
+
+    def _submit(self) -> None:
+        for architecture in ARCHITECTURES:
+            bodies = {number: body for number, body in self._batch.items() if architecture in architectures_of(body)}
+            self._jobs.append((architecture, self._pool.submit(compile_batch, (architecture, self.preamble, bodies))))
+        self._batch = {}
+
+    def results(self) -> tuple[dict[tuple[str, str, str], Use], list[tuple[str, str, str]]]:
+        """The kernels of all programs: (text, kernel, architecture): use; and (text, architecture, log) of those that do not compile as they should."""
+        self._submit()
+        uses, failed = {}, []
+        for architecture, job in self._jobs:
+            found, complaints = job.result()
             for name, use in found.items():
                 kernel, _, number = name.rpartition("__")
-                uses[int(number), kernel, architecture] = use
-            failed += [(number, architecture, log) for number, log in complaints]
-    return uses, failed
+                uses[self.texts[int(number)], kernel, architecture] = use
+            failed += [(self.texts[number], architecture, log) for number, log in complaints]
+        self._pool.shutdown()
+        return uses, failed
 
 
 def uncompiled(programs: dict) -> list[str]:
@@ -562,27 +379,36 @@ def main(arguments: list[str]) -> int:
         return 2
     from torchlite_kernels.preamble import CUDA
     warnings.simplefilter("ignore")
-    began, names = time.time(), [a for a in arguments if a != "--record"]
-    ops = Ops()
+    began, names = time.time(), [a for a in arguments if not a.startswith("--")]
+    compiler = Compiler(CUDA)
+    ops = Ops(compiler.add)
     ops.record(names)
-    recorded = time.time()
-    texts = list(ops.driver.programs)
-    bodies = {number: text.removeprefix(CUDA) for number, text in enumerate(texts)}
-    numbered, failed = compile_all(bodies, CUDA)
-    uses = {(texts[number], kernel, architecture): use for (number, kernel, architecture), use in numbered.items()}
+    known, found, left_out = {} if {"--all", "--record"} & set(arguments) else known_products(), {}, 0
+    for name in names or (*ops.rows, "mixtures"):
+        texts = ops.product(name)
+        found[name] = digest(texts)
+        if known.get(name) == found[name]:
+            left_out += len(texts)
+        else:
+            for text in texts:
+                compiler.add(text)
+    uses, failed = compiler.results()
     functions = ops.backend.device(0).functions
-    complaints = [*unseen(CUDA), *ops.complaints, *(words for body in bodies.values() for words in unlike_c(body)), *check_uses(uses, ops.driver.programs, given_sizes(functions))]
-    for number, architecture, log in failed:
-        complaints.append(f"{list(ops.driver.programs[texts[number]])} on {architecture}:\n{log[:1500]}")
+    complaints = [*unseen(CUDA), *ops.complaints, *(words for text in compiler.texts for words in unlike_c(text.removeprefix(CUDA))),
+                  *check_uses(uses, ops.driver.programs, given_sizes(functions))]
+    for text, architecture, log in failed:
+        complaints.append(f"{list(ops.driver.programs[text])} on {architecture}:\n{log[:1500]}")
     table = table_of(uses, entries(functions))
     if "--record" in arguments and not names:
         TABLE.write_text(written(table, version()))
+        if not complaints:
+            PRODUCT.write_text("\n".join([f"NVRTC {version()}", *(f"{name} {found[name]}" for name in sorted(found))]) + "\n")
     elif not names:
         complaints += compare(table)
         complaints += [f"{key} is {'for CPUs and' if key in FOR_CPUS else 'not'} compiled" for key in uncompiled(ops.driver.programs)]
     print(*dict.fromkeys(complaints), sep="\n")
-    print(f"NVRTC {version()}: {len(texts)} programs, {len(uses)} kernels on {', '.join(ARCHITECTURES)}, {ops.runs} runs of ops; recorded in {recorded - began:.0f} s, "
-          f"compiled in {time.time() - recorded:.0f} s: {'failed' if complaints else 'all compile, no new spill'}")
+    print(f"NVRTC {version()}: {len(compiler.texts)} programs, {len(uses)} kernels on {', '.join(ARCHITECTURES)}, {left_out} programs more as they were; {ops.runs} runs of ops, "
+          f"{time.time() - began:.0f} s: {'failed' if complaints else 'all compile, no new spill'}")
     return int(bool(complaints))
 
 

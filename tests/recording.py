@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,9 @@ class Driver:
 
     out_of_memory = (MemoryError,)
 
-    def __init__(self, index: int = 0):
+    def __init__(self, built: Callable[[str], None] | None = None):
         self.pool = self
+        self.built = built  # is told of each new program
         self.filling: slice | None = None
         self.programs: dict[str, dict[str, Kernel]] = {}
         self.kernels: list[Kernel] = []
@@ -87,7 +89,10 @@ class Driver:
             ctypes.memset(host, 0, nbytes)
 
     def build(self, text: str) -> str:
-        self.programs.setdefault(text, {})
+        if text not in self.programs:
+            self.programs[text] = {}
+            if self.built is not None:
+                self.built(text)
         return text
 
     def function(self, module: str, name: str) -> Kernel:
@@ -160,8 +165,8 @@ def attend_in_every_way() -> None:
 class Recording:
     """In the place of the module `presence`: one device that records."""
 
-    def __init__(self) -> None:
-        self.driver = Driver()
+    def __init__(self, built: Callable[[str], None] | None = None) -> None:
+        self.driver = Driver(built)
 
     def why_not(self) -> str:
         return ""
