@@ -58,17 +58,25 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
     if reduction == "none":
         return losses if kind == wide else cast(losses, kind), lse
     if not few:
-        at = layout(device, kind, 1, rows)
-        total = device.function(texts.CROSS_ENTROPY_TOTAL, "cross_entropy_total", "pppii", at.widths, T=kind, **at.macros)
+        key = ("cross_entropy_total", kind, rows)
+        found = device.plans.get(key)
+        if found is None:
+            at = layout(device, kind, 1, rows)
+            found = device.plans[key] = device.function(texts.CROSS_ENTROPY_TOTAL, "cross_entropy_total", "pppii", at.widths, T=kind, **at.macros), at
+        total, at = found
         total(at.global_size, at.local_size, losses, weights, result, rows, flags)
     return result, lse
 
 
 def _total_weight(x: Array, target: Array, weight: Array | None, own: str, n: int, flags: int, ignore_index: int) -> Array:
     """The sum of the targets' weights, 0-d."""
-    device, total = x.device, empty(x.device, (), FLOATS[x.kind])
-    at = layout(device, x.kind, 1, target.size)
-    function = device.function(texts.CROSS_ENTROPY_WEIGHTS, "cross_entropy_weights", "pppiiiq", at.widths, T=x.kind, P=own, I=target.kind, **at.macros)
+    device, total, key = x.device, empty(x.device, (), FLOATS[x.kind]), ("cross_entropy_weights", x.kind, own, target.kind, target.size)
+    found = device.plans.get(key)
+    if found is None:
+        at = layout(device, x.kind, 1, target.size)
+        function = device.function(texts.CROSS_ENTROPY_WEIGHTS, "cross_entropy_weights", "pppiiiq", at.widths, T=x.kind, P=own, I=target.kind, **at.macros)
+        found = device.plans[key] = function, at
+    function, at = found
     function(at.global_size, at.local_size, target, weight or x, total, target.size, n, flags, ignore_index)
     return total
 
