@@ -79,11 +79,21 @@ class Function:
     def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
         if self._waiting.steps:
             self._waiting.start()
-        self._go(self._grids.get((global_size, local_size)) or self._grid(global_size, local_size), (*[block.ptr for block in buffers], *values))
+        parameters = self._parameters
+        if parameters is None or local_size is None or len(global_size) > 1:
+            return self._go(self._grid(global_size, local_size), (*[block.ptr for block in buffers], *values))
+        group, launch = local_size[0], self._launch  # what `_go` does for most launches, in one call
+        with self._lock:
+            parameters.pack(*[block.ptr for block in buffers], *values)
+            try:
+                launch(self._pointer, global_size[0] // group, 1, 1, group, 1, 1, 0, self._stream().ptr, parameters.address, 0)
+            except RuntimeError as error:
+                self._again(error, (global_size[0] // group, 1, 1, group, 1, 1))
 
     def _grid(self, global_size: tuple, local_size: tuple | None) -> Grid:
-        """The grid of sizes that come for the first time."""
-        found = self._grids[global_size, local_size] = grid_for(global_size, local_size)
+        found = self._grids.get((global_size, local_size))
+        if found is None:
+            found = self._grids[global_size, local_size] = grid_for(global_size, local_size)
         return found
 
     def _go(self, grid: Grid, values: tuple) -> None:
