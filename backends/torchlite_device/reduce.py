@@ -174,8 +174,8 @@ def reduce(op: str, x: Array, dim, keepdim: bool, kind: str, work: str = "", cor
     """A reduction by its name in `reduce_text.OPS` into elements of `kind`; a pair for ops with a second output. `work` is the kind to compute in."""
     if dim.__class__ is list:
         dim = tuple(dim)
-    key = (op, x.kind, x.shape, x.steps, dim, keepdim, kind, correction)
-    plans = x.device.kept("reductions")
+    key = ("reduction", op, x.kind, x.shape, x.steps, dim, keepdim, kind, correction)
+    plans = x.device.plans
     plan = plans.get(key)
     if plan is None:
         axes = axes_of(x, dim)
