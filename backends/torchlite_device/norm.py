@@ -34,27 +34,31 @@ def _rows_forward(name: str, input: Array, weight: Array | None, bias: Array | N
     if kind not in FLOATS:
         refuse(input, name)
     wide = FLOATS[kind]
-    lead = input.shape[:input.ndim - n_dims]
-    small = lead + (1,) * n_dims
-    rstd = empty(device, small, wide)
-    mean = empty(device, small, wide) if centred else None
-    out = empty(device, input.shape, kind)
-    if not out.size:
-        nothing = full(device, small, 0, wide)
-        return out, nothing if centred else None, nothing
+    if not input.size:
+        nothing = full(device, _of_rows(input.shape, n_dims), 0, wide)
+        return empty(device, input.shape, kind), nothing if centred else None, nothing
     own, (weight, bias) = parameters_for(kind, weight, bias)
-    rows, n = math.prod(lead), math.prod(input.shape[input.ndim - n_dims:])
-    key = ("layer_norm", kind, own, rows, n)
+    key = ("layer_norm", kind, own, input.shape, n_dims)
     found = device.plans.get(key)
     if found is None:
+        small = _of_rows(input.shape, n_dims)
+        rows = math.prod(small)
+        n = input.size // rows
         at = layout(device, kind, rows, n)
         function = device.function(texts.LAYER_NORM, "layer_norm", "ppppppiiii" + KINDS[wide].pack, at.widths, T=kind, P=own, **at.macros)
-        found = device.plans[key] = function, at
-    function, at = found
+        found = device.plans[key] = function, at.global_size, at.local_size, small, (rows, n, at.per)
+    function, global_size, local_size, small, numbers = found
+    out, rstd = empty(device, input.shape, kind), empty(device, small, wide)
+    mean = empty(device, small, wide) if centred else None
     x = contiguous_array(input)
     flags = (weight is not None) * _WEIGHT | (bias is not None) * _BIAS | centred * _CENTRED
-    function(at.global_size, at.local_size, x, weight or x, bias or x, out, mean or rstd, rstd, rows, n, at.per, flags, eps)
+    function(global_size, local_size, x, weight or x, bias or x, out, mean or rstd, rstd, *numbers, flags, eps)
     return out, mean, rstd
+
+
+def _of_rows(shape: tuple[int, ...], n_dims: int) -> tuple[int, ...]:
+    """The shape of what is known of each row, where a row is all of the last dimensions."""
+    return shape[:len(shape) - n_dims] + (1,) * n_dims
 
 
 def _rows_backward(grad: Array, input: Array, weight: Array | None, mean: Array | None, rstd: Array, n_dims: int, needs) -> tuple[Array | None, ...]:
