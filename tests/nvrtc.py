@@ -220,11 +220,16 @@ def entries(functions: dict) -> dict[tuple[str, str], list[str]]:
     return found
 
 
+def lines_of(lines: dict[tuple[str, str], list[str]], text: str, name: str) -> list[str]:
+    """A kernel's lines; one that is there and was never asked for has that of its name."""
+    return lines.get((text, name), [f"generated.{name}"])
+
+
 def table_of(uses: dict[tuple[str, str, str], Use], lines: dict[tuple[str, str], list[str]]) -> dict[str, dict[str, Use]]:
     """The most of each line's kernels by architecture."""
     table: dict[str, dict[str, Use]] = {}
     for (text, name, architecture), use in uses.items():
-        for line in lines.get((text, name), ["generated." + name]):
+        for line in lines_of(lines, text, name):
             most = table.setdefault(line, {}).setdefault(architecture, Use())
             for what in ("registers", "spilled", "local", "shared"):
                 setattr(most, what, max(getattr(most, what), getattr(use, what)))
@@ -268,11 +273,11 @@ def digest(texts: list[str]) -> str:
     return hashlib.sha256("\0".join(sorted(texts)).encode()).hexdigest()[:32]
 
 
-def compare(table: dict[str, dict[str, Use]]) -> list[str]:
-    """What the table does not have: kernels, and bytes spilled where the version of NVRTC is the table's."""
+def compare(table: dict[str, dict[str, Use]], lines: set[str]) -> list[str]:
+    """What the recorded table does not have: lines, and bytes spilled where the version of NVRTC is the table's. `lines` are those of all kernels, compiled or left out."""
     recorded_with, recorded = read()
-    complaints = [f"{line} is not in {TABLE.name}: python -m tests.nvrtc --record" for line in sorted(set(table) - set(recorded))]
-    complaints += [f"{line} is in {TABLE.name} and was not compiled" for line in sorted(set(recorded) - set(table))]
+    complaints = [f"{line} is not in {TABLE.name}: python -m tests.nvrtc --record" for line in sorted(lines - set(recorded))]
+    complaints += [f"{line} is in {TABLE.name}, and nothing asks for it" for line in sorted(set(recorded) - lines)]
     if recorded_with != version():
         print(f"{TABLE.name} was written with NVRTC {recorded_with}, this is {version()}: spills are not compared")
         return complaints
@@ -398,13 +403,14 @@ def main(arguments: list[str]) -> int:
                   *check_uses(uses, ops.driver.programs, given_sizes(functions))]
     for text, architecture, log in failed:
         complaints.append(f"{list(ops.driver.programs[text])} on {architecture}:\n{log[:1500]}")
-    table = table_of(uses, entries(functions))
+    lines = entries(functions)
+    table = table_of(uses, lines)
     if "--record" in arguments and not names:
         TABLE.write_text(written(table, version()))
         if not complaints:
             PRODUCT.write_text("\n".join([f"NVRTC {version()}", *(f"{name} {found[name]}" for name in sorted(found))]) + "\n")
     elif not names:
-        complaints += compare(table)
+        complaints += compare(table, {line for text in ops.driver.programs for name in _KERNEL.findall(text.removeprefix(CUDA)) for line in lines_of(lines, text, name)})
         complaints += [f"{key} is {'for CPUs and' if key in FOR_CPUS else 'not'} compiled" for key in uncompiled(ops.driver.programs)]
     print(*dict.fromkeys(complaints), sep="\n")
     print(f"NVRTC {version()}: {len(compiler.texts)} programs, {len(uses)} kernels on {', '.join(ARCHITECTURES)}, {left_out} programs more as they were; {ops.runs} runs of ops, "

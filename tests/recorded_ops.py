@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 DTYPES = ("", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128")
+# One of each kind, in which pointwise rules are always run.
+KINDS = ("", "float32", "float16", "int64", "bool", "complex64")
 # Those that few programs use.
 UNSIGNED = ("uint16", "uint32", "uint64")
 # Samples that read values on the host which only real kernels can give.
@@ -77,18 +79,18 @@ class Ops:
             result.cpu()
 
     def record(self, names: list[str]) -> None:
-        """Every sample in every dtype that the op takes: those of pointwise ops in one long run, of others in some sizes."""
+        """Every sample in every dtype that the op takes, in some sizes; those of pointwise ops in a dtype of each kind and in one long run."""
         if not names:
             self.more()
             self.captured()
             self.layouts()
         for name in names or self.rows:
             samples = range(len(self.rows[name].samples))
+            if self.is_pointwise(name):
+                for index, dtype in itertools.product(samples, KINDS):
+                    self.sample(self.rows[name], index, dtype, WAYS[0])
+                continue
             for dtype in DTYPES:
-                if self.is_pointwise(name):
-                    for index, way in itertools.product(samples, (WAYS[0],) if dtype else (None, WAYS[0])):
-                        self.sample(self.rows[name], index, dtype, way)
-                    continue
                 taken = [self.sample(self.rows[name], index, dtype) for index in samples]
                 for factor in FACTORS if any(taken) and dtype in SCALED else ():
                     for index in samples:
