@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._dtype import from_np
+
 
 class DeviceBackend:
     """A backend whose raw arrays are `torchlite_device.array.Array`s; a runtime's adds which devices there are."""
@@ -41,8 +43,7 @@ class DeviceBackend:
         from .transfer import to_numpy
         return to_numpy(raw)
 
-    def dtype_of(self, raw: Any):
-        from torchlite._dtype import from_np
+    def dtype_of(self, raw: Any) -> Any:
         return from_np(raw.dtype)
 
     def offset_between(self, raw: Any, base: Any) -> int:

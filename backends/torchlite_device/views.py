@@ -5,7 +5,7 @@ import builtins
 import functools
 import math
 
-from torchlite._dispatch.shapes import wrap_dim
+from torchlite._dispatch.shapes import expanded, wrap_dim
 
 from .array import Array, is_row_major, row_major, view_of
 from .copying import clone_row_major
@@ -92,20 +92,7 @@ def transpose(input, dim0, dim1):
 
 
 def expand(input, size):
-    lead = len(size) - len(input.shape)
-    if lead < 0:
-        raise RuntimeError(f"expand(torch.FloatTensor{{{list(input.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) "
-                           f"must be greater or equal to the number of dimensions in the tensor ({input.ndim})")
-    shape, steps = [*size], [0] * len(size)
-    for d, (n, step) in enumerate(zip(input.shape, input.steps, strict=True), lead):
-        wanted = shape[d]
-        if wanted == n or wanted == -1:
-            shape[d], steps[d] = n, step
-        elif n != 1:
-            raise RuntimeError(f"The expanded size of the tensor ({wanted}) must match the existing size ({n}) at non-singleton dimension {d}.  "
-                               f"Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}")
-    if -1 in shape:
-        raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {shape.index(-1)}")
+    shape, steps = expanded(input.shape, input.steps, size)
     return view_of(input, tuple(shape), tuple(steps), input.offset)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from torchlite._dispatch.shapes import expanded
 from torchlite_array.matmul import matmul as _shared_matmul
 
 _add_reduce, _dot = np.add.reduce, np.dot
@@ -20,24 +21,9 @@ def reshape(input, shape):
 
 
 def expand(input, size):
-    lead = len(size) - input.ndim
-    if lead < 0:
-        raise RuntimeError(f"expand(torch.FloatTensor{{{list(input.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must "
-                           f"be greater or equal to "
-                           f"the number of dimensions in the tensor ({input.ndim})")
     if input.__class__ is not np.ndarray:
         input = np.asarray(input)
-    shape, strides = [*size], [0] * len(size)
-    for d, (n, step) in enumerate(zip(input.shape, input.strides, strict=True), lead):
-        wanted = shape[d]
-        if wanted == n or wanted == -1:
-            shape[d], strides[d] = n, step
-        elif n != 1:
-            raise RuntimeError(f"The expanded size of the tensor ({wanted}) must match the existing size ({n}) at non-singleton dimension {d}.  "
-                               f"Target sizes: "
-                               f"{list(size)}.  Tensor sizes: {list(input.shape)}")
-    if -1 in shape:
-        raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {shape.index(-1)}")
+    shape, strides = expanded(input.shape, input.strides, size)
     if not input.flags.forc:
         return np.lib.stride_tricks.as_strided(input, shape, strides)
     return np.ndarray(shape, input.dtype, input, 0, strides)

@@ -84,3 +84,26 @@ def contiguous_strides(shape) -> tuple[int, ...]:
         strides.append(step)
         step *= max(n, 1)
     return tuple(reversed(strides))
+
+
+def expanded(shape, steps, size) -> tuple[list[int], list[int]]:
+    """The shape and the steps (of any unit) of elements that are repeated to a size; -1 keeps a length. The errors of PyTorch's `expand`.
+
+    >>> expanded((3, 1), (1, 1), (2, -1, 4))
+    ([2, 3, 4], [0, 1, 0])
+    """
+    lead = len(size) - len(shape)
+    if lead < 0:
+        raise RuntimeError(f"expand(torch.FloatTensor{{{list(shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or "
+                           f"equal to the number of dimensions in the tensor ({len(shape)})")
+    new, new_steps = [*size], [0] * len(size)
+    for d, (n, step) in enumerate(zip(shape, steps, strict=True), lead):
+        wanted = new[d]
+        if wanted == n or wanted == -1:
+            new[d], new_steps[d] = n, step
+        elif n != 1:
+            raise RuntimeError(f"The expanded size of the tensor ({wanted}) must match the existing size ({n}) at non-singleton dimension {d}.  "
+                               f"Target sizes: {list(size)}.  Tensor sizes: {list(shape)}")
+    if -1 in new:
+        raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {new.index(-1)}")
+    return new, new_steps
