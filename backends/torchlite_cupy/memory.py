@@ -45,7 +45,7 @@ class Memory:
         except self._driver.out_of_memory:
             block = self._allocate_again(nbytes)
         self._most += nbytes + _UNIT
-        if self._most > self.peak:  # else this is no new peak, and need not be counted: CuPy adds up the sizes of all blocks for that
+        if self._most > self.peak:  # else this is no new peak and need not be counted, for which CuPy 13 adds up the sizes of all blocks
             self._most = used = self.in_use()
             if used > self.peak:
                 self.peak = used
