@@ -5,9 +5,9 @@
 The programs are found by running ops on a driver that records (tests/recorded_ops.py): every sample of the op table in the dtypes that the op takes, forward and backward,
 pointwise ops in each way that the memory of one, two and three operands can lie, and what tests/oclgrind.py runs besides.
 
-Some thousand more are products of what was compiled so: every pointwise rule in every dtype with every way through memory, of whose texts neither depends on the other, each
-two dtypes in one op, unsigned integers. They are compiled where an op's line in tests/nvrtc_product.txt, a digest of all their texts, is not that of the last run that compiled
-all of them; `--all` compiles them anyway.
+In a dtype of each kind everything is compiled every time, and so are the ways through memory. Some thousand programs more differ from these by a dtype alone, or are products of
+two texts that do not depend on each other: a pointwise rule and a way through memory. They are compiled where an op's line in tests/nvrtc_product.txt, a digest of all their
+texts, is not that of the last run that compiled all of them; `--all` compiles them anyway.
 
 Fails where a program does not compile or warns, where a kernel's
 parameters are not of the sizes that it is given, where a block needs more registers or shared memory than there are, where a text was not compiled, and where a kernel spills
@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .recorded_ops import Ops
+from .recorded_ops import OTHER_PRODUCTS, Ops
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 TABLE, PRODUCT = (Path(__file__).with_name(f"nvrtc_{name}.txt") for name in ("registers", "product"))
@@ -216,7 +216,8 @@ def entries(functions: dict) -> dict[tuple[str, str], list[str]]:
         fits = [(key, text) for key, text in by_name[name] if text in source]
         keys = [key for key, text in fits if not any(other != text and other.startswith(text) for _, other in fits)]
         dtype = dict(kinds[0]).get("T", "") if kinds else ""
-        found[function._text, name] = [f"{key} {dtype}".strip() for key in keys] or [f"generated.{name}"]
+        mine = [f"{key} {dtype}".strip() for key in keys] or [f"generated.{name}"]
+        found[function._text, name] = min(mine, found.get((function._text, name), mine))  # one text for bool and for uint8
     return found
 
 
@@ -389,7 +390,7 @@ def main(arguments: list[str]) -> int:
     ops = Ops(compiler.add)
     ops.record(names)
     known, found, left_out = {} if {"--all", "--record"} & set(arguments) else known_products(), {}, 0
-    for name in names or (*ops.rows, "mixtures"):
+    for name in names or (*ops.rows, *OTHER_PRODUCTS):
         texts = ops.product(name)
         found[name] = digest(texts)
         if known.get(name) == found[name]:

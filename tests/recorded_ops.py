@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 DTYPES = ("", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128")
-# One of each kind, in which pointwise rules are always run.
-KINDS = ("", "float32", "float16", "int64", "bool", "complex64")
+# One of each kind: in these everything is compiled every time.
+KINDS = ("float32", "float16", "int64", "complex64")
 # Those that few programs use.
 UNSIGNED = ("uint16", "uint32", "uint64")
+OTHER_PRODUCTS = ("attention", "mixtures")
 # Samples that read values on the host which only real kernels can give.
 _UNPREDICTABLE = ("istft", "multinomial")
 # What new memory holds beside zeros: nothing, or bytes with a one, as integers of 8 or 4 bytes that a kernel would have counted.
@@ -79,37 +80,37 @@ class Ops:
             result.cpu()
 
     def record(self, names: list[str]) -> None:
-        """Every sample in every dtype that the op takes, in some sizes; those of pointwise ops in a dtype of each kind and in one long run."""
+        """Every sample in a dtype of each kind: those of pointwise ops in one long run, others in some sizes."""
         if not names:
             self.more()
             self.captured()
             self.layouts()
         for name in names or self.rows:
-            samples = range(len(self.rows[name].samples))
-            if self.is_pointwise(name):
-                for index, dtype in itertools.product(samples, KINDS):
-                    self.sample(self.rows[name], index, dtype, WAYS[0])
-                continue
-            for dtype in DTYPES:
-                taken = [self.sample(self.rows[name], index, dtype) for index in samples]
-                for factor in FACTORS if any(taken) and dtype in SCALED else ():
-                    for index in samples:
-                        self.sample(self.rows[name], index, dtype, None, factor)
+            self.samples(name, KINDS, (WAYS[0],) if self.is_pointwise(name) else (None,))
+
+    def samples(self, name: str, dtypes: tuple[str, ...], ways: tuple) -> None:
+        """All samples of an op in some dtypes and some ways through memory; where kernels are chosen by size, in more sizes."""
+        row = self.rows[name]
+        for dtype in dtypes:
+            taken = [self.sample(row, index, dtype, way) for index, way in itertools.product(range(len(row.samples)), ways)]
+            if any(taken) and dtype in SCALED and not self.is_pointwise(name):
+                for index, factor in itertools.product(range(len(row.samples)), FACTORS):
+                    self.sample(row, index, dtype, None, factor)
 
     def is_pointwise(self, name: str) -> bool:
         from torchlite._dispatch import POINTWISE, REGISTRY
         return bool(REGISTRY[name].tags & POINTWISE)
 
     def product(self, name: str) -> list[str]:
-        """The programs that were not seen before of an op in every dtype, of a pointwise one in every way through memory too; with the name "mixtures" of those of two dtypes."""
+        """The programs that were not seen before of an op in every dtype, of a pointwise one in every way through memory too; or of what `OTHER_PRODUCTS` names."""
+        from .recording import attend_in_every_way
         found: list[str] = []
         self.driver.built = found.append
-        if name == "mixtures":
-            self.mixtures()
+        if name in OTHER_PRODUCTS:
+            self.driver.filling = None
+            (self.mixtures if name == "mixtures" else attend_in_every_way)()
             return found
-        ways, dtypes = ((None, *WAYS), (*DTYPES, *UNSIGNED)) if self.is_pointwise(name) else ((None,), UNSIGNED)
-        for index, dtype, way in itertools.product(range(len(self.rows[name].samples)), dtypes, ways):
-            self.sample(self.rows[name], index, dtype, way)
+        self.samples(name, (*DTYPES, *UNSIGNED), (None, *WAYS) if self.is_pointwise(name) else (None,))
         return found
 
     def layouts(self) -> None:
@@ -171,9 +172,6 @@ class Ops:
         import torchlite as torch
 
         from .oclgrind import further
-        from .recording import attend_in_every_way
-        self.driver.filling = None
-        attend_in_every_way()
         for name, function in {**further(torch, "gpu", "cuda"), **unusual(torch)}.items():
             done = 0
             for self.driver.filling in FILLINGS:
