@@ -5,7 +5,7 @@
 The programs are found by running ops on a driver that records (tests/recorded_ops.py): every sample of the op table in the dtypes that the op takes, forward and backward,
 pointwise ops in each way that the memory of one, two and three operands can lie, and what tests/oclgrind.py runs besides.
 
-In a dtype of each kind everything is compiled every time, and so are the ways through memory. Some thousand programs more differ from these by a dtype alone, or are products of
+In a dtype of each kind everything is compiled every time, pointwise rules over one long run. Some thousand programs more differ from these by a dtype alone, or are products of
 two texts that do not depend on each other: a pointwise rule and a way through memory. They are compiled where an op's line in tests/nvrtc_product.txt, a digest of all their
 texts, is not that of the last run that compiled all of them; `--all` compiles them anyway.
 

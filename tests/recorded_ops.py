@@ -13,7 +13,7 @@ DTYPES = ("", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8
 KINDS = ("float32", "float16", "int64", "complex64")
 # Those that few programs use.
 UNSIGNED = ("uint16", "uint32", "uint64")
-OTHER_PRODUCTS = ("attention", "mixtures")
+OTHER_PRODUCTS = ("attention", "layouts", "mixtures")
 # Samples that read values on the host which only real kernels can give.
 _UNPREDICTABLE = ("istft", "multinomial")
 # What new memory holds beside zeros: nothing, or bytes with a one, as integers of 8 or 4 bytes that a kernel would have counted.
@@ -84,7 +84,6 @@ class Ops:
         if not names:
             self.more()
             self.captured()
-            self.layouts()
         for name in names or self.rows:
             self.samples(name, KINDS, (WAYS[0],) if self.is_pointwise(name) else (None,))
 
@@ -108,7 +107,7 @@ class Ops:
         self.driver.built = found.append
         if name in OTHER_PRODUCTS:
             self.driver.filling = None
-            (self.mixtures if name == "mixtures" else attend_in_every_way)()
+            {"attention": attend_in_every_way, "layouts": self.layouts, "mixtures": self.mixtures}[name]()
             return found
         self.samples(name, (*DTYPES, *UNSIGNED), (None, *WAYS) if self.is_pointwise(name) else (None,))
         return found
@@ -116,7 +115,6 @@ class Ops:
     def layouts(self) -> None:
         """Pointwise kernels of one, two and three operands for every way in which each of them can lie, in two to six dimensions and in place, the dtypes in turn."""
         import torchlite as torch
-        self.driver.filling = None
         dtypes = itertools.cycle([getattr(torch, name) for name in DTYPES if name not in ("", "bool")])
         for name, count in (("square", 1), ("mul", 2), ("addcmul", 3)):
             for outer, lies in itertools.product(range(1, 6), itertools.product(LIES, repeat=count)):
