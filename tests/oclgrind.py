@@ -198,26 +198,9 @@ class Simulator:
 
 def run_sample(row, index: int, dtype: str) -> None:
     """One sample, forward and, where it has derivatives, backward."""
-    import torchlite as torch
-
-    from .ops.table import leaves, to_tensors
-
-    def in_type(tree):
-        if isinstance(tree, (list, tuple)):
-            return type(tree)(map(in_type, tree))
-        return tree.astype(dtype) if getattr(getattr(tree, "dtype", None), "kind", "") == "f" else tree
-
-    args, kwargs = row.values(index)
-    if dtype:
-        args, kwargs = in_type(args), {k: in_type(v) for k, v in kwargs.items()}
-    args, kwargs = to_tensors((args, kwargs), "opencl", requires_grad=row.grad)
-    torch.manual_seed(0)
-    results = [r for r in leaves(row.function()(*args, **kwargs)) if isinstance(r, torch.Tensor)]
-    for result in results:
-        if result.requires_grad:
-            result.backward(torch.ones_like(result), retain_graph=True)
-    for result in results:
-        result.cpu()
+    from .ops.table import in_dtype, run_through, to_tensors
+    args, kwargs = in_dtype(row.values(index), dtype)
+    run_through(row, *to_tensors((args, kwargs), "opencl", requires_grad=row.grad))
 
 
 def chosen(layout: str, names: list[str]) -> list[tuple[str, int]]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .ops.table import ROWS, in_dtype, load_rows, run_through, to_tensors
+
 DTYPES = ("", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128")
 # One of each kind: in these everything is compiled every time.
 KINDS = ("float32", "float16", "int64", "complex64")
@@ -29,7 +31,6 @@ class Ops:
         from torchlite._dispatch import register_backend
         from torchlite_cupy.backend import CUDABackend
 
-        from .ops.table import ROWS, load_rows
         from .recording import Recording
         load_rows()
         self.rows = ROWS
@@ -65,19 +66,8 @@ class Ops:
         return False
 
     def _run(self, row: Any, args: Any, kwargs: Any, grad: bool, shaped: Any) -> None:
-        import torchlite as torch
-
-        from .ops.table import leaves, to_tensors
         args, kwargs = to_tensors((args, kwargs), "cuda", requires_grad=grad and shaped is None)
-        if shaped is not None:
-            args = shaped(args, grad)
-        torch.manual_seed(0)
-        results = [r for r in leaves(row.function()(*args, **kwargs)) if isinstance(r, torch.Tensor)]
-        for result in results:
-            if result.requires_grad:
-                result.backward(torch.ones_like(result), retain_graph=True)
-        for result in results:
-            result.cpu()
+        run_through(row, args if shaped is None else shaped(args, grad), kwargs)
 
     def record(self, names: list[str]) -> None:
         """Every sample in a dtype of each kind: those of pointwise ops in one long run, others in some sizes."""
@@ -217,20 +207,6 @@ def scaled(tree: Any, factor: int) -> Any:
     if np.prod(shape) > _LARGEST:
         raise ValueError("large enough without")
     return np.resize(tree, shape)
-
-
-def in_dtype(tree: Any, dtype: str) -> Any:
-    """The arrays of floats in a tree as another dtype."""
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(in_dtype(item, dtype) for item in tree)
-    if isinstance(tree, dict):
-        return {k: in_dtype(v, dtype) for k, v in tree.items()}
-    if not dtype or getattr(getattr(tree, "dtype", None), "kind", "") != "f":
-        return tree
-    if dtype == "bfloat16":
-        import ml_dtypes
-        return tree.astype(ml_dtypes.bfloat16)
-    return tree.astype(dtype)
 
 
 def _large(tensors: Any, grad: bool, change: Any) -> Any:

@@ -196,3 +196,28 @@ def load_rows() -> None:
     from . import rows
     for info in pkgutil.iter_modules(rows.__path__):
         importlib.import_module(f"{rows.__name__}.{info.name}")
+
+
+def in_dtype(tree, dtype):
+    """The arrays of floats in a tree as another dtype; as they are for ""."""
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(in_dtype(item, dtype) for item in tree)
+    if isinstance(tree, dict):
+        return {k: in_dtype(v, dtype) for k, v in tree.items()}
+    if not dtype or getattr(getattr(tree, "dtype", None), "kind", "") != "f":
+        return tree
+    if dtype == "bfloat16":
+        import ml_dtypes
+        return tree.astype(ml_dtypes.bfloat16)
+    return tree.astype(dtype)
+
+
+def run_through(row, args, kwargs):
+    """Call a row's op with tensors, go backward from each result that has a history, and wait for all of them."""
+    torch.manual_seed(0)
+    results = [r for r in leaves(row.function()(*args, **kwargs)) if isinstance(r, torch.Tensor)]
+    for result in results:
+        if result.requires_grad:
+            result.backward(torch.ones_like(result), retain_graph=True)
+    for result in results:
+        result.cpu()
