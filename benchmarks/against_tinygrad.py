@@ -1,10 +1,13 @@
-"""torchlite against tinygrad on one and the same OpenCL device in one run. Prints the times and how many times faster torchlite is.
+"""torchlite against tinygrad on one and the same OpenCL device in one run. Prints the times and how many times faster
+torchlite is.
 
 usage: python benchmarks/against_tinygrad.py [--rounds 5]      (needs tinygrad and the extra `opencl`)
 
-tinygrad takes the first driver that the system's loader shows it, so the loader is shown that of torchlite's first device alone (`TORCHLITE_OPENCL_PLATFORM`
-chooses it). torchlite runs eagerly; tinygrad does once as it is written and once under TinyJit, warmed up. The three take turns of ten calls.
+tinygrad takes the first driver that the system's loader shows it, so the loader is shown that of torchlite's first
+device alone (`TORCHLITE_OPENCL_PLATFORM` chooses it). torchlite runs eagerly; tinygrad does once as it is written and
+once under TinyJit, warmed up. The three take turns of ten calls.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -37,6 +40,7 @@ def show_one_driver() -> str:
 def with_torchlite() -> tuple[dict[str, Callable], Callable]:
     """The workloads on torchlite, and a function that waits for the device."""
     import torchlite as torch
+
     nn, F = torch.nn, torch.nn.functional
     torch.set_default_device("opencl")
     x, y = torch.randn(ROWS, COLUMNS), torch.randn(ROWS, COLUMNS)
@@ -49,7 +53,11 @@ def with_torchlite() -> tuple[dict[str, Callable], Callable]:
         F.cross_entropy(model(data), target).backward()
         optimizer.step()
 
-    return {"softmax": lambda: x.softmax(1), "chain": lambda: ((x * 2 + y).tanh() * x - y).relu(), "mlp step": step}, torch.opencl.synchronize
+    return {
+        "softmax": lambda: x.softmax(1),
+        "chain": lambda: ((x * 2 + y).tanh() * x - y).relu(),
+        "mlp step": step,
+    }, torch.opencl.synchronize
 
 
 def with_tinygrad() -> tuple[dict[str, Callable], dict[str, Callable], Callable]:
@@ -107,7 +115,11 @@ def main() -> None:
         runs = ((function, wait), (plain[name], wait_theirs), (jitted[name], wait_theirs))
         times = [[milliseconds(*run) for run in runs] for _ in range(rounds + 1)][1:]
         ours, other, fast = (statistics.median(column) for column in zip(*times, strict=True))
-        print(f"{name:10} torchlite {ours:8.3f} ms   tinygrad {other:8.3f} ms ({other / ours:.1f} times)   with TinyJit {fast:8.3f} ms ({fast / ours:.1f} times)", flush=True)
+        print(
+            f"{name:10} torchlite {ours:8.3f} ms   tinygrad {other:8.3f} ms ({other / ours:.1f} times)   with "
+            f"TinyJit {fast:8.3f} ms ({fast / ours:.1f} times)",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

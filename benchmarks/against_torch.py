@@ -1,11 +1,13 @@
-"""torchlite against PyTorch in one process, in turn, so that a noisy machine hits both alike. Prints each row's times and the ratio (below 1
-torchlite is faster).
+"""torchlite against PyTorch in one process, in turn, so that a noisy machine hits both alike. Prints each row's times
+and the ratio (below 1 torchlite is faster).
 
 usage: python benchmarks/against_torch.py [--rounds 30] [--threads 1] [--only add,mlp]      (needs the extra `oracle`)
 
-The time of a row is the smallest over the rounds of the mean of a round's calls; the ratio is the median over the rounds. CPU time of the calling
-thread is counted for the small rows, wall time for the rows marked with *, which use several threads.
+The time of a row is the smallest over the rounds of the mean of a round's calls; the ratio is the median over the
+rounds. CPU time of the calling thread is counted for the small rows, wall time for the rows marked with *, which use
+several threads.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -20,9 +22,15 @@ def small(T: Any) -> dict[str, tuple[Callable, int]]:
     x, y = T.randn(4, 4), T.randn(4, 4)
     g, h = T.randn(4, 4, requires_grad=True), T.randn(4, 4, requires_grad=True)
     return {
-        "add": (lambda: x + y, 300), "add_grad": (lambda: g + h, 300), "matmul": (lambda: x @ y, 300), "matmul_grad": (lambda: g @ h, 300),
-        "sum": (lambda: x.sum(0), 300), "sum_grad": (lambda: g.sum(0), 300), "exp_grad": (lambda: g.exp(), 300),
-        "reshape_grad": (lambda: g.reshape(2, 8), 300), "getitem_grad": (lambda: g[1:3], 300),
+        "add": (lambda: x + y, 300),
+        "add_grad": (lambda: g + h, 300),
+        "matmul": (lambda: x @ y, 300),
+        "matmul_grad": (lambda: g @ h, 300),
+        "sum": (lambda: x.sum(0), 300),
+        "sum_grad": (lambda: g.sum(0), 300),
+        "exp_grad": (lambda: g.exp(), 300),
+        "reshape_grad": (lambda: g.reshape(2, 8), 300),
+        "getitem_grad": (lambda: g[1:3], 300),
         "fwdbwd": (lambda: ((g * h + g).tanh().sum()).backward(), 60),
     }
 
@@ -35,6 +43,7 @@ def trainer(T: Any, model: Any, x: Any, y: Any, optimizer: Any) -> Callable:
         optimizer.zero_grad()
         loss(model(x), y).backward()
         optimizer.step()
+
     return step
 
 
@@ -42,20 +51,43 @@ def networks(T: Any) -> dict[str, tuple[Callable, int]]:
     """Whole training steps."""
     nn = T.nn
     mlp = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
-    lenet = nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-                          nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 10))
-    block = nn.Sequential(nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True), nn.Flatten(), nn.Linear(64 * 16, 10))
-    data = {"mlp": (mlp, T.randn(32, 64)), "lenet": (lenet, T.randn(32, 1, 28, 28)), "encoder": (block, T.randn(16, 16, 64))}
-    return {name: (trainer(T, model, x, T.randint(0, 10, (x.shape[0],)), T.optim.Adam(model.parameters(), lr=1e-3)), 5) for name,
-            (model, x) in data.items()}
+    lenet = nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(400, 120),
+        nn.ReLU(),
+        nn.Linear(120, 10),
+    )
+    block = nn.Sequential(
+        nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True), nn.Flatten(), nn.Linear(64 * 16, 10)
+    )
+    data = {
+        "mlp": (mlp, T.randn(32, 64)),
+        "lenet": (lenet, T.randn(32, 1, 28, 28)),
+        "encoder": (block, T.randn(16, 16, 64)),
+    }
+    return {
+        name: (trainer(T, model, x, T.randint(0, 10, (x.shape[0],)), T.optim.Adam(model.parameters(), lr=1e-3)), 5)
+        for name, (model, x) in data.items()
+    }
 
 
 def large(T: Any) -> dict[str, tuple[Callable, int]]:
     """Ops on 4096 x 1024 float32."""
     x, y = T.randn(4096, 1024), T.randn(4096, 1024)
     F = T.nn.functional
-    return {"softmax*": (lambda: x.softmax(1), 1), "layernorm*": (lambda: F.layer_norm(x, (1024,)), 1), "gelu*": (lambda: F.gelu(x), 1),
-            "chain*": (lambda: ((x * 2 + y).tanh() * x - y).relu(), 1), "add*": (lambda: x + y, 1)}
+    return {
+        "softmax*": (lambda: x.softmax(1), 1),
+        "layernorm*": (lambda: F.layer_norm(x, (1024,)), 1),
+        "gelu*": (lambda: F.gelu(x), 1),
+        "chain*": (lambda: ((x * 2 + y).tanh() * x - y).relu(), 1),
+        "add*": (lambda: x + y, 1),
+    }
 
 
 def measure(function: Callable, count: int, clock: Callable[[], float]) -> float:
@@ -71,6 +103,7 @@ def main() -> None:
     import torch
 
     import torchlite
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--threads", type=int, default=1)

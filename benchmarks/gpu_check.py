@@ -1,14 +1,17 @@
-"""One command for a machine with a GPU: the device tests, PyTorch's operator table, fused kernels against composites, the workloads against torch on the same
-GPU (eager and through graphs), and the kernels' bandwidth beside that of a copy. Writes one JSON file and one table, in under eight minutes.
+"""One command for a machine with a GPU: the device tests, PyTorch's operator table, fused kernels against composites,
+the workloads against torch on the same GPU (eager and through graphs), and the kernels' bandwidth beside that of a
+copy. Writes one JSON file and one table, in under eight minutes.
 
     python benchmarks/gpu_check.py --shared ../shared --json gpu.json --table gpu.md
     python benchmarks/gpu_check.py --device opencl --quick          # every path, small, on a machine without a GPU
-    python benchmarks/gpu_check.py --simulate-cuda --quick          # the same on the tests' CUDA simulator, which has graphs
+    python benchmarks/gpu_check.py --simulate-cuda --quick   # the same on the tests' CUDA simulator, which has graphs
 
-It uses this checkout, installed or not, and installs nothing: what is missing is listed first, and what needs it is left out and named in the table. Each part
-runs in a process of its own with a time limit, and keeps what it had when it dies. Ends with 0, with 1 when a test failed (not when an aim is missed), and with 2
-when the device cannot be used. The parts: machine, speed, graphs, bench, fused, tests, opdb (`--only tests,bench`; machine always runs).
+It uses this checkout, installed or not, and installs nothing: what is missing is listed first, and what needs it is
+left out and named in the table. Each part runs in a process of its own with a time limit, and keeps what it had when it
+dies. Ends with 0, with 1 when a test failed (not when an aim is missed), and with 2 when the device cannot be used. The
+parts: machine, speed, graphs, bench, fused, tests, opdb (`--only tests,bench`; machine always runs).
 """
+
 from __future__ import annotations
 
 import argparse
@@ -44,15 +47,37 @@ def limits_given(text: str) -> dict[str, float]:
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     defaults = Options()
-    parser.add_argument("--device", default=defaults.device, help="the device (default cuda); opencl and cpu for a dry run")
-    parser.add_argument("--shared", default=defaults.shared, metavar="PATH", help="folder with `conformance` and `bench` (default ../shared)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="programs at a time in tests and opdb (default: the cores)")
+    parser.add_argument(
+        "--device", default=defaults.device, help="the device (default cuda); opencl and cpu for a dry run"
+    )
+    parser.add_argument(
+        "--shared",
+        default=defaults.shared,
+        metavar="PATH",
+        help="folder with `conformance` and `bench` (default ../shared)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="programs at a time in tests and opdb (default: the cores)",
+    )
     parser.add_argument("--only", default="", metavar="PARTS", help=f"some of {','.join(LIMITS)}")
     parser.add_argument("--quick", action="store_true", help="small sizes, few rows: whether everything runs")
-    parser.add_argument("--simulate-cuda", action="store_true", help="the tests' CUDA simulator in the place of a GPU: slow, with --quick only")
+    parser.add_argument(
+        "--simulate-cuda",
+        action="store_true",
+        help="the tests' CUDA simulator in the place of a GPU: slow, with --quick only",
+    )
     parser.add_argument("--seconds", type=float, default=470.0, help="for all parts together (default 470)")
-    parser.add_argument("--limits", type=limits_given, default={}, metavar="PART=SECONDS,…", help=f"other time limits than {','.join(f'{k}={v}' for k, v in LIMITS.items())}")
-    parser.add_argument("--pytest", default="", metavar="WORDS", help="more words for pytest, such as \"-k softmax\"")
+    parser.add_argument(
+        "--limits",
+        type=limits_given,
+        default={},
+        metavar="PART=SECONDS,…",
+        help=f"other time limits than {','.join(f'{k}={v}' for k, v in LIMITS.items())}",
+    )
+    parser.add_argument("--pytest", default="", metavar="WORDS", help='more words for pytest, such as "-k softmax"')
     parser.add_argument("--json", default="", metavar="FILE", help="write everything there")
     parser.add_argument("--table", default="", metavar="FILE", help="write the table (Markdown) there")
     parser.add_argument("--run-part", default="", help=argparse.SUPPRESS)
@@ -63,8 +88,10 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
 
 def run_here(given: argparse.Namespace) -> None:
     """One part, in this process."""
+
     def leave(*_):
         sys.exit(143)
+
     signal.signal(signal.SIGTERM, leave)
     options = Options(**{f.name: getattr(given, f.name) for f in dataclasses.fields(Options)})
     result = Result(Path(given.result))
@@ -75,8 +102,23 @@ def run_here(given: argparse.Namespace) -> None:
 
 
 def command_of(part: str, given: argparse.Namespace, limit: float, path: Path) -> list[str]:
-    words = [sys.executable, str(Path(__file__).resolve()), "--run-part", part, "--limit", f"{limit:.1f}", "--result", str(path), "--device", given.device,
-             "--shared", os.path.abspath(given.shared), "--workers", str(given.workers), f"--pytest={given.pytest}"]
+    words = [
+        sys.executable,
+        str(Path(__file__).resolve()),
+        "--run-part",
+        part,
+        "--limit",
+        f"{limit:.1f}",
+        "--result",
+        str(path),
+        "--device",
+        given.device,
+        "--shared",
+        os.path.abspath(given.shared),
+        "--workers",
+        str(given.workers),
+        f"--pytest={given.pytest}",
+    ]
     return words + ["--quick"] * given.quick
 
 
@@ -94,8 +136,15 @@ def run_part(part: str, given: argparse.Namespace, limit: float, folder: Path, e
     """What a part found, in a process of its own; with "died" where it did not come to its end."""
     path = folder / f"{part}.json"
     begun = time.monotonic()
-    process = subprocess.Popen(command_of(part, given, limit, path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                               env=environment, start_new_session=True)
+    process = subprocess.Popen(
+        command_of(part, given, limit, path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment,
+        start_new_session=True,
+    )
     last: list[str] = []
 
     def show() -> None:
@@ -103,6 +152,7 @@ def run_part(part: str, given: argparse.Namespace, limit: float, folder: Path, e
             last.append(line.rstrip())
             del last[:-20]
             print(f"[{part}] {line.rstrip()}", flush=True)
+
     reader = threading.Thread(target=show, daemon=True)
     reader.start()
     try:
@@ -129,7 +179,9 @@ def _ending(status: int | None) -> str:
 
 
 def limit_of(parts: list[str], limits: dict[str, float], left: float) -> float:
-    """The seconds that the first of some parts may take: its own limit, and for tests and opdb, which come last, also what others have left."""
+    """The seconds that the first of some parts may take: its own limit, and for tests and opdb, which come last, also
+    what others have left.
+    """
     own = min(limits[parts[0]], left)
     return max(own, left - sum(limits[part] for part in parts[1:])) if parts[0] in ("tests", "opdb") else own
 

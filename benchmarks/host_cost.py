@@ -1,12 +1,15 @@
-"""What training steps on CUDA cost the host: the Python between one launch and the next, on a driver that computes nothing. No GPU is needed.
+"""What training steps on CUDA cost the host: the Python between one launch and the next, on a driver that computes
+nothing. No GPU is needed.
 
 usage: python benchmarks/host_cost.py [--only gpt] [--steps 20] [--profile]
 
-It tells how fast work can be given to a GPU, which bounds small and medium models, and where that time goes (`--profile`). It does not tell how long kernels take, nor
-what CuPy, cuBLAS and the driver take for an allocation, a product or a launch, some microseconds each: the driver of `tests/recording.py` takes their place here, with a
-cuBLAS whose calls return at once. Convolutions run as our own kernels, since there is no cuDNN. The calls of functions (C's among them) hardly differ between runs,
-times do: on a busy machine compare the former.
+It tells how fast work can be given to a GPU, which bounds small and medium models, and where that time goes
+(`--profile`). It does not tell how long kernels take, nor what CuPy, cuBLAS and the driver take for an allocation, a
+product or a launch, some microseconds each: the driver of `tests/recording.py` takes their place here, with a cuBLAS
+whose calls return at once. Convolutions run as our own kernels, since there is no cuDNN. The calls of functions (C's
+among them) hardly differ between runs, times do: on a busy machine compare the former.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -64,13 +67,20 @@ class Layer(nn.Module):
 
     def __init__(self, width: int):
         super().__init__()
-        self.before, self.between, self.into, self.out = nn.LayerNorm(width), nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.before, self.between, self.into, self.out = (
+            nn.LayerNorm(width),
+            nn.LayerNorm(width),
+            nn.Linear(width, 3 * width),
+            nn.Linear(width, width),
+        )
         self.rest = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, x):
         batch, length, width = x.shape
         q, k, v = self.into(self.before(x)).view(batch, length, 3, 4, width // 4).permute(2, 0, 3, 1, 4).unbind(0)
-        x = x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(batch, length, width))
+        x = x + self.out(
+            F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(batch, length, width)
+        )
         return x + self.rest(self.between(x))
 
 
@@ -79,9 +89,15 @@ class Bottleneck(nn.Module):
 
     def __init__(self, channels: int, width: int, stride: int):
         super().__init__()
+
         def normed(*how):
             return nn.Sequential(nn.Conv2d(*how, bias=False), nn.BatchNorm2d(how[1]))
-        self.first, self.second, self.third = normed(channels, width, 1), normed(width, width, 3, stride, 1), normed(width, 4 * width, 1)
+
+        self.first, self.second, self.third = (
+            normed(channels, width, 1),
+            normed(width, width, 3, stride, 1),
+            normed(width, 4 * width, 1),
+        )
         self.short = normed(channels, 4 * width, 1, stride) if channels != 4 * width else nn.Identity()
 
     def forward(self, x):
@@ -93,6 +109,7 @@ def training(model, given, target, optimizer) -> Callable[[], None]:
         optimizer.zero_grad()
         F.cross_entropy(model(given).flatten(0, -2), target).backward()
         optimizer.step()
+
     return step
 
 
@@ -103,27 +120,55 @@ def add() -> Callable:
 
 def mlp() -> Callable:
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
-    return training(model, torch.randn(32, 64), torch.randint(0, 10, (32,)), torch.optim.Adam(model.parameters(), lr=1e-3))
+    return training(
+        model, torch.randn(32, 64), torch.randint(0, 10, (32,)), torch.optim.Adam(model.parameters(), lr=1e-3)
+    )
 
 
 def gpt() -> Callable:
-    model = nn.Sequential(nn.Embedding(1000, 256), *[Layer(256) for _ in range(4)], nn.LayerNorm(256), nn.Linear(256, 1000, bias=False))
-    return training(model, torch.randint(0, 1000, (8, 128)), torch.randint(0, 1000, (1024,)), torch.optim.AdamW(model.parameters(), lr=1e-3))
+    model = nn.Sequential(
+        nn.Embedding(1000, 256), *[Layer(256) for _ in range(4)], nn.LayerNorm(256), nn.Linear(256, 1000, bias=False)
+    )
+    return training(
+        model,
+        torch.randint(0, 1000, (8, 128)),
+        torch.randint(0, 1000, (1024,)),
+        torch.optim.AdamW(model.parameters(), lr=1e-3),
+    )
 
 
 def bottlenecks() -> Callable:
     sizes = (64, 64, 1), (256, 128, 2), (512, 256, 2), (1024, 512, 2)
-    blocks = [block for channels, width, stride in sizes for block in (Bottleneck(channels, width, stride), Bottleneck(4 * width, width, 1))]
-    model = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1), *blocks, nn.AdaptiveAvgPool2d(1),
-                          nn.Flatten(), nn.Linear(2048, 1000))
-    return training(model, torch.randn(4, 3, 64, 64), torch.randint(0, 1000, (4,)), torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
+    blocks = [
+        block
+        for channels, width, stride in sizes
+        for block in (Bottleneck(channels, width, stride), Bottleneck(4 * width, width, 1))
+    ]
+    model = nn.Sequential(
+        nn.Conv2d(3, 64, 7, 2, 3, bias=False),
+        nn.BatchNorm2d(64),
+        nn.ReLU(),
+        nn.MaxPool2d(3, 2, 1),
+        *blocks,
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(2048, 1000),
+    )
+    return training(
+        model,
+        torch.randn(4, 3, 64, 64),
+        torch.randint(0, 1000, (4,)),
+        torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9),
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="add,mlp,gpt,bottlenecks", help="workloads, separated by commas")
     parser.add_argument("--steps", type=int, default=20, help="steps, of which the fastest counts")
-    parser.add_argument("--profile", action="store_true", help="also the functions that take most of the time, themselves")
+    parser.add_argument(
+        "--profile", action="store_true", help="also the functions that take most of the time, themselves"
+    )
     options = parser.parse_args()
     recording = Recording()
     recording.driver = driver = Counting()
@@ -145,7 +190,8 @@ def main() -> None:
         for _ in range(options.steps):
             profile.runcall(step)
         calls: Any = pstats.Stats(profile)
-        print(f"{name:<12}{launches:>9}{calls.total_calls // options.steps:>16}{1e6 * min(times) / launches:>13.2f}{1e3 * min(times):>11.4f}", flush=True)
+        best, made = min(times), calls.total_calls // options.steps
+        print(f"{name:<12}{launches:>9}{made:>16}{1e6 * best / launches:>13.2f}{1e3 * best:>11.4f}", flush=True)
         if options.profile:
             calls.sort_stats("tottime").print_stats(40)
 

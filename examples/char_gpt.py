@@ -1,7 +1,8 @@
 """A small GPT over characters: learns a text (by default the Zen of Python) and writes on.
 
-    python examples/char_gpt.py --device cpu
+python examples/char_gpt.py --device cpu
 """
+
 import argparse
 import codecs
 
@@ -21,7 +22,10 @@ class Block(nn.Module):
 
     def forward(self, x):
         batch, length, width = x.shape
-        q, k, v = (part.view(batch, length, self.heads, -1).transpose(1, 2) for part in self.qkv(self.norm1(x)).chunk(3, dim=-1))
+        q, k, v = (
+            part.view(batch, length, self.heads, -1).transpose(1, 2)
+            for part in self.qkv(self.norm1(x)).chunk(3, dim=-1)
+        )
         attended = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(attended.transpose(1, 2).reshape(batch, length, width))
         return x + self.mlp(self.norm2(x))
@@ -43,7 +47,7 @@ class GPT(nn.Module):
     def write(self, tokens, count):
         """`count` more tokens, drawn one after the other."""
         for _ in range(count):
-            probabilities = self(tokens[:, -self.length:])[:, -1].softmax(-1)
+            probabilities = self(tokens[:, -self.length :])[:, -1].softmax(-1)
             tokens = torch.cat([tokens, torch.multinomial(probabilities, 1)], 1)
         return tokens
 
@@ -51,6 +55,7 @@ class GPT(nn.Module):
 def zen():
     import contextlib
     import io
+
     with contextlib.redirect_stdout(io.StringIO()):
         import this
     return codecs.decode(this.s, "rot13")
@@ -74,7 +79,7 @@ def main(arguments=None):
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
     for step in range(options.steps):
         starts = torch.randint(0, len(data) - model.length - 1, (16,)).tolist()
-        batch = torch.stack([data[s:s + model.length + 1] for s in starts]).to(options.device)
+        batch = torch.stack([data[s : s + model.length + 1] for s in starts]).to(options.device)
         loss = nn.functional.cross_entropy(model(batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()

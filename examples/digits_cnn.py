@@ -1,7 +1,8 @@
 """A small convolutional network learns handwritten digits (needs scikit-learn for the data).
 
-    python examples/digits_cnn.py --device cpu
+python examples/digits_cnn.py --device cpu
 """
+
 import argparse
 
 from sklearn.datasets import load_digits
@@ -14,7 +15,9 @@ from torchlite.utils.data import DataLoader, TensorDataset, random_split
 class Network(nn.Module):
     def __init__(self):
         super().__init__()
-        self.features = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
+        self.features = nn.Sequential(
+            nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)
+        )
         self.classify = nn.Sequential(nn.Flatten(), nn.Dropout(0.2), nn.Linear(32 * 16, 10))
 
     def forward(self, images):
@@ -38,7 +41,9 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     torch.manual_seed(0)
     digits = load_digits()
-    data = TensorDataset(torch.tensor(digits.images, dtype=torch.float32).unsqueeze(1) / 16, torch.tensor(digits.target))
+    data = TensorDataset(
+        torch.tensor(digits.images, dtype=torch.float32).unsqueeze(1) / 16, torch.tensor(digits.target)
+    )
     training, test = random_split(data, [0.8, 0.2])
     model = Network().to(options.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)

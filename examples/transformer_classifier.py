@@ -1,7 +1,8 @@
 """A transformer encoder learns to tell which of two symbols is the more frequent one in a sequence.
 
-    python examples/transformer_classifier.py --device cpu
+python examples/transformer_classifier.py --device cpu
 """
+
 import argparse
 
 import torchlite as torch

@@ -1,4 +1,5 @@
 """Fixtures of all tests: the device they run on, and a seed that is printed with a failure."""
+
 from __future__ import annotations
 
 import os
@@ -11,13 +12,34 @@ import torchlite as torch
 
 
 def pytest_addoption(parser):
-    parser.addoption("--device", action="append", default=[],
-                     help="device for tests with the `device` fixture; may be given several times (default: cpu)")
-    parser.addoption("--device-only", action="store_true", help="leave out the tests without the `device` fixture: another run has them")
+    parser.addoption(
+        "--device",
+        action="append",
+        default=[],
+        help="device for tests with the `device` fixture; may be given several times (default: cpu)",
+    )
+    parser.addoption(
+        "--device-only",
+        action="store_true",
+        help="leave out the tests without the `device` fixture: another run has them",
+    )
     parser.addoption("--seed", type=int, default=0, help="base seed of the tests' random numbers")
-    parser.addoption("--simulate-cuda", action="store_true", help="the device 'cuda' is a simulator on the CPU that g++ compiles its kernels for (tests/cuda_simulator)")
-    parser.addoption("--cuda-schedule", type=int, default=0, help="the order in which the simulator runs the threads of a block: 0 ascending, 1 descending, others permuted")
-    parser.addoption("--without-cublas", action="store_true", help="the simulator has no cuBLAS: our own kernels compute all products")
+    parser.addoption(
+        "--simulate-cuda",
+        action="store_true",
+        help="the device 'cuda' is a simulator on the CPU that g++ compiles its kernels for (tests/cuda_simulator)",
+    )
+    parser.addoption(
+        "--cuda-schedule",
+        type=int,
+        default=0,
+        help="the order in which the simulator runs the threads of a block: 0 ascending, 1 descending, others permuted",
+    )
+    parser.addoption(
+        "--without-cublas",
+        action="store_true",
+        help="the simulator has no cuBLAS: our own kernels compute all products",
+    )
 
 
 def pytest_configure(config):
@@ -25,7 +47,13 @@ def pytest_configure(config):
         from tests.cuda_simulator.driver import Simulated
         from torchlite._dispatch.registry import register_backend
         from torchlite_cupy.backend import CUDABackend
-        register_backend("cuda", CUDABackend(Simulated(config.getoption("--cuda-schedule"), libraries=not config.getoption("--without-cublas"))))
+
+        register_backend(
+            "cuda",
+            CUDABackend(
+                Simulated(config.getoption("--cuda-schedule"), libraries=not config.getoption("--without-cublas"))
+            ),
+        )
 
 
 def pytest_generate_tests(metafunc):
@@ -34,11 +62,15 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what another run has: with --device-only tests without a device, and tests of OpenCL on other devices."""
+    """Leave out what another run has: with --device-only tests without a device, and tests of
+    OpenCL on other devices.
+    """
+
     def wanted(item):
         if "opencl" in item.fixturenames and not item.callspec.params["device"].startswith("opencl"):
             return False
         return "device" in item.fixturenames or not config.getoption("--device-only")
+
     others = [item for item in items if not wanted(item)]
     items[:] = [item for item in items if wanted(item)]
     config.hook.pytest_deselected(items=others)
@@ -57,7 +89,9 @@ def opencl(device):
 
 @pytest.fixture
 def on_device(device):
-    """The test makes its tensors on its device (`pytestmark = pytest.mark.usefixtures("on_device")` for a whole file)."""
+    """The test makes its tensors on its device (`pytestmark = pytest.mark.usefixtures("on_device")`
+    for a whole file).
+    """
     with torch.device(device):
         yield
 
@@ -78,7 +112,9 @@ def rng(seed) -> np.random.Generator:
 
 @pytest.fixture
 def errors_at_once(monkeypatch):
-    """Devices that work on their own while the host goes on raise the errors of an index at the op, not when the host next waits for them."""
+    """Devices that work on their own while the host goes on raise the errors of an index at the op, not when the host
+    next waits for them.
+    """
     monkeypatch.setenv("TORCHLITE_OPENCL_BLOCKING", "1")
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
 

@@ -1,18 +1,23 @@
-"""Compiles every program that the CUDA backend can ask for with NVRTC, to sm_75, sm_80 and sm_90, on a machine without a GPU.
+"""Compiles every program that the CUDA backend can ask for with NVRTC, to sm_75, sm_80 and sm_90, on a machine without
+a GPU.
 
     python -m tests.nvrtc [--record] [--all] [op ...]
 
-The programs are found by running ops on a driver that records (tests/recorded_ops.py): every sample of the op table in the dtypes that the op takes, forward and backward,
-pointwise ops in each way that the memory of one, two and three operands can lie, and what tests/oclgrind.py runs besides.
+The programs are found by running ops on a driver that records (tests/recorded_ops.py): every sample of the op table in
+the dtypes that the op takes, forward and backward, pointwise ops in each way that the memory of one, two and three
+operands can lie, and what tests/oclgrind.py runs besides.
 
-In a dtype of each kind everything is compiled every time, pointwise rules over one long run. Some thousand programs more differ from these by a dtype alone, or are products of
-two texts that do not depend on each other: a pointwise rule and a way through memory. They are compiled where an op's line in tests/nvrtc_product.txt, a digest of all their
-texts, is not that of the last run that compiled all of them; `--all` compiles them anyway.
+In a dtype of each kind everything is compiled every time, pointwise rules over one long run. Some thousand programs
+more differ from these by a dtype alone, or are products of two texts that do not depend on each other: a pointwise rule
+and a way through memory. They are compiled where an op's line in tests/nvrtc_product.txt, a digest of all their texts,
+is not that of the last run that compiled all of them; `--all` compiles them anyway.
 
-Fails where a program does not compile or warns, where a kernel's
-parameters are not of the sizes that it is given, where a block needs more registers or shared memory than there are, where a text was not compiled, and where a kernel spills
-more registers than tests/nvrtc_registers.txt says. `--record` compiles all and writes both tables anew. NVRTC is the package `nvidia-cuda-nvrtc-cu12`.
+Fails where a program does not compile or warns, where a kernel's parameters are not of the sizes that it is given,
+where a block needs more registers or shared memory than there are, where a text was not compiled, and where a kernel
+spills more registers than tests/nvrtc_registers.txt says. `--record` compiles all and writes both tables anew. NVRTC is
+the package `nvidia-cuda-nvrtc-cu12`.
 """
+
 from __future__ import annotations
 
 import collections
@@ -44,6 +49,7 @@ _REGISTERS, _SHARED = 65536, 48 << 10  # of a block
 
 
 # -- NVRTC --
+
 
 def library() -> ctypes.CDLL | None:
     """NVRTC from its package or from the system; None where there is none."""
@@ -100,7 +106,9 @@ def joined(preamble: str, bodies: dict[int, str]) -> str:
 
 @dataclass
 class Use:
-    """What a kernel takes on one architecture: registers, bytes spilled (written and read), bytes of local and of shared memory; the sizes of its parameters."""
+    """What a kernel takes on one architecture: registers, bytes spilled (written and read), bytes of local and of
+    shared memory; the sizes of its parameters.
+    """
 
     registers: int = 0
     spilled: int = 0
@@ -110,7 +118,9 @@ class Use:
 
 
 def uses_in(log: str, cubin: bytes) -> dict[str, Use]:
-    """The kernels of a compiled text. What functions that are not inlined spill counts for the kernels of their namespace."""
+    """The kernels of a compiled text. What functions that are not inlined spill counts for the kernels of their
+    namespace.
+    """
     found: dict[str, Use] = {}
     current, beside = "", collections.Counter[str]()
     owner = ""
@@ -138,13 +148,13 @@ def uses_in(log: str, cubin: bytes) -> dict[str, Use]:
 
 def parameters_in(cubin: bytes, kernel: str) -> list[int]:
     """The sizes of a kernel's parameters in bytes, from the section `.nv.info.<kernel>` of a cubin (an ELF file)."""
-    sections, = struct.unpack_from("<Q", cubin, 40)
+    (sections,) = struct.unpack_from("<Q", cubin, 40)
     entry, count, names = struct.unpack_from("<HHH", cubin, 58)
     heads = [struct.unpack_from("<IIQQQQ", cubin, sections + entry * i) for i in range(count)]
     text = heads[names][4]
     wanted = f".nv.info.{kernel}\0".encode()
     for name, _, _, _, at, size in heads:
-        if cubin[text + name:text + name + len(wanted)] == wanted:
+        if cubin[text + name : text + name + len(wanted)] == wanted:
             break
     else:
         return []
@@ -152,7 +162,7 @@ def parameters_in(cubin: bytes, kernel: str) -> list[int]:
     while at < end:
         kind, attribute, length = struct.unpack_from("<BBH", cubin, at)
         if kind == 4 and attribute == 0x17:  # a parameter
-            ordinal, = struct.unpack_from("<H", cubin, at + 8)
+            (ordinal,) = struct.unpack_from("<H", cubin, at + 8)
             sizes[ordinal] = struct.unpack_from("<I", cubin, at + 12)[0] >> 18
         at += 4 + (length if kind == 4 else 0)
     return [sizes[k] for k in sorted(sizes)]
@@ -176,7 +186,8 @@ def compile_batch(job: tuple[str, str, dict[int, str]]) -> tuple[dict[str, Use],
     return uses, complaints
 
 
-# -- what this must see: a text that does not compile, one that means something else in C++, spills, and the sizes of parameters --
+# -- what this must see: a text that does not compile, one that means something else in C++, spills, and the sizes of
+# parameters --
 
 _FAULTS = {
     "a compile error": "KERNEL void fault(OUT(float, x)) { AT(x)[ITEM] = undeclared; }",
@@ -194,7 +205,9 @@ KERNEL __launch_bounds__(1024) void spills(OUT(float, x), const double n) {
 
 def unseen(preamble: str) -> list[str]:
     """The faults that are not found."""
-    missed = [name for name, body in _FAULTS.items() if not compile_batch(("sm_80", preamble, {0: body, 1: _SPILLS}))[1]]
+    missed = [
+        name for name, body in _FAULTS.items() if not compile_batch(("sm_80", preamble, {0: body, 1: _SPILLS}))[1]
+    ]
     use = compile_batch(("sm_80", preamble, {1: _SPILLS}))[0].get("spills__1", Use())
     missed += [] if use.spilled else ["registers that are spilled"]
     missed += [] if use.parameters == [8, 4, 8] else ["the sizes of parameters"]
@@ -204,9 +217,13 @@ def unseen(preamble: str) -> list[str]:
 
 # -- the table --
 
+
 def entries(functions: dict) -> dict[tuple[str, str], list[str]]:
-    """(program text, kernel): the line of the table that it belongs to, for what devices built: kernels of torchlite_kernels by dtype, generated ones by family."""
+    """(program text, kernel): the line of the table that it belongs to, for what devices built: kernels of
+    torchlite_kernels by dtype, generated ones by family.
+    """
     from .oclgrind import shipped
+
     kernels = shipped()
     by_name: dict[str, list[tuple[str, str]]] = collections.defaultdict(list)
     for key, (name, text) in kernels.items():
@@ -217,7 +234,9 @@ def entries(functions: dict) -> dict[tuple[str, str], list[str]]:
         keys = [key for key, text in fits if not any(other != text and other.startswith(text) for _, other in fits)]
         dtype = dict(kinds[0]).get("T", "") if kinds else ""
         mine = [f"{key} {dtype}".strip() for key in keys] or [f"generated.{name}"]
-        found[function._text, name] = min(mine, found.get((function._text, name), mine))  # one text for bool and for uint8
+        found[function._text, name] = min(
+            mine, found.get((function._text, name), mine)
+        )  # one text for bool and for uint8
     return found
 
 
@@ -226,7 +245,9 @@ def lines_of(lines: dict[tuple[str, str], list[str]], text: str, name: str) -> l
     return lines.get((text, name), [f"generated.{name}"])
 
 
-def table_of(uses: dict[tuple[str, str, str], Use], lines: dict[tuple[str, str], list[str]]) -> dict[str, dict[str, Use]]:
+def table_of(
+    uses: dict[tuple[str, str, str], Use], lines: dict[tuple[str, str], list[str]]
+) -> dict[str, dict[str, Use]]:
     """The most of each line's kernels by architecture."""
     table: dict[str, dict[str, Use]] = {}
     for (text, name, architecture), use in uses.items():
@@ -239,8 +260,11 @@ def table_of(uses: dict[tuple[str, str, str], Use], lines: dict[tuple[str, str],
 
 def written(table: dict[str, dict[str, Use]], version: str) -> str:
     """The table's text."""
-    head = [f"NVRTC {version}. For each architecture: registers, bytes spilled, bytes of local memory, bytes of shared memory; the most of a kernel's variants.",
-            f"{'kernel and dtype':44}" + "".join(f"{a:>24}" for a in ARCHITECTURES)]
+    head = [
+        f"NVRTC {version}. For each architecture: registers, bytes spilled, bytes of local memory, bytes of shared "
+        "memory; the most of a kernel's variants.",
+        f"{'kernel and dtype':44}" + "".join(f"{a:>24}" for a in ARCHITECTURES),
+    ]
     rows = []
     for line in sorted(table):
         cells = [table[line].get(a, Use()) for a in ARCHITECTURES]
@@ -275,9 +299,13 @@ def digest(texts: list[str]) -> str:
 
 
 def compare(table: dict[str, dict[str, Use]], lines: set[str]) -> list[str]:
-    """What the recorded table does not have: lines, and bytes spilled where the version of NVRTC is the table's. `lines` are those of all kernels, compiled or left out."""
+    """What the recorded table does not have: lines, and bytes spilled where the version of NVRTC is the table's.
+    `lines` are those of all kernels, compiled or left out.
+    """
     recorded_with, recorded = read()
-    complaints = [f"{line} is not in {TABLE.name}: python -m tests.nvrtc --record" for line in sorted(lines - set(recorded))]
+    complaints = [
+        f"{line} is not in {TABLE.name}: python -m tests.nvrtc --record" for line in sorted(lines - set(recorded))
+    ]
     complaints += [f"{line} is in {TABLE.name}, and nothing asks for it" for line in sorted(set(recorded) - lines)]
     if recorded_with != version():
         print(f"{TABLE.name} was written with NVRTC {recorded_with}, this is {version()}: spills are not compared")
@@ -292,14 +320,20 @@ def compare(table: dict[str, dict[str, Use]], lines: set[str]) -> list[str]:
 
 # -- the run --
 
-def check_uses(uses: dict[tuple[str, str, str], Use], programs: dict, given: dict[tuple[str, str], list[int]]) -> list[str]:
+
+def check_uses(
+    uses: dict[tuple[str, str, str], Use], programs: dict, given: dict[tuple[str, str], list[int]]
+) -> list[str]:
     """Kernels that could not be started as they were."""
     complaints = []
     for (text, name, architecture), use in uses.items():
         kernel = programs[text].get(name)
         threads = kernel.threads if kernel else 0
         if -(-use.registers // 8) * 8 * (-(-threads // 32) * 32) > _REGISTERS or use.shared > _SHARED:
-            complaints.append(f"{name} on {architecture}: {threads} threads of {use.registers} registers, {use.shared} bytes of shared memory")
+            complaints.append(
+                f"{name} on {architecture}: {threads} threads of {use.registers} registers, {use.shared} bytes of "
+                "shared memory"
+            )
         sizes = given.get((text, name))
         if sizes and use.parameters != sizes:
             complaints.append(f"{name} on {architecture} has parameters of {use.parameters} bytes and is given {sizes}")
@@ -317,14 +351,16 @@ def given_sizes(functions: dict) -> dict[tuple[str, str], list[int]]:
 
 
 def unlike_c(text: str) -> list[str]:
-    """What means one thing in OpenCL C and another in C++: vectors written as casts of several numbers, arrays of local memory without the macro."""
+    """What means one thing in OpenCL C and another in C++: vectors written as casts of several numbers, arrays of local
+    memory without the macro.
+    """
     found = []
     for match in re.finditer(r"\(\w+\)\(", text):
         depth, at = 1, match.end()
         while depth and at < len(text):
             depth += {"(": 1, ")": -1, "[": 1, "]": -1}.get(text[at], 0)
             if text[at] == "," and depth == 1:
-                found.append(f"{text[match.start():at + 20]}: use VEC2")
+                found.append(f"{text[match.start() : at + 20]}: use VEC2")
                 break
             at += 1
     return found + [f"{match[0]}: use LOCAL_ARRAY" for match in re.finditer(r"\bLOCAL \w+ \w+\[.*", text)]
@@ -359,7 +395,9 @@ class Compiler:
         self._batch = {}
 
     def results(self) -> tuple[dict[tuple[str, str, str], Use], list[tuple[str, str, str]]]:
-        """The kernels of all programs: (text, kernel, architecture): use; and (text, architecture, log) of those that do not compile as they should."""
+        """The kernels of all programs: (text, kernel, architecture): use; and (text, architecture, log) of those that
+        do not compile as they should.
+        """
         self._submit()
         uses, failed = {}, []
         for architecture, job in self._jobs:
@@ -375,6 +413,7 @@ class Compiler:
 def uncompiled(programs: dict) -> list[str]:
     """The kernels in the texts of both packages that no program has, and those for CPUs that one has."""
     from .oclgrind import shipped
+
     texts = "\0".join(programs)
     return sorted(key for key, (_, text) in shipped().items() if (text in texts) == (key in FOR_CPUS))
 
@@ -384,6 +423,7 @@ def main(arguments: list[str]) -> int:
         print("NVRTC is not installed: pip install nvidia-cuda-nvrtc-cu12")
         return 2
     from torchlite_kernels.preamble import CUDA
+
     warnings.simplefilter("ignore")
     began, names = time.time(), [a for a in arguments if not a.startswith("--")]
     compiler = Compiler(CUDA)
@@ -400,8 +440,12 @@ def main(arguments: list[str]) -> int:
                 compiler.add(text)
     uses, failed = compiler.results()
     functions = ops.backend.device(0).functions
-    complaints = [*unseen(CUDA), *ops.complaints, *(words for text in compiler.texts for words in unlike_c(text.removeprefix(CUDA))),
-                  *check_uses(uses, ops.driver.programs, given_sizes(functions))]
+    complaints = [
+        *unseen(CUDA),
+        *ops.complaints,
+        *(words for text in compiler.texts for words in unlike_c(text.removeprefix(CUDA))),
+        *check_uses(uses, ops.driver.programs, given_sizes(functions)),
+    ]
     for text, architecture, log in failed:
         complaints.append(f"{list(ops.driver.programs[text])} on {architecture}:\n{log[:1500]}")
     lines = entries(functions)
@@ -409,13 +453,29 @@ def main(arguments: list[str]) -> int:
     if "--record" in arguments and not names:
         TABLE.write_text(written(table, version()))
         if not complaints:
-            PRODUCT.write_text("\n".join([f"NVRTC {version()}", *(f"{name} {found[name]}" for name in sorted(found))]) + "\n")
+            PRODUCT.write_text(
+                "\n".join([f"NVRTC {version()}", *(f"{name} {found[name]}" for name in sorted(found))]) + "\n"
+            )
     elif not names:
-        complaints += compare(table, {line for text in ops.driver.programs for name in _KERNEL.findall(text.removeprefix(CUDA)) for line in lines_of(lines, text, name)})
-        complaints += [f"{key} is {'for CPUs and' if key in FOR_CPUS else 'not'} compiled" for key in uncompiled(ops.driver.programs)]
+        complaints += compare(
+            table,
+            {
+                line
+                for text in ops.driver.programs
+                for name in _KERNEL.findall(text.removeprefix(CUDA))
+                for line in lines_of(lines, text, name)
+            },
+        )
+        complaints += [
+            f"{key} is {'for CPUs and' if key in FOR_CPUS else 'not'} compiled"
+            for key in uncompiled(ops.driver.programs)
+        ]
     print(*dict.fromkeys(complaints), sep="\n")
-    print(f"NVRTC {version()}: {len(compiler.texts)} programs, {len(uses)} kernels on {', '.join(ARCHITECTURES)}, {left_out} programs more as they were; {ops.runs} runs of ops, "
-          f"{time.time() - began:.0f} s: {'failed' if complaints else 'all compile, no new spill'}")
+    print(
+        f"NVRTC {version()}: {len(compiler.texts)} programs, {len(uses)} kernels on {', '.join(ARCHITECTURES)}, "
+        f"{left_out} programs more as they were; {ops.runs} runs of ops, {time.time() - began:.0f} s: "
+        f"{'failed' if complaints else 'all compile, no new spill'}"
+    )
     return int(bool(complaints))
 
 

@@ -1,12 +1,15 @@
-"""Runs OpenCL kernels at small sizes under Oclgrind, a simulator that sees data races, accesses out of bounds and uses of values that were never set.
+"""Runs OpenCL kernels at small sizes under Oclgrind, a simulator that sees data races, accesses out of bounds and uses
+of values that were never set.
 
     python -m tests.oclgrind [op ...]
 
-Samples of the op table (tests/ops/rows) are run forward and backward, with the launches that CPUs get and with those that GPUs get: those below, which start every
-kernel of torchlite_kernels and torchlite_device, or all of the ops that are named. Fails on any report, error or crash, when a kernel was not started, and when
-Oclgrind does not see the three faults of a test program. Every array has memory of its own, of just its size and never used before. Oclgrind is Debian's
-package `oclgrind`.
+Samples of the op table (tests/ops/rows) are run forward and backward, with the launches that CPUs get and with those
+that GPUs get: those below, which start every kernel of torchlite_kernels and torchlite_device, or all of the ops that
+are named. Fails on any report, error or crash, when a kernel was not started, and when Oclgrind does not see the three
+faults of a test program. Every array has memory of its own, of just its size and never used before. Oclgrind is
+Debian's package `oclgrind`.
 """
+
 from __future__ import annotations
 
 import ast
@@ -23,50 +26,85 @@ from pathlib import Path
 
 DRIVERS = [Path(p) for p in ("/usr/lib/oclgrind/liboclgrind-rt-icd.so", "/usr/local/lib/liboclgrind-rt-icd.so")]
 # The ops of each layout and the numbers of their samples.
-SAMPLES = {"cpu": """
-    _embedding_bag:1 _index:0,1 _torch_dropout_ adaptive_avg_pool1d:1 binomial cdist:4 cholesky:1 col2im:2 constant_pad_nd:4 conv2d:2
-    cross_entropy:1 fft_irfft fft_irfftn:2 fractional_max_pool3d group_norm:1 histogram:1 index_reduce:2 instance_norm isin:1 linalg_det
-    linalg_eigvals:1 linalg_eigvalsh linalg_ldl_solve linalg_lstsq linalg_lu_factor linalg_qr log_softmax lstm masked_scatter matrix_exp
-    max_pool2d:1 mode:1 multinomial:0,2 nanmedian:2 nonzero poisson repeat_interleave:2 rms_norm:1 roll scaled_dot_product_attention:1 slogdet
-    softmax:2 unfold:2 unique:0,2 upsample:0
-""", "gpu": """
-    _torch_dropout_ adaptive_avg_pool2d:3 binomial cdist:4 cholesky col2im:2 conv2d:2 cross_entropy:6 embedding:1 fft_hfft fft_irfft:4
-    fractional_max_pool3d histogram:1 index_put:0,1 instance_norm:1 interpolate:1 isin:1 kthvalue:1 linalg_det linalg_eigh linalg_eigvals
-    linalg_ldl_solve linalg_lu_factor linalg_pinv linalg_qr:1 log_normal_:1 log_softmax masked_scatter matrix_exp max_pool2d:1 nonzero:1 pad
-    poisson rms_norm:1 roll scaled_dot_product_attention scatter_add searchsorted slogdet softmax topk unfold:1 unique:1 unique_consecutive:0
-"""}
+SAMPLES = {
+    "cpu": """
+    _embedding_bag:1 _index:0,1 _torch_dropout_ adaptive_avg_pool1d:1 binomial cdist:4 cholesky:1 col2im:2
+    constant_pad_nd:4 conv2d:2 cross_entropy:1 fft_irfft fft_irfftn:2 fractional_max_pool3d group_norm:1 histogram:1
+    index_reduce:2 instance_norm isin:1 linalg_det linalg_eigvals:1 linalg_eigvalsh linalg_ldl_solve linalg_lstsq
+    linalg_lu_factor linalg_qr log_softmax lstm masked_scatter matrix_exp max_pool2d:1 mode:1 multinomial:0,2
+    nanmedian:2 nonzero poisson repeat_interleave:2 rms_norm:1 roll scaled_dot_product_attention:1 slogdet softmax:2
+    unfold:2 unique:0,2 upsample:0
+""",
+    "gpu": """
+    _torch_dropout_ adaptive_avg_pool2d:3 binomial cdist:4 cholesky col2im:2 conv2d:2 cross_entropy:6 embedding:1
+    fft_hfft fft_irfft:4 fractional_max_pool3d histogram:1 index_put:0,1 instance_norm:1 interpolate:1 isin:1 kthvalue:1
+    linalg_det linalg_eigh linalg_eigvals linalg_ldl_solve linalg_lu_factor linalg_pinv linalg_qr:1 log_normal_:1
+    log_softmax masked_scatter matrix_exp max_pool2d:1 nonzero:1 pad poisson rms_norm:1 roll
+    scaled_dot_product_attention scatter_add searchsorted slogdet softmax topk unfold:1 unique:1 unique_consecutive:0
+""",
+}
 # Kernels that convert on loading and storing: these samples run in single and half precision as well.
-CONVERTED = ("softmax", "log_softmax", "layer_norm", "rms_norm", "batch_norm", "cross_entropy", "embedding", "gelu", "scaled_dot_product_attention")
+CONVERTED = (
+    "softmax",
+    "log_softmax",
+    "layer_norm",
+    "rms_norm",
+    "batch_norm",
+    "cross_entropy",
+    "embedding",
+    "gelu",
+    "scaled_dot_product_attention",
+)
 _FAULTS = """
 kernel void race(global int* x) { x[0] = get_local_id(0); }
 kernel void bounds(global int* x) { x[get_global_id(0) + 1] = 0; }
 kernel void unset(global int* x, global int* y) { x[get_global_id(0)] = y[get_global_id(0)]; }
 """
 _SEEN = ("data race", "Invalid write", "Uninitialized value")
-# Optimisation makes `freeze` and vectors as wholes of what the look for unset values follows one by one; so do contracted sums of products.
+# Optimisation makes `freeze` and vectors as wholes of what the look for unset values follows one by one; so do
+# contracted sums of products.
 _OPTIONS = "-O0 -ffp-contract=off"
 
 
 def _vectors_by_element() -> str:
-    """`lo_of(v)`, `even_of(v)` and so on, for two vectors `joined_even(v, w)`, `joined_odd(v, w)`, `woven(v, w)`, element by element."""
+    """`lo_of(v)`, `even_of(v)` and so on, for two vectors `joined_even(v, w)`, `joined_odd(v, w)`, `woven(v, w)`,
+    element by element.
+    """
     text = []
     for scalar in ("float", "double", "int", "uint", "long", "ulong"):
         for n in (1, 2, 4, 8):
             half = scalar + (str(n) if n > 1 else "")
             for name, first, step in (("lo", 0, 1), ("hi", n, 1), ("even", 0, 2), ("odd", 1, 2)):
-                parts = f"return v.s{first};" if n == 1 else f"{half} r; " + " ".join(f"r.s{k:x} = v.s{k * step + first:x};" for k in range(n)) + " return r;"
+                parts = (
+                    f"return v.s{first};"
+                    if n == 1
+                    else f"{half} r; "
+                    + " ".join(f"r.s{k:x} = v.s{k * step + first:x};" for k in range(n))
+                    + " return r;"
+                )
                 text.append(f"{half} __attribute__((overloadable)) {name}_of({scalar}{2 * n} v) {{ {parts} }}")
-            parts = " ".join(f"r.s{2 * k:x} = v.s{k:x}; r.s{2 * k + 1:x} = w.s{k:x};" if n > 1 else "r.s0 = v; r.s1 = w;" for k in range(n))
-            text.append(f"{scalar}{2 * n} __attribute__((overloadable)) woven({half} v, {half} w) {{ {scalar}{2 * n} r; {parts} return r; }}")
+            parts = " ".join(
+                f"r.s{2 * k:x} = v.s{k:x}; r.s{2 * k + 1:x} = w.s{k:x};" if n > 1 else "r.s0 = v; r.s1 = w;"
+                for k in range(n)
+            )
+            text.append(
+                f"{scalar}{2 * n} __attribute__((overloadable)) woven({half} v, {half} w) {{ {scalar}{2 * n} r; "
+                f"{parts} return r; }}"
+            )
         for n in (4, 8, 16):
             for name, first in (("even", 0), ("odd", 1)):
                 parts = " ".join(f"r.s{k:x} = {'v' if 2 * k < n else 'w'}.s{(2 * k) % n + first:x};" for k in range(n))
-                text.append(f"{scalar}{n} __attribute__((overloadable)) joined_{name}({scalar}{n} v, {scalar}{n} w) {{ {scalar}{n} r; {parts} return r; }}")
+                text.append(
+                    f"{scalar}{n} __attribute__((overloadable)) joined_{name}({scalar}{n} v, {scalar}{n} w) {{ "
+                    f"{scalar}{n} r; {parts} return r; }}"
+                )
     return "\n".join(text) + "\n"
 
 
 def by_element(text: str) -> str:
-    """A program whose vectors are taken apart and joined by functions: Oclgrind 21.10 takes what `v.lo` gives for unset, and crashes on `VEC2(V, v.even, w.even)`."""
+    """A program whose vectors are taken apart and joined by functions: Oclgrind 21.10 takes what `v.lo` gives for
+    unset, and crashes on `VEC2(V, v.even, w.even)`.
+    """
     changed = re.sub(r"VEC2\(\w+, ([^;\n]+?)\.(even|odd), ([^;\n]+?)\.\2\)", r"joined_\2(\1, \3)", text)
     changed = re.sub(r"\b(\w+)\.even = ([\w.]+); \1\.odd = ([\w.]+);", r"\1 = woven(\2, \3);", changed)
     changed = re.sub(r"\b(\w+)\.(lo|hi|even|odd)\b(?! =)", r"\2_of(\1)", changed)
@@ -74,15 +112,22 @@ def by_element(text: str) -> str:
 
 
 def shipped() -> dict[str, tuple[str, str]]:
-    """The kernels in the texts of both packages: {module.name: (name, the text that begins there, as far as it is fixed)}."""
+    """The kernels in the texts of both packages: {module.name: (name, the text that begins there, as far as it is
+    fixed)}.
+    """
     import torchlite_device
     import torchlite_kernels
+
     found: dict[str, tuple[str, str]] = {}
     for folder in (torchlite_kernels.__path__[0], torchlite_device.__path__[0]):
         for info in pkgutil.iter_modules([folder]):
             for node in ast.walk(ast.parse(Path(folder, f"{info.name}.py").read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    for match in re.finditer(r"KERNEL (?:[A-Z]+ |__launch_bounds__\(.*?\) )?void (\w+).*?(?=KERNEL |@|BODY|PER|POINTERS|$)", node.value, re.DOTALL):
+                    for match in re.finditer(
+                        r"KERNEL (?:[A-Z]+ |__launch_bounds__\(.*?\) )?void (\w+).*?(?=KERNEL |@|BODY|PER|POINTERS|$)",
+                        node.value,
+                        re.DOTALL,
+                    ):
                         key = f"{info.name}.{match[1]}"
                         while key in found:
                             key += "'"
@@ -108,7 +153,11 @@ def further(torch, layout: str, device: str = "opencl") -> dict:
             for p in params:
                 p.grad = torch.ones_like(p)
             kind(params, lr=0.1).step()
-        for kind, options in ((torch.optim.SGD, {"momentum": 0.9}), (torch.optim.AdamW, {}), (torch.optim.Adagrad, {"lr_decay": 0.1})):
+        for kind, options in (
+            (torch.optim.SGD, {"momentum": 0.9}),
+            (torch.optim.AdamW, {}),
+            (torch.optim.Adagrad, {"lr_decay": 0.1}),
+        ):
             scaler, fused = torch.amp.GradScaler(device.partition(":")[0]), kind(params, lr=0.1, fused=True, **options)
             for unscaled in (False, True):
                 fused.zero_grad()
@@ -120,29 +169,46 @@ def further(torch, layout: str, device: str = "opencl") -> dict:
 
     def frequencies():
         weight = some(5, 6).requires_grad_()
-        torch.nn.functional.embedding(some(2, 3, dtype="int64").remainder(5), weight, scale_grad_by_freq=True).sum().backward()
+        torch.nn.functional.embedding(
+            some(2, 3, dtype="int64").remainder(5), weight, scale_grad_by_freq=True
+        ).sum().backward()
 
-    on_cpus = {"running in columns": lambda: some(rows, 64).cumsum(0),
-               "running in rows": lambda: [rows_of.cumsum(1) for rows_of in (some(3, 50), some(2, 40, dtype="int32"))],
-               "largest so far": lambda: some(3, 50).cummax(1), "sorted": lambda: some(33000, dtype="int16").sort(),
-               "deep": lambda: some(3, 2100) @ some(2100, 5)}
+    on_cpus = {
+        "running in columns": lambda: some(rows, 64).cumsum(0),
+        "running in rows": lambda: [rows_of.cumsum(1) for rows_of in (some(3, 50), some(2, 40, dtype="int32"))],
+        "largest so far": lambda: some(3, 50).cummax(1),
+        "sorted": lambda: some(33000, dtype="int16").sort(),
+        "deep": lambda: some(3, 2100) @ some(2100, 5),
+    }
     return {
-        "randint": lambda: [torch.randint(0, high, (37,), device=device) for high in (9, 1 << 40)], "randn": lambda: torch.randn(37, device=device),
-        "rand": lambda: torch.rand(3, 5, device=device), "linspace": lambda: torch.linspace(0, 1, 37, device=device),
+        "randint": lambda: [torch.randint(0, high, (37,), device=device) for high in (9, 1 << 40)],
+        "randn": lambda: torch.randn(37, device=device),
+        "rand": lambda: torch.rand(3, 5, device=device),
+        "linspace": lambda: torch.linspace(0, 1, 37, device=device),
         "tril_indices": lambda: torch.tril_indices(4, 5, device=device),
-        "chain": chain, "optimizer": optimizer, "frequencies": frequencies, "nonzero": lambda: some(5, 6).nonzero(), "mask": lambda: some(5, 6)[some(5, 6) > 2],
+        "chain": chain,
+        "optimizer": optimizer,
+        "frequencies": frequencies,
+        "nonzero": lambda: some(5, 6).nonzero(),
+        "mask": lambda: some(5, 6)[some(5, 6) > 2],
         "mask of rows": lambda: some(5, 6, 3)[some(5, 6) > 2, some(1, dtype="int64")],
-        "pinv": lambda: torch.linalg.pinv(some(3, 2, dtype="complex64")), "transposed": lambda: some(70, 72).t().contiguous(),
-        "total": lambda: some(many).sum(), "totals of columns": lambda: some(rows, 64).sum(0),
+        "pinv": lambda: torch.linalg.pinv(some(3, 2, dtype="complex64")),
+        "transposed": lambda: some(70, 72).t().contiguous(),
+        "total": lambda: some(many).sum(),
+        "totals of columns": lambda: some(rows, 64).sum(0),
         "columns": lambda: some(80, 64).sum(0),
-        "sorted rows": lambda: some(1, 1100).sort(), "largest": lambda: some(many).topk(3), "prime": lambda: torch.fft.fft(some(131)),
+        "sorted rows": lambda: some(1, 1100).sort(),
+        "largest": lambda: some(many).topk(3),
+        "prime": lambda: torch.fft.fft(some(131)),
         "long": lambda: torch.fft.fft(some(4200, dtype="complex64")),
         **(on_cpus if layout == "cpu" else {"running": lambda: some(many).cumsum(0)}),
     }
 
 
 class Simulator:
-    """Makes Oclgrind's device the only one of the backend, with the launches of a layout, and notes which kernels start."""
+    """Makes Oclgrind's device the only one of the backend, with the launches of a layout, and notes which kernels
+    start.
+    """
 
     def __init__(self, layout: str):
         import pyopencl as cl
@@ -151,6 +217,7 @@ class Simulator:
         from torchlite_device import waiting
         from torchlite_opencl import drivers, runtime
         from torchlite_opencl.backend import backend
+
         self.started: set[str] = set()
         self.launches = 0
         self.kernels = shipped()
@@ -160,13 +227,22 @@ class Simulator:
         simulated = [d for p in cl.get_platforms() if p.name == "Oclgrind" for d in p.get_devices()]
         drivers.devices = lambda: simulated  # type: ignore[assignment]
         drivers.why_not = lambda: ""  # type: ignore[attr-defined]
-        build, function, init, start, write = (runtime.Device.build, runtime.Device._function, runtime.Device.__init__, runtime.enqueue_nd_range_kernel,
-                                               runtime._enqueue_write_buffer)
+        build, function, init, start, write = (
+            runtime.Device.build,
+            runtime.Device._function,
+            runtime.Device.__init__,
+            runtime.enqueue_nd_range_kernel,
+            runtime._enqueue_write_buffer,
+        )
 
         def noted(device, key, source, name, *rest):
             found = function(device, key, source, name, *rest)
             texts = {which: text for which, (other, text) in self.kernels.items() if other == name and text in source}
-            self.of[id(found.kernel)] = {w for w, text in texts.items() if not any(other != text and other.startswith(text) for other in texts.values())}
+            self.of[id(found.kernel)] = {
+                w
+                for w, text in texts.items()
+                if not any(other != text and other.startswith(text) for other in texts.values())
+            }
             return found
 
         def started(queue, kernel, *sizes):
@@ -199,6 +275,7 @@ class Simulator:
 def run_sample(row, index: int, dtype: str) -> None:
     """One sample, forward and, where it has derivatives, backward."""
     from .ops.table import in_dtype, run_through, to_tensors
+
     args, kwargs = in_dtype(row.values(index), dtype)
     run_through(row, *to_tensors((args, kwargs), "opencl", requires_grad=row.grad))
 
@@ -206,6 +283,7 @@ def run_sample(row, index: int, dtype: str) -> None:
 def chosen(layout: str, names: list[str]) -> list[tuple[str, int]]:
     """The samples to run: all of the ops that are named, else those of the layout."""
     from .ops.table import ROWS, load_rows
+
     load_rows()
     if names:
         return [(name, index) for name in names for index in range(len(ROWS[name].samples))]
@@ -222,6 +300,7 @@ def child(layout: str, names: list[str], folder: Path) -> None:
     import torchlite as torch
 
     from .ops.table import ROWS
+
     log = folder / "log"
     with (folder / "progress").open("w", 1) as out:
         for name, index in chosen(layout, names):
@@ -250,6 +329,7 @@ def faults() -> None:
     """Start a kernel with each fault."""
     import numpy as np
     import pyopencl as cl
+
     context = cl.Context([d for p in cl.get_platforms() if p.name == "Oclgrind" for d in p.get_devices()])
     queue, program = cl.CommandQueue(context), cl.Program(context, _FAULTS).build()
     x, y = (cl.Buffer(context, cl.mem_flags.READ_WRITE, 16) for _ in range(2))
@@ -263,8 +343,16 @@ def start(layout: str, names: list[str], folder: Path, driver: Path) -> subproce
     """A process that runs the samples with one layout."""
     folder.mkdir()
     (folder / "oclgrind.icd").write_text(f"{driver}\n")
-    told = {"OCL_ICD_VENDORS": str(folder), "OCLGRIND_LOG": str(folder / "log"), "OCLGRIND_DATA_RACES": "1", "OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_MAX_ERRORS": "3000",
-            "OCLGRIND_BUILD_OPTIONS": _OPTIONS, "TORCHLITE_CACHE_DIR": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+    told = {
+        "OCL_ICD_VENDORS": str(folder),
+        "OCLGRIND_LOG": str(folder / "log"),
+        "OCLGRIND_DATA_RACES": "1",
+        "OCLGRIND_UNINITIALIZED": "1",
+        "OCLGRIND_MAX_ERRORS": "3000",
+        "OCLGRIND_BUILD_OPTIONS": _OPTIONS,
+        "TORCHLITE_CACHE_DIR": str(folder / "cache"),
+        "OMP_NUM_THREADS": "1",
+    }
     command = [sys.executable, "-m", "tests.oclgrind", "--child", layout, str(folder), *names]
     return subprocess.Popen(command, env={**os.environ, **told}, stderr=(folder / "stderr").open("w"))
 
@@ -296,7 +384,10 @@ def main(names: list[str]) -> int:
             lines = (folder / "progress").read_text().splitlines() if (folder / "progress").exists() else []
             samples += sum(line.startswith("run ") for line in lines)
             if lines[-1:] != ["done"]:
-                complaints.append(f"[{layout}] the process ended with {code} after {lines[-1:]}\n{(folder / 'stderr').read_text()[-2000:]}")
+                complaints.append(
+                    f"[{layout}] the process ended with {code} after {lines[-1:]}\n"
+                    f"{(folder / 'stderr').read_text()[-2000:]}"
+                )
             for line in lines:
                 if line.startswith("started "):
                     launches += int(line.split()[1])
@@ -304,13 +395,18 @@ def main(names: list[str]) -> int:
                 elif line.startswith(("error ", "report ")):
                     complaints.append(f"[{layout}] {line}")
             complaints += [f"[{layout}] {report}" for report in reports_in(folder / "log")[:20]]
-    kernels = {key: kernel for key, kernel in shipped().items() if not key.startswith("cuda_")}  # modules of that name are for CUDA alone
+    kernels = {
+        key: kernel for key, kernel in shipped().items() if not key.startswith("cuda_")
+    }  # modules of that name are for CUDA alone
     missing = sorted(set(kernels) - started) if not names else []
     if missing:
         complaints.append(f"kernels that no sample started: {' '.join(missing)}")
     print(*complaints, sep="\n")
-    print(f"Oclgrind: {len(started & set(kernels))} of {len(kernels)} kernels, {samples} samples, {launches} launches, {time.time() - began:.0f} s: "
-          f"{'failed' if complaints else 'no race, no access out of bounds, nothing unset'}")
+    print(
+        f"Oclgrind: {len(started & set(kernels))} of {len(kernels)} kernels, {samples} samples, {launches} launches, "
+        f"{time.time() - began:.0f} s: "
+        f"{'failed' if complaints else 'no race, no access out of bounds, nothing unset'}"
+    )
     return int(bool(complaints))
 
 

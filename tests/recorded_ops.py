@@ -1,4 +1,7 @@
-"""Finds the programs of the CUDA backend: runs ops on a driver that computes nothing and notes what it is asked to build (tests/recording.py)."""
+"""Finds the programs of the CUDA backend: runs ops on a driver that computes nothing and notes what it is asked to
+build (tests/recording.py).
+"""
+
 from __future__ import annotations
 
 import contextlib
@@ -10,7 +13,9 @@ import numpy as np
 
 from .ops.table import ROWS, in_dtype, load_rows, run_through, to_tensors
 
-DTYPES = ("", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128")
+DTYPES = (
+    "", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128",
+)  # fmt: skip
 # One of each kind: in these everything is compiled every time.
 KINDS = ("float32", "float16", "int64", "complex64")
 # Those that few programs use.
@@ -18,9 +23,11 @@ UNSIGNED = ("uint16", "uint32", "uint64")
 OTHER_PRODUCTS = ("attention", "layouts", "mixtures")
 # Samples that read values on the host which only real kernels can give.
 _UNPREDICTABLE = ("istft", "multinomial")
-# What new memory holds beside zeros: nothing, or bytes with a one, as integers of 8 or 4 bytes that a kernel would have counted.
+# What new memory holds beside zeros: nothing, or bytes with a one, as integers of 8 or 4 bytes that a kernel would have
+# counted.
 FILLINGS = (None, slice(0, None, 8), slice(4, None, 8), slice(0, None, 4))
-# How much longer arrays are made, where kernels are chosen by size, and in which dtypes. What does not fit an op at that size raises an error and is passed over.
+# How much longer arrays are made, where kernels are chosen by size, and in which dtypes. What does not fit an op at
+# that size raises an error and is passed over.
 FACTORS, SCALED, _LARGEST = (6, 40), ("", "float16"), 1 << 20
 
 
@@ -32,6 +39,7 @@ class Ops:
         from torchlite_cupy.backend import CUDABackend
 
         from .recording import Recording
+
         load_rows()
         self.rows = ROWS
         recording = Recording(built)
@@ -42,14 +50,18 @@ class Ops:
         register_backend("cuda", self.backend)
 
     def sample(self, row: Any, index: int, dtype: str, shaped: Any = None, factor: int = 1) -> bool:
-        """One sample, forward and backward, with memory of zeros or, where that raises an error, of ones; `factor` times as large in each direction. Whether it ran."""
+        """One sample, forward and backward, with memory of zeros or, where that raises an error, of ones; `factor`
+        times as large in each direction. Whether it ran.
+        """
         try:
             args, kwargs = scaled(in_dtype(row.values(index), dtype), factor)
         except ValueError:
             return False
         done = 0
         for self.driver.filling in FILLINGS:
-            if done and (dtype or factor > 1 or shaped):  # the others are for paths that depend on values, which one dtype shows
+            if done and (
+                dtype or factor > 1 or shaped
+            ):  # the others are for paths that depend on values, which one dtype shows
                 break
             try:
                 self._run(row, args, kwargs, row.grad and dtype[:3] not in ("int", "uin", "boo"), shaped)
@@ -78,21 +90,29 @@ class Ops:
             self.samples(name, KINDS, (WAYS[0],) if self.is_pointwise(name) else (None,))
 
     def samples(self, name: str, dtypes: tuple[str, ...], ways: tuple) -> None:
-        """All samples of an op in some dtypes and some ways through memory; where kernels are chosen by size, in more sizes."""
+        """All samples of an op in some dtypes and some ways through memory; where kernels are chosen by size, in more
+        sizes.
+        """
         row = self.rows[name]
         for dtype in dtypes:
-            taken = [self.sample(row, index, dtype, way) for index, way in itertools.product(range(len(row.samples)), ways)]
+            taken = [
+                self.sample(row, index, dtype, way) for index, way in itertools.product(range(len(row.samples)), ways)
+            ]
             if any(taken) and dtype in SCALED and not self.is_pointwise(name):
                 for index, factor in itertools.product(range(len(row.samples)), FACTORS):
                     self.sample(row, index, dtype, None, factor)
 
     def is_pointwise(self, name: str) -> bool:
         from torchlite._dispatch import POINTWISE, REGISTRY
+
         return bool(REGISTRY[name].tags & POINTWISE)
 
     def product(self, name: str) -> list[str]:
-        """The programs that were not seen before of an op in every dtype, of a pointwise one in every way through memory too; or of what `OTHER_PRODUCTS` names."""
+        """The programs that were not seen before of an op in every dtype, of a pointwise one in every way through
+        memory too; or of what `OTHER_PRODUCTS` names.
+        """
         from .recording import attend_in_every_way
+
         found: list[str] = []
         self.driver.built = found.append
         if name in OTHER_PRODUCTS:
@@ -103,8 +123,11 @@ class Ops:
         return found
 
     def layouts(self) -> None:
-        """Pointwise kernels of one, two and three operands for every way in which each of them can lie, in two to six dimensions and in place, the dtypes in turn."""
+        """Pointwise kernels of one, two and three operands for every way in which each of them can lie, in two to six
+        dimensions and in place, the dtypes in turn.
+        """
         import torchlite as torch
+
         dtypes = itertools.cycle([getattr(torch, name) for name in DTYPES if name not in ("", "bool")])
         for name, count in (("square", 1), ("mul", 2), ("addcmul", 3)):
             for outer, lies in itertools.product(range(1, 6), itertools.product(LIES, repeat=count)):
@@ -117,6 +140,7 @@ class Ops:
     def mixtures(self) -> None:
         """Operands of each two dtypes, and each dtype converted to each."""
         import torchlite as torch
+
         dtypes = [getattr(torch, name) for name in (*DTYPES[1:], "float64", *UNSIGNED)]
         for one, other in itertools.product(dtypes, repeat=2):
             for x in (torch.empty(7, dtype=one, device="cuda"), torch.empty(700, dtype=one, device="cuda")):
@@ -126,9 +150,12 @@ class Ops:
                     torch.where(x.to(torch.bool), x, y)
 
     def captured(self) -> None:
-        """What is started while a graph is recorded: kernels that draw read their seed from memory there, as Adam's step its numbers with `capturable`."""
+        """What is started while a graph is recorded: kernels that draw read their seed from memory there, as Adam's
+        step its numbers with `capturable`.
+        """
         import torchlite as torch
         from torchlite_device.random import Drawn
+
         device = self.backend.device(0)
         for name in ("float32", "float64", "float16", "bfloat16"):
             dtype = getattr(torch, name)
@@ -150,16 +177,21 @@ class Ops:
             for kind in (torch.optim.Adam, torch.optim.AdamW):
                 for amsgrad in (False, True):
                     for count in (1, 3, 12):
-                        parameters = [torch.ones(5, dtype=dtype, device="cuda", requires_grad=True) for _ in range(count)]
+                        parameters = [
+                            torch.ones(5, dtype=dtype, device="cuda", requires_grad=True) for _ in range(count)
+                        ]
                         for p in parameters:
                             p.grad = torch.ones_like(p)
                         kind(parameters, amsgrad=amsgrad, capturable=True).step()
 
     def more(self) -> None:
-        """What no sample starts: what tests/oclgrind.py knows of, attention on tensor cores, and what depends on more than shapes and dtypes."""
+        """What no sample starts: what tests/oclgrind.py knows of, attention on tensor cores, and what depends on more
+        than shapes and dtypes.
+        """
         import torchlite as torch
 
         from .oclgrind import further
+
         for name, function in {**further(torch, "gpu", "cuda"), **unusual(torch)}.items():
             done = 0
             for self.driver.filling in FILLINGS:
@@ -176,6 +208,7 @@ def unusual(torch: Any) -> dict[str, Any]:
     """What depends on a GPU's size or on values: (name: what runs it)."""
     from torchlite._random import engine_of
     from torchlite_device.reduce_text import OPS
+
     calls = {"max_dim": "max", "min_dim": "min", "norm1": "norm", "norm2": "norm", "normp": "norm"}
 
     def large_reductions() -> None:
@@ -212,6 +245,7 @@ def scaled(tree: Any, factor: int) -> Any:
 def _large(tensors: Any, grad: bool, change: Any) -> Any:
     """The arguments with every tensor as one of 70 x 66, changed by its number, and with gradients of it."""
     import torchlite as torch
+
     count = 0
 
     def made(x: Any) -> Any:
@@ -230,10 +264,19 @@ def _way(change: Any) -> Any:
     return lambda args, grad: _large(args, grad, change)
 
 
-# How the memory of large operands lies: in one run, every second row, every second element, the first operand crosswise, the others of one row or of one column.
-WAYS = [_way(change) for change in (
-    lambda x, k: x, lambda x, k: x.repeat(2, 1)[::2], lambda x, k: x.repeat(1, 2)[:, ::2], lambda x, k: x.reshape(66, 70).t() if k == 1 else x,
-    lambda x, k: x if k == 1 else x[0], lambda x, k: x if k == 1 else x[:, :1])]
+# How the memory of large operands lies: in one run, every second row, every second element, the first operand
+# crosswise, the others of one row or of one column.
+WAYS = [
+    _way(change)
+    for change in (
+        lambda x, k: x,
+        lambda x, k: x.repeat(2, 1)[::2],
+        lambda x, k: x.repeat(1, 2)[:, ::2],
+        lambda x, k: x.reshape(66, 70).t() if k == 1 else x,
+        lambda x, k: x if k == 1 else x[0],
+        lambda x, k: x if k == 1 else x[:, :1],
+    )
+]
 
 
 # How an operand lies: its rows in one run each, its rows' elements apart, one value for each row, and crosswise.
@@ -241,12 +284,17 @@ LIES = ("run", "apart", "repeated", "crosswise")
 
 
 def lying(how: str, outer: int, dtype: Any) -> Any:
-    """A tensor of 66 or more by 70 elements with `outer` dimensions before the last, which lies in one of the ways `LIES` and none of whose dimensions can be walked as one."""
+    """A tensor of 66 or more by 70 elements with `outer` dimensions before the last, which lies in one of the ways
+    `LIES` and none of whose dimensions can be walked as one.
+    """
     import torchlite as torch
+
     shape = (66, 3, 3, 2, 2)[:outer][::-1] + (70,)
     if how == "crosswise":  # the first dimension is walked in single steps
-        return lying("run", outer, dtype).new_empty((*shape[1:], shape[0] + 1)).movedim(-1, 0)[:shape[0]]
+        return lying("run", outer, dtype).new_empty((*shape[1:], shape[0] + 1)).movedim(-1, 0)[: shape[0]]
     steps = [{"run": 1, "apart": 2, "repeated": 0}[how]]
     for n in shape[:0:-1]:
         steps.append(n * max(steps[-1], 1) + 1)
-    return torch.empty(sum((n - 1) * s for n, s in zip(shape, reversed(steps), strict=True)) + 1, dtype=dtype, device="cuda").as_strided(shape, steps[::-1])
+    return torch.empty(
+        sum((n - 1) * s for n, s in zip(shape, reversed(steps), strict=True)) + 1, dtype=dtype, device="cuda"
+    ).as_strided(shape, steps[::-1])

@@ -1,9 +1,12 @@
-"""CUDA's driver as one that computes nothing and notes what it is asked to build and start: with it the programs of the CUDA backend are found by running ops.
+"""CUDA's driver as one that computes nothing and notes what it is asked to build and start: with it the programs of the
+CUDA backend are found by running ops.
 
     register_backend("cuda", CUDABackend(Recording()))
 
-New memory holds zeros, and ones in the bytes that `filling` names: what kernels would have counted there. They leave it as it is.
+New memory holds zeros, and ones in the bytes that `filling` names: what kernels would have counted there. They leave it
+as it is.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -52,7 +55,9 @@ class Handle:
 
 
 class Driver:
-    """One device, with the methods of `torchlite_cupy/driver.py` that ops need. `programs` are texts, in the order in which they came, with their kernels by name."""
+    """One device, with the methods of `torchlite_cupy/driver.py` that ops need. `programs` are texts, in the order in
+    which they came, with their kernels by name.
+    """
 
     out_of_memory = (MemoryError,)
 
@@ -117,7 +122,20 @@ class Driver:
     def most_threads(self, kernel: Kernel) -> int:
         return 1024
 
-    def launch(self, kernel: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, queue: int, parameters: int, extra: int) -> None:
+    def launch(
+        self,
+        kernel: int,
+        gx: int,
+        gy: int,
+        gz: int,
+        bx: int,
+        by: int,
+        bz: int,
+        shared: int,
+        queue: int,
+        parameters: int,
+        extra: int,
+    ) -> None:
         started, threads = self.kernels[kernel], bx * by * bz
         if 0 in (gx, gy, gz):
             raise RuntimeError(f"{started.name} was started with an empty grid")
@@ -156,7 +174,10 @@ class Driver:
 def attend_in_every_way() -> None:
     """Attention of all kinds, sizes and masks for which there are kernels on tensor cores, with gradients."""
     import torchlite as torch
-    for dtype, features, mask, heads in itertools.product((torch.float16, torch.bfloat16), (16, 64, 72, 128), (None, torch.bool, "added"), (1, 200)):
+
+    for dtype, features, mask, heads in itertools.product(
+        (torch.float16, torch.bfloat16), (16, 64, 72, 128), (None, torch.bool, "added"), (1, 200)
+    ):
         x = torch.empty(heads, 3, features, dtype=dtype, device="cuda").requires_grad_()
         given = None if mask is None else torch.empty(3, 3, dtype=dtype if mask == "added" else mask, device="cuda")
         torch.nn.functional.scaled_dot_product_attention(x, x, x, given).sum().backward()

@@ -1,4 +1,6 @@
-"""Creation functions: dtypes, memory layouts, out=, and the errors of wrong arguments (values are compared in the op table)."""
+"""Creation functions: dtypes, memory layouts, out=, and the errors of wrong arguments (values are compared in the op
+table).
+"""
 
 import pytest
 
@@ -34,7 +36,14 @@ def test_inferred_dtype(make, dtype):
 def test_default_dtype_is_followed():
     torch.set_default_dtype(torch.float64)
     try:
-        for made in (torch.zeros(2), torch.arange(2.0), torch.linspace(0, 1, 2), torch.full((1,), 0.5), torch.rand(2), torch.hann_window(3)):
+        for made in (
+            torch.zeros(2),
+            torch.arange(2.0),
+            torch.linspace(0, 1, 2),
+            torch.full((1,), 0.5),
+            torch.rand(2),
+            torch.hann_window(3),
+        ):
             assert made.dtype is torch.float64
         assert torch.full((1,), 1j).dtype is torch.complex128
     finally:
@@ -118,8 +127,16 @@ ERRORS = [
     ),
     (lambda: torch.eye(-1), RuntimeError, "n must be greater or equal to 0, got -1"),
     (lambda: torch.full(2, 1), TypeError, "full(): argument 'size' (position 1) must be tuple of ints, not int"),
-    (lambda: torch.full((2,), float("nan"), dtype=torch.int64), RuntimeError, "value cannot be converted to type int64_t without overflow"),
-    (lambda: torch.full((2,), 300, dtype=torch.uint8), RuntimeError, "value cannot be converted to type uint8_t without overflow"),
+    (
+        lambda: torch.full((2,), float("nan"), dtype=torch.int64),
+        RuntimeError,
+        "value cannot be converted to type int64_t without overflow",
+    ),
+    (
+        lambda: torch.full((2,), 300, dtype=torch.uint8),
+        RuntimeError,
+        "value cannot be converted to type uint8_t without overflow",
+    ),
     (lambda: torch.zeros(-1), RuntimeError, "zeros: Dimension size must be non-negative."),
     (lambda: torch.zeros(2.5), TypeError, "zeros(): argument 'size' (position 1) must be tuple of ints, not float"),
     (lambda: torch.zeros((2, 2.5)), TypeError, "zeros(): argument 'size' failed to unpack the object at pos 2"),
@@ -129,15 +146,31 @@ ERRORS = [
         RuntimeError,
         "Only Tensors of floating point and complex dtype can require gradients",
     ),
-    (lambda: torch.empty_strided((2, 3), (1,)), RuntimeError, "dimensionality of sizes (2) must match dimensionality of strides (1)"),
+    (
+        lambda: torch.empty_strided((2, 3), (1,)),
+        RuntimeError,
+        "dimensionality of sizes (2) must match dimensionality of strides (1)",
+    ),
     (lambda: torch.empty_permuted((2, 3), (0, 0)), RuntimeError, "Duplicate dim not allowed"),
     (lambda: torch.tril_indices(3, -3), RuntimeError, "col must be non-negative, got-3"),
-    (lambda: torch.meshgrid(torch.arange(2), torch.arange(3.0), indexing="ij"), RuntimeError, "meshgrid expects all tensors to have the same dtype"),
+    (
+        lambda: torch.meshgrid(torch.arange(2), torch.arange(3.0), indexing="ij"),
+        RuntimeError,
+        "meshgrid expects all tensors to have the same dtype",
+    ),
     (lambda: torch.cartesian_prod(torch.ones(2, 2)), RuntimeError, "Expect a 1D vector, but got shape [2, 2]"),
     (lambda: torch.combinations(torch.arange(3), r=-1), RuntimeError, "Expect a non-negative number, but got -1"),
-    (lambda: torch.hann_window(-1), RuntimeError, "hann_window requires non-negative window_length, got window_length=-1"),
+    (
+        lambda: torch.hann_window(-1),
+        RuntimeError,
+        "hann_window requires non-negative window_length, got window_length=-1",
+    ),
     (lambda: torch.signal.windows.hann(-5), ValueError, "general_cosine requires non-negative window length, got M=-5"),
-    (lambda: torch.signal.windows.gaussian(5, std=-1), ValueError, "Standard deviation must be positive, got: -1 instead."),
+    (
+        lambda: torch.signal.windows.gaussian(5, std=-1),
+        ValueError,
+        "Standard deviation must be positive, got: -1 instead.",
+    ),
 ]
 
 

@@ -1,4 +1,5 @@
 """Data sets, samplers and the DataLoader. Orders in `ORDERS` were printed by PyTorch 2.13 for the same seeds."""
+
 import collections
 import os
 import random
@@ -94,9 +95,7 @@ class Seeds(Dataset):
         return info.id, info.seed, random.random(), float(np.random.rand()), float(torch.rand(()))  # noqa: NPY002
 
 
-ORDERS = {
-    "shuffled epochs": ([6, 7, 1, 4, 2, 0, 9, 8, 3, 5], [2, 4, 7, 0, 8, 9, 5, 3, 6, 1]),
-}
+ORDERS = {"shuffled epochs": ([6, 7, 1, 4, 2, 0, 9, 8, 3, 5], [2, 4, 7, 0, 8, 9, 5, 3, 6, 1])}
 
 
 def indices(loader):
@@ -113,7 +112,11 @@ def test_tensor_dataset():
 def test_put_together():
     first, second = TensorDataset(torch.arange(3)), TensorDataset(torch.arange(3, 5))
     both = first + second
-    assert isinstance(both, ConcatDataset) and [int(v[0]) for v in (both[i] for i in range(5))] == [0, 1, 2, 3, 4] and int(both[-1][0]) == 4
+    assert (
+        isinstance(both, ConcatDataset)
+        and [int(v[0]) for v in (both[i] for i in range(5))] == [0, 1, 2, 3, 4]
+        and int(both[-1][0]) == 4
+    )
     with pytest.raises(ValueError, match="absolute value of index should not exceed dataset length"):
         both[-6]
     assert list(Stream(2) + Stream(3)) == [0, 1, 0, 1, 2] and isinstance(Stream(1) + Stream(1), ChainDataset)
@@ -178,7 +181,9 @@ def test_collate():
     assert torch.equal(default_collate([1, 2]), torch.tensor([1, 2]))
     assert default_collate([1.0, 2.0]).dtype is torch.float64
     assert default_collate(["a", "b"]) == ["a", "b"]
-    assert torch.equal(default_collate([np.ones(2), np.zeros(2)]), torch.tensor([[1.0, 1], [0, 0]], dtype=torch.float64))
+    assert torch.equal(
+        default_collate([np.ones(2), np.zeros(2)]), torch.tensor([[1.0, 1], [0, 0]], dtype=torch.float64)
+    )
     assert default_collate([np.float32(1), np.float32(2)]).dtype is torch.float32
     point = default_collate([Point(1, 2.0), Point(3, 4.0)])
     assert isinstance(point, Point) and torch.equal(point.x, torch.tensor([1, 3]))
@@ -186,7 +191,11 @@ def test_collate():
     assert torch.equal(nested["a"][1][0], torch.tensor([2, 5]))
     with pytest.raises(RuntimeError, match="each element in list of batch should be of equal size"):
         default_collate([[1], [1, 2]])
-    with pytest.raises(TypeError, match="default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class 'object'>"):
+    with pytest.raises(
+        TypeError,
+        match="default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class "
+        "'object'>",
+    ):
         default_collate([object()])
     assert isinstance(default_convert({"a": np.ones(2)})["a"], torch.Tensor)
 
@@ -214,7 +223,9 @@ def test_rows_of_tensors_at_once_equal_rows_one_by_one():
     data = Subset(TensorDataset(torch.arange(12).reshape(6, 2), torch.arange(6)), [5, 1, 3])
     quick = list(DataLoader(data, batch_size=2))
     slow = list(DataLoader(data, batch_size=2, collate_fn=lambda rows: default_collate(rows)))
-    assert len(quick) == len(slow) and all(torch.equal(a, b) for x, y in zip(quick, slow, strict=True) for a, b in zip(x, y, strict=True))
+    assert len(quick) == len(slow) and all(
+        torch.equal(a, b) for x, y in zip(quick, slow, strict=True) for a, b in zip(x, y, strict=True)
+    )
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
@@ -262,7 +273,14 @@ def test_seeds_of_workers():
 
 
 def test_worker_init_fn(tmp_path):
-    list(DataLoader(range(2), num_workers=2, worker_init_fn=lambda worker: (tmp_path / str(worker)).touch(), multiprocessing_context="fork"))
+    list(
+        DataLoader(
+            range(2),
+            num_workers=2,
+            worker_init_fn=lambda worker: (tmp_path / str(worker)).touch(),
+            multiprocessing_context="fork",
+        )
+    )
     assert sorted(os.listdir(tmp_path)) == ["0", "1"]
 
 
@@ -272,7 +290,12 @@ def test_errors_of_workers_come_back():
     with pytest.raises(KeyError) as error:
         next(iterator)
     text = str(error.value)
-    assert text.startswith("Caught KeyError in DataLoader worker process 0.\nOriginal Traceback (most recent call last):\n") and "no item two" in text
+    assert (
+        text.startswith(
+            "Caught KeyError in DataLoader worker process 0.\nOriginal Traceback (most recent call last):\n"
+        )
+        and "no item two" in text
+    )
     assert int(next(iterator)) == 3
 
 
@@ -288,26 +311,39 @@ def test_timeout():
 
 def test_unpicklable_batch_is_an_error():
     with pytest.raises(RuntimeError, match="Caught RuntimeError in DataLoader worker process 0"):
-        list(DataLoader(range(2), num_workers=1, collate_fn=lambda batch: lambda: batch, multiprocessing_context="fork"))
+        list(
+            DataLoader(range(2), num_workers=1, collate_fn=lambda batch: lambda: batch, multiprocessing_context="fork")
+        )
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"num_workers": -1}, "num_workers option should be non-negative"),
-    ({"timeout": -1}, "timeout option should be non-negative"),
-    ({"prefetch_factor": 2}, "prefetch_factor option could only be specified in multiprocessing"),
-    ({"persistent_workers": True}, "persistent_workers option needs num_workers > 0"),
-    ({"sampler": [0], "shuffle": True}, "sampler option is mutually exclusive with shuffle"),
-    ({"batch_sampler": [[0]], "batch_size": 3}, "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"),
-    ({"batch_size": None, "drop_last": True}, "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"),
-    ({"multiprocessing_context": "fork"}, "multiprocessing_context can only be used with multi-process loading"),
-])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_workers": -1}, "num_workers option should be non-negative"),
+        ({"timeout": -1}, "timeout option should be non-negative"),
+        ({"prefetch_factor": 2}, "prefetch_factor option could only be specified in multiprocessing"),
+        ({"persistent_workers": True}, "persistent_workers option needs num_workers > 0"),
+        ({"sampler": [0], "shuffle": True}, "sampler option is mutually exclusive with shuffle"),
+        (
+            {"batch_sampler": [[0]], "batch_size": 3},
+            "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last",
+        ),
+        (
+            {"batch_size": None, "drop_last": True},
+            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last",
+        ),
+        ({"multiprocessing_context": "fork"}, "multiprocessing_context can only be used with multi-process loading"),
+    ],
+)
 def test_options_that_exclude_each_other(options, message):
     with pytest.raises(ValueError, match=message):
         DataLoader(range(3), **options)
 
 
 def test_a_stream_has_no_order_to_choose():
-    with pytest.raises(ValueError, match="DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle=True"):
+    with pytest.raises(
+        ValueError, match="DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle=True"
+    ):
         DataLoader(Stream(), shuffle=True)
 
 

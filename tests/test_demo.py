@@ -1,4 +1,5 @@
 """The two commands of `python -m torchlite`, and the examples."""
+
 import importlib.util
 import io
 import sys
@@ -44,7 +45,10 @@ def test_live_bar():
     bar.step(5, "half")
     bar.epoch(10, "all")
     bar.end()
-    assert "\rcpu        |███████████████···············|  50%  half" in stream.getvalue() and "| 100%  all   0.0 s left" in stream.getvalue()
+    assert (
+        "\rcpu        |███████████████···············|  50%  half" in stream.getvalue()
+        and "| 100%  all   0.0 s left" in stream.getvalue()
+    )
 
 
 def test_info(capsys):
@@ -72,11 +76,14 @@ def test_info_survives_a_broken_backend(monkeypatch):
     assert "cpu" in _info.usable_devices() and not any(name.startswith("cuda") for name in _info.usable_devices())
 
 
-@pytest.mark.parametrize(("name", "arguments", "good"), [
-    ("transformer_classifier", ["--epochs", "2", "--rows", "600"], lambda accuracy: accuracy > 0.85),
-    ("digits_cnn", ["--epochs", "2"], lambda accuracy: accuracy > 0.85),
-    ("char_gpt", ["--steps", "60"], lambda loss: loss < 2.6),
-])
+@pytest.mark.parametrize(
+    ("name", "arguments", "good"),
+    [
+        ("transformer_classifier", ["--epochs", "2", "--rows", "600"], lambda accuracy: accuracy > 0.85),
+        ("digits_cnn", ["--epochs", "2"], lambda accuracy: accuracy > 0.85),
+        ("char_gpt", ["--steps", "60"], lambda loss: loss < 2.6),
+    ],
+)
 def test_examples(name, arguments, good, device):
     spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,5 @@
 """Every example in the README, in docs/ and in docstrings runs, and shows what it says it shows."""
+
 import doctest
 import importlib
 import pkgutil
@@ -11,7 +12,10 @@ import torchlite
 from torchlite._dispatch import NAMESPACES, REGISTRY
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
+PAGES = sorted(
+    p.relative_to(ROOT).as_posix()
+    for p in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")]
+)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 GLOBALS = {"torch": torchlite, "torchlite": torchlite, "nn": torchlite.nn, "F": torchlite.nn.functional}
 _FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -36,7 +40,9 @@ def forget_ops():
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.usefixtures("forget_ops")
 def test_page(page, tmp_path, monkeypatch):
-    """The Python blocks of a page, one after the other in one namespace; blocks with prompts are compared with the output that they show."""
+    """The Python blocks of a page, one after the other in one namespace; blocks with prompts are compared with the
+    output that they show.
+    """
     text = (ROOT / page).read_text()
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}

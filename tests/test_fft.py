@@ -14,7 +14,9 @@ def close(a, b, tol=1e-9):
     np.testing.assert_allclose(a.detach().cpu().numpy(), b.detach().cpu().numpy(), rtol=tol, atol=tol)
 
 
-@pytest.mark.parametrize("kind,wanted", [(torch.float32, torch.complex64), (torch.float64, torch.complex128), (torch.int64, torch.complex64)])
+@pytest.mark.parametrize(
+    "kind,wanted", [(torch.float32, torch.complex64), (torch.float64, torch.complex128), (torch.int64, torch.complex64)]
+)
 def test_precision_is_kept(kind, wanted, device):
     x = torch.ones(4, 4, dtype=kind, device=device)
     for name in ("fft", "ifft", "rfft", "ihfft", "fftn", "ifft2", "rfftn", "ihfft2"):

@@ -1,4 +1,7 @@
-"""benchmarks/gpu_check.py without a GPU: every part on devices that are here, at small sizes, and what it does when a part dies or nothing can be used."""
+"""benchmarks/gpu_check.py without a GPU: every part on devices that are here, at small sizes, and what it does when a
+part dies or nothing can be used.
+"""
+
 from __future__ import annotations
 
 import json
@@ -15,7 +18,8 @@ from tests.cuda_simulator import missing
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "benchmarks" / "gpu_check.py"
 
-# In the place of the conformance folder's table: what gpu_check reads of its results, with a row that fails everywhere and one that fails on the device alone.
+# In the place of the conformance folder's table: what gpu_check reads of its results, with a row that fails everywhere
+# and one that fails on the device alone.
 OPDB = """
 import argparse, json
 p = argparse.ArgumentParser(); p.add_argument("module")
@@ -23,7 +27,8 @@ for name in ("device", "dtypes", "only", "json", "max-samples", "timeout"): p.ad
 for name in ("backward", "public-only"): p.add_argument("--" + name, action="store_true")
 a = p.parse_args()
 import torchlite, re
-rows = [{"name": n, "part": "forward", "dtype": "float32", "bucket": "public", "ok": ok, "reasons": [] if ok else [{"kind": "mismatch", "what": "values"}]}
+rows = [{"name": n, "part": "forward", "dtype": "float32", "bucket": "public", "ok": ok,
+         "reasons": [] if ok else [{"kind": "mismatch", "what": "values"}]}
         for n, ok in (("add", True), ("softmax", False), ("matmul", a.device == "cpu")) if re.search(a.only, n)]
 json.dump({"rows": rows}, open(a.json, "w"))
 print("opdb", len(rows))
@@ -53,17 +58,36 @@ class cuda:
 @pytest.fixture
 def start(tmp_path):
     """Runs gpu_check.py; gives its exit status, what it printed, its JSON and its table."""
+
     def run(*words, shared=tmp_path / "nowhere", path=""):
         files = tmp_path / "out.json", tmp_path / "out.md"
         for file in files:
             file.unlink(missing_ok=True)
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
         inherited["PYTHONPATH"] = os.pathsep.join(filter(None, [str(path), os.environ.get("PYTHONPATH", "")]))
-        given = ["--quick", "--workers", "1", "--shared", str(shared), "--json", str(files[0]), "--table", str(files[1]), *words]
-        done = subprocess.run([sys.executable, str(SCRIPT), *given],
-                              capture_output=True, text=True, timeout=300, env=inherited, cwd=tmp_path)
+        given = [
+            "--quick",
+            "--workers",
+            "1",
+            "--shared",
+            str(shared),
+            "--json",
+            str(files[0]),
+            "--table",
+            str(files[1]),
+            *words,
+        ]
+        done = subprocess.run(
+            [sys.executable, str(SCRIPT), *given],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=inherited,
+            cwd=tmp_path,
+        )
         assert not done.stderr, done.stderr
         return done.returncode, done.stdout, *(file.read_text() if file.exists() else "" for file in files)
+
     return run
 
 
@@ -108,11 +132,29 @@ def test_kernels_and_bandwidth(start, device, pytestconfig):
     speed = parts["speed"]
     assert speed["copies"]["torchlite"] > 0
     assert [row["name"] for row in speed["rows"] if row["dtype"] == "float32"] == [
-        "softmax", "softmax backward", "layer_norm", "layer_norm backward", "gelu", "gelu backward", "Adam"]
-    assert all(row["share"] == pytest.approx(row["bytes/s"] / max(speed["copies"].values())) and row["ms"] > 0 for row in speed["rows"])
+        "softmax",
+        "softmax backward",
+        "layer_norm",
+        "layer_norm backward",
+        "gelu",
+        "gelu backward",
+        "Adam",
+    ]
+    assert all(
+        row["share"] == pytest.approx(row["bytes/s"] / max(speed["copies"].values())) and row["ms"] > 0
+        for row in speed["rows"]
+    )
     assert len(speed["products"]) == 6 and all(row["torchlite"] > 0 for row in speed["products"])
     assert {row["name"] for row in parts["fused"]["rows"]} == {
-        "softmax", "layer_norm", "batch_norm", "cross_entropy", "activations", "attention", "optimizers", "dropout"}
+        "softmax",
+        "layer_norm",
+        "batch_norm",
+        "cross_entropy",
+        "activations",
+        "attention",
+        "optimizers",
+        "dropout",
+    }
     assert all(row["ok"] for row in parts["fused"]["rows"])
     assert any(row["worst"] > 0 for row in parts["fused"]["rows"])
     if not device.startswith("cuda"):
@@ -128,10 +170,18 @@ def test_tables_and_workloads(start, shared, oracle):
     bench, opdb, graphs = (results["parts"][name] for name in ("bench", "opdb", "graphs"))
     assert status == 1
     assert [(row["name"], row["torchlite"], row["torch"], row["unit"]) for row in bench["rows"]] == [
-        ("small.add", 1.5, 1.0, "us"), ("gpt.train", None, 10.0, ""), ("mlp.train", 100.5, 1200.0, "us")]
-    assert bench["failed"] == ["torchlite: gpt FAILED RuntimeError: no", "gpt.train: torchlite did not run it"] and bench["notes"] == ["torch: lstm FAILED RuntimeError: no"]
+        ("small.add", 1.5, 1.0, "us"),
+        ("gpt.train", None, 10.0, ""),
+        ("mlp.train", 100.5, 1200.0, "us"),
+    ]
+    assert bench["failed"] == [
+        "torchlite: gpt FAILED RuntimeError: no",
+        "gpt.train: torchlite did not run it",
+    ] and bench["notes"] == ["torch: lstm FAILED RuntimeError: no"]
     assert opdb["counts"] == {"forward": [2, 3]} and opdb["failed"] == ["forward softmax[float32]: mismatch: values"]
-    assert set(graphs["times"]) == {"torchlite", "torch"} and all(times["eager"] > 0 for times in graphs["times"].values())
+    assert set(graphs["times"]) == {"torchlite", "torch"} and all(
+        times["eager"] > 0 for times in graphs["times"].values()
+    )
     assert "| small.add | 1.5 | 1 | 1.50 | us |" in table and "| gpt.train | - | 10 | - |  |" in table
     assert len(results["failed"]) == 3 and "- opdb: forward softmax[float32]: mismatch: values" in table
 
@@ -143,7 +193,9 @@ def test_graphs_on_the_simulator(start, oracle):
     results = json.loads(text)
     graphs = results["parts"]["graphs"]
     assert (status, graphs["failed"], graphs["notes"], graphs["reference"]) == (0, [], [], "cpu"), printed
-    assert set(graphs["times"]["torchlite"]) == {"eager", "graphed", "captured"} and set(graphs["times"]["torch"]) == {"eager"}
+    assert set(graphs["times"]["torchlite"]) == {"eager", "graphed", "captured"} and set(graphs["times"]["torch"]) == {
+        "eager"
+    }
     assert "dry run on the CUDA simulator" in table and all(aim["met"] is None for aim in results["aims"])
 
 
@@ -151,7 +203,9 @@ def test_failures_of_the_device_are_told_from_those_of_the_cpu(start, shared, or
     status, _, text, table = start("--device", "meta", "--only", "opdb", shared=shared, path=oracle)
     opdb = json.loads(text)["parts"]["opdb"]
     assert status == 1 and opdb["counts"] == {"forward": [1, 3]}
-    assert opdb["failed"] == ["forward matmul[float32]: mismatch: values"] and opdb["on_cpu_too"] == ["forward softmax[float32]"]
+    assert opdb["failed"] == ["forward matmul[float32]: mismatch: values"] and opdb["on_cpu_too"] == [
+        "forward softmax[float32]"
+    ]
     assert "float32: forward 1/3; fail with torchlite on the CPU too: forward softmax[float32]" in table
 
 
@@ -160,8 +214,14 @@ def test_what_is_missing_is_said(start, shared, tmp_path):
     status, printed, text, table = start("--device", "cpu", "--only", "bench,opdb", shared=shared, path=path)
     results = json.loads(text)
     assert status == 0, printed
-    assert "[machine] missing: pytest-xdist: the device tests on several cores" in printed and "- torch: the conformance tables" in table
-    assert [(row["name"], row["torchlite"], row["torch"]) for row in results["parts"]["bench"]["rows"]] == [("import", 100.2, None), ("mlp.train", 300.0, None)]
+    assert (
+        "[machine] missing: pytest-xdist: the device tests on several cores" in printed
+        and "- torch: the conformance tables" in table
+    )
+    assert [(row["name"], row["torchlite"], row["torch"]) for row in results["parts"]["bench"]["rows"]] == [
+        ("import", 100.2, None),
+        ("mlp.train", 300.0, None),
+    ]
     assert results["parts"]["opdb"]["left_out"] == "torch, the oracle, is not installed"
     status, printed, text, table = start("--device", "cpu", "--only", "bench,opdb")
     assert status == 0 and f"Left out: {tmp_path / 'nowhere'}/bench is not there." in table
@@ -188,11 +248,19 @@ def broken(device):
 def test_end(device, broken): pass
 def test_long(device): time.sleep(60)
 """)
-    status, printed, text, _ = start(*words, "--limits", "tests=15", f"--pytest={tmp_path}/test_some.py -p no:randomly --rootdir {tmp_path} -c /dev/null -p tests.conftest")
+    status, printed, text, _ = start(
+        *words,
+        "--limits",
+        "tests=15",
+        f"--pytest={tmp_path}/test_some.py -p no:randomly --rootdir {tmp_path} -c /dev/null -p tests.conftest",
+    )
     found = json.loads(text)["parts"]["tests"]
     assert status == 1
     assert found["counts"] == {"total": 4, "passed": 1, "failed": 2, "skipped": 0, "not run": 1}, printed
-    assert [line.split("::")[-1] for line in found["failed"][:2]] == ["test_wrong[cpu]: AssertionError: one is not two", "test_end[cpu]: RuntimeError: after the test"]
+    assert [line.split("::")[-1] for line in found["failed"][:2]] == [
+        "test_wrong[cpu]: AssertionError: one is not two",
+        "test_end[cpu]: RuntimeError: after the test",
+    ]
     assert "1 tests were not run" in found["failed"][2]
 
 
@@ -209,8 +277,15 @@ def test_one(device, n):
     if n == 1: lost = True
     if globals().get("lost"): raise RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered")
 """)
-    status, printed, text, _ = start("--only", "tests", "--device", "cpu", "--workers", "2",
-                                     f"--pytest={tmp_path}/test_lost.py --rootdir {tmp_path} -c /dev/null -p tests.conftest")
+    status, printed, text, _ = start(
+        "--only",
+        "tests",
+        "--device",
+        "cpu",
+        "--workers",
+        "2",
+        f"--pytest={tmp_path}/test_lost.py --rootdir {tmp_path} -c /dev/null -p tests.conftest",
+    )
     found = json.loads(text)["parts"]["tests"]
     assert status == 1 and len(found["failures"]) == 1 and "test_one[cpu-1]" in next(iter(found["failures"])), printed
     assert found["counts"]["passed"] == 5
@@ -230,15 +305,23 @@ if "speed" in sys.argv:
 
 
 def test_a_kernel_that_fails_is_named(start, tmp_path):
-    status, printed, text, _ = start("--device", "cpu", "--only", "speed", path=with_adam(tmp_path / "faulty", "raise MemoryError('no more')"))
+    status, printed, text, _ = start(
+        "--device", "cpu", "--only", "speed", path=with_adam(tmp_path / "faulty", "raise MemoryError('no more')")
+    )
     results = json.loads(text)
     assert status == 1 and results["failed"] == ["speed: Adam float32: MemoryError: no more"], printed
     assert len(results["parts"]["speed"]["rows"]) == 12 and len(results["parts"]["speed"]["products"]) == 6
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how,said", [("os.kill(os.getpid(), signal.SIGSEGV)", "died (SIGSEGV)"), ("time.sleep(100)", "ended at its time limit"),
-                                      ("sys.exit(3)", "died (status 3)")])
+@pytest.mark.parametrize(
+    "how,said",
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "died (SIGSEGV)"),
+        ("time.sleep(100)", "ended at its time limit"),
+        ("sys.exit(3)", "died (status 3)"),
+    ],
+)
 def test_a_part_that_dies_loses_only_itself(start, oracle, tmp_path, how, said):
     path = f"{with_adam(tmp_path / 'faulty', how)}{os.pathsep}{oracle}"
     status, printed, text, table = start("--device", "cpu", "--only", "speed,bench", "--limits", "speed=10", path=path)
@@ -262,14 +345,33 @@ def test_no_device(start):
 def test_aims(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
     from gpu_parts.table import aims_of
-    rows = [{"name": "small.add", "torchlite": 3.2, "torch": 2.0}, {"name": "gpt.train", "torchlite": 9.0, "torch": 10.0}]
-    parts = {"bench": {"reference": "cuda", "rows": rows}, "graphs": {"reference": "cuda", "times": {"torchlite": {"eager": 90, "captured": 40}, "torch": {"eager": 100}}},
-             "speed": {"rows": [{"name": "gelu", "dtype": "float32", "share": 0.9}, {"name": "Adam", "dtype": "float32", "share": 0.8}]}}
+
+    rows = [
+        {"name": "small.add", "torchlite": 3.2, "torch": 2.0},
+        {"name": "gpt.train", "torchlite": 9.0, "torch": 10.0},
+    ]
+    parts = {
+        "bench": {"reference": "cuda", "rows": rows},
+        "graphs": {"reference": "cuda", "times": {"torchlite": {"eager": 90, "captured": 40}, "torch": {"eager": 100}}},
+        "speed": {
+            "rows": [
+                {"name": "gelu", "dtype": "float32", "share": 0.9},
+                {"name": "Adam", "dtype": "float32", "share": 0.8},
+            ]
+        },
+    }
     results = {"device": "cuda", "simulated": False, "quick": False, "parts": parts}
 
     def met():
         return {aim["name"]: aim["met"] for aim in aims_of(results) if aim["met"] is not None}
-    assert met() == {"small.add": False, "gpt.train, eager": True, "mlp.train, captured graph": True, "gelu kernel, float32": True, "Adam kernel, float32": False}
+
+    assert met() == {
+        "small.add": False,
+        "gpt.train, eager": True,
+        "mlp.train, captured graph": True,
+        "gelu kernel, float32": True,
+        "Adam kernel, float32": False,
+    }
     parts["bench"]["reference"] = parts["graphs"]["reference"] = "cpu"  # another device's times say nothing
     assert met() == {"gelu kernel, float32": True, "Adam kernel, float32": False}
     results["simulated"] = True
@@ -279,12 +381,22 @@ def test_aims(tmp_path, monkeypatch):
 def test_tox_without_a_gpu(monkeypatch, capsys):
     """`tox -e cuda` says that there is no GPU, and runs what needs none; with one it runs the device tests."""
     from tests import cuda_or_not, cuda_simulator
+
     run = []
-    monkeypatch.setattr(cuda_or_not.subprocess, "run", lambda command, check: run.append(command[2:]) or subprocess.CompletedProcess(command, int("--cuda-schedule" in command)))
+    monkeypatch.setattr(
+        cuda_or_not.subprocess,
+        "run",
+        lambda command, check: (
+            run.append(command[2:]) or subprocess.CompletedProcess(command, int("--cuda-schedule" in command))
+        ),
+    )
     monkeypatch.setattr(cuda_simulator, "missing", lambda: "")
     monkeypatch.setattr(torch.cuda, "why_not", lambda: "there is no driver")
     assert cuda_or_not.main(["-k", "softmax"]) == 1
-    assert "No GPU is used: there is no driver." in (said := capsys.readouterr().out) and "failed: device tests on the simulator, schedule 2" in said
+    assert (
+        "No GPU is used: there is no driver." in (said := capsys.readouterr().out)
+        and "failed: device tests on the simulator, schedule 2" in said
+    )
     assert [words[0] for words in run] == ["tests.nvrtc", *["pytest"] * 4] and "tests/cuda_simulator" in run[2]
     assert all("--simulate-cuda" in words and words[-2:] == ["-k", "softmax"] for words in run[3:])
     run.clear()

@@ -1,4 +1,5 @@
 """x[...] and x[...] = v against NumPy (and by hand where PyTorch differs from it)."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -7,10 +8,31 @@ import pytest
 import torchlite as torch
 
 CASES = [
-    0, -1, slice(None), slice(1, 3), slice(None, None, 2), ..., None, (0, 1), (slice(None), 2), (..., -1), (None, 0, ..., None),
+    0,
+    -1,
+    slice(None),
+    slice(1, 3),
+    slice(None, None, 2),
+    ...,
+    None,
+    (0, 1),
+    (slice(None), 2),
+    (..., -1),
+    (None, 0, ..., None),
     (slice(1, 2), slice(0, 3, 2)),
-    [0, 2], ([0, 1], [1, 2]), (slice(None), [0, 2]), (..., [1, 1]), ([1], slice(0, 2)), (np.array([0, 2]), np.array([1, 3])),
-    (slice(None), np.array([[0, 1], [2, 3]])), (slice(0, 0),), ([],), True, False, np.int64(1), (np.array(1), 2),
+    [0, 2],
+    ([0, 1], [1, 2]),
+    (slice(None), [0, 2]),
+    (..., [1, 1]),
+    ([1], slice(0, 2)),
+    (np.array([0, 2]), np.array([1, 3])),
+    (slice(None), np.array([[0, 1], [2, 3]])),
+    (slice(0, 0),),
+    ([],),
+    True,
+    False,
+    np.int64(1),
+    (np.array(1), 2),
 ]
 
 
@@ -22,8 +44,13 @@ def both(device):
 @pytest.mark.parametrize("index", CASES, ids=str)
 def test_reads_as_numpy(device, index):
     array, x = both(device)
-    key = tuple(np.asarray(i, dtype=np.int64) if isinstance(i, list) else i for i in index) if isinstance(index, tuple) else \
-        np.asarray(index, dtype=np.int64) if isinstance(index, list) else index
+    key = (
+        tuple(np.asarray(i, dtype=np.int64) if isinstance(i, list) else i for i in index)
+        if isinstance(index, tuple)
+        else np.asarray(index, dtype=np.int64)
+        if isinstance(index, list)
+        else index
+    )
     want = array[key]
     have = x[index]
     assert tuple(have.shape) == want.shape
@@ -33,15 +60,22 @@ def test_reads_as_numpy(device, index):
 @pytest.mark.parametrize("index", [c for c in CASES if c is not False], ids=str)
 def test_writes_as_numpy(device, index):
     array, x = both(device)
-    key = tuple(np.asarray(i, dtype=np.int64) if isinstance(i, list) else i for i in index) if isinstance(index, tuple) else \
-        np.asarray(index, dtype=np.int64) if isinstance(index, list) else index
+    key = (
+        tuple(np.asarray(i, dtype=np.int64) if isinstance(i, list) else i for i in index)
+        if isinstance(index, tuple)
+        else np.asarray(index, dtype=np.int64)
+        if isinstance(index, list)
+        else index
+    )
     array[key] = -1
     x[index] = -1
     np.testing.assert_array_equal(x.cpu().numpy(), array)
 
 
 def test_integers_select_before_arrays(device):
-    """NumPy moves the arrays' dimension to the front when a slice lies between an integer and an array; PyTorch does not."""
+    """NumPy moves the arrays' dimension to the front when a slice lies between an integer and an array; PyTorch does
+    not.
+    """
     _, x = both(device)
     assert x[0, :, [1, 2]].shape == (4, 2)
     assert torch.equal(x[0, :, [1, 2]], x[0][:, [1, 2]])
@@ -58,8 +92,11 @@ def test_masks(device):
     mask = torch.tensor(array % 7 == 0, device=device)
     np.testing.assert_array_equal(x[mask].cpu().numpy(), array[array % 7 == 0])
     rows = torch.tensor([True, False, True], device=device)
-    assert x[rows].shape == (2, 4, 5) and x[rows, 1].shape == (2, 5) and x[:, torch.tensor([True, False, False, True], device=device)].shape == (3, 2,
-        5)
+    assert (
+        x[rows].shape == (2, 4, 5)
+        and x[rows, 1].shape == (2, 5)
+        and x[:, torch.tensor([True, False, False, True], device=device)].shape == (3, 2, 5)
+    )
     x[mask] = 0
     array[array % 7 == 0] = 0
     np.testing.assert_array_equal(x.cpu().numpy(), array)
@@ -103,14 +140,17 @@ def test_gradients_of_reads_and_writes(device):
     assert v.grad.tolist() == [[12] * 4, [0] * 4]
 
 
-@pytest.mark.parametrize(("index", "error", "words"), [
-    (3, IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
-    ((0, 0, 0, 0), IndexError, "too many indices for tensor of dimension 3"),
-    (slice(None, None, -1), ValueError, "step must be greater than zero"),
-    ([5], IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
-    (1.5, IndexError, "only integers, slices"),
-    ((..., ...), IndexError, "single ellipsis"),
-])
+@pytest.mark.parametrize(
+    ("index", "error", "words"),
+    [
+        (3, IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
+        ((0, 0, 0, 0), IndexError, "too many indices for tensor of dimension 3"),
+        (slice(None, None, -1), ValueError, "step must be greater than zero"),
+        ([5], IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
+        (1.5, IndexError, "only integers, slices"),
+        ((..., ...), IndexError, "single ellipsis"),
+    ],
+)
 @pytest.mark.usefixtures("errors_at_once")
 def test_bad_indices(device, index, error, words):
     _, x = both(device)

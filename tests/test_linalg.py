@@ -1,4 +1,6 @@
-"""What the op table does not show of linear algebra: large blocks, singular matrices, several devices' worth of layouts, identities."""
+"""What the op table does not show of linear algebra: large blocks, singular matrices, several devices' worth of
+layouts, identities.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_triangular_solve_over_several_blocks(n, upper, device, rng):
 
 
 def test_triangular_solve_of_a_singular_matrix_is_infinite(device):
-    x = torch.linalg.solve_triangular(torch.tensor([[0.0]], device=device), torch.tensor([[1.0]], device=device), upper=True)
+    x = torch.linalg.solve_triangular(
+        torch.tensor([[0.0]], device=device), torch.tensor([[1.0]], device=device), upper=True
+    )
     assert x.item() == float("inf")
 
 
@@ -64,7 +68,12 @@ def test_gradient_of_the_determinant_of_a_singular_matrix(device):
 
 
 def test_norm_gradients_at_zero_are_zero(device):
-    for call in (torch.linalg.vector_norm, torch.linalg.norm, lambda x: torch.linalg.vector_norm(x, 3), lambda x: torch.cdist(x, x).sum()):
+    for call in (
+        torch.linalg.vector_norm,
+        torch.linalg.norm,
+        lambda x: torch.linalg.vector_norm(x, 3),
+        lambda x: torch.cdist(x, x).sum(),
+    ):
         x = torch.zeros(2, 2, dtype=torch.float64, device=device, requires_grad=True)
         call(x).backward()
         close(x.grad, torch.zeros(2, 2))
@@ -113,7 +122,11 @@ def test_matrix_exp_of_a_rotation(scale, device):
     angle = torch.tensor(scale, dtype=torch.float64, device=device)
     zero = angle * 0
     a = torch.stack([torch.stack([zero, -angle]), torch.stack([angle, zero])])
-    close(torch.matrix_exp(a), torch.stack([torch.stack([angle.cos(), -angle.sin()]), torch.stack([angle.sin(), angle.cos()])]), 1e-8)
+    close(
+        torch.matrix_exp(a),
+        torch.stack([torch.stack([angle.cos(), -angle.sin()]), torch.stack([angle.sin(), angle.cos()])]),
+        1e-8,
+    )
 
 
 def test_products_of_half_precision_are_summed_in_single(device):
@@ -159,7 +172,9 @@ def test_einsum_agrees_with_numpy(device, rng):
     ]:
         arrays = [rng.standard_normal(shape) for shape in shapes]
         result = torch.einsum(equation, *(torch.from_numpy(a).to(device) for a in arrays))
-        np.testing.assert_allclose(result.cpu().numpy(), np.einsum(equation.replace(" ", ""), *arrays), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            result.cpu().numpy(), np.einsum(equation.replace(" ", ""), *arrays), rtol=1e-9, atol=1e-9
+        )
     x, y = torch.ones(2, 3, device=device), torch.ones(3, 4, device=device)
     assert torch.einsum(x, [0, 1], y, [1, 2], [2, 0]).shape == (4, 2)
     assert torch.einsum("ij,jk", [x, y]).shape == (2, 4)

@@ -1,4 +1,5 @@
 """torch.masked: the same as computing with the elements that count, row by row."""
+
 from __future__ import annotations
 
 import math
@@ -23,17 +24,30 @@ def by_row(array, mask, function):
     return np.array([function(row[m]) for row, m in zip(array, mask, strict=True)])
 
 
-@pytest.mark.parametrize("name,function", [
-    ("sum", np.sum), ("prod", np.prod), ("amax", np.max), ("amin", np.min), ("mean", np.mean), ("var", lambda v: v.var(ddof=1)),
-    ("std", lambda v: v.std(ddof=1)),
-    ("logsumexp", lambda v: math.log(np.exp(v).sum())), ("norm", lambda v: math.sqrt((v * v).sum())),
-    ("median", lambda v: np.sort(v)[(len(v) - 1) // 2]),
-])
+@pytest.mark.parametrize(
+    "name,function",
+    [
+        ("sum", np.sum),
+        ("prod", np.prod),
+        ("amax", np.max),
+        ("amin", np.min),
+        ("mean", np.mean),
+        ("var", lambda v: v.var(ddof=1)),
+        ("std", lambda v: v.std(ddof=1)),
+        ("logsumexp", lambda v: math.log(np.exp(v).sum())),
+        ("norm", lambda v: math.sqrt((v * v).sum())),
+        ("median", lambda v: np.sort(v)[(len(v) - 1) // 2]),
+    ],
+)
 def test_reductions(data, name, function):
     array, mask, x, m = data
     where = {"dim": 1}
-    np.testing.assert_allclose(getattr(masked, name)(x, mask=m, **where).cpu().numpy(), by_row(array, mask, function), rtol=1e-10)
-    np.testing.assert_allclose(getattr(masked, name)(x, **where).cpu().numpy(), by_row(array, np.ones_like(mask), function), rtol=1e-10)
+    np.testing.assert_allclose(
+        getattr(masked, name)(x, mask=m, **where).cpu().numpy(), by_row(array, mask, function), rtol=1e-10
+    )
+    np.testing.assert_allclose(
+        getattr(masked, name)(x, **where).cpu().numpy(), by_row(array, np.ones_like(mask), function), rtol=1e-10
+    )
     assert getattr(masked, name)(x, mask=m, keepdim=True, **where).shape == (4, 1)
 
 
@@ -50,7 +64,9 @@ def test_positions(data):
     found = masked.argmax(x, 1, mask=m)
     assert found.dtype is x.dtype
     np.testing.assert_array_equal(found.cpu().numpy(), want)
-    np.testing.assert_array_equal(masked.argmin(x, 1, mask=m, dtype=torch.int64).cpu().numpy(), np.where(mask, array, np.inf).argmin(1))
+    np.testing.assert_array_equal(
+        masked.argmin(x, 1, mask=m, dtype=torch.int64).cpu().numpy(), np.where(mask, array, np.inf).argmin(1)
+    )
 
 
 def test_scans_leave_out_what_does_not_count(data):
@@ -69,9 +85,15 @@ def test_softmax(data, name, sign):
 
 def test_log_softmax_and_normalize(data):
     array, mask, x, m = data
-    np.testing.assert_allclose(masked.log_softmax(x, 1, mask=m).exp().cpu().numpy(), masked.softmax(x, 1, mask=m).cpu().numpy(), rtol=1e-10)
+    np.testing.assert_allclose(
+        masked.log_softmax(x, 1, mask=m).exp().cpu().numpy(), masked.softmax(x, 1, mask=m).cpu().numpy(), rtol=1e-10
+    )
     kept = np.where(mask, array, 0)
-    np.testing.assert_allclose(masked.normalize(x, 2.0, 1, mask=m).cpu().numpy(), kept / np.linalg.norm(kept, axis=1, keepdims=True), rtol=1e-10)
+    np.testing.assert_allclose(
+        masked.normalize(x, 2.0, 1, mask=m).cpu().numpy(),
+        kept / np.linalg.norm(kept, axis=1, keepdims=True),
+        rtol=1e-10,
+    )
 
 
 def test_nothing_counts(device):

@@ -1,4 +1,5 @@
 """NumPy as a partner: shared memory, NumPy functions on Tensors, mixed arithmetic, DLPack, the Array-API namespace."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -16,7 +17,10 @@ def test_from_numpy_and_numpy_share_memory():
     assert t[::2].numpy().strides == (16,)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"],
+)
 def test_dtypes_round_trip(dtype):
     a = np.zeros((2, 3), dtype)
     t = torch.from_numpy(a)
@@ -45,7 +49,9 @@ def test_asarray_and_dtype():
         np.asarray(torch.ones(2, requires_grad=True))
 
 
-@pytest.mark.parametrize("name", ["sin", "exp", "tanh", "sqrt", "negative", "absolute", "log1p", "floor", "isnan", "square"])
+@pytest.mark.parametrize(
+    "name", ["sin", "exp", "tanh", "sqrt", "negative", "absolute", "log1p", "floor", "isnan", "square"]
+)
 def test_ufuncs_give_tensors(device, name):
     t = torch.tensor([0.5, 1.5], device=device)
     r = getattr(np, name)(t)
@@ -62,8 +68,15 @@ def test_ufuncs_are_differentiable(device):
 def test_mixed_arithmetic_gives_tensors(device):
     a = np.array([1.0, 2.0], dtype=np.float32)
     t = torch.tensor([3.0, 4.0], device=device, requires_grad=True)
-    for r, want in ((a * t, [3, 8]), (t * a, [3, 8]), (a + t, [4, 6]), (t - a, [2, 2]), (a - t, [-2, -2]), (a / t, [1 / 3, 0.5]),
-                    (np.float32(2) * t, [6, 8])):
+    for r, want in (
+        (a * t, [3, 8]),
+        (t * a, [3, 8]),
+        (a + t, [4, 6]),
+        (t - a, [2, 2]),
+        (a - t, [-2, -2]),
+        (a / t, [1 / 3, 0.5]),
+        (np.float32(2) * t, [6, 8]),
+    ):
         assert isinstance(r, torch.Tensor) and r.requires_grad
         assert r.tolist() == pytest.approx(want)
     (a * t).sum().backward()
@@ -74,14 +87,28 @@ def test_mixed_arithmetic_gives_tensors(device):
 def test_functions(device):
     t = torch.arange(6.0, device=device).reshape(2, 3)
     n = t.cpu().numpy()
-    for f in (lambda x: np.concatenate([x, x]), lambda x: np.stack([x, x], axis=1), lambda x: np.sum(x, axis=1), lambda x: np.mean(x),
-              lambda x: np.transpose(x),
-              lambda x: np.reshape(x, (3, 2)), lambda x: np.max(x, axis=0), lambda x: np.argmax(x), lambda x: np.where(x > 2, x, 0),
-              lambda x: np.clip(x, 1, 3),
-              lambda x: np.dot(x, x.T), lambda x: np.std(x, axis=0), lambda x: np.cumsum(x, axis=1), lambda x: np.squeeze(x[None]),
-              lambda x: np.expand_dims(x, 0),
-              lambda x: np.zeros_like(x), lambda x: np.linalg.norm(x), lambda x: np.add.reduce(x, axis=0), lambda x: np.swapaxes(x, 0, 1),
-              lambda x: np.sort(x, axis=1)):
+    for f in (
+        lambda x: np.concatenate([x, x]),
+        lambda x: np.stack([x, x], axis=1),
+        lambda x: np.sum(x, axis=1),
+        lambda x: np.mean(x),
+        lambda x: np.transpose(x),
+        lambda x: np.reshape(x, (3, 2)),
+        lambda x: np.max(x, axis=0),
+        lambda x: np.argmax(x),
+        lambda x: np.where(x > 2, x, 0),
+        lambda x: np.clip(x, 1, 3),
+        lambda x: np.dot(x, x.T),
+        lambda x: np.std(x, axis=0),
+        lambda x: np.cumsum(x, axis=1),
+        lambda x: np.squeeze(x[None]),
+        lambda x: np.expand_dims(x, 0),
+        lambda x: np.zeros_like(x),
+        lambda x: np.linalg.norm(x),
+        lambda x: np.add.reduce(x, axis=0),
+        lambda x: np.swapaxes(x, 0, 1),
+        lambda x: np.sort(x, axis=1),
+    ):
         have = f(t)
         have = have[0] if isinstance(have, tuple) else have
         np.testing.assert_allclose(have.cpu().numpy(), f(n), rtol=1e-6)

@@ -1,4 +1,5 @@
 """torch.opencl: what torch.cuda does, for OpenCL's devices."""
+
 from __future__ import annotations
 
 import threading
@@ -25,11 +26,27 @@ def test_names_are_those_of_torch_cuda():
 
 def test_properties(index):
     found = ocl.get_device_properties(index)
-    assert found.name == ocl.get_device_name(index) and found.name in repr(found) and repr(found).startswith("_OpenCLDeviceProperties(name=")
-    assert found.total_memory >= found.max_allocation > 2 ** 20 and found.max_work_group_size >= 1 and found.multi_processor_count >= 1
-    assert found.type in ("gpu", "accelerator", "cpu", "other") and isinstance(found.has_fp64, bool) and isinstance(found.has_fp16, bool)
+    assert (
+        found.name == ocl.get_device_name(index)
+        and found.name in repr(found)
+        and repr(found).startswith("_OpenCLDeviceProperties(name=")
+    )
+    assert (
+        found.total_memory >= found.max_allocation > 2**20
+        and found.max_work_group_size >= 1
+        and found.multi_processor_count >= 1
+    )
+    assert (
+        found.type in ("gpu", "accelerator", "cpu", "other")
+        and isinstance(found.has_fp64, bool)
+        and isinstance(found.has_fp16, bool)
+    )
     assert found.version.startswith("OpenCL ") and found.driver_version and found.platform
-    assert ocl.get_device_properties(f"opencl:{index}") == found == ocl.get_device_properties(torch.device("opencl", index))
+    assert (
+        ocl.get_device_properties(f"opencl:{index}")
+        == found
+        == ocl.get_device_properties(torch.device("opencl", index))
+    )
 
 
 def test_devices_that_are_not_there():
@@ -90,7 +107,12 @@ def test_streams(index):
     with ocl.device(index):
         default = ocl.current_stream()
         one, other = ocl.Stream(), ocl.Stream(device=index, priority=-1)
-        assert default == ocl.default_stream() and one != other and len({one, other, default}) == 3 and one.device == torch.device("opencl", index)
+        assert (
+            default == ocl.default_stream()
+            and one != other
+            and len({one, other, default}) == 3
+            and one.device == torch.device("opencl", index)
+        )
         x = torch.zeros(1000, device="opencl")
         with ocl.stream(one):
             assert ocl.current_stream() == one
@@ -161,7 +183,11 @@ def small(index, monkeypatch):
 def test_out_of_memory_names_the_sizes_and_the_process_goes_on(small):
     failures = ocl.memory_stats(small)["num_ooms"]
     kept = [torch.ones(1 << 20, device=small)]
-    with pytest.raises(torch.OutOfMemoryError, match=r"OpenCL out of memory. Tried to allocate 4.00 MiB. Device opencl:\d+ \(.+\) has a total capacity of .+ of which .+ is free"):
+    with pytest.raises(
+        torch.OutOfMemoryError,
+        match=r"OpenCL out of memory. Tried to allocate 4.00 MiB. Device opencl:\d+ \(.+\) has a total capacity of "
+        r".+ of which .+ is free",
+    ):
         while True:
             kept.append(kept[0] + 1)
     assert ocl.memory_stats(small)["num_ooms"] == failures + 1
@@ -177,17 +203,19 @@ def test_the_pool_is_emptied_before_giving_up(small):
         assert x.sum().item() == x.numel()
         del x
     stats = ocl.memory_stats(small)
-    assert stats["num_alloc_retries"] > 0 and stats["reserved_bytes.all.peak"] <= torch.ones(1, device=small)._data.device.memory.capacity + (9 << 20)
+    assert stats["num_alloc_retries"] > 0 and stats["reserved_bytes.all.peak"] <= torch.ones(
+        1, device=small
+    )._data.device.memory.capacity + (9 << 20)
 
 
 def test_more_than_the_device_gives_in_one_block(index):
     limit = ocl.get_device_properties(index).max_allocation
-    if limit >= 16 * (2 ** 31 - 1):
+    if limit >= 16 * (2**31 - 1):
         pytest.skip("the device gives more in one block than a tensor may hold")
     with pytest.raises(torch.OutOfMemoryError, match=r"The device gives at most [\d.]+ GiB in one block"):
         torch.empty(limit // 16 + 1, dtype=torch.complex128, device=f"opencl:{index}")
     with pytest.raises(RuntimeError, match=r"fewer than 2\*\*31 elements"):
-        torch.empty(2 ** 31, dtype=torch.uint8, device=f"opencl:{index}")
+        torch.empty(2**31, dtype=torch.uint8, device=f"opencl:{index}")
 
 
 def test_training_holds_memory_flat(index):
@@ -236,6 +264,9 @@ def test_seeds_and_states(index):
         ocl.seed_all()
         assert draw() != first
     a, b = (torch.Generator(where).manual_seed(3) for _ in range(2))
-    np.testing.assert_array_equal(torch.randn(10, device=where, generator=a).cpu().numpy(), torch.randn(10, device=where, generator=b).cpu().numpy())
+    np.testing.assert_array_equal(
+        torch.randn(10, device=where, generator=a).cpu().numpy(),
+        torch.randn(10, device=where, generator=b).cpu().numpy(),
+    )
     with pytest.raises(RuntimeError, match="Expected a 'opencl' device type for generator but found 'cpu'"):
         torch.rand(2, device=where, generator=torch.Generator())

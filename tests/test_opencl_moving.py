@@ -1,4 +1,7 @@
-"""Tensors between the host and OpenCL devices: moves, checkpoints, batches, errors, and how often anything goes to the host."""
+"""Tensors between the host and OpenCL devices: moves, checkpoints, batches, errors, and how often anything goes to the
+host.
+"""
+
 from __future__ import annotations
 
 import copy
@@ -30,6 +33,7 @@ def other(where):
 @pytest.fixture
 def counts():
     from torchlite_device import transfer
+
     return transfer.COUNTS
 
 
@@ -38,8 +42,15 @@ def values(dtype="float32", *shape):
 
 
 LAYOUTS = {
-    "contiguous": lambda x: x, "transposed": lambda x: x.permute(2, 0, 1), "sliced": lambda x: x[:, ::2, 1:], "one": lambda x: x[1, 2, 3], "row": lambda x: x[1, :, 2],
-    "empty": lambda x: x[:0], "expanded": lambda x: x[:1].expand(3, 3, 4), "flipped": lambda x: x.flip(0, 2), "inner": lambda x: x.transpose(1, 2)[1:],
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.permute(2, 0, 1),
+    "sliced": lambda x: x[:, ::2, 1:],
+    "one": lambda x: x[1, 2, 3],
+    "row": lambda x: x[1, :, 2],
+    "empty": lambda x: x[:0],
+    "expanded": lambda x: x[:1].expand(3, 3, 4),
+    "flipped": lambda x: x.flip(0, 2),
+    "inner": lambda x: x.transpose(1, 2)[1:],
 }
 
 
@@ -63,11 +74,21 @@ def test_arguments_of_to(where):
     x = values("float32", 3)
     y = x.to(where)
     assert y.to(where) is y and y.to("opencl" if where.index == 0 else where) is y and y.to(where, copy=True) is not y
-    for z in (x.to(where, torch.int64), x.to(device=where, dtype=torch.int64), x.to(torch.ones(1, device=where, dtype=torch.int64)), x.to(where, torch.int64, True)):
+    for z in (
+        x.to(where, torch.int64),
+        x.to(device=where, dtype=torch.int64),
+        x.to(torch.ones(1, device=where, dtype=torch.int64)),
+        x.to(where, torch.int64, True),
+    ):
         assert z.device == where and z.dtype is torch.int64 and z.tolist() == [0, 1, 2]
     assert x.to(where, non_blocking=True).tolist() == x.tolist() == x.opencl(where).tolist()
     assert y.to("cpu", non_blocking=True).tolist() == x.tolist() == y.to("cpu", torch.float64).tolist()
-    assert y.get_device() == where.index and x.get_device() == -1 and y.type() == "torch.opencl.FloatTensor" and not y.is_cpu
+    assert (
+        y.get_device() == where.index
+        and x.get_device() == -1
+        and y.type() == "torch.opencl.FloatTensor"
+        and not y.is_cpu
+    )
 
 
 def test_uploads_take_a_copy(where):
@@ -103,7 +124,11 @@ def test_between_devices(where, other):
     assert y.device == other and y.tolist() == [[0, 3], [1, 4], [2, 5]] and y.stride() == (1, 3)
     x.copy_(torch.ones(2, 3, device=other))
     assert x.tolist() == [[1] * 3] * 2
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device, but found at least two devices, opencl:[01] and opencl:[01]!"):
+    with pytest.raises(
+        RuntimeError,
+        match="Expected all tensors to be on the same device, but found at least two devices, opencl:[01] and "
+        "opencl:[01]!",
+    ):
         x + torch.ones(2, 3, device=other)
     w = torch.ones(3, device=where, requires_grad=True)
     (w.to(other) * 3).to(where).cpu().sum().backward()
@@ -111,40 +136,71 @@ def test_between_devices(where, other):
 
 
 MIXED = {
-    "add": lambda x, y: x + y, "matmul": lambda x, y: x @ y, "cat": lambda x, y: torch.cat([x, y]), "where": lambda x, y: torch.where(x > 0, x, y),
-    "linear": lambda x, y: nn.functional.linear(x, y), "gather": lambda x, y: x.gather(0, y.long()), "mse_loss": lambda x, y: nn.functional.mse_loss(x, y),
-    "index": lambda x, y: torch.index_select(x, 0, y[0].long()), "copy in place": lambda x, y: x.add_(y),
+    "add": lambda x, y: x + y,
+    "matmul": lambda x, y: x @ y,
+    "cat": lambda x, y: torch.cat([x, y]),
+    "where": lambda x, y: torch.where(x > 0, x, y),
+    "linear": lambda x, y: nn.functional.linear(x, y),
+    "gather": lambda x, y: x.gather(0, y.long()),
+    "mse_loss": lambda x, y: nn.functional.mse_loss(x, y),
+    "index": lambda x, y: torch.index_select(x, 0, y[0].long()),
+    "copy in place": lambda x, y: x.add_(y),
 }
 
 
 @pytest.mark.parametrize("name", MIXED)
 def test_two_devices_in_one_op(where, name):
     x, y = torch.ones(2, 2, device=where), torch.ones(2, 2)
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device, but found at least two devices, opencl:[01] and cpu!"):
+    with pytest.raises(
+        RuntimeError,
+        match="Expected all tensors to be on the same device, but found at least two devices, opencl:[01] and cpu!",
+    ):
         MIXED[name](x, y)
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device, but found at least two devices"):
+    with pytest.raises(
+        RuntimeError, match="Expected all tensors to be on the same device, but found at least two devices"
+    ):
         MIXED[name](y, x)
 
 
 def test_a_number_of_the_host_goes_along(where):
     x = torch.ones(2, device=where)
-    assert (x * torch.tensor(3.0)).tolist() == [3, 3] and (torch.tensor(3.0) - x).device == where and torch.where(x > 0, x, torch.tensor(0.0)).tolist() == [1, 1]
+    assert (
+        (x * torch.tensor(3.0)).tolist() == [3, 3]
+        and (torch.tensor(3.0) - x).device == where
+        and torch.where(x > 0, x, torch.tensor(0.0)).tolist() == [1, 1]
+    )
 
 
 def test_numpy_asks_for_the_host(where):
     x = torch.ones(2, device=where)
-    message = rf"can't convert {where} device type tensor to numpy. Use Tensor.cpu\(\) to copy the tensor to host memory first."
+    message = (
+        rf"can't convert {where} device type tensor to numpy. "
+        r"Use Tensor.cpu\(\) to copy the tensor to host memory first."
+    )
     for use in (lambda: x.numpy(), lambda: np.asarray(x), lambda: np.array(x)):
         with pytest.raises(TypeError, match=message):
             use()
     assert x.numpy(force=True).tolist() == [1, 1] and x.cpu().numpy().tolist() == [1, 1]
-    assert x.tolist() == [1, 1] and x[0].item() == 1 and float(x[1]) == 1 and bool(x[0] > 0) and int(x.sum()) == 2 and f"{x.sum():.1f}" == "2.0"
+    assert (
+        x.tolist() == [1, 1]
+        and x[0].item() == 1
+        and float(x[1]) == 1
+        and bool(x[0] > 0)
+        and int(x.sum()) == 2
+        and f"{x.sum():.1f}" == "2.0"
+    )
 
 
 def test_printing(where):
-    assert repr(torch.tensor([[1.0, 2.5], [-3.0, 4.0]], device=where)) == f"tensor([[ 1.0000,  2.5000],\n        [-3.0000,  4.0000]], device='{where}')"
+    assert (
+        repr(torch.tensor([[1.0, 2.5], [-3.0, 4.0]], device=where))
+        == f"tensor([[ 1.0000,  2.5000],\n        [-3.0000,  4.0000]], device='{where}')"
+    )
     assert repr(torch.tensor(3, device=where)) == f"tensor(3, device='{where}')"
-    assert repr(torch.ones(2, device=where, requires_grad=True)) == f"tensor([1., 1.], device='{where}', requires_grad=True)"
+    assert (
+        repr(torch.ones(2, device=where, requires_grad=True))
+        == f"tensor([1., 1.], device='{where}', requires_grad=True)"
+    )
     assert repr(torch.zeros(0, device=where)) == f"tensor([], device='{where}')"
     assert "..." in repr(torch.arange(2000, device=where))
 
@@ -170,12 +226,22 @@ def test_checkpoints(where, dtype):
         pytest.skip("the device has no double precision")
     x = values(dtype, 3, 4).to(where)
     value = {"x": x, "row": x[1], "turned": x.t()}
-    for options, expected in (({}, where), ({"map_location": "cpu"}, torch.device("cpu")), ({"map_location": {str(where): "cpu"}}, torch.device("cpu")),
-                              ({"map_location": lambda storage, location: storage}, torch.device("cpu")), ({"map_location": where}, where)):
+    for options, expected in (
+        ({}, where),
+        ({"map_location": "cpu"}, torch.device("cpu")),
+        ({"map_location": {str(where): "cpu"}}, torch.device("cpu")),
+        ({"map_location": lambda storage, location: storage}, torch.device("cpu")),
+        ({"map_location": where}, where),
+    ):
         found = saved(value, **options)
-        assert all(found[k].device == expected and found[k].dtype is x.dtype and found[k].tolist() == value[k].tolist() for k in value)
+        assert all(
+            found[k].device == expected and found[k].dtype is x.dtype and found[k].tolist() == value[k].tolist()
+            for k in value
+        )
         found["x"][1, 0] = 1
-        assert found["row"].tolist()[0] == found["turned"].tolist()[0][1] == found["x"].tolist()[1][0]  # views share as before
+        assert (
+            found["row"].tolist()[0] == found["turned"].tolist()[0][1] == found["x"].tolist()[1][0]
+        )  # views share as before
     assert saved(x.cpu(), map_location=where).device == where
 
 
@@ -199,13 +265,21 @@ def test_pickle_and_deepcopy(where):
     assert x.tolist() == [1, 1, 1] and y.tolist() == [2, 2, 2]
     model = nn.Linear(2, 2).to(where)
     for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert again.weight.device == where and again.weight.tolist() == model.weight.tolist() and again.weight is not model.weight
+        assert (
+            again.weight.device == where
+            and again.weight.tolist() == model.weight.tolist()
+            and again.weight is not model.weight
+        )
 
 
 def test_storages(where):
     x = torch.arange(6.0, device=where).reshape(2, 3)
     assert x[1].untyped_storage() == x.untyped_storage() != torch.arange(6.0, device=where).untyped_storage()
-    assert x[1].data_ptr() - x.data_ptr() == 12 and x[1].storage_offset() == 3 and x.untyped_storage().nbytes() == x[1].untyped_storage().nbytes() == 24
+    assert (
+        x[1].data_ptr() - x.data_ptr() == 12
+        and x[1].storage_offset() == 3
+        and x.untyped_storage().nbytes() == x[1].untyped_storage().nbytes() == 24
+    )
     assert x[1].storage().tolist() == [0, 1, 2, 3, 4, 5] and x.clone().data_ptr() != x.data_ptr()
 
 
@@ -236,7 +310,10 @@ def test_generators(where):
     g.set_state(state)
     assert torch.randn(8, device=where, generator=g).tolist() == b.tolist() and a.tolist() != b.tolist()
     again = pickle.loads(pickle.dumps(g))
-    assert again.device == where and torch.rand(8, device=where, generator=again).tolist() == torch.rand(8, device=where, generator=g).tolist()
+    assert (
+        again.device == where
+        and torch.rand(8, device=where, generator=again).tolist() == torch.rand(8, device=where, generator=g).tolist()
+    )
     with torch.random.fork_rng(devices=[where.index], device_type="opencl"):
         c = torch.rand(4, device=where).tolist()
     assert torch.rand(4, device=where).tolist() == c
@@ -246,9 +323,11 @@ def test_batches_of_a_data_loader(where):
     data = torch.utils.data.TensorDataset(torch.arange(10.0), torch.arange(10))
     loader = torch.utils.data.DataLoader(data, batch_size=4, pin_memory=True)
     seen = [(x.to(where, non_blocking=True), y.to(where)) for x, y in loader]
-    assert [x.tolist() for x, _ in seen] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]] and all(y.device == where for _, y in seen)
+    assert [x.tolist() for x, _ in seen] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]] and all(
+        y.device == where for _, y in seen
+    )
     on_device = torch.utils.data.TensorDataset(torch.arange(5.0, device=where))
-    batches = [x for x, in torch.utils.data.DataLoader(on_device, batch_size=2)]
+    batches = [x for (x,) in torch.utils.data.DataLoader(on_device, batch_size=2)]
     assert [x.tolist() for x in batches] == [[0, 1], [2, 3], [4]] and all(x.device == where for x in batches)
 
 
@@ -266,7 +345,13 @@ def test_worker_processes(where):
 
 def test_default_device(where):
     with where:
-        assert torch.ones(2).device == torch.tensor([1.0]).device == torch.arange(3).device == nn.Linear(1, 1).weight.device == where
+        assert (
+            torch.ones(2).device
+            == torch.tensor([1.0]).device
+            == torch.arange(3).device
+            == nn.Linear(1, 1).weight.device
+            == where
+        )
 
 
 # -- how often anything goes to the host -----------------------------------------------------------
@@ -276,7 +361,14 @@ def network(kind):
     if kind == "mlp":
         return nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Dropout(0.1), nn.LayerNorm(32), nn.Linear(32, 4)), (8, 16)
     if kind == "convolution":
-        return nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(4 * 4 * 4, 4)), (8, 2, 8, 8)
+        return nn.Sequential(
+            nn.Conv2d(2, 4, 3, padding=1),
+            nn.BatchNorm2d(4),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(4 * 4 * 4, 4),
+        ), (8, 2, 8, 8)
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
     return nn.Sequential(layer, nn.Flatten(), nn.Linear(5 * 16, 4)), (8, 5, 16)
 
@@ -306,6 +398,7 @@ def test_a_training_step_reads_nothing_but_the_loss(where, counts, kind, optimiz
 
 def test_mapped_memory(where):
     from torchlite_device.transfer import mapped
+
     x = torch.arange(12.0, device=where).reshape(3, 4)
     if not x._data.device.is_cpu:
         with pytest.raises(ValueError, match="CPU devices"):

@@ -1,4 +1,5 @@
 """Several processes and threads on one device, damaged caches, and children that a fork made."""
+
 from __future__ import annotations
 
 import os
@@ -18,7 +19,8 @@ WORK = """
     where = sys.argv[1]
     x = torch.arange(600, dtype=torch.float32).reshape(20, 30).to(where) / 600
     w = torch.ones(30, 5, device=where, requires_grad=True)
-    loss = ((x @ w).tanh().softmax(-1) * x[:, :5]).sum() + (x.sum(0) * x.amax(0)).mean() + x.t().exp().cumsum(0)[-1].mean()
+    loss = ((x @ w).tanh().softmax(-1) * x[:, :5]).sum() + (x.sum(0) * x.amax(0)).mean()
+    loss = loss + x.t().exp().cumsum(0)[-1].mean()
     loss.backward()
     print(round(loss.item(), 4), round(w.grad.abs().sum().item(), 4))
 """
@@ -30,8 +32,13 @@ def where(opencl):
 
 
 def start(code: str, *arguments: str, **variables: str) -> subprocess.Popen:
-    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            env={**os.environ, "TORCHLITE_KEEP_PROGRAMS": "1", **variables})
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TORCHLITE_KEEP_PROGRAMS": "1", **variables},
+    )
 
 
 def finished(process: subprocess.Popen) -> str:
@@ -55,14 +62,19 @@ def test_damaged_binaries_are_built_again(where, tmp_path):
     assert binaries
     for i, file in enumerate(binaries):
         whole = file.read_bytes()
-        file.write_bytes((b"", whole[:len(whole) // 2], b"nonsense", whole[:-1], bytes(len(whole)))[i % 5])
+        file.write_bytes((b"", whole[: len(whole) // 2], b"nonsense", whole[:-1], bytes(len(whole)))[i % 5])
     assert finished(start(WORK, where, TORCHLITE_CACHE_DIR=str(tmp_path))) == expected
 
 
 def test_a_cache_that_cannot_be_written(where, tmp_path):
     (tmp_path / "file").touch()
-    assert finished(start("import warnings; warnings.simplefilter('ignore')\n" + textwrap.dedent(WORK), where, TORCHLITE_CACHE_DIR=str(tmp_path / "file"))) \
-        == finished(start(WORK, where, TORCHLITE_CACHE_DIR=str(tmp_path)))
+    assert finished(
+        start(
+            "import warnings; warnings.simplefilter('ignore')\n" + textwrap.dedent(WORK),
+            where,
+            TORCHLITE_CACHE_DIR=str(tmp_path / "file"),
+        )
+    ) == finished(start(WORK, where, TORCHLITE_CACHE_DIR=str(tmp_path)))
 
 
 def test_threads_that_launch_at_once(where):
@@ -75,7 +87,11 @@ def test_threads_that_launch_at_once(where):
             for _ in range(30):
                 y = (x + seed) * 2 - x.exp().log()
             z = torch.full((7, 9), float(seed), device=where).sum(1).softmax(0).sum()
-            results[seed] = y.tolist(), round(z.item(), 4), (x.reshape(20, 10) @ torch.ones(10, 3, device=where)).tolist()
+            results[seed] = (
+                y.tolist(),
+                round(z.item(), 4),
+                (x.reshape(20, 10) @ torch.ones(10, 3, device=where)).tolist(),
+            )
         except Exception as error:
             errors.append(error)
 
@@ -114,7 +130,8 @@ FORKED = """
     x = torch.ones(3, device=sys.argv[1])
     child = os.fork()
     if child == 0:
-        for use in (lambda: x + 1, lambda: x.cpu(), lambda: print(x), lambda: torch.ones(2).to(sys.argv[1]), torch.opencl.synchronize, lambda: x.sum().item()):
+        uses = [lambda: x + 1, lambda: x.cpu(), lambda: print(x), lambda: torch.ones(2).to(sys.argv[1])]
+        for use in (*uses, torch.opencl.synchronize, lambda: x.sum().item()):
             try:
                 use()
             except RuntimeError as error:
@@ -129,7 +146,10 @@ FORKED = """
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_is_told(where):
     said = finished(start(FORKED, where)).splitlines()
-    refused = "Cannot re-initialize OpenCL in forked subprocess. To use OpenCL with multiprocessing, you must use the 'spawn' start method"
+    refused = (
+        "Cannot re-initialize OpenCL in forked subprocess. To use OpenCL with multiprocessing, you must use the "
+        "'spawn' start method"
+    )
     assert said == [refused] * 6 + ["[2.0, 2.0] True", "0 [2.0, 2.0, 2.0]"]
 
 
@@ -167,13 +187,19 @@ SPAWNED = """
 def test_a_spawned_child_uses_the_device(where, tmp_path):
     script = tmp_path / "spawned.py"
     script.write_text(textwrap.dedent(SPAWNED))
-    done = subprocess.run([sys.executable, str(script), where], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, str(script), where], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.stdout.strip() == "[2.0, 4.0]", done.stderr
 
 
 def test_a_program_may_use_pyopencl_first(where):
-    """The loader reads its drivers once in a process. What pip's own runtime needs is then not there, and an error says so."""
-    said = finished(start("""
+    """The loader reads its drivers once in a process. What pip's own runtime needs is then not there, and an error says
+    so.
+    """
+    said = finished(
+        start(
+            """
         import sys
         import pyopencl as cl
         try:
@@ -185,5 +211,8 @@ def test_a_program_may_use_pyopencl_first(where):
             print((torch.ones(2, device=sys.argv[1]) + 1).tolist())
         except RuntimeError as error:
             print(error)
-    """, where))
+    """,
+            where,
+        )
+    )
     assert said == "[2.0, 2.0]" or "the OpenCL loader of this process does not see" in said

@@ -1,4 +1,7 @@
-"""repr of tensors. The expected texts were printed by PyTorch 2.13 for the same values; tests/oracle compares thousands more live."""
+"""repr of tensors. The expected texts were printed by PyTorch 2.13 for the same values; tests/oracle compares thousands
+more live.
+"""
+
 import numpy as np
 import pytest
 
@@ -30,7 +33,8 @@ CASES = {
     "tensor([[1, 2],\n        [3, 4]])": [[1, 2], [3, 4]],
     "tensor([[[1],\n         [2]],\n\n        [[3],\n         [4]]])": [[[1], [2]], [[3], [4]]],
     "tensor([   0,    1,    2,  ..., 1098, 1099, 1100])": np.arange(1101),
-    "tensor([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15, 16, 17,\n        18, 19, 20, 21, 22, 23, 24])": np.arange(25),
+    "tensor([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15, 16, 17,\n"
+    "        18, 19, 20, 21, 22, 23, 24])": np.arange(25),
 }
 
 
@@ -41,12 +45,20 @@ def test_repr(text):
 
 def test_two_dimensional_summary():
     assert repr(torch.tensor(np.arange(2000.0, dtype=np.float32).reshape(40, 50))) == (
-        "tensor([[0.0000e+00, 1.0000e+00, 2.0000e+00,  ..., 4.7000e+01, 4.8000e+01,\n         4.9000e+01],\n"
-        "        [5.0000e+01, 5.1000e+01, 5.2000e+01,  ..., 9.7000e+01, 9.8000e+01,\n         9.9000e+01],\n"
-        "        [1.0000e+02, 1.0100e+02, 1.0200e+02,  ..., 1.4700e+02, 1.4800e+02,\n         1.4900e+02],\n        ...,\n"
-        "        [1.8500e+03, 1.8510e+03, 1.8520e+03,  ..., 1.8970e+03, 1.8980e+03,\n         1.8990e+03],\n"
-        "        [1.9000e+03, 1.9010e+03, 1.9020e+03,  ..., 1.9470e+03, 1.9480e+03,\n         1.9490e+03],\n"
-        "        [1.9500e+03, 1.9510e+03, 1.9520e+03,  ..., 1.9970e+03, 1.9980e+03,\n         1.9990e+03]])")
+        "tensor([[0.0000e+00, 1.0000e+00, 2.0000e+00,  ..., 4.7000e+01, 4.8000e+01,\n"
+        "         4.9000e+01],\n"
+        "        [5.0000e+01, 5.1000e+01, 5.2000e+01,  ..., 9.7000e+01, 9.8000e+01,\n"
+        "         9.9000e+01],\n"
+        "        [1.0000e+02, 1.0100e+02, 1.0200e+02,  ..., 1.4700e+02, 1.4800e+02,\n"
+        "         1.4900e+02],\n"
+        "        ...,\n"
+        "        [1.8500e+03, 1.8510e+03, 1.8520e+03,  ..., 1.8970e+03, 1.8980e+03,\n"
+        "         1.8990e+03],\n"
+        "        [1.9000e+03, 1.9010e+03, 1.9020e+03,  ..., 1.9470e+03, 1.9480e+03,\n"
+        "         1.9490e+03],\n"
+        "        [1.9500e+03, 1.9510e+03, 1.9520e+03,  ..., 1.9970e+03, 1.9980e+03,\n"
+        "         1.9990e+03]])"
+    )
 
 
 def test_suffixes():
@@ -60,8 +72,10 @@ def test_suffixes():
 
 def test_long_suffixes_go_to_a_new_line():
     x = torch.tensor(np.linspace(0, 1, 9), requires_grad=True)
-    assert repr(x) == ("tensor([0.0000, 0.1250, 0.2500, 0.3750, 0.5000, 0.6250, 0.7500, 0.8750, 1.0000],\n"
-                       "       dtype=torch.float64, requires_grad=True)")
+    assert repr(x) == (
+        "tensor([0.0000, 0.1250, 0.2500, 0.3750, 0.5000, 0.6250, 0.7500, 0.8750, 1.0000],\n"
+        "       dtype=torch.float64, requires_grad=True)"
+    )
 
 
 def test_a_subclass_shows_its_name():
@@ -89,7 +103,13 @@ def test_options():
     with _printing.printoptions(edgeitems=0, threshold=1):
         assert repr(torch.tensor([1, 2])) == "tensor([...], size=(2,))"
     assert repr(x) == "tensor([   1.2346, 1000.5000])"
-    assert _printing.get_printoptions() == {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+    assert _printing.get_printoptions() == {
+        "precision": 4,
+        "threshold": 1000,
+        "edgeitems": 3,
+        "linewidth": 80,
+        "sci_mode": None,
+    }
 
 
 def test_format():
@@ -102,4 +122,9 @@ def test_format():
 
 def test_names_of_types():
     assert [repr(v) for v in (torch.float32, torch.bool, torch.Size([2, 3]), torch.device("cpu"), torch.strided)] == [
-        "torch.float32", "torch.bool", "torch.Size([2, 3])", "device(type='cpu')", "torch.strided"]
+        "torch.float32",
+        "torch.bool",
+        "torch.Size([2, 3])",
+        "device(type='cpu')",
+        "torch.strided",
+    ]

@@ -1,4 +1,5 @@
-"""Random numbers: PyTorch's CPU stream bit for bit, generators, their states, and the composites that other backends start from.
+"""Random numbers: PyTorch's CPU stream bit for bit, generators, their states, and the composites that other backends
+start from.
 
 The answers of PyTorch lie in `random_golden.npz`, written by tools/record_random.py.
 """
@@ -18,12 +19,20 @@ GOLDEN = pathlib.Path(__file__).with_name("random_golden.npz")
 
 def _init(torch):
     torch.manual_seed(0)
-    layers = [torch.nn.Linear(7, 5), torch.nn.Conv2d(3, 4, 3), torch.nn.Embedding(11, 6), torch.nn.LSTM(4, 5), torch.nn.MultiheadAttention(8, 2)]
+    layers = [
+        torch.nn.Linear(7, 5),
+        torch.nn.Conv2d(3, 4, 3),
+        torch.nn.Embedding(11, 6),
+        torch.nn.LSTM(4, 5),
+        torch.nn.MultiheadAttention(8, 2),
+    ]
     return [p.detach() for layer in layers for p in layer.parameters()]
 
 
 def _mixed(torch):
-    """Calls of all kinds on one generator: each begins where the one before left the stream, in the middle of a block or of a pair of normals."""
+    """Calls of all kinds on one generator: each begins where the one before left the stream, in the middle of a block
+    or of a pair of normals.
+    """
     g = torch.Generator().manual_seed(11)
     for size in (3, 17, 16, 320, 1):
         yield torch.randn(size, generator=g)
@@ -58,12 +67,18 @@ CALLS = {
     "randn_complex": _many(lambda torch, n: torch.randn(n, dtype=torch.complex64)),
     "normal": _many(lambda torch, n: torch.empty(n).normal_(0.3, 0.7)),
     "normal_double": _many(lambda torch, n: torch.empty(n, dtype=torch.float64).normal_(0.3, 0.7)),
-    "normal_of_tensors": lambda torch: [torch.normal(torch.arange(20.0), torch.arange(1.0, 21.0)), torch.normal(2.0, 3.0, (4, 5))],
+    "normal_of_tensors": lambda torch: [
+        torch.normal(torch.arange(20.0), torch.arange(1.0, 21.0)),
+        torch.normal(2.0, 3.0, (4, 5)),
+    ],
     "randint": _many(lambda torch, n: torch.randint(-3, 9, (n,))),
-    "randint_limit": lambda torch: [torch.randint(0, (1 << 28) + d, (20,)) for d in (-1, 0, 1)] + [torch.randint(1 << 32, (20,))],
+    "randint_limit": lambda torch: (
+        [torch.randint(0, (1 << 28) + d, (20,)) for d in (-1, 0, 1)] + [torch.randint(1 << 32, (20,))]
+    ),
     "randint_half": lambda torch: torch.randint(0, 5000, (20,), dtype=torch.float16),
     "random": lambda torch: [
-        torch.empty(9, dtype=getattr(torch, d)).random_() for d in ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")
+        torch.empty(9, dtype=getattr(torch, d)).random_()
+        for d in ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")
     ],
     "random_wide": lambda torch: [
         torch.empty(9, dtype=torch.int64).random_(-(1 << 62), 1 << 62),
@@ -72,7 +87,10 @@ CALLS = {
     "randperm": _many(lambda torch, n: torch.randperm(n)),
     "randperm_large": lambda torch: torch.randperm(17000)[::100],
     "bernoulli": _many(lambda torch, n: torch.empty(n).bernoulli_(0.3)),
-    "bernoulli_each": lambda torch: [torch.bernoulli(torch.arange(20.0) / 20), torch.bernoulli(torch.arange(20.0, dtype=torch.float64) / 20)],
+    "bernoulli_each": lambda torch: [
+        torch.bernoulli(torch.arange(20.0) / 20),
+        torch.bernoulli(torch.arange(20.0, dtype=torch.float64) / 20),
+    ],
     "exponential": _many(lambda torch, n: torch.empty(n).exponential_(1.7)),
     "cauchy": _many(lambda torch, n: torch.empty(n).cauchy_(0.3, 2)),
     "geometric": _many(lambda torch, n: torch.empty(n).geometric_(0.3)),
@@ -218,7 +236,9 @@ def test_dropout_gradient_is_its_mask():
 def test_threads_share_a_generator_without_corrupting_it():
     g = torch.Generator().manual_seed(1)
     found: list = []
-    threads = [threading.Thread(target=lambda: found.extend(torch.rand(97, generator=g) for _ in range(50))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: found.extend(torch.rand(97, generator=g) for _ in range(50))) for _ in range(4)
+    ]
     for t in threads:
         t.start()
     for t in threads:
@@ -263,33 +283,67 @@ def test_composites_that_draw_by_entries():
     table = table_of(torch.device("cpu"))
     engine = torch.Generator().manual_seed(0)._engine
     p = np.full((20000, 2), [0.2, 0.7], np.float32)
-    np.testing.assert_allclose(REGISTRY["random_bernoulli_each"].composite(table, p, torch.float32, engine).mean(0), [0.2, 0.7], atol=0.02)
-    picks = REGISTRY["random_multinomial"].composite(table, np.array([[1.0, 0.0, 3.0], [0.0, 2.0, 0.0]], np.float32), 20000, engine)
+    np.testing.assert_allclose(
+        REGISTRY["random_bernoulli_each"].composite(table, p, torch.float32, engine).mean(0), [0.2, 0.7], atol=0.02
+    )
+    picks = REGISTRY["random_multinomial"].composite(
+        table, np.array([[1.0, 0.0, 3.0], [0.0, 2.0, 0.0]], np.float32), 20000, engine
+    )
     assert picks.dtype == np.int64
-    np.testing.assert_allclose([np.bincount(row, minlength=3) / 20000 for row in picks], [[0.25, 0, 0.75], [0, 1, 0]], atol=0.02)
+    np.testing.assert_allclose(
+        [np.bincount(row, minlength=3) / 20000 for row in picks], [[0.25, 0, 0.75], [0, 1, 0]], atol=0.02
+    )
     slopes = REGISTRY["random_slopes"].composite(table, np.array([-1.0, 2.0], np.float32), 0.1, 0.3, engine)
     assert 0.1 <= slopes[0] < 0.3
     assert slopes[1] == 1
 
 
 ERRORS = [
-    (lambda: torch.empty(3).uniform_(3, 1), RuntimeError, "uniform_ expects to return a [from, to) range, but found from=3 > to=1"),
+    (
+        lambda: torch.empty(3).uniform_(3, 1),
+        RuntimeError,
+        "uniform_ expects to return a [from, to) range, but found from=3 > to=1",
+    ),
     (lambda: torch.empty(3).normal_(0, -1), RuntimeError, "normal expects std >= 0.0, but found std -1"),
     (lambda: torch.empty(3).exponential_(-1), RuntimeError, "exponential_ expects lambda > 0.0, but found lambda=-1"),
     (lambda: torch.empty(3).geometric_(2), RuntimeError, "geometric_ expects p to be in (0, 1), but got p=2"),
     (lambda: torch.empty(3).bernoulli_(2), RuntimeError, "bernoulli_ expects p to be in [0, 1], but got p=2"),
-    (lambda: torch.empty(3, dtype=torch.int64).normal_(), NotImplementedError, "\"normal_kernel_cpu\" not implemented for 'Long'"),
-    (lambda: torch.randint(3, 3, (2,)), RuntimeError, "random_ expects 'from' to be less than 'to', but got from=3 >= to=3"),
+    (
+        lambda: torch.empty(3, dtype=torch.int64).normal_(),
+        NotImplementedError,
+        "\"normal_kernel_cpu\" not implemented for 'Long'",
+    ),
+    (
+        lambda: torch.randint(3, 3, (2,)),
+        RuntimeError,
+        "random_ expects 'from' to be less than 'to', but got from=3 >= to=3",
+    ),
     (lambda: torch.randint(0, 300, (2,), dtype=torch.uint8), RuntimeError, "to - 1 is out of bounds for unsigned char"),
     (lambda: torch.rand(-1), RuntimeError, "Trying to create tensor with negative dimension -1: [-1]"),
-    (lambda: torch.multinomial(torch.tensor([0.5, 0.5]), 3), RuntimeError, "cannot sample n_sample > prob_dist.size(-1) samples without replacement"),
-    (lambda: torch.multinomial(torch.tensor([-0.5, 0.5]), 1), RuntimeError, "probability tensor contains either `inf`, `nan` or element < 0"),
-    (lambda: torch.nn.functional.dropout(torch.ones(2), -1), ValueError, "dropout probability has to be between 0 and 1, but got -1"),
+    (
+        lambda: torch.multinomial(torch.tensor([0.5, 0.5]), 3),
+        RuntimeError,
+        "cannot sample n_sample > prob_dist.size(-1) samples without replacement",
+    ),
+    (
+        lambda: torch.multinomial(torch.tensor([-0.5, 0.5]), 1),
+        RuntimeError,
+        "probability tensor contains either `inf`, `nan` or element < 0",
+    ),
+    (
+        lambda: torch.nn.functional.dropout(torch.ones(2), -1),
+        ValueError,
+        "dropout probability has to be between 0 and 1, but got -1",
+    ),
     (lambda: torch.Generator().manual_seed(1.5), RuntimeError, "manual_seed expected a long, but got float"),
     (lambda: torch.manual_seed(1 << 64), ValueError, "Overflow when unpacking long long"),
     (lambda: torch.Generator().set_state(torch.zeros(3)), TypeError, "RNG state must be a torch.ByteTensor"),
     (lambda: torch.Generator().set_state(torch.zeros(5056, dtype=torch.uint8)), RuntimeError, "Invalid mt19937 state"),
-    (lambda: torch.Generator().set_state(torch.zeros(3, dtype=torch.uint8)), RuntimeError, "found the input RNG state size to be 3"),
+    (
+        lambda: torch.Generator().set_state(torch.zeros(3, dtype=torch.uint8)),
+        RuntimeError,
+        "found the input RNG state size to be 3",
+    ),
 ]
 
 
@@ -312,10 +366,27 @@ def test_refused_state_changes_nothing():
 def test_any_sequence_of_calls_against_pytorch(rng):
     """Many short programs, each on one generator here and one there, which must end in the same state."""
     oracle = pytest.importorskip("torch")
-    kinds = ["rand", "randn", "uniform", "normal", "randint", "randperm", "bernoulli", "exponential", "cauchy", "geometric", "log_normal"]
+    kinds = [
+        "rand",
+        "randn",
+        "uniform",
+        "normal",
+        "randint",
+        "randperm",
+        "bernoulli",
+        "exponential",
+        "cauchy",
+        "geometric",
+        "log_normal",
+    ]
     for seed in range(20):
         program = [
-            (rng.choice(kinds), int(rng.choice([1, 2, 15, 16, 17, 33, 64, 639])), rng.choice(["float32", "float64", "float16"])) for _ in range(30)
+            (
+                rng.choice(kinds),
+                int(rng.choice([1, 2, 15, 16, 17, 33, 64, 639])),
+                rng.choice(["float32", "float64", "float16"]),
+            )
+            for _ in range(30)
         ]
         states, results = [], []
         for library in (torch, oracle):

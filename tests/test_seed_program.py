@@ -1,4 +1,7 @@
-"""Whole programs: what they reach here, and that it is what PyTorch reached (recorded by tools/record_programs.py; tests/oracle compares live)."""
+"""Whole programs: what they reach here, and that it is what PyTorch reached (recorded by tools/record_programs.py;
+tests/oracle compares live).
+"""
+
 import json
 import threading
 from pathlib import Path
@@ -47,7 +50,9 @@ def test_pytorchs_checkpoint_gives_pytorchs_outputs():
 
 @pytest.mark.parametrize("name", ["lenet", "mlp", "transformer"])
 def test_every_step_has_pytorchs_loss(name, device):
-    assert getattr(seeded_runs, name)(device=device) == pytest.approx(RECORDED[name], abs=1e-4 if device == "cpu" else 1e-3)
+    assert getattr(seeded_runs, name)(device=device) == pytest.approx(
+        RECORDED[name], abs=1e-4 if device == "cpu" else 1e-3
+    )
 
 
 def test_training_in_a_thread_does_not_disturb(trained):

@@ -1,4 +1,5 @@
 """torch.save and torch.load: PyTorch's files (tests/data, written by PyTorch 2.13), round trips, safety, damage."""
+
 import collections
 import io
 import os
@@ -39,26 +40,42 @@ def records(data) -> dict[str, bytes]:
 
 # -- files of PyTorch ------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("options", [{}, {"weights_only": False}, {"mmap": True}], ids=str)
 def test_everything_pytorch_writes(options):
     pytest.importorskip("ml_dtypes")
     found = torch.load(DATA / "kinds.pt", **options)
     weight = torch.arange(12.0).reshape(4, 3)
     assert isinstance(found, collections.OrderedDict) and found._metadata == {"version": 1}
-    assert torch.equal(found["weight"], weight) and torch.equal(found["rows"], weight[1:3]) and torch.equal(found["columns"], weight.t())
+    assert (
+        torch.equal(found["weight"], weight)
+        and torch.equal(found["rows"], weight[1:3])
+        and torch.equal(found["columns"], weight.t())
+    )
     assert found["columns"].stride() == (1, 3) and found["rows"].storage_offset() == 3
     found["weight"][1, 0] = 100.0
     assert found["rows"][0, 0] == 100 and found["columns"][0, 1] == 100, "views share memory again"
-    assert isinstance(found["parameter"], nn.Parameter) and found["parameter"].requires_grad and found["wants"].requires_grad
+    assert (
+        isinstance(found["parameter"], nn.Parameter)
+        and found["parameter"].requires_grad
+        and found["wants"].requires_grad
+    )
     assert found["empty"].shape == (0, 3) and found["number"].item() == 2.5 and found["number"].shape == ()
     assert found["marked"].note == "kept" and found["conjugate"].tolist() == [1 - 2j]
     assert found["meta"].device.type == "meta" and found["meta"].shape == (2, 3)
     assert (found["size"], found["device"], found["other_device"], found["dtype"], found["layout"]) == (
-        torch.Size([2, 3]), torch.device("cpu"), torch.device("cuda:1"), torch.float16, torch.strided)
+        torch.Size([2, 3]),
+        torch.device("cpu"),
+        torch.device("cuda:1"),
+        torch.float16,
+        torch.strided,
+    )
     assert (found["set"], found["bytes"], found["complex"], found["big"]) == ({1, 2}, b"\x00\xff", 1 + 2j, 2**70)
     assert found["nested"] == [{"a": (1, None, True)}, "text"]
     for name, value in found["dtypes"].items():
-        assert str(value.dtype) == name and value.to(torch.float64).tolist() == ([0, 1, 1] if name == "torch.bool" else [0, 1, 3])
+        assert str(value.dtype) == name and value.to(torch.float64).tolist() == (
+            [0, 1, 1] if name == "torch.bool" else [0, 1, 3]
+        )
     for name, value in found["low"].items():
         assert str(value.dtype) == name and value.float().tolist() == [0.5, -2.0]
 
@@ -72,23 +89,44 @@ def test_what_we_write_is_what_pytorch_writes():
             assert len(theirs) == len(ours)
             continue
         assert list(theirs) == list(ours)
-        assert [(op.name, arg) for op, arg, _ in pickletools.genops(theirs["data.pkl"])] == [(op.name, arg) for op, arg,
-            _ in pickletools.genops(ours["data.pkl"])]
+        assert [(op.name, arg) for op, arg, _ in pickletools.genops(theirs["data.pkl"])] == [
+            (op.name, arg) for op, arg, _ in pickletools.genops(ours["data.pkl"])
+        ]
         assert all(theirs[key] == ours[key] for key in theirs if key != ".data/serialization_id")
 
 
 def test_names_in_the_pickle_are_pytorchs():
-    value = {"p": nn.Parameter(torch.ones(2)), "t": torch.ones(2), "u": torch.ones(2).to(torch.uint16), "s": torch.Size([1]),
-             "d": torch.device("cpu"), "l": torch.strided,
-             "f": torch.float32, "m": torch.empty(1, device="meta"), "o": torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=0.1).state_dict(),
-             "b": nn.Buffer(torch.ones(1))}
-    names = {arg for op, arg, _ in pickletools.genops(records(io.BytesIO(saved(value)))["data.pkl"]) if op.name == "GLOBAL"}
+    value = {
+        "p": nn.Parameter(torch.ones(2)),
+        "t": torch.ones(2),
+        "u": torch.ones(2).to(torch.uint16),
+        "s": torch.Size([1]),
+        "d": torch.device("cpu"),
+        "l": torch.strided,
+        "f": torch.float32,
+        "m": torch.empty(1, device="meta"),
+        "o": torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=0.1).state_dict(),
+        "b": nn.Buffer(torch.ones(1)),
+    }
+    names = {
+        arg for op, arg, _ in pickletools.genops(records(io.BytesIO(saved(value)))["data.pkl"]) if op.name == "GLOBAL"
+    }
     assert names == {
-        "torch._utils _rebuild_parameter", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3", "torch FloatStorage",
+        "torch._utils _rebuild_parameter",
+        "torch._utils _rebuild_tensor_v2",
+        "torch._utils _rebuild_tensor_v3",
+        "torch FloatStorage",
         "torch.storage UntypedStorage",
-        "torch uint16", "torch Size", "torch device", "torch.serialization _get_layout", "torch float32",
+        "torch uint16",
+        "torch Size",
+        "torch device",
+        "torch.serialization _get_layout",
+        "torch float32",
         "torch._utils _rebuild_meta_tensor_no_storage",
-        "collections OrderedDict", "torch._tensor _rebuild_from_type_v2", "torch Tensor"}
+        "collections OrderedDict",
+        "torch._tensor _rebuild_from_type_v2",
+        "torch Tensor",
+    }
 
 
 def test_training_state_goes_on():
@@ -114,16 +152,28 @@ def test_the_format_before_1_6():
 
 # -- round trips -------------------------------------------------------------------------
 
+
 def test_layout_of_the_archive():
     data = saved({"a": torch.ones(3), "b": torch.ones(100)})
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert archive.testzip() is None
-        assert archive.namelist() == ["archive/data.pkl", "archive/.format_version", "archive/.storage_alignment", "archive/byteorder",
-                                      "archive/data/0",
-                                      "archive/data/1", "archive/version", "archive/.data/serialization_id"]
+        assert archive.namelist() == [
+            "archive/data.pkl",
+            "archive/.format_version",
+            "archive/.storage_alignment",
+            "archive/byteorder",
+            "archive/data/0",
+            "archive/data/1",
+            "archive/version",
+            "archive/.data/serialization_id",
+        ]
         for info in archive.infolist():
-            start = info.header_offset + 30 + int.from_bytes(data[info.header_offset + 26:info.header_offset + 28], "little") + int.from_bytes(
-                data[info.header_offset + 28:info.header_offset + 30], "little")
+            start = (
+                info.header_offset
+                + 30
+                + int.from_bytes(data[info.header_offset + 26 : info.header_offset + 28], "little")
+                + int.from_bytes(data[info.header_offset + 28 : info.header_offset + 30], "little")
+            )
             assert start % 64 == 0 and info.compress_type == zipfile.ZIP_STORED
 
 
@@ -138,17 +188,24 @@ def test_one_storage_is_written_once():
 
 def test_views_of_two_dtypes_are_refused():
     x = torch.ones(4)
-    with pytest.raises(RuntimeError, match="Cannot save multiple tensors or storages that view the same data as different types"):
+    with pytest.raises(
+        RuntimeError, match="Cannot save multiple tensors or storages that view the same data as different types"
+    ):
         saved([x, x.view(torch.int32)])
 
 
 def test_odd_memory():
     """Arrays whose strides PyTorch cannot have are written in order."""
-    for array in (np.arange(6.0)[::-1], np.arange(12.0).reshape(3, 4)[:, ::-2], np.asfortranarray(np.arange(6.0).reshape(2, 3)),
-                  np.broadcast_to(np.float32(3), (2, 3)),
-                  np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)):
+    for array in (
+        np.arange(6.0)[::-1],
+        np.arange(12.0).reshape(3, 4)[:, ::-2],
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.broadcast_to(np.float32(3), (2, 3)),
+        np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1),
+    ):
         tensor = torch.tensor([0.0]).new_empty(0)
         from torchlite._dispatch import call, table_of
+
         table = table_of(torch.device("cpu"))
         tensor = call.wrap(table, array)
         assert np.array_equal(round_trip(tensor).numpy(), array)
@@ -157,12 +214,17 @@ def test_odd_memory():
 def test_objects_and_modules(tmp_path):
     model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
     torch.save(model, tmp_path / "model.pt")
-    with pytest.raises(pickle.UnpicklingError, match=r"GLOBAL torch\.nn\.modules\.container\.Sequential was not an allowed global by default"):
+    with pytest.raises(
+        pickle.UnpicklingError,
+        match=r"GLOBAL torch\.nn\.modules\.container\.Sequential was not an allowed global by default",
+    ):
         torch.load(tmp_path / "model.pt")
     again = torch.load(tmp_path / "model.pt", weights_only=False)
     x = torch.ones(1, 2)
     assert torch.equal(again(x), model(x))
-    assert "torch.nn.modules.linear.Linear" in torch.serialization.get_unsafe_globals_in_checkpoint(tmp_path / "model.pt")
+    assert "torch.nn.modules.linear.Linear" in torch.serialization.get_unsafe_globals_in_checkpoint(
+        tmp_path / "model.pt"
+    )
 
 
 def test_paths_and_files(tmp_path):
@@ -174,7 +236,9 @@ def test_paths_and_files(tmp_path):
         torch.save(x, file)
     with open(tmp_path / "c.pt", "rb") as file:
         assert torch.equal(torch.load(file), x)
-    with pytest.raises(AttributeError, match="expected 'f' to be string, path, or a file-like object with a 'write' attribute"):
+    with pytest.raises(
+        AttributeError, match="expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+    ):
         torch.save(x, 5)
     with pytest.raises(AttributeError, match="You can only torch.load from a file that is seekable"):
         torch.load(5)
@@ -195,7 +259,10 @@ def test_map_location(tmp_path):
     assert load("meta").device.type == "meta" and load(torch.device("meta")).shape == (3,)
     assert load({"cpu": "meta"}).device.type == "meta" and load(lambda storage, location: storage).device.type == "cpu"
     assert load(lambda storage, location: None).device.type == "cpu"
-    with pytest.raises(RuntimeError, match=r"don't know how to restore data location of torch\.storage\.UntypedStorage \(tagged with nowhere\)"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"don't know how to restore data location of torch\.storage\.UntypedStorage \(tagged with nowhere\)",
+    ):
         load("nowhere")
 
 
@@ -225,6 +292,7 @@ def test_other_byte_order(tmp_path):
 
 # -- a save is whole or it is not --------------------------------------------------------------
 
+
 def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "x.pt"
     torch.save(torch.ones(2), path)
@@ -253,6 +321,7 @@ def test_mode_and_link_stay(tmp_path):
 
 # -- hostile and damaged files ---------------------------------------------------------------------
 
+
 def archive_with(pickled: bytes) -> io.BytesIO:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
@@ -269,10 +338,20 @@ class Mischief:
 
 def test_nothing_is_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(pickle.UnpicklingError, match="Trying to load unsupported GLOBAL (posix|nt).mkdir whose module (posix|nt) is blocked"):
+    with pytest.raises(
+        pickle.UnpicklingError,
+        match="Trying to load unsupported GLOBAL (posix|nt).mkdir whose module (posix|nt) is blocked",
+    ):
         torch.load(archive_with(pickle.dumps(Mischief(), 2)))
-    for name in ("builtins eval", "builtins getattr", "subprocess Popen", "torchlite._utils _set_state", "torch.serialization load", "torch nn",
-                 "importlib import_module"):
+    for name in (
+        "builtins eval",
+        "builtins getattr",
+        "subprocess Popen",
+        "torchlite._utils _set_state",
+        "torch.serialization load",
+        "torch nn",
+        "importlib import_module",
+    ):
         module, _, attribute = name.partition(" ")
         code = b"\x80\x02c" + f"{module}\n{attribute}\n".encode() + b"X\x01\x00\x00\x001\x85R."
         with pytest.raises(pickle.UnpicklingError, match="was not an allowed global by default"):
@@ -284,22 +363,16 @@ TENSOR = b"ctorch\nTensor\n"
 HOSTILE = {
     "attribute of a class": b"\x80\x02ctorch\ndevice\nN}X\x04\x00\x00\x00typeK\x01s\x86b.",
     "state of a function": b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n}X\x01\x00\x00\x00aK\x01sb.",
-    "call of Tensor": b"\x80\x02" + TENSOR + b"M\xff\xff\x85R.",
-    "call of a dtype": b"\x80\x02ctorch\nfloat32\n)R.",
+    "call of Tensor": b"\x80\x02" + TENSOR + b"M\xff\xff\x85R.", "call of a dtype": b"\x80\x02ctorch\nfloat32\n)R.",
     "huge bytearray": b"\x80\x02c__builtin__\nbytearray\n\x8a\x06\x00\x00\x00\x00\x00\x10\x85R.",
     "other codec": b"\x80\x02c_codecs\nencode\nX\x01\x00\x00\x00aX\x03\x00\x00\x00bz2\x86R.",
-    "list as dict": b"\x80\x02]K\x01K\x02s.",
-    "unknown opcode": b"\x80\x02\xff.",
-    "stack underflow": b"\x80\x02R.",
-    "no mark": b"\x80\x02t.",
-    "mark as result": b"\x80\x02(.",
-    "memo that is not there": b"\x80\x02h\x05.",
-    "false length": b"\x80\x02X\xff\xff\xff\xffabc.",
-    "unhashable key": b"\x80\x02}]K\x01s.",
+    "list as dict": b"\x80\x02]K\x01K\x02s.", "unknown opcode": b"\x80\x02\xff.", "stack underflow": b"\x80\x02R.",
+    "no mark": b"\x80\x02t.", "mark as result": b"\x80\x02(.", "memo that is not there": b"\x80\x02h\x05.",
+    "false length": b"\x80\x02X\xff\xff\xff\xffabc.", "unhashable key": b"\x80\x02}]K\x01s.",
     "not a storage": b"\x80\x02X\x04\x00\x00\x00nope\x85Q.",
     "storage of no type": b"\x80\x02(X\x07\x00\x00\x00storageK\x01X\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQ.",
     "protocol 0": b"I1\n.",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -336,7 +409,7 @@ def test_damage_is_found():
     for _ in range(300):
         broken = bytearray(data)
         if dice.random() < 0.3:
-            broken = broken[:dice.randrange(len(broken))]
+            broken = broken[: dice.randrange(len(broken))]
         else:
             for _ in range(dice.randrange(1, 4)):
                 broken[dice.randrange(len(broken))] = dice.randrange(256)
@@ -344,12 +417,16 @@ def test_damage_is_found():
             found = torch.load(io.BytesIO(bytes(broken)))
         except (RuntimeError, pickle.UnpicklingError, EOFError):
             continue
-        assert torch.equal(found["a"], torch.arange(50.0)), "a change of padding or dates may pass, a change of values may not"
+        assert torch.equal(found["a"], torch.arange(50.0)), (
+            "a change of padding or dates may pass, a change of values may not"
+        )
 
 
 def test_truncated():
     data = saved(torch.ones(100))
-    with pytest.raises(RuntimeError, match="PytorchStreamReader failed reading zip archive: failed finding central directory"):
+    with pytest.raises(
+        RuntimeError, match="PytorchStreamReader failed reading zip archive: failed finding central directory"
+    ):
         torch.load(io.BytesIO(data[:300]))
     with pytest.raises(EOFError):
         torch.load(io.BytesIO(b""))
@@ -391,6 +468,7 @@ def test_without_checksums():
 
 def test_pickle_and_copy_of_tensors():
     import copy
+
     x = nn.Parameter(torch.tensor([1.0, 2.0]))
     for again in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
         assert isinstance(again, nn.Parameter) and again.requires_grad and torch.equal(again, x)

@@ -1,4 +1,5 @@
 """The stubs that editors and type checkers read are those that the records give today."""
+
 import ast
 import importlib.util
 from pathlib import Path
@@ -26,8 +27,11 @@ def test_stubs_are_not_stale(stubs):
 def test_stubs_name_what_is_there(stubs):
     for path, text in stubs.items():
         tree = ast.parse(text)
-        body = tree.body if path.name == "__init__.pyi" else next(n.body for n in tree.body if isinstance(n,
-            ast.ClassDef) and n.name == "TensorMethods")
+        body = (
+            tree.body
+            if path.name == "__init__.pyi"
+            else next(n.body for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "TensorMethods")
+        )
         owner = torch if path.name == "__init__.pyi" else torch.Tensor
         missing = [node.name for node in body if isinstance(node, ast.FunctionDef) and not hasattr(owner, node.name)]
         assert not missing, missing

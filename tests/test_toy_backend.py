@@ -1,4 +1,7 @@
-"""The backend of docs/backend.md, one page of code, carries tensors, gradients and training: what it gives is what the CPU gives."""
+"""The backend of docs/backend.md, one page of code, carries tensors, gradients and training: what it gives is what the
+CPU gives.
+"""
+
 import re
 from pathlib import Path
 
@@ -26,11 +29,13 @@ def data(*shape, seed=0):
 
 
 CALCULATIONS = {
-    "arithmetic": lambda x, y: (x + y) * x - y / x ** 2,
+    "arithmetic": lambda x, y: (x + y) * x - y / x**2,
     "broadcasting": lambda x, y: x[:, :1] * y[0] + 1.5,
     "comparison": lambda x, y: torch.where(x > y, x, -y),
     "reductions": lambda x, y: x.sum(0) + y.mean(1, keepdim=True) + x.amax() + y.amin(1, keepdim=True),
-    "views": lambda x, y: x.t().reshape(-1)[2:].view(2, -1) + y.permute(1, 0).unsqueeze(0).squeeze(0)[:2, :1].expand(2, 5),
+    "views": lambda x, y: (
+        x.t().reshape(-1)[2:].view(2, -1) + y.permute(1, 0).unsqueeze(0).squeeze(0)[:2, :1].expand(2, 5)
+    ),
     "indexing": lambda x, y: x[1:, ::2] + y[[0, 2]][:, [1, 3]] + x[x > 0].sum(),
     "products": lambda x, y: x @ y.T + torch.bmm(x[None], y.T[None])[0],
     "softmax": lambda x, y: torch.softmax(x, -1) * torch.log_softmax(y, 0),
@@ -98,7 +103,9 @@ def test_to_and_from(tmp_path):
     with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
         x + torch.arange(3)
     torch.save({"x": x}, tmp_path / "x.pt")
-    assert torch.load(tmp_path / "x.pt")["x"].device == x.device and torch.load(tmp_path / "x.pt", map_location="cpu")["x"].tolist() == [0, 1, 2]
+    assert torch.load(tmp_path / "x.pt")["x"].device == x.device and torch.load(tmp_path / "x.pt", map_location="cpu")[
+        "x"
+    ].tolist() == [0, 1, 2]
 
 
 def test_an_op_without_a_kernel_says_so():

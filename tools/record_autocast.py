@@ -1,10 +1,12 @@
-"""Record the dtypes that PyTorch's autocast gives every sample of the op table: tests/amp/dtypes.json, so that the tests need no PyTorch.
+"""Record the dtypes that PyTorch's autocast gives every sample of the op table: tests/amp/dtypes.json, so that the
+tests need no PyTorch.
 
 usage: python tools/record_autocast.py     (needs the extra `oracle`)
 
-CUDA's list is asked for without a GPU, by tensors that have a device and a dtype but no data. Recorded is what autocast changes; null stands for
-samples that PyTorch cannot run so.
+CUDA's list is asked for without a GPU, by tensors that have a device and a dtype but no data. Recorded is what autocast
+changes; null stands for samples that PyTorch cannot run so.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -40,7 +42,11 @@ def dtypes(torch, row, i: int, device: str, dtype, on: bool):
     torch.manual_seed(0)
     torch.set_autocast_enabled(device, on)
     try:
-        result = row.oracle(torch, *args, **kwargs) if row.oracle is not None else resolve(torch, public_name(row.name))(*args, **kwargs)
+        result = (
+            row.oracle(torch, *args, **kwargs)
+            if row.oracle is not None
+            else resolve(torch, public_name(row.name))(*args, **kwargs)
+        )
         return " ".join(str(leaf.dtype).removeprefix("torch.") for leaf in leaves(result))
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:40]}"
@@ -51,6 +57,7 @@ def dtypes(torch, row, i: int, device: str, dtype, on: bool):
 def record(torch) -> dict:
     """{op/sample: {list/inputs: dtypes of the results}}, of what autocast changes."""
     from torch._subclasses.fake_tensor import FakeTensorMode
+
     found: dict = {}
     for name, row in sorted(ROWS.items()):
         if row.oracle is None and public_name(name) is None:
@@ -64,7 +71,9 @@ def record(torch) -> dict:
                             surroundings.enter_context(torch.device(device))
                         off, on = (dtypes(torch, row, i, device, dtype, flag) for flag in (False, True))
                     if on != off or ":" in on:
-                        found.setdefault(f"{name}/{i}", {})[f"{device}/{inputs}"] = None if ":" in on and ":" in off else on
+                        found.setdefault(f"{name}/{i}", {})[f"{device}/{inputs}"] = (
+                            None if ":" in on and ":" in off else on
+                        )
     return found
 
 
@@ -72,6 +81,7 @@ def main() -> None:
     import logging
 
     import torch
+
     logging.disable()
     warnings.simplefilter("ignore")
     load_rows()

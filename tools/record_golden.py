@@ -1,7 +1,10 @@
 """Record what PyTorch answers for every sample of the op table, so that the tests need no PyTorch.
 
-usage: python tools/record_golden.py [FAMILY ...]     (needs the extra `oracle`; rewrites tests/ops/golden/FAMILY.npz, all families by default)
+usage: python tools/record_golden.py [FAMILY ...]
+
+It needs the extra `oracle` and rewrites tests/ops/golden/FAMILY.npz, all families by default.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -44,6 +47,7 @@ def record(torch, row) -> dict[str, np.ndarray]:
 
 def main() -> None:
     import torch
+
     parser = argparse.ArgumentParser()
     parser.add_argument("families", nargs="*")
     options = parser.parse_args()

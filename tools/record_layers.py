@@ -1,6 +1,8 @@
 """Record what PyTorch's layers, optimizers and schedules answer, for tests/nn and tests/optim.
 
-usage: python tools/record_layers.py     (needs the extra `oracle`; rewrites tests/nn/layers.json and tests/optim/trajectories.json)
+usage: python tools/record_layers.py
+
+It needs the extra `oracle` and rewrites tests/nn/layers.json and tests/optim/trajectories.json.
 """
 
 import json
@@ -24,7 +26,9 @@ def main():
     steps = {name: optim_cases.trajectory(torch, name) for name in optim_cases.OPTIMIZERS}
     rates = {name: optim_cases.rates(torch, name) for name in optim_cases.SCHEDULES}
     answers = {"optimizers": steps, "schedules": rates}
-    (ROOT / "tests/optim/trajectories.json").write_text(json.dumps(answers, separators=(",", ":")).replace('],"', '],\n"') + "\n")
+    (ROOT / "tests/optim/trajectories.json").write_text(
+        json.dumps(answers, separators=(",", ":")).replace('],"', '],\n"') + "\n"
+    )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """Make `backends/torchlite_array/_special_tables.py`: the coefficients of the special-function kernels.
 
-Every table is fitted here, in 60-digit arithmetic, to the function itself as mpmath computes it; none is copied from a library. Needs mpmath. Run
-from the project's root: `python tools/special_tables.py > backends/torchlite_array/_special_tables.py`.
+Every table is fitted here, in 60-digit arithmetic, to the function itself as mpmath computes it; none is copied from a
+library. Needs mpmath. Run from the project's root: `python tools/special_tables.py >
+backends/torchlite_array/_special_tables.py`.
 
-Every table is a polynomial, highest power first: of t in [-1, 1] where the function was expanded in Chebyshev polynomials (all these
-expansions converge fast enough for their power
-form to lose nothing), else of the variable itself, `_P` over `_Q`.
+Every table is a polynomial, highest power first: of t in [-1, 1] where the function was expanded in Chebyshev
+polynomials (all these expansions converge fast enough for their power form to lose nothing), else of the variable
+itself, `_P` over `_Q`.
 """
 
 import mpmath as mp
@@ -14,7 +15,9 @@ mp.mp.dps = 60
 
 
 def chebyshev(f, size=64, tolerance="1e-17"):
-    """The Chebyshev expansion of f on [-1, 1], cut where it no longer matters in double precision, as a polynomial in t."""
+    """The Chebyshev expansion of f on [-1, 1], cut where it no longer matters in double precision, as a polynomial in
+    t.
+    """
     nodes = [mp.cos(mp.pi * (2 * j + 1) / (2 * size)) for j in range(size)]
     values = [f(t) for t in nodes]
     coefficients = []
@@ -42,7 +45,9 @@ def powers(coefficients):
 
 
 def rational(f, low, high, above, below):
-    """P/Q of degrees `above` and `below` that meets f at the Chebyshev nodes of [low, high] (close to the best uniform approximation)."""
+    """P/Q of degrees `above` and `below` that meets f at the Chebyshev nodes of [low, high] (close to the best uniform
+    approximation).
+    """
     count = above + below + 1
     low, high = mp.mpf(low), mp.mpf(high)
     nodes = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (2 * j + 1) / (2 * count)) for j in range(count)]
@@ -135,7 +140,9 @@ def scaled(function, order, sign):
 
 
 def airy_oscillating(part):
-    """P or Q of the phase form of Ai(-x), as a function of w = 1/zeta**2, zeta = 2/3 x**1.5; Q is multiplied by zeta."""
+    """P or Q of the phase form of Ai(-x), as a function of w = 1/zeta**2, zeta = 2/3 x**1.5; Q is
+    multiplied by zeta.
+    """
 
     def f(w):
         zeta = 1 / mp.sqrt(w)
@@ -158,8 +165,9 @@ def airy_decaying(w):
 def temme(orders=4, terms=16):
     """Taylor coefficients in eta of Temme's c_0 .. c_3 for the incomplete gamma functions.
 
-    eta**2/2 = mu - log(1 + mu). c_0 = 1/mu - 1/eta; c_k = (d c_{k-1}/d eta)/eta + g_k/mu-free part, here by series: with lambda = 1 + mu,
-    c_k = [ (1/eta) d/deta c_{k-1} ] + gamma_k/mu, where gamma_k are Stirling's coefficients of 1/Gamma* with sign; the pole cancels.
+    eta**2/2 = mu - log(1 + mu). c_0 = 1/mu - 1/eta; c_k = (d c_{k-1}/d eta)/eta + g_k/mu-free part, here by series:
+    with lambda = 1 + mu, c_k = [ (1/eta) d/deta c_{k-1} ] + gamma_k/mu, where gamma_k are Stirling's coefficients of
+    1/Gamma* with sign; the pole cancels.
     """
     length = terms + 2 * orders + 4
     # mu as a series in eta: from eta d eta = mu/(1+mu) d mu, so mu * mu' = eta * (1 + mu)

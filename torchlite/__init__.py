@@ -1,4 +1,5 @@
 """torchlite: PyTorch's API over array runtimes that already exist. `import torchlite as torch`."""
+
 from __future__ import annotations
 
 import importlib
@@ -30,7 +31,14 @@ from ._dispatch.codegen import in_place_method
 from ._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
 from ._ops import load as _load
 from ._tensor import Parameter, Tensor
-from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 
 _load()
 for _d in _dtype.ALL.values():
@@ -38,31 +46,60 @@ for _d in _dtype.ALL.values():
         globals()[_name] = _d
 del _d, _name
 
-_MODULES = {"accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "masked", "nn", "opencl", "optim", "overrides", "random",
-            "serialization", "signal", "special", "testing", "utils", "version"}
+_MODULES = {
+    "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "masked", "nn", "opencl", "optim",
+    "overrides", "random", "serialization", "signal", "special", "testing", "utils", "version",
+}  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used: name -> module.
 _LAZY = {
-    "save": "serialization", "load": "serialization",
-    **dict.fromkeys(("Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator",
-                     "thread_safe_generator"), "_random"),
+    "save": "serialization",
+    "load": "serialization",
+    **dict.fromkeys(
+        (
+            "Generator",
+            "manual_seed",
+            "seed",
+            "initial_seed",
+            "get_rng_state",
+            "set_rng_state",
+            "default_generator",
+            "thread_safe_generator",
+        ),
+        "_random",
+    ),
     **dict.fromkeys(("set_printoptions",), "_printing"),
-    **dict.fromkeys(("is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed",
-                     "get_device", "is_nonzero", "numel", "set_num_threads", "get_num_threads", "result_type",
-                     "use_deterministic_algorithms", "are_deterministic_algorithms_enabled", "is_conj", "is_neg", "is_inference", "is_same_size",
-                     "set_default_tensor_type", "OutOfMemoryError", "broadcast_shapes", "typename", "set_num_interop_threads",
-                     "get_num_interop_threads", "get_float32_matmul_precision", "set_float32_matmul_precision", "set_flush_denormal",
-                     "is_deterministic_algorithms_warn_only_enabled", "get_device_module",
-                     "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled"), "_functions"),
+    **dict.fromkeys(
+        (
+            "is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero",
+            "numel", "set_num_threads", "get_num_threads", "result_type", "use_deterministic_algorithms",
+            "are_deterministic_algorithms_enabled", "is_conj", "is_neg", "is_inference", "is_same_size",
+            "set_default_tensor_type", "OutOfMemoryError", "broadcast_shapes", "typename", "set_num_interop_threads",
+            "get_num_interop_threads", "get_float32_matmul_precision", "set_float32_matmul_precision",
+            "set_flush_denormal", "is_deterministic_algorithms_warn_only_enabled", "get_device_module",
+            "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled",
+        ),
+        "_functions",
+    ),
     **dict.fromkeys(("UntypedStorage", "TypedStorage"), "_storage"),
-    **dict.fromkeys(("Stream", "Event"), "_streams"), "to_dlpack": "utils.dlpack",
-    **dict.fromkeys(("autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype",
-                     "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
-                     "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype",
-                     "set_autocast_enabled", "set_autocast_gpu_dtype"), "amp.autocast_mode"),
-    **dict.fromkeys(("BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "HalfTensor", "BFloat16Tensor",
-                     "FloatTensor",
-                     "DoubleTensor"), "_legacy"),
-}
+    **dict.fromkeys(("Stream", "Event"), "_streams"),
+    "to_dlpack": "utils.dlpack",
+    **dict.fromkeys(
+        (
+            "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
+            "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled",
+            "is_autocast_cpu_enabled", "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+            "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+        ),
+        "amp.autocast_mode",
+    ),
+    **dict.fromkeys(
+        (
+            "BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "HalfTensor",
+            "BFloat16Tensor", "FloatTensor", "DoubleTensor",
+        ),
+        "_legacy",
+    ),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -72,7 +109,12 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
     elif name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
-    elif name.endswith("_") and not name.startswith("_") and name[:-1] in NAMESPACES["torch"] and NAMESPACES["torch"][name[:-1]].tags & INPLACE:
+    elif (
+        name.endswith("_")
+        and not name.startswith("_")
+        and name[:-1] in NAMESPACES["torch"]
+        and NAMESPACES["torch"][name[:-1]].tags & INPLACE
+    ):
         found = in_place_method(NAMESPACES["torch"][name[:-1]])
     else:
         raise AttributeError(f"module 'torchlite' has no attribute '{name}'")
@@ -84,10 +126,10 @@ def __dir__():
     return sorted({*globals(), *NAMESPACES["torch"], *_LAZY, *_MODULES})
 
 
-__all__ = ["Parameter", "Size", "Tensor", "as_tensor", "asarray", "can_cast", "channels_last", "channels_last_3d", "contiguous_format", "device",
-           "dtype", "enable_grad",
-           "finfo", "from_dlpack", "from_numpy", "frombuffer", "get_default_device", "get_default_dtype", "iinfo", "inference_mode",
-           "is_grad_enabled",
-           "is_inference_mode_enabled", "layout", "memory_format", "no_grad", "preserve_format", "promote_types", "set_default_device",
-           "set_default_dtype",
-           "set_grad_enabled", "sparse_coo", "sparse_csr", "strided", "tensor"]
+__all__ = [
+    "Parameter", "Size", "Tensor", "as_tensor", "asarray", "can_cast", "channels_last", "channels_last_3d",
+    "contiguous_format", "device", "dtype", "enable_grad", "finfo", "from_dlpack", "from_numpy", "frombuffer",
+    "get_default_device", "get_default_dtype", "iinfo", "inference_mode", "is_grad_enabled",
+    "is_inference_mode_enabled", "layout", "memory_format", "no_grad", "preserve_format", "promote_types",
+    "set_default_device", "set_default_dtype", "set_grad_enabled", "sparse_coo", "sparse_csr", "strided", "tensor",
+]  # fmt: skip

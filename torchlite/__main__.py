@@ -1,4 +1,5 @@
 """`python -m torchlite demo` and `python -m torchlite info`."""
+
 from __future__ import annotations
 
 import argparse
@@ -7,20 +8,28 @@ import sys
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m torchlite", description="PyTorch's API over array runtimes that already exist.")
+    parser = argparse.ArgumentParser(
+        prog="python -m torchlite", description="PyTorch's API over array runtimes that already exist."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser("demo", help="train a small convolutional network on handwritten digits, on every device found")
+    demo = commands.add_parser(
+        "demo", help="train a small convolutional network on handwritten digits, on every device found"
+    )
     demo.add_argument("--device", action="append", help="only this device (may be given several times)")
     demo.add_argument("--epochs", type=int, default=7, help="passes over the training data (default: %(default)s)")
-    demo.add_argument("--seed", type=int, default=0, help="seed of initialisation, order and dropout (default: %(default)s)")
+    demo.add_argument(
+        "--seed", type=int, default=0, help="seed of initialisation, order and dropout (default: %(default)s)"
+    )
     demo.add_argument("--output", default="torchlite-demo.png", help="where to save the picture (default: %(default)s)")
     commands.add_parser("info", help="versions, devices, drivers, BLAS, cache folders, and what is missing")
     options = parser.parse_args(arguments)
     if options.command == "info":
         from ._info import report
+
         print(report())
         return 0
     from ._demo import run
+
     return run(options.device, options.epochs, options.seed, options.output)
 
 

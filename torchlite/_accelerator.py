@@ -1,8 +1,10 @@
-"""What `torch.cuda`, `torch.opencl` and any other module of a device type are made of: questions to the registry and the backend, never to a runtime.
+"""What `torch.cuda`, `torch.opencl` and any other module of a device type are made of: questions to the registry and
+the backend, never to a runtime.
 
-A backend with devices of its own offers `runtime(index)`, an object with what the `Runtime` protocol lists; one whose devices have several streams
-adds what `Streams` lists.
+A backend with devices of its own offers `runtime(index)`, an object with what the `Runtime` protocol lists; one whose
+devices have several streams adds what `Streams` lists.
 """
+
 from __future__ import annotations
 
 import threading
@@ -45,7 +47,9 @@ class Runtime(Protocol):
     def marker(self, timing: bool) -> Marker: ...
 
     def memory_stats(self) -> dict[str, int]:
-        """"allocated_bytes.all.current" and ".peak", "reserved_bytes.all.current" and ".peak", and what else is counted."""
+        """ "allocated_bytes.all.current" and ".peak", "reserved_bytes.all.current" and ".peak", and what else is
+        counted.
+        """
         ...
 
     def reset_peak_memory_stats(self) -> None: ...
@@ -145,15 +149,23 @@ class _Selected(threading.local):
 
 
 class Accelerator:
-    """The functions of a device type's module, as methods. `device` arguments are an index, a name, a torch.device or None: the current one."""
+    """The functions of a device type's module, as methods. `device` arguments are an index, a name, a torch.device or
+    None: the current one.
+    """
 
     def __init__(self, name: str):
         self.name = name
         self._selected = _Selected()
-        self._accumulated: dict[int, dict[str, int]] = {}  # by device: counts at the last `reset_accumulated_memory_stats`
+        self._accumulated: dict[
+            int, dict[str, int]
+        ] = {}  # by device: counts at the last `reset_accumulated_memory_stats`
         ACCELERATORS[name] = accelerator = self
-        self.Stream: Any = type("Stream", (Stream,), {"_of": self, "__module__": f"torchlite.{name}", "__doc__": Stream.__doc__})
-        self.Event: Any = type("Event", (Event,), {"_of": self, "__module__": f"torchlite.{name}", "__doc__": Event.__doc__})
+        self.Stream: Any = type(
+            "Stream", (Stream,), {"_of": self, "__module__": f"torchlite.{name}", "__doc__": Stream.__doc__}
+        )
+        self.Event: Any = type(
+            "Event", (Event,), {"_of": self, "__module__": f"torchlite.{name}", "__doc__": Event.__doc__}
+        )
 
         class device:
             """The current device for the time of a `with` block; nothing changes for None and for a negative index."""
@@ -170,7 +182,9 @@ class Accelerator:
                 return False
 
         class device_of(device):
-            """The device of a tensor as the current one for the time of a `with` block; nothing changes for a tensor of another device type."""
+            """The device of a tensor as the current one for the time of a `with` block; nothing changes for a tensor of
+            another device type.
+            """
 
             def __init__(self, obj: Any):
                 super().__init__(obj.get_device() if obj.device.type == accelerator.name else -1)
@@ -180,7 +194,7 @@ class Accelerator:
     # -- whether there are any --
 
     def why_not(self) -> str:
-        """"" when a device can be used, else one sentence saying what is missing and what to install."""
+        """ "" when a device can be used, else one sentence saying what is missing and what to install."""
         try:
             return registry.backend_of(self.name).why_not()
         except Exception as error:  # whatever a driver does, this is a question
@@ -203,7 +217,9 @@ class Accelerator:
         return bool(registry.tables(self.name))
 
     def init(self) -> None:
-        """Take the current device into use; this happens by itself where one is needed. RuntimeError saying what is missing when there is none."""
+        """Take the current device into use; this happens by itself where one is needed. RuntimeError saying what is
+        missing when there is none.
+        """
         registry.table_of(device_type(self.name, self.current_device()))
 
     def has_streams(self, runtime: Any) -> bool:
@@ -225,7 +241,9 @@ class Accelerator:
             return device.idx
         where = device_type(device)
         if where.type != self.name:
-            raise ValueError(f"Expected {'an' if self.name[0] in 'aeiou' else 'a'} {self.name} device, but got: {where}")
+            raise ValueError(
+                f"Expected {'an' if self.name[0] in 'aeiou' else 'a'} {self.name} device, but got: {where}"
+            )
         return self.current_device() if where.index is None else where.index
 
     def _runtime(self, device: Any) -> Any:
@@ -238,7 +256,9 @@ class Accelerator:
         return registry.current_index(self.name)
 
     def set_device(self, device: Any) -> None:
-        """Choose the calling thread's current device; nothing changes for a negative index. RuntimeError for one that is not there."""
+        """Choose the calling thread's current device; nothing changes for a negative index. RuntimeError for one that
+        is not there.
+        """
         index = self.index(device)
         if index >= 0:
             registry.table_of(device_type(self.name, index))
@@ -270,7 +290,9 @@ class Accelerator:
         chosen, runtime = self._selected.streams.get(index), self.runtime(index)
         if self.has_streams(runtime):
             handle = runtime.current_stream()  # another library may have chosen it
-            return chosen if chosen is not None and chosen._handle.ptr == handle.ptr else self.Stream._over(index, handle)
+            return (
+                chosen if chosen is not None and chosen._handle.ptr == handle.ptr else self.Stream._over(index, handle)
+            )
         return chosen or self.default_stream(index)
 
     def set_stream(self, stream: Stream | None) -> None:
@@ -292,7 +314,9 @@ class Accelerator:
         if not self.is_initialized():
             return OrderedDict()
         before = self._accumulated.get(self.index(device), {})
-        return OrderedDict((name, n - before.get(name, 0)) for name, n in sorted(self._runtime(device).memory_stats().items()))
+        return OrderedDict(
+            (name, n - before.get(name, 0)) for name, n in sorted(self._runtime(device).memory_stats().items())
+        )
 
     def memory_allocated(self, device=None) -> int:
         """Bytes that tensors take."""
@@ -317,7 +341,9 @@ class Accelerator:
     def reset_accumulated_memory_stats(self, device=None) -> None:
         """Begin to count anew what only grows: allocations, frees, retries, failures."""
         counts = self._runtime(device).memory_stats()
-        growing = {name: n for name, n in counts.items() if name.startswith("num_") or name.endswith((".allocated", ".freed"))}
+        growing = {
+            name: n for name, n in counts.items() if name.startswith("num_") or name.endswith((".allocated", ".freed"))
+        }
         self._accumulated[self.index(device)] = growing
 
     def empty_cache(self) -> None:
@@ -326,7 +352,9 @@ class Accelerator:
             table.backend.runtime(table.device.index or 0).empty_cache()
 
     def mem_get_info(self, device=None) -> tuple[int, int]:
-        """Free and total bytes of the device. On an OpenCL GPU "free" is what this process has not taken: OpenCL does not tell more."""
+        """Free and total bytes of the device. On an OpenCL GPU "free" is what this process has not taken: OpenCL does
+        not tell more.
+        """
         return self._runtime(device).mem_get_info()
 
     # -- random numbers --

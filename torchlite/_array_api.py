@@ -1,4 +1,5 @@
 """The Array-API namespace of Tensors: what `x.__array_namespace__()` gives."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,14 +7,18 @@ from typing import Any
 import torchlite
 
 _NAMES = {
-    "acos": "acos", "concat": "cat", "permute_dims": "permute", "expand_dims": "unsqueeze", "pow": "pow", "bitwise_invert": "bitwise_not",
-    "max": "amax", "min": "amin", "matrix_transpose": "adjoint", "astype": "", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le",
-    "greater": "gt", "greater_equal": "ge", "negative": "neg", "divide": "div", "subtract": "sub", "multiply": "mul", "remainder": "remainder",
-    "atan2": "atan2", "broadcast_arrays": "broadcast_tensors", "unstack": "unbind", "cumulative_sum": "cumsum", "cumulative_prod": "cumprod",
-}
-_REDUCTIONS = {"sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin", "std", "var", "cumsum", "cumprod", "cat", "stack",
-               "unsqueeze", "squeeze", "flip",
-               "roll", "sort", "argsort", "unbind", "tensordot", "vecdot", "count_nonzero", "take"}
+    "acos": "acos", "concat": "cat", "permute_dims": "permute", "expand_dims": "unsqueeze", "pow": "pow",
+    "bitwise_invert": "bitwise_not", "max": "amax", "min": "amin", "matrix_transpose": "adjoint", "astype": "",
+    "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
+    "negative": "neg", "divide": "div", "subtract": "sub", "multiply": "mul", "remainder": "remainder",
+    "atan2": "atan2", "broadcast_arrays": "broadcast_tensors", "unstack": "unbind", "cumulative_sum": "cumsum",
+    "cumulative_prod": "cumprod",
+}  # fmt: skip
+_REDUCTIONS = {
+    "sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin", "std", "var", "cumsum", "cumprod", "cat",
+    "stack", "unsqueeze", "squeeze", "flip", "roll", "sort", "argsort", "unbind", "tensordot", "vecdot",
+    "count_nonzero", "take",
+}  # fmt: skip
 pi, e, inf, nan, newaxis = 3.141592653589793, 2.718281828459045, float("inf"), float("nan"), None
 
 
@@ -23,14 +28,23 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 
 def isdtype(dtype, kind) -> bool:
-    """Whether a dtype is of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric"; or one of several."""
+    """Whether a dtype is of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex
+    floating", "numeric"; or one of several.
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
     if not isinstance(kind, str):
         return dtype is kind
     category = dtype.category
-    return {"bool": category == 0, "signed integer": category == 1 and dtype.is_signed, "unsigned integer": category == 1 and not dtype.is_signed,
-            "integral": category == 1, "real floating": category == 2, "complex floating": category == 3, "numeric": category > 0}[kind]
+    return {
+        "bool": category == 0,
+        "signed integer": category == 1 and dtype.is_signed,
+        "unsigned integer": category == 1 and not dtype.is_signed,
+        "integral": category == 1,
+        "real floating": category == 2,
+        "complex floating": category == 3,
+        "numeric": category > 0,
+    }[kind]
 
 
 def __getattr__(name: str) -> Any:
@@ -49,5 +63,6 @@ def __getattr__(name: str) -> Any:
         elif torch_name in ("std", "var"):
             kwargs["correction"] = 0
         return found(*args, **kwargs)
+
     with_axis.__name__ = name
     return with_axis

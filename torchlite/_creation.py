@@ -1,4 +1,5 @@
 """Tensors from Python data, from NumPy, and from other libraries."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -41,7 +42,13 @@ def _has_numpy(data) -> bool:
 def _unwrapped(data):
     """Nested lists with their Tensors as arrays."""
     if isinstance(data, Tensor):
-        return data.detach().cpu().numpy() if data._data.ndim else data.item() if not data.dtype.is_floating_point else data.detach().cpu().numpy()[()]
+        return (
+            data.detach().cpu().numpy()
+            if data._data.ndim
+            else data.item()
+            if not data.dtype.is_floating_point
+            else data.detach().cpu().numpy()[()]
+        )
     if isinstance(data, (list, tuple)):
         return [_unwrapped(item) for item in data]
     return data
@@ -57,8 +64,11 @@ def _check_ragged(data, depth: int = 0) -> None:
         if len(set(lengths)) > 1:
             wrong = next(n for n in lengths if n != lengths[0])
             if min(lengths) < 0:
-                raise TypeError("only number, sequence and tensor elements of one depth can be converted") if lengths[0] >= 0 else TypeError(
-                    "must be real number, not list")
+                raise (
+                    TypeError("only number, sequence and tensor elements of one depth can be converted")
+                    if lengths[0] >= 0
+                    else TypeError("must be real number, not list")
+                )
             raise ValueError(f"expected sequence of length {lengths[0]} at dim {depth + 1} (got {wrong})")
         for item in data:
             _check_ragged(item, depth + 1)
@@ -96,7 +106,8 @@ def _is_foreign(data) -> bool:
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """A new tensor with a copy of the data: numbers, nested sequences, NumPy arrays, tensors.
 
-    dtype: inferred when None (floats become the default dtype, ints int64). ValueError for ragged sequences, TypeError for what is no number.
+    dtype: inferred when None (floats become the default dtype, ints int64). ValueError for ragged sequences, TypeError
+    for what is no number.
 
     >>> import torchlite as torch
     >>> torch.tensor([[1, 2], [3, 4]])
@@ -108,10 +119,20 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         out = out.to(device=device, dtype=dtype)
         return out.requires_grad_() if requires_grad else out
     array, data = _as_array(data)
-    d = dtype or (get_default_dtype() if array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f" else _infer(array, data))
+    d = dtype or (
+        get_default_dtype()
+        if array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f"
+        else _infer(array, data)
+    )
     if d.category < 2 and array.dtype.kind == "f" and not isinstance(data, np.ndarray) and not np.isfinite(array).all():
         raise ValueError("cannot convert float NaN or infinity to integer")
-    if d.category < 2 and d is not _dtype.bool_ and array.dtype.kind in "iu" and not isinstance(data, np.ndarray) and array.size:
+    if (
+        d.category < 2
+        and d is not _dtype.bool_
+        and array.dtype.kind in "iu"
+        and not isinstance(data, np.ndarray)
+        and array.size
+    ):
         limits = np.iinfo(d.np)
         if array.min() < limits.min or array.max() > limits.max:
             raise RuntimeError(f"value cannot be converted to type {d.np.name}_t without overflow")
@@ -122,24 +143,33 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """A CPU tensor on the memory of a NumPy array. TypeError for other objects and unsupported dtypes; ValueError for negative strides."""
+    """A CPU tensor on the memory of a NumPy array. TypeError for other objects and unsupported dtypes; ValueError for
+    negative strides.
+    """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     if not array.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
-                         "supported.")
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders "
+            "is currently not supported."
+        )
     d = from_np(array.dtype)
     if any(s < 0 for s in array.strides):
-        raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
-                         "(You can probably "
-                         "work around this by making a copy of your array  with array.copy().) ")
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) "
+        )
     if not array.flags.writeable:
         import warnings
-        warnings.warn("The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor "
-                      "will result in "
-                      "undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a tensor.",
-                      UserWarning,
-                      stacklevel=2)
+
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
+            "writing to this tensor will result in undefined behavior. You may want to copy the array to protect its "
+            "data or make it writable before converting it to a tensor.",
+            UserWarning,
+            stacklevel=2,
+        )
     table = table_of(device_type("cpu"))
     return call.wrap(table, table.from_numpy(array), d)
 
@@ -148,7 +178,12 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     """The data as a tensor, sharing memory where dtype and device allow."""
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype)
-    if isinstance(data, np.ndarray) and all(s >= 0 for s in data.strides) and data.flags.writeable and data.dtype.isnative:
+    if (
+        isinstance(data, np.ndarray)
+        and all(s >= 0 for s in data.strides)
+        and data.flags.writeable
+        and data.dtype.isnative
+    ):
         return from_numpy(data).to(device=device or get_default_device(), dtype=dtype)
     if _is_foreign(data):
         return from_foreign(data).to(device=device, dtype=dtype)
@@ -160,11 +195,18 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False) -> Tensor:
-    """The object as a tensor: shares memory where possible (copy=None), always copies (True), or never (False: ValueError when it would have to)."""
+    """The object as a tensor: shares memory where possible (copy=None), always copies (True), or never (False:
+    ValueError when it would have to).
+    """
     if copy:
         return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
     out = as_tensor(obj, dtype, device)
-    if copy is False and not isinstance(obj, Tensor) and not _is_foreign(obj) and not (isinstance(obj, np.ndarray) and np.shares_memory(out.numpy(), obj)):
+    if (
+        copy is False
+        and not isinstance(obj, Tensor)
+        and not _is_foreign(obj)
+        and not (isinstance(obj, np.ndarray) and np.shares_memory(out.numpy(), obj))
+    ):
         raise ValueError("can't alias arbitrary sequence into a tensor.")
     if isinstance(obj, Tensor):
         out = out.detach() if out is obj and (out.requires_grad or requires_grad) and not requires_grad else out
@@ -177,10 +219,15 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
     if view.nbytes == 0:
         raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
     if offset < 0 or offset >= view.nbytes:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({view.nbytes} bytes) minus 1")
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({view.nbytes} bytes) "
+            "minus 1"
+        )
     if count < 0 and (view.nbytes - offset) % dtype.itemsize:
-        raise ValueError(f"buffer length ({view.nbytes - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
-                         f"({dtype.itemsize})")
+        raise ValueError(
+            f"buffer length ({view.nbytes - offset} bytes) after offset ({offset} bytes) must be a multiple of "
+            f"element size ({dtype.itemsize})"
+        )
     array = np.frombuffer(buffer, dtype.np, count, offset)
     table = table_of(device_type("cpu"))
     out = call.wrap(table, table.from_numpy(array), dtype)

@@ -1,4 +1,7 @@
-"""`python -m torchlite demo`: a small convolutional network learns scikit-learn's handwritten digits on every device found."""
+"""`python -m torchlite demo`: a small convolutional network learns scikit-learn's handwritten digits on every device
+found.
+"""
+
 from __future__ import annotations
 
 import sys
@@ -28,13 +31,14 @@ class Result:
 
 
 def _need(package: str):
-    print(f"The demo needs {package}:  pip install \"torchlite-nd[demo]\"", file=sys.stderr)
+    print(f'The demo needs {package}:  pip install "torchlite-nd[demo]"', file=sys.stderr)
     return 2
 
 
 def load_digits():
     """The images (1797, 1, 8, 8) in 0 … 1 and their labels, in an order shuffled once and for all."""
     from sklearn.datasets import load_digits as load
+
     data = load()
     order = torch.randperm(len(data.target), generator=torch.Generator().manual_seed(0))
     images = torch.tensor(data.images, dtype=torch.float32).unsqueeze(1) / 16
@@ -44,9 +48,19 @@ def load_digits():
 def network() -> nn.Module:
     """Two convolutions and two linear layers: 38,000 parameters."""
     return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(),
+        nn.Conv2d(1, 16, 3, padding=1),
+        nn.BatchNorm2d(16),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.BatchNorm2d(32),
+        nn.ReLU(),
         nn.MaxPool2d(2),
-        nn.Dropout(0.2), nn.Flatten(), nn.Linear(32 * 4 * 4, 64), nn.ReLU(), nn.Linear(64, 10))
+        nn.Dropout(0.2),
+        nn.Flatten(),
+        nn.Linear(32 * 4 * 4, 64),
+        nn.ReLU(),
+        nn.Linear(64, 10),
+    )
 
 
 class Bar:
@@ -67,7 +81,10 @@ class Bar:
         self._drawn = now
         filled = 30 * done // self._steps
         left = (now - self._start) / done * (self._steps - done)
-        self._stream.write(f"\r{self._title:<10} |{'█' * filled}{'·' * (30 - filled)}| {100 * done // self._steps:3d}%  {text}  {left:4.1f} s left ")
+        self._stream.write(
+            f"\r{self._title:<10} |{'█' * filled}{'·' * (30 - filled)}| {100 * done // self._steps:3d}%  {text}  "
+            f"{left:4.1f} s left "
+        )
         self._stream.flush()
 
     def epoch(self, done: int, text: str) -> None:
@@ -109,8 +126,11 @@ def train(device: str, epochs: int, seed: int, images, labels) -> Result:
             predictions = model(test_images).argmax(1)
         result.accuracy = (predictions == test_labels).float().mean().item()
         result.accuracies.append(result.accuracy)
-        bar.epoch(len(result.losses), f"epoch {epoch + 1}/{epochs}  loss {sum(result.losses[-len(loader):]) / len(loader):.3f}  test "
-                                      f"{100 * result.accuracy:5.2f}%")
+        bar.epoch(
+            len(result.losses),
+            f"epoch {epoch + 1}/{epochs}  loss {sum(result.losses[-len(loader) :]) / len(loader):.3f}  test "
+            f"{100 * result.accuracy:5.2f}%",
+        )
     bar.end()
     result.seconds = time.perf_counter() - start
     result.images, result.labels, result.predictions = test_images.cpu(), test_labels.cpu(), predictions.cpu()
@@ -125,14 +145,20 @@ def table(results: list[Result]) -> str:
 
 def _curves(axes, results: list[Result]) -> None:
     import numpy as np
+
     loss, accuracy = axes
     for r in results:
         window = min(10, len(r.losses))
         smooth = np.convolve(r.losses, np.ones(window) / window, "valid")
         (line,) = loss.plot(np.arange(window, len(r.losses) + 1), smooth, label=r.device)
         loss.plot(np.arange(1, len(r.losses) + 1), r.losses, color=line.get_color(), alpha=0.25, linewidth=0.8)
-        accuracy.plot(np.arange(1, len(r.accuracies) + 1), 100 * np.array(r.accuracies), marker="o", markersize=4,
-                      label=f"{r.device}: {100 * r.accuracy:.2f}%")
+        accuracy.plot(
+            np.arange(1, len(r.accuracies) + 1),
+            100 * np.array(r.accuracies),
+            marker="o",
+            markersize=4,
+            label=f"{r.device}: {100 * r.accuracy:.2f}%",
+        )
     loss.set(title="training loss", xlabel="step", yscale="log")
     accuracy.set(title="test accuracy (%)", xlabel="epoch")
     accuracy.axhline(100 * TARGET, color="grey", linestyle="--", linewidth=0.8)
@@ -147,22 +173,34 @@ def _grid(figure, result: Result, rows: int = 4, columns: int = 12) -> None:
     """Test images with what the network took them for; mistakes come first, in red."""
     wrong = (result.predictions != result.labels).nonzero().flatten().tolist()  # type: ignore[attr-defined]
     right = (result.predictions == result.labels).nonzero().flatten().tolist()  # type: ignore[attr-defined]
-    shown = (wrong + right)[:rows * columns]
-    cells = figure.subplots(rows, columns, gridspec_kw={"hspace": 0.45, "wspace": 0.1, "left": 0.03, "right": 0.97, "bottom": 0.03, "top": 0.82})
+    shown = (wrong + right)[: rows * columns]
+    cells = figure.subplots(
+        rows,
+        columns,
+        gridspec_kw={"hspace": 0.45, "wspace": 0.1, "left": 0.03, "right": 0.97, "bottom": 0.03, "top": 0.82},
+    )
     for cell in cells.flat:
         cell.axis("off")
     for cell, i in zip(cells.flat, shown, strict=False):
         found, truth = int(result.predictions[i]), int(result.labels[i])  # type: ignore[index]
         cell.imshow(result.images[i, 0].numpy(), cmap="gray_r")  # type: ignore[index]
-        cell.set_title(str(found) if found == truth else f"{found}, is {truth}", fontsize=9, color="black" if found == truth else "crimson", pad=2)
+        cell.set_title(
+            str(found) if found == truth else f"{found}, is {truth}",
+            fontsize=9,
+            color="black" if found == truth else "crimson",
+            pad=2,
+        )
     total = len(result.labels)  # type: ignore[arg-type]
-    figure.suptitle(f"predictions on the test images ({result.device}): {len(wrong)} of {total} wrong, shown first", fontsize=11)
+    figure.suptitle(
+        f"predictions on the test images ({result.device}): {len(wrong)} of {total} wrong, shown first", fontsize=11
+    )
 
 
 def picture(results: list[Result], path: str) -> None:
     """Save the training curves and a grid of predictions as a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+
     figure = Figure(figsize=(11, 8), layout=None)
     FigureCanvasAgg(figure)
     top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1.1])  # type: ignore[misc]
@@ -179,8 +217,12 @@ def run(devices: list[str] | None, epochs: int, seed: int, output: str) -> int:
         except ImportError:
             return _need({"sklearn": "scikit-learn"}.get(package, package))
     from ._info import usable_devices
+
     images, labels = load_digits()
-    print(f"torchlite {torch.__version__}: handwritten digits, {TRAINING_ROWS} to learn from, {len(labels) - TRAINING_ROWS} to test on")
+    print(
+        f"torchlite {torch.__version__}: handwritten digits, {TRAINING_ROWS} to learn from, "
+        f"{len(labels) - TRAINING_ROWS} to test on"
+    )
     results = [train(name, epochs, seed, images, labels) for name in devices or usable_devices()]
     picture(results, output)
     print(f"\n{table(results)}\n\ntraining curves and predictions: {output}")

@@ -1,4 +1,5 @@
 """torch.device: a name and an index; the default device; layouts, memory formats and Size."""
+
 from __future__ import annotations
 
 import functools
@@ -9,9 +10,11 @@ _ALIASES = {"ocl": "opencl"}
 
 
 class device:
-    """Where a tensor lives: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device("opencl")` (alias "ocl"), `device("meta")`.
+    """Where a tensor lives: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device("opencl")` (alias "ocl"),
+    `device("meta")`.
 
-    As a context manager it is the default device of tensors created inside. RuntimeError for a name that no backend has.
+    As a context manager it is the default device of tensors created inside. RuntimeError for a name that no backend
+    has.
 
     >>> import torchlite as torch
     >>> torch.device("cuda:1").index
@@ -33,7 +36,9 @@ class device:
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         if ":" in type:
             if index is not None:
-                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed explicitly: {type}"
+                )
             type, _, digits = type.partition(":")
             if not digits.isdigit() or (len(digits) > 1 and digits[0] == "0"):
                 raise RuntimeError(f"Invalid device string: '{type}:{digits}'")
@@ -41,7 +46,9 @@ class device:
         return _intern(_ALIASES.get(type, type), index)
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        return (
+            f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        )
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
@@ -73,14 +80,18 @@ class device:
         def inside(*args, **kwargs):
             with self:
                 return function(*args, **kwargs)
+
         return inside
 
 
 @functools.cache
 def _intern(type: str, index: int | None) -> device:
     from ._dispatch.registry import is_known, known_backends
+
     if not is_known(type):
-        raise RuntimeError(f"Expected one of {', '.join(known_backends())} device type at start of device string: {type}")
+        raise RuntimeError(
+            f"Expected one of {', '.join(known_backends())} device type at start of device string: {type}"
+        )
     made = object.__new__(device)
     made.type, made.index = type, index
     return made

@@ -1,4 +1,5 @@
 """Data types under PyTorch's names, and PyTorch's promotion lattice."""
+
 from __future__ import annotations
 
 import functools
@@ -27,7 +28,13 @@ class dtype:
     __slots__ = ("name", "category", "itemsize", "is_signed", "scalar_name", "_np", "_table_row")
 
     def __init__(self, name: str, category: int, itemsize: int, is_signed: bool, scalar_name: str):
-        self.name, self.category, self.itemsize, self.is_signed, self.scalar_name = name, category, itemsize, is_signed, scalar_name
+        self.name, self.category, self.itemsize, self.is_signed, self.scalar_name = (
+            name,
+            category,
+            itemsize,
+            is_signed,
+            scalar_name,
+        )
         self._np: np.dtype | None = None
 
     @property
@@ -92,9 +99,11 @@ complex64 = dtype("complex64", COMPLEX, 8, True, "ComplexFloat")
 complex128 = dtype("complex128", COMPLEX, 16, True, "ComplexDouble")
 
 ALL = {d.name: d for d in list(globals().values()) if isinstance(d, dtype)}
-ALIASES = {"uint8": ("byte",), "int8": ("char",), "int16": ("short",), "int32": ("int",), "int64": ("long",), "float16": ("half",),
-           "float32": ("float",),
-           "float64": ("double",), "complex64": ("cfloat",), "complex128": ("cdouble",)}
+ALIASES = {
+    "uint8": ("byte",), "int8": ("char",), "int16": ("short",), "int32": ("int",), "int64": ("long",),
+    "float16": ("half",), "float32": ("float",), "float64": ("double",), "complex64": ("cfloat",),
+    "complex128": ("cdouble",),
+}  # fmt: skip
 for _d in ALL.values():
     if _d.name not in _EXTRA:
         _d.np  # noqa: B018  fills FROM_NUMPY
@@ -110,9 +119,10 @@ def from_np(np_dtype: np.dtype) -> dtype:
     if found is None:
         found = ALL.get(np_dtype.name)
         if found is None:
-            raise TypeError(f"can't convert np.ndarray of type {np_dtype}. The only supported types are: float64, float32, float16, complex64, "
-                            f"complex128, "
-                            "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.")
+            raise TypeError(
+                f"can't convert np.ndarray of type {np_dtype}. The only supported types are: float64, float32, "
+                "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+            )
         if np_dtype.isnative:
             FROM_NUMPY[np_dtype] = found
     return found
@@ -126,7 +136,10 @@ def promote_types(first: dtype, second: dtype) -> dtype:
     if first.category > second.category:
         first, second = second, first
     if "float8" in first.name or "float8" in second.name:
-        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {first.scalar_name} and {second.scalar_name}")
+        raise RuntimeError(
+            f"Promotion for Float8 Types is not supported, attempted to promote {first.scalar_name} and "
+            f"{second.scalar_name}"
+        )
     if second.category == COMPLEX:
         if first.category == COMPLEX or first is float64:
             return complex128
@@ -145,8 +158,10 @@ def _promote_ints(first: dtype, second: dtype) -> dtype:
         return first if first.itemsize >= second.itemsize else second
     signed, unsigned = (first, second) if first.is_signed else (second, first)
     if unsigned is not uint8:
-        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {first.scalar_name} and "
-                           f"{second.scalar_name}")
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {first.scalar_name} "
+            f"and {second.scalar_name}"
+        )
     return int16 if signed is int8 else signed
 
 
@@ -182,6 +197,7 @@ class finfo:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d}'")
         if d.name in _EXTRA:
             import ml_dtypes
+
             info: Any = ml_dtypes.finfo(d.np)
         else:
             info = np.finfo(d.np)
@@ -192,9 +208,10 @@ class finfo:
         self.resolution = float(info.resolution)
 
     def __repr__(self) -> str:
-        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
-                f"smallest_normal={self.smallest_normal:g}, "
-                f"tiny={self.tiny:g}, dtype={self.dtype})")
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
 
 
 class iinfo:

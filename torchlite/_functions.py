@@ -1,4 +1,5 @@
 """Small functions of PyTorch's top level that are no ops: questions about tensors, threads, switches."""
+
 from __future__ import annotations
 
 import warnings
@@ -21,6 +22,7 @@ def is_tensor(obj: Any) -> bool:
 def is_storage(obj: Any) -> bool:
     """Whether the object is a storage."""
     from ._storage import UntypedStorage
+
     return isinstance(obj, UntypedStorage)
 
 
@@ -62,8 +64,11 @@ def is_inference(input: Tensor) -> bool:
 def is_nonzero(input: Tensor) -> bool:
     """Whether a one-element tensor is not zero. RuntimeError for other sizes."""
     if input.numel() != 1:
-        raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if not input.numel() else
-                           "Boolean value of Tensor with more than one value is ambiguous")
+        raise RuntimeError(
+            "Boolean value of Tensor with no values is ambiguous"
+            if not input.numel()
+            else "Boolean value of Tensor with more than one value is ambiguous"
+        )
     return bool(input)
 
 
@@ -112,12 +117,14 @@ def set_num_threads(n: int) -> None:
     if n <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     from ._threads import set_threads
+
     set_threads(n)
 
 
 def get_num_threads() -> int:
     """How many threads CPU kernels may use."""
     from ._threads import get_threads
+
     return get_threads()
 
 
@@ -132,7 +139,9 @@ def get_num_interop_threads() -> int:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Say that results must not vary between runs. CPU kernels are deterministic anyway; device kernels ask this switch."""
+    """Say that results must not vary between runs. CPU kernels are deterministic anyway; device kernels ask this
+    switch.
+    """
     SWITCHES.deterministic, SWITCHES.deterministic_warn_only = bool(mode), bool(warn_only)
 
 
@@ -155,20 +164,28 @@ def set_deterministic_debug_mode(debug_mode) -> None:
     """0 or "default", 1 or "warn", 2 or "error"."""
     level = {"default": 0, "warn": 1, "error": 2}.get(debug_mode, debug_mode)
     if level not in (0, 1, 2):
-        raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+        )
     use_deterministic_algorithms(level > 0, warn_only=level == 1)
 
 
 def get_float32_matmul_precision() -> str:
-    """"highest", "high" or "medium"."""
+    """ "highest", "high" or "medium"."""
     return SWITCHES.matmul_precision
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """How exactly float32 matrix products are computed where a device offers a choice: with "high" and "medium" CUDA uses TF32. Warns of other words."""
+    """How exactly float32 matrix products are computed where a device offers a choice: with "high" and "medium" CUDA
+    uses TF32. Warns of other words.
+    """
     if precision not in ("highest", "high", "medium"):
-        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision call has no effect.", UserWarning,
-                      stacklevel=2)
+        warnings.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision call "
+            "has no effect.",
+            UserWarning,
+            stacklevel=2,
+        )
         return
     SWITCHES.set_precision("matmul", "ieee" if precision == "highest" else "tf32")
     SWITCHES.matmul_precision = precision
@@ -190,20 +207,26 @@ def is_warn_always_enabled() -> bool:
 
 
 def get_device_module(device=None):
-    """The module of a device type, such as torch.cuda; of the machine's accelerator, or torch.cpu, when none is given."""
+    """The module of a device type, such as torch.cuda; of the machine's accelerator, or torch.cpu,
+    when none is given.
+    """
     import importlib
 
     from . import accelerator
     from ._device import device as device_type
+
     where = accelerator.current_accelerator() if device is None else device_type(device)
     return importlib.import_module(f"torchlite.{'cpu' if where is None else where.type}")
 
 
 def set_default_tensor_type(t) -> None:
-    """Set the default dtype, and for "torch.cuda.FloatTensor" and its kind the default device, by a type or its name."""
+    """Set the default dtype, and for "torch.cuda.FloatTensor" and its kind the default device, by a
+    type or its name.
+    """
     from ._device import set_default_device
     from ._dtype import set_default_dtype
     from ._legacy import place_of
+
     found = place_of(t)
     if found is None or not found[1].is_floating_point:
         raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t}")

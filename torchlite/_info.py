@@ -1,4 +1,7 @@
-"""What `python -m torchlite info` tells: versions, devices, drivers, BLAS and threads, cache folders, and what is missing and how to get it."""
+"""What `python -m torchlite info` tells: versions, devices, drivers, BLAS and threads, cache folders, and what is
+missing and how to get it.
+"""
+
 from __future__ import annotations
 
 import importlib.metadata
@@ -8,14 +11,24 @@ import sys
 
 import numpy as np
 
-_PACKAGES = ("numpy", "array-api-compat", "ml_dtypes", "pyopencl", "intel-opencl-rt", "pocl-binary-distribution", "cupy-cuda12x", "cupy-cuda13x",
-             "nvidia-cudnn-frontend", "scikit-learn", "matplotlib")
-_DRIVERS = {"cuda": "an NVIDIA driver", "opencl": "an OpenCL driver (the extra brings one for x86-64 CPUs on Linux; Debian has pocl-opencl-icd; or your GPU vendor's)"}
+_PACKAGES = (
+    "numpy", "array-api-compat", "ml_dtypes", "pyopencl", "intel-opencl-rt", "pocl-binary-distribution", "cupy-cuda12x",
+    "cupy-cuda13x", "nvidia-cudnn-frontend", "scikit-learn", "matplotlib",
+)  # fmt: skip
+_DRIVERS = {
+    "cuda": "an NVIDIA driver",
+    "opencl": (
+        "an OpenCL driver (the extra brings one for x86-64 CPUs on Linux; Debian has pocl-opencl-icd; "
+        "or your GPU vendor's)"
+    ),
+}
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TORCHLITE_NUM_THREADS")
 
 
 def devices() -> dict[str, str]:
-    """Every device type that can be named: "" when it can be used, else why it cannot and what to install. Never raises."""
+    """Every device type that can be named: "" when it can be used, else why it cannot and what to install. Never
+    raises.
+    """
     from . import __version__
     from ._device import device
     from ._dispatch.registry import KNOWN, _added, _entry_points, known_backends, table_of
@@ -26,7 +39,10 @@ def devices() -> dict[str, str]:
         if name not in _entry_points() and name not in _added:
             out[name] = "torchlite is not installed (its backends are found by entry point): pip install -e ."
             if runtime:
-                out[name] = f"torchlite-nd {__version__} has no {name} backend, and no other package brings one. What it will run on: {runtime}"
+                out[name] = (
+                    f"torchlite-nd {__version__} has no {name} backend, and no other package brings one. What it "
+                    f"will run on: {runtime}"
+                )
             continue
         try:
             table_of(device(name))
@@ -83,8 +99,13 @@ def _device_lines() -> list[tuple[str, str]]:
         describe = getattr(backend, "describe", None)
         count = backend.device_count()
         for index in range(count):
-            what = describe(index) if callable(describe) else {"cpu": platform.processor() or platform.machine(),
-                                                               "meta": "shapes without data"}.get(name, "ready")
+            what = (
+                describe(index)
+                if callable(describe)
+                else {"cpu": platform.processor() or platform.machine(), "meta": "shapes without data"}.get(
+                    name, "ready"
+                )
+            )
             lines.append((name if name in ("cpu", "meta") else f"{name}:{index}", f"ready: {what}"))
     return lines
 
@@ -119,13 +140,35 @@ def report() -> str:
     import torchlite
 
     sections: list[tuple[str, list[tuple[str, str]]]] = [
-        ("versions", [("torchlite", f"{torchlite.__version__} in {os.path.dirname(torchlite.__file__)}"), ("Python", sys.version.split()[0]),
-                      ("system", platform.platform()), *((name, _version(name)) for name in _PACKAGES)]),
+        (
+            "versions",
+            [
+                ("torchlite", f"{torchlite.__version__} in {os.path.dirname(torchlite.__file__)}"),
+                ("Python", sys.version.split()[0]),
+                ("system", platform.platform()),
+                *((name, _version(name)) for name in _PACKAGES),
+            ],
+        ),
         ("devices", _device_lines()),
-        ("threads", [("cores", str(os.cpu_count())), ("torchlite", str(torchlite.get_num_threads())), ("BLAS", _blas()),
-                     ("BLAS threads", _blas_threads()),
-                     *((name, os.environ[name]) for name in _THREAD_VARIABLES if name in os.environ)]),
-        ("cache folders", [(name, path + ("" if os.path.isdir(path) else " (not there yet)")) for name, path in cache_folders().items()]),
+        (
+            "threads",
+            [
+                ("cores", str(os.cpu_count())),
+                ("torchlite", str(torchlite.get_num_threads())),
+                ("BLAS", _blas()),
+                ("BLAS threads", _blas_threads()),
+                *((name, os.environ[name]) for name in _THREAD_VARIABLES if name in os.environ),
+            ],
+        ),
+        (
+            "cache folders",
+            [
+                (name, path + ("" if os.path.isdir(path) else " (not there yet)"))
+                for name, path in cache_folders().items()
+            ],
+        ),
     ]
     width = max(len(name) for _, rows in sections for name, _ in rows)
-    return "\n".join(f"{title}\n" + "\n".join(f"  {name:<{width}}  {value}" for name, value in rows) for title, rows in sections)
+    return "\n".join(
+        f"{title}\n" + "\n".join(f"  {name:<{width}}  {value}" for name, value in rows) for title, rows in sections
+    )

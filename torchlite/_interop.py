@@ -1,7 +1,10 @@
-"""Tensors and other libraries' arrays on the same memory, and pinned host memory. Of a device's arrays only its backend knows the inside:
+"""Tensors and other libraries' arrays on the same memory, and pinned host memory. Of a device's arrays only its backend
+knows the inside:
 
-`cuda_array_interface(raw) -> dict`, `to_dlpack(raw, stream) -> capsule or exporter`, `from_dlpack(exporter)` and `from_cuda_array_interface(object)`.
+`cuda_array_interface(raw) -> dict`, `to_dlpack(raw, stream) -> capsule or exporter`, `from_dlpack(exporter)` and
+`from_cuda_array_interface(object)`.
 """
+
 from __future__ import annotations
 
 import enum
@@ -24,23 +27,34 @@ class DLDeviceType(enum.IntEnum):
     kDLCUDAManaged = 13
 
 
-_TYPES = {DLDeviceType.kDLCPU: "cpu", DLDeviceType.kDLCUDAHost: "cpu", DLDeviceType.kDLCUDA: "cuda", DLDeviceType.kDLCUDAManaged: "cuda",
-          DLDeviceType.kDLOpenCL: "opencl"}
+_TYPES = {
+    DLDeviceType.kDLCPU: "cpu",
+    DLDeviceType.kDLCUDAHost: "cpu",
+    DLDeviceType.kDLCUDA: "cuda",
+    DLDeviceType.kDLCUDAManaged: "cuda",
+    DLDeviceType.kDLOpenCL: "opencl",
+}
 
 
 def no_interface(tensor: Any) -> str:
     """The words of the AttributeError for `__cuda_array_interface__` of a tensor elsewhere."""
-    return (f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {tensor.type()} "
-            "If CUDA data is required use tensor.cuda() to copy tensor to device memory.")
+    return (
+        f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {tensor.type()} "
+        "If CUDA data is required use tensor.cuda() to copy tensor to device memory."
+    )
 
 
 def cuda_array_interface(tensor: Any) -> dict[str, Any]:
-    """What `__cuda_array_interface__` is. AttributeError unless the tensor is on a CUDA device, RuntimeError when it wants a gradient."""
+    """What `__cuda_array_interface__` is. AttributeError unless the tensor is on a CUDA device, RuntimeError when it
+    wants a gradient.
+    """
     if not tensor.is_cuda:
         raise AttributeError(no_interface(tensor))
     if tensor.requires_grad:
-        raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use var.detach() to get "
-                           "Variable that doesn't require grad.")
+        raise RuntimeError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
+            "var.detach() to get Variable that doesn't require grad."
+        )
     return tensor._table.backend.cuda_array_interface(tensor._data)
 
 
@@ -98,6 +112,7 @@ def from_foreign(data: Any) -> Any:
 def record_stream(tensor: Any, stream: Any) -> None:
     """What `Tensor.record_stream` does."""
     from ._streams import Stream
+
     if not isinstance(stream, Stream):
         raise TypeError(f"record_stream(): argument 's' (position 1) must be Stream, not {type(stream).__name__}")
     if stream.device.type != tensor.device.type:
@@ -108,12 +123,15 @@ def record_stream(tensor: Any, stream: Any) -> None:
 
 # -- pinned memory --
 
-_pinned: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()  # by id: the arrays that own page-locked memory
+_pinned: weakref.WeakValueDictionary[int, np.ndarray] = (
+    weakref.WeakValueDictionary()
+)  # by id: the arrays that own page-locked memory
 
 
 def is_pinned(tensor: Any) -> bool:
     """Whether a tensor's memory is page-locked."""
     from ._storage import root_array
+
     root = root_array(tensor._data) if isinstance(tensor._data, np.ndarray) else None
     return root is not None and _pinned.get(id(root)) is root
 
@@ -121,6 +139,7 @@ def is_pinned(tensor: Any) -> bool:
 def pin_memory(tensor: Any) -> Any:
     """A copy in page-locked memory; the tensor itself when it is pinned already, and without a CUDA device."""
     from . import cuda
+
     if not tensor.is_cpu:
         raise RuntimeError(f"cannot pin '{tensor.type()}' only dense CPU tensors can be pinned")
     if is_pinned(tensor) or not cuda.is_available():
@@ -131,6 +150,6 @@ def pin_memory(tensor: Any) -> Any:
     array = tensor._data
     memory = runtime.pinned(max(array.nbytes, 1))
     _pinned[id(memory)] = memory
-    place = memory[:array.nbytes].view(array.dtype).reshape(array.shape)
+    place = memory[: array.nbytes].view(array.dtype).reshape(array.shape)
     place[...] = array
     return call.wrap(tensor._table, place, tensor.dtype)

@@ -1,4 +1,5 @@
 """torch.FloatTensor and its kind: constructors of one dtype, which also answer isinstance."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -32,8 +33,16 @@ class _TypedTensor(type):
 
 
 def _make(name: str, d: _dtype.dtype, where: str = "cpu") -> _TypedTensor:
-    return _TypedTensor(name, (), {"dtype": d, "where": where, "__module__": "torch" if where == "cpu" else f"torch.{where}",
-                                   "__doc__": f"{where.upper()} tensors of {d}: made from sizes (uninitialised) or from a sequence."})
+    return _TypedTensor(
+        name,
+        (),
+        {
+            "dtype": d,
+            "where": where,
+            "__module__": "torch" if where == "cpu" else f"torch.{where}",
+            "__doc__": f"{where.upper()} tensors of {d}: made from sizes (uninitialised) or from a sequence.",
+        },
+    )
 
 
 def typed(name: str, where: str) -> _TypedTensor:
@@ -42,7 +51,9 @@ def typed(name: str, where: str) -> _TypedTensor:
 
 
 def place_of(kind: Any) -> tuple[str, _dtype.dtype] | None:
-    """Device type and dtype that one of these classes means, or the name of one ("torch.cuda.FloatTensor"); None for anything else."""
+    """Device type and dtype that one of these classes means, or the name of one ("torch.cuda.FloatTensor"); None for
+    anything else.
+    """
     if isinstance(kind, _TypedTensor):
         return kind.where, kind.dtype
     names = {f"{d.scalar_name}Tensor": d for d in _dtype.ALL.values()}

@@ -1,9 +1,10 @@
 """What `repr(tensor)` shows: PyTorch's layout of numbers, summaries and suffixes.
 
-The text is made from a NumPy array, so it is the same whatever the device. How the numbers of one tensor are written is decided once, by looking at
-all values that will be shown: whole numbers get a bare point ("1."), a wide range goes to scientific notation, everything else has `precision`
-digits.
+The text is made from a NumPy array, so it is the same whatever the device. How the numbers of one tensor are written is
+decided once, by looking at all values that will be shown: whole numbers get a bare point ("1."), a wide range goes to
+scientific notation, everything else has `precision` digits.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -30,12 +31,15 @@ _PROFILES: dict[str, dict] = {
 }
 
 
-def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
+def set_printoptions(
+    precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
+) -> None:
     """Set how tensors are printed.
 
-    precision: digits after the point (4). threshold: tensors with more elements are summarised (1000). edgeitems: how many are shown at each end
-    then (3). linewidth: characters a line (80). profile: "default", "short" or "full" sets all of these. sci_mode: True or False switches
-    scientific notation on or off; None (also when it is not given) lets the values decide.
+    precision: digits after the point (4). threshold: tensors with more elements are summarised (1000). edgeitems: how
+    many are shown at each end then (3). linewidth: characters a line (80). profile: "default", "short" or "full" sets
+    all of these. sci_mode: True or False switches scientific notation on or off; None (also when it is not given) lets
+    the values decide.
 
     >>> import torchlite as torch
     >>> torch.set_printoptions(precision=2)
@@ -140,7 +144,7 @@ def _row(array: np.ndarray, style, indent: int, summarise: bool) -> str:
         words = [style.text(v) for v in array[first].tolist()]
         if gap:
             words += [" ...", *(style.text(v) for v in array[last].tolist())]
-    lines = [", ".join(words[i:i + per_line]) for i in range(0, len(words), per_line)]
+    lines = [", ".join(words[i : i + per_line]) for i in range(0, len(words), per_line)]
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
@@ -186,6 +190,7 @@ def _grad_name(node) -> str:
 
 def _prefix(tensor) -> str:
     from ._tensor import Parameter, Tensor
+
     return "tensor(" if type(tensor) in (Tensor, Parameter) else f"{type(tensor).__name__}("
 
 

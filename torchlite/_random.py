@@ -1,8 +1,8 @@
 """Generators and seeds: `torch.Generator`, `manual_seed` and the states of the random streams.
 
-A generator is a name for an *engine*, which its device's backend makes (`Backend.random_engine`). An engine has `manual_seed(seed)`, `seed()`,
-`initial_seed`, `get_state()` and `set_state(array)` (uint8 arrays); what its words mean is between it and the backend's `random_*` kernels, which
-get it as their last argument.
+A generator is a name for an *engine*, which its device's backend makes (`Backend.random_engine`). An engine has
+`manual_seed(seed)`, `seed()`, `initial_seed`, `get_state()` and `set_state(array)` (uint8 arrays); what its words mean
+is between it and the backend's `random_*` kernels, which get it as their last argument.
 """
 
 from __future__ import annotations
@@ -157,7 +157,9 @@ def engine_of(table, generator: Generator | None):
     if not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
     if generator._device != table.device and table.device.type != "meta":
-        raise RuntimeError(f"Expected a '{table.device.type}' device type for generator but found '{generator._device.type}'")
+        raise RuntimeError(
+            f"Expected a '{table.device.type}' device type for generator but found '{generator._device.type}'"
+        )
     return generator._engine
 
 
@@ -173,7 +175,9 @@ def draw(kernel: str, size, dtype, *parameters, device=None, generator=None, req
 
 
 def memory_order(tensor) -> tuple[int, ...]:
-    """The tensor's dimensions from the one with the largest stride to the one with the smallest: the order in which it is filled."""
+    """The tensor's dimensions from the one with the largest stride to the one with the smallest: the order in which it
+    is filled.
+    """
     strides = tensor.stride()
     return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
 
@@ -268,7 +272,9 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
 
 
 def thread_safe_generator():
-    """The generator of the DataLoader worker that the calling thread is, None elsewhere (random functions then use the default one)."""
+    """The generator of the DataLoader worker that the calling thread is, None elsewhere (random functions then use the
+    default one).
+    """
     from .utils.data import get_worker_info
 
     info = get_worker_info()

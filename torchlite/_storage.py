@@ -1,4 +1,5 @@
 """Storages: the memory under tensors, for sharing, pickling and checkpoints."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -51,12 +52,22 @@ class UntypedStorage:
     def data_ptr(self) -> int:
         """The address of the first byte; on a device a number that no other memory has."""
         data = self._tensor._data
-        return _bounds(data)[0] if isinstance(data, np.ndarray) else owner_of(self._tensor).data_ptr() if hasattr(data, "data_ptr") else 0
+        return (
+            _bounds(data)[0]
+            if isinstance(data, np.ndarray)
+            else owner_of(self._tensor).data_ptr()
+            if hasattr(data, "data_ptr")
+            else 0
+        )
 
     def nbytes(self) -> int:
         """The length in bytes."""
         data = self._tensor._data
-        return _bounds(data)[1] if isinstance(data, np.ndarray) else getattr(owner_of(self._tensor), "nbytes", self._tensor.nbytes)
+        return (
+            _bounds(data)[1]
+            if isinstance(data, np.ndarray)
+            else getattr(owner_of(self._tensor), "nbytes", self._tensor.nbytes)
+        )
 
     size = nbytes
     __len__ = nbytes
@@ -68,7 +79,11 @@ class UntypedStorage:
             return np.ascontiguousarray(self._tensor._table.to_numpy(owner_of(self._tensor))).reshape(-1).view(np.uint8)
         root = root_array(data)
         if not root.flags.c_contiguous:
-            root = root.T if root.flags.f_contiguous else np.lib.stride_tricks.as_strided(root, (self.nbytes() // root.itemsize,), (root.itemsize,))
+            root = (
+                root.T
+                if root.flags.f_contiguous
+                else np.lib.stride_tricks.as_strided(root, (self.nbytes() // root.itemsize,), (root.itemsize,))
+            )
         return root.reshape(-1).view(np.uint8)
 
     def tolist(self) -> list:
@@ -78,7 +93,11 @@ class UntypedStorage:
         return self.numpy()[index]
 
     def __eq__(self, other) -> bool:
-        return isinstance(other, UntypedStorage) and other.data_ptr() == self.data_ptr() and other.nbytes() == self.nbytes()
+        return (
+            isinstance(other, UntypedStorage)
+            and other.data_ptr() == self.data_ptr()
+            and other.nbytes() == self.nbytes()
+        )
 
     def __hash__(self) -> int:
         return hash(self.data_ptr())
@@ -115,6 +134,7 @@ def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, attrib
     """A tensor out of a pickle."""
     d = _dtype.ALL[dtype_name]
     from ._device import device
+
     table = table_of(device(where))
     out = call.wrap(table, table.from_numpy(array.view(d.np) if array.dtype != d.np else array), d)
     if cls is not Tensor:
@@ -129,7 +149,9 @@ def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, attrib
 def reduce_tensor(tensor: Tensor):
     """What pickle stores: the elements as a NumPy array, dtype, requires_grad, class and attributes."""
     if tensor._node is not None and tensor._node is not LEAF:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support pickling; call .detach() first")
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support pickling; call .detach() first"
+        )
     array = tensor._table.to_numpy(tensor._data)
     d = tensor.dtype
     if array.dtype.kind == "V" or d.name in _dtype._EXTRA:
@@ -145,6 +167,7 @@ def share_memory(tensor: Tensor) -> Tensor:
     if is_shared(tensor) or not isinstance(tensor._data, np.ndarray):
         return tensor
     import mmap
+
     array = tensor._data
     memory = mmap.mmap(-1, max(array.nbytes, 1))
     moved = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
@@ -156,6 +179,7 @@ def share_memory(tensor: Tensor) -> Tensor:
 def is_shared(tensor: Tensor) -> bool:
     """Whether the memory is a shared mapping."""
     import mmap
+
     base = getattr(tensor._data, "base", None)
     while base is not None and not isinstance(base, (mmap.mmap, memoryview)):
         base = getattr(base, "base", None)

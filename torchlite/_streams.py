@@ -1,8 +1,10 @@
-"""Streams and events: the orders in which a device works, and places in them. `torch.Stream` and `torch.Event` are those of any device type.
+"""Streams and events: the orders in which a device works, and places in them. `torch.Stream` and `torch.Event` are
+those of any device type.
 
-A runtime with streams of its own (CUDA) offers what `_accelerator.Streams` lists, and a stream here has a handle of it. One without (OpenCL) has
-one queue a device that works in order: all its streams are that queue, and differ by name.
+A runtime with streams of its own (CUDA) offers what `_accelerator.Streams` lists, and a stream here has a handle of it.
+One without (OpenCL) has one queue a device that works in order: all its streams are that queue, and differ by name.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -32,6 +34,7 @@ def _accelerator_for(device: Any) -> Accelerator:
     if device is not None and not isinstance(device, int):
         return accelerator_of(device_type(device).type)
     from .accelerator import current_accelerator
+
     found = current_accelerator()
     if found is None:
         raise RuntimeError(NONE_THERE)
@@ -46,9 +49,11 @@ class _Generic(type):
 
 
 class Stream(metaclass=_Generic):
-    """An order in which a device works: what is started in one stream runs one after the other, several streams may run at the same time.
+    """An order in which a device works: what is started in one stream runs one after the other, several streams may run
+    at the same time.
 
-    `torch.Stream(device)` gives the device type's own class. On a device type that has one queue (OpenCL) all streams are that queue.
+    `torch.Stream(device)` gives the device type's own class. On a device type that has one queue (OpenCL) all streams
+    are that queue.
     """
 
     _of: Accelerator
@@ -58,14 +63,28 @@ class Stream(metaclass=_Generic):
     def _generic(device=None, priority: int = 0, **kwargs):
         return _accelerator_for(kwargs.get("device_type") or device).Stream(device, priority, **kwargs)
 
-    def __init__(self, device=None, priority: int = 0, *, stream_id: int | None = None, device_index: int | None = None, device_type: Any = None,
-                 stream_ptr: int | None = None):
+    def __init__(
+        self,
+        device=None,
+        priority: int = 0,
+        *,
+        stream_id: int | None = None,
+        device_index: int | None = None,
+        device_type: Any = None,
+        stream_ptr: int | None = None,
+    ):
         index = self._of.index(device if device_index is None else device_index)
         runtime = self._of.runtime(index)
         pointer = stream_id if stream_ptr is None else stream_ptr
         if self._of.has_streams(runtime):
             default = runtime.default_stream()
-            handle = runtime.new_stream(priority) if pointer is None else default if pointer == default.ptr else runtime.stream_from(pointer)
+            handle = (
+                runtime.new_stream(priority)
+                if pointer is None
+                else default
+                if pointer == default.ptr
+                else runtime.stream_from(pointer)
+            )
             self._set(index, priority, handle.ptr, handle)
         else:
             if pointer is None:
@@ -165,7 +184,9 @@ class Event(metaclass=_Generic):
         made.device = device_type(of.name, of.index(device))
         return made
 
-    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False):
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+    ):
         if interprocess:
             raise RuntimeError(f"{self._of.name} events cannot be shared between processes")
         self.enable_timing = enable_timing

@@ -1,4 +1,7 @@
-"""The switches of PyTorch that devices read: plain state, set by `torch.backends` and a few functions of the top level. A backend asks here."""
+"""The switches of PyTorch that devices read: plain state, set by `torch.backends` and a few functions of the top level.
+A backend asks here.
+"""
+
 from __future__ import annotations
 
 PRECISIONS = ("none", "ieee", "tf32", "bf16")
@@ -14,8 +17,13 @@ class Switches:
         self.deterministic_warn_only = False
         self.warn_always = False
         self.interop_threads = 1
-        self.matmul_precision = "highest"  # as `set_float32_matmul_precision` said: "high" and "medium" mean TF32 on CUDA
-        self.precisions: dict[str, str | None] = dict.fromkeys(("all", "cuda", "matmul"), "none") | {"conv": None, "rnn": None}  # None: never set
+        self.matmul_precision = (
+            "highest"  # as `set_float32_matmul_precision` said: "high" and "medium" mean TF32 on CUDA
+        )
+        self.precisions: dict[str, str | None] = dict.fromkeys(("all", "cuda", "matmul"), "none") | {
+            "conv": None,
+            "rnn": None,
+        }  # None: never set
         self.allow_fp16_reduced_precision_reduction = True
         self.allow_bf16_reduced_precision_reduction = True
         self.allow_fp16_accumulation = False
@@ -29,7 +37,8 @@ class Switches:
         self.sdp_math_reduction = False
 
     def precision(self, what: str) -> str:
-        """The precision of "matmul", "conv" or "rnn" on CUDA, of all of them ("cuda"), or of everything ("all"): "none", "ieee", "tf32" or "bf16".
+        """The precision of "matmul", "conv" or "rnn" on CUDA, of all of them ("cuda"), or of everything ("all"):
+        "none", "ieee", "tf32" or "bf16".
 
         >>> from torchlite._switches import Switches
         >>> Switches().precision("conv"), Switches().precision("matmul")
@@ -47,7 +56,9 @@ class Switches:
             raise RuntimeError(f"Unknown precision: {value}")
         self.precisions[what] = value
         if what == "matmul":
-            self.matmul_precision = "highest" if value != "tf32" else "medium" if self.matmul_precision == "medium" else "high"
+            self.matmul_precision = (
+                "highest" if value != "tf32" else "medium" if self.matmul_precision == "medium" else "high"
+            )
 
     def tf32(self, what: str) -> bool:
         """Whether float32 operands of "matmul", "conv" or "rnn" may be rounded to TF32 on CUDA."""

@@ -1,4 +1,7 @@
-"""Tensor: a thin object over a raw array. Its methods come from the op records; what is written here is what no op is."""
+"""Tensor: a thin object over a raw array. Its methods come from the op records; what is written
+here is what no op is.
+"""
+
 from __future__ import annotations
 
 import math
@@ -57,8 +60,8 @@ class _TensorType(type):
 class Tensor(TensorMethods, metaclass=_TensorType):
     """A multi-dimensional array of one dtype on one device, with an optional history for gradients.
 
-    Make one with `torch.tensor`, `torch.zeros`, `torch.from_numpy` …; `torch.Tensor(2, 3)` is an uninitialised float tensor and `torch.Tensor([1,
-    2])` a float copy, as in PyTorch.
+    Make one with `torch.tensor`, `torch.zeros`, `torch.from_numpy` …; `torch.Tensor(2, 3)` is an uninitialised float
+    tensor and `torch.Tensor([1, 2])` a float copy, as in PyTorch.
 
     >>> import torchlite as torch
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -78,6 +81,7 @@ class Tensor(TensorMethods, metaclass=_TensorType):
 
     def __new__(cls, *args, device=None, dtype=None, requires_grad=False):
         from ._creation import legacy_tensor
+
         made = legacy_tensor(args, dtype or _dtype.get_default_dtype(), device)
         if requires_grad:
             made.requires_grad_()
@@ -85,14 +89,18 @@ class Tensor(TensorMethods, metaclass=_TensorType):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls._is_plain = "__torch_function__" not in cls.__dict__ and cls.__bases__[0].__dict__.get("_is_plain",
-            True) and cls.__module__.startswith("torchlite")
+        cls._is_plain = (
+            "__torch_function__" not in cls.__dict__
+            and cls.__bases__[0].__dict__.get("_is_plain", True)
+            and cls.__module__.startswith("torchlite")
+        )
 
     def __getattr__(self, name: str) -> Any:
         method = None if name.startswith("__") else _method(name)
         if method is None:
             if name == "__cuda_array_interface__":  # the property raised; its words would be lost
                 from ._interop import no_interface
+
                 raise AttributeError(no_interface(self))
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         setattr(Tensor, name, method)
@@ -100,7 +108,9 @@ class Tensor(TensorMethods, metaclass=_TensorType):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        """How an op treats a subclass: runs as on plain tensors, and results take the subclass. Override to intercept."""
+        """How an op treats a subclass: runs as on plain tensors, and results take the subclass.
+        Override to intercept.
+        """
         return default_torch_function(cls, func, args, kwargs or {})
 
     # -- what it is ----------------------------------------------------------
@@ -114,6 +124,7 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         if dim is None:
             return Size(self._data.shape)
         from ._dispatch.shapes import wrap_dim
+
         if not self._data.ndim:
             raise IndexError("Dimension specified as " + str(dim) + " but tensor has no dimensions")
         return self._data.shape[wrap_dim(dim, self._data.ndim)]
@@ -187,22 +198,31 @@ class Tensor(TensorMethods, metaclass=_TensorType):
     def storage_offset(self) -> int:
         """Where the first element lies in the storage, in elements."""
         from ._storage import offset_of
+
         return offset_of(self)
 
     def untyped_storage(self):
         """The bytes under this tensor and all that share its memory."""
         from ._storage import UntypedStorage
+
         return UntypedStorage(self)
 
     def storage(self):
         """The elements under this tensor as a TypedStorage."""
         from ._storage import TypedStorage
+
         return TypedStorage(self)
 
     def data_ptr(self) -> int:
         """The address of the first element."""
         pointer = getattr(self._data, "ctypes", None)
-        return pointer.data if pointer is not None else int(self._data.data_ptr()) if hasattr(self._data, "data_ptr") else 0
+        return (
+            pointer.data
+            if pointer is not None
+            else int(self._data.data_ptr())
+            if hasattr(self._data, "data_ptr")
+            else 0
+        )
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
         """Whether the elements lie in row-major order without gaps."""
@@ -210,6 +230,7 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         if flags is not None and memory_format is contiguous_format:
             return flags.c_contiguous
         from ._dispatch.shapes import contiguous_strides
+
         shape = self._data.shape
         if 0 in shape:
             return True
@@ -247,22 +268,28 @@ class Tensor(TensorMethods, metaclass=_TensorType):
     def mT(self):
         """The tensor with its last two dimensions swapped, as a view."""
         if self._data.ndim < 2:
-            raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor.")
+            raise RuntimeError(
+                f"tensor.mT is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor."
+            )
         return self.transpose(-2, -1)
 
     @property
     def H(self):
         """The conjugate transpose of a matrix."""
         if self._data.ndim not in (0, 2):
-            raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._data.ndim}-D tensor."
-                               + (" For batches of matrices, consider using tensor.mH" if self._data.ndim > 2 else ""))
+            raise RuntimeError(
+                f"tensor.H is only supported on matrices (2-D tensors). Got {self._data.ndim}-D tensor."
+                + (" For batches of matrices, consider using tensor.mH" if self._data.ndim > 2 else "")
+            )
         return self.adjoint() if self._data.ndim else self.alias()
 
     @property
     def mH(self):
         """The conjugate transpose of the last two dimensions."""
         if self._data.ndim < 2:
-            raise RuntimeError(f"tensor.mH is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor.")
+            raise RuntimeError(
+                f"tensor.mH is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor."
+            )
         return self.adjoint()
 
     @property
@@ -317,9 +344,10 @@ class Tensor(TensorMethods, metaclass=_TensorType):
                 self._node = LEAF
         elif self._node is not None:
             if self._node is not LEAF:
-                raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
-                                   "that doesn't "
-                                   "require differentiation use var_no_grad = var.detach().")
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                    "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
             self._node = None
         return self
 
@@ -347,7 +375,9 @@ class Tensor(TensorMethods, metaclass=_TensorType):
     def grad(self, value):
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value._data.shape != self._data.shape:
@@ -380,6 +410,7 @@ class Tensor(TensorMethods, metaclass=_TensorType):
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Add to the `.grad` of the leaves the gradient of this tensor. See `torch.autograd.backward`."""
         from .autograd import backward
+
         backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
 
     def detach(self):
@@ -415,6 +446,7 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         if self._node is LEAF or meta_of(self).retains:
             return
         import weakref
+
         meta_of(self).retains = True
         me = weakref.ref(self)
 
@@ -422,11 +454,15 @@ class Tensor(TensorMethods, metaclass=_TensorType):
             tensor = me()
             if tensor is not None:
                 tensor._meta.grad = gradient.clone() if tensor._meta.grad is None else tensor._meta.grad + gradient
+
         self.register_hook(keep)
 
     def register_hook(self, hook):
-        """Call `hook(grad)` whenever a gradient of this tensor is computed; what it returns replaces it. Returns a handle with `remove()`."""
+        """Call `hook(grad)` whenever a gradient of this tensor is computed; what it returns replaces it. Returns a
+        handle with `remove()`.
+        """
         from .utils.hooks import RemovableHandle
+
         if self._node is None:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self._node is LEAF:
@@ -441,6 +477,7 @@ class Tensor(TensorMethods, metaclass=_TensorType):
     def register_post_accumulate_grad_hook(self, hook):
         """Call `hook(param)` after a gradient was accumulated into this leaf. Returns a handle with `remove()`."""
         from .utils.hooks import RemovableHandle
+
         if self._node is not LEAF:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         found = meta_of(self)
@@ -456,6 +493,7 @@ class Tensor(TensorMethods, metaclass=_TensorType):
 
     def __repr__(self, *, tensor_contents=None) -> str:
         from ._printing import tensor_repr
+
         return tensor_repr(self)
 
     def __format__(self, spec: str) -> str:
@@ -472,7 +510,11 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         if math.prod(data.shape) != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
         value = self._table.to_numpy(data).item()
-        return value if value.__class__ in (float, int, bool, complex) else self.dtype.category >= 3 and complex(value) or float(value)
+        return (
+            value
+            if value.__class__ in (float, int, bool, complex)
+            else self.dtype.category >= 3 and complex(value) or float(value)
+        )
 
     def tolist(self):
         """The elements as nested lists of Python numbers; a 0-d tensor as a number."""
@@ -486,7 +528,10 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         if self._node is not None and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.device.type != "cpu" and not force:
-            raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
+                "host memory first."
+            )
         return self._table.to_numpy(self._data)
 
     def __array__(self, dtype=None, copy=None):
@@ -499,34 +544,43 @@ class Tensor(TensorMethods, metaclass=_TensorType):
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         from ._numpy import array_ufunc
+
         return array_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function, types, args, kwargs):
         from ._numpy import array_function
+
         return array_function(function, args, kwargs)
 
     def __array_namespace__(self, *, api_version=None):
         from . import _array_api
+
         return _array_api
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         from ._interop import dlpack
+
         return dlpack(self, stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self):
         from ._interop import dlpack_device
+
         return dlpack_device(self)
 
     @property
     def __cuda_array_interface__(self):
         from ._interop import cuda_array_interface
+
         return cuda_array_interface(self)
 
     def __bool__(self) -> bool:
         n = self.numel()
         if n != 1:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if n == 0 else "Boolean value of Tensor with more than one "
-                                                                                                    "value is ambiguous")
+            raise RuntimeError(
+                "Boolean value of Tensor with no values is ambiguous"
+                if n == 0
+                else "Boolean value of Tensor with more than one value is ambiguous"
+            )
         return bool(self._table.to_numpy(self._data))
 
     def __int__(self) -> int:
@@ -571,11 +625,13 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         if id(self) in memo:
             return memo[id(self)]
         if not self.is_leaf:
-            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
-                               "were attempting to "
-                               "deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
-                               "https://github.com/pytorch/pytorch/pull/103001")
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment.  If you were attempting to deepcopy a module, this may be because of a "
+                "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+            )
         import copy
+
         with call._grad(False):
             out = self.detach().clone(memory_format=preserve_format)
         if type(self) is not Tensor:
@@ -591,12 +647,19 @@ class Tensor(TensorMethods, metaclass=_TensorType):
 
     def __reduce_ex__(self, protocol):
         from ._storage import reduce_tensor
+
         return reduce_tensor(self)
 
     def as_subclass(self, cls):
         """The same tensor as an instance of a subclass of Tensor."""
         out = _new(cls)
-        out._data, out._table, out.dtype, out._node, out._meta = self._data, self._table, self.dtype, self._node, self._meta
+        out._data, out._table, out.dtype, out._node, out._meta = (
+            self._data,
+            self._table,
+            self.dtype,
+            self._node,
+            self._meta,
+        )
         return out
 
     @staticmethod
@@ -607,9 +670,11 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         return out
 
     def to(self, *args, **kwargs):
-        """The tensor with another dtype, on another device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
+        """The tensor with another dtype, on another device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`,
+        `to(other)`.
 
-        Further arguments: non_blocking, copy, memory_format. Returns the tensor itself when nothing changes and `copy` is False.
+        Further arguments: non_blocking, copy, memory_format. Returns the tensor itself when nothing changes and `copy`
+        is False.
         """
         d, where, copy, order = _parse_to(*args, **kwargs)
         out = self
@@ -626,7 +691,9 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         return self.to("cpu")
 
     def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
-        """The tensor on a CUDA device, the current one when none is given. RuntimeError for a device of another type."""
+        """The tensor on a CUDA device, the current one when none is given. RuntimeError for a
+        device of another type.
+        """
         where = call._device("cuda" if device is None else device)
         if where.type != "cuda":
             raise RuntimeError("Invalid device, must be cuda device")
@@ -637,13 +704,16 @@ class Tensor(TensorMethods, metaclass=_TensorType):
         return self.to("opencl" if device is None else device)
 
     def type(self, dtype=None, non_blocking=False):
-        """The type's name, or the tensor cast to a dtype, or to a type and its device: `torch.FloatTensor`, "torch.cuda.HalfTensor"."""
+        """The type's name, or the tensor cast to a dtype, or to a type and its device: `torch.FloatTensor`,
+        "torch.cuda.HalfTensor".
+        """
         if dtype is None:
             where = "" if self.is_cpu else f"{self.device.type}."
             return f"torch.{where}{self.dtype.scalar_name}Tensor"
         if isinstance(dtype, dtype_type):
             return self.to(dtype)
         from ._legacy import place_of
+
         found = place_of(dtype)
         if found is None:
             raise ValueError(f"invalid type: '{dtype}'")
@@ -657,26 +727,35 @@ class Tensor(TensorMethods, metaclass=_TensorType):
     def share_memory_(self):
         """Move the memory to where other processes see it; returns the tensor."""
         from ._storage import share_memory
+
         return share_memory(self)
 
     def is_shared(self) -> bool:
         """Whether other processes can share the memory."""
         from ._storage import is_shared
+
         return is_shared(self)
 
     def pin_memory(self, device=None):
-        """A copy in page-locked memory, from which copies to a CUDA device are quicker; without one the tensor itself. RuntimeError on a device."""
+        """A copy in page-locked memory, from which copies to a CUDA device are quicker; without one the tensor itself.
+        RuntimeError on a device.
+        """
         from ._interop import pin_memory
+
         return pin_memory(self)
 
     def is_pinned(self, device=None) -> bool:
         """Whether the memory is page-locked."""
         from ._interop import is_pinned
+
         return is_pinned(self)
 
     def record_stream(self, s):
-        """Say that a stream uses the tensor, which was made in another one: when it is freed its memory is not given out before that work has run."""
+        """Say that a stream uses the tensor, which was made in another one: when it is freed its memory is not given
+        out before that work has run.
+        """
         from ._interop import record_stream
+
         record_stream(self, s)
 
     def apply_(self, function):
@@ -727,19 +806,26 @@ class _Casts:
     def make(name: str, d):
         def cast(self, memory_format=preserve_format):
             return self if self.dtype is d else GLOBALS["F"].to(self, d)
+
         cast.__name__ = cast.__qualname__ = name
         cast.__doc__ = f"The tensor cast to {d}."
         return cast
 
 
 for _d in _dtype.ALL.values():
-    for _name in (*_dtype.ALIASES.get(_d.name, ()), *(("bool",) if _d is _dtype.bool_ else ()), *(("bfloat16",) if _d.name == "bfloat16" else ())):
+    for _name in (
+        *_dtype.ALIASES.get(_d.name, ()),
+        *(("bool",) if _d is _dtype.bool_ else ()),
+        *(("bfloat16",) if _d.name == "bfloat16" else ()),
+    ):
         setattr(Tensor, _name, _Casts.make(_name, _d))
 
 
 class _ParameterType(_TensorType):
     def __instancecheck__(cls, instance) -> bool:
-        return type.__instancecheck__(cls, instance) or (isinstance(instance, Tensor) and getattr(instance, "_is_param", False))
+        return type.__instancecheck__(cls, instance) or (
+            isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+        )
 
 
 class Parameter(Tensor, metaclass=_ParameterType):
@@ -754,6 +840,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
             from ._creation import legacy_tensor
+
             data = legacy_tensor((0,), _dtype.get_default_dtype(), None)
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter(): argument 'data' must be Tensor, not {type(data).__name__}")
@@ -793,9 +880,10 @@ def _to_subclass(result, cls):
 # -- operators, made at their first use -------------------------------------------------
 
 _OPERATORS = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "floordiv": "floor_divide", "mod": "remainder", "matmul": "matmul",
-    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
-}
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "floordiv": "floor_divide",
+    "mod": "remainder", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
+}  # fmt: skip
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
@@ -805,6 +893,7 @@ def _lazy_operator(dunder: str, build):
         made.__name__ = made.__qualname__ = dunder
         setattr(Tensor, dunder, made)
         return made(self, *args)
+
     first_use.__name__ = dunder
     setattr(Tensor, dunder, first_use)
 
@@ -817,9 +906,12 @@ def _in_place_operator(record):
             done = fast(self, other)
             if done is not None:
                 return done
-        if other.__class__ not in (float, int, Tensor) and not isinstance(other, (Tensor, int, float, complex, np.ndarray, np.generic)):
+        if other.__class__ not in (float, int, Tensor) and not isinstance(
+            other, (Tensor, int, float, complex, np.ndarray, np.generic)
+        ):
             return NotImplemented
         return call.in_place(record, (self, other), {})
+
     return operator_
 
 

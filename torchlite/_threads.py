@@ -1,4 +1,5 @@
 """How many threads CPU work may use: our own kernels' pool and the BLAS that NumPy loaded."""
+
 from __future__ import annotations
 
 import ctypes
@@ -6,8 +7,14 @@ import os
 
 _count = 0
 # The names under which OpenBLAS builds export the call; MKL and BLIS likewise.
-_SETTERS = ("scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads", "openblas_set_num_threads64_", "openblas_set_num_threads",
-            "MKL_Set_Num_Threads", "bli_thread_set_num_threads")
+_SETTERS = (
+    "scipy_openblas_set_num_threads64_",
+    "scipy_openblas_set_num_threads",
+    "openblas_set_num_threads64_",
+    "openblas_set_num_threads",
+    "MKL_Set_Num_Threads",
+    "bli_thread_set_num_threads",
+)
 
 
 def get_threads() -> int:
@@ -32,7 +39,11 @@ def _blas_setters():
     """The thread setters of BLAS libraries that are loaded in this process (Linux; elsewhere none is found)."""
     try:
         with open("/proc/self/maps") as maps:
-            paths = {line.split()[-1] for line in maps if "blas" in line.lower() or "mkl_rt" in line or "blis" in line.lower()}
+            paths = {
+                line.split()[-1]
+                for line in maps
+                if "blas" in line.lower() or "mkl_rt" in line or "blis" in line.lower()
+            }
     except OSError:
         return
     for path in paths:

@@ -1,4 +1,5 @@
 """How tensors are rebuilt from a checkpoint, under the names that PyTorch's files use."""
+
 from __future__ import annotations
 
 import math
@@ -16,7 +17,9 @@ _PROTECTED = frozenset(("_data", "_table", "dtype", "_node", "_meta", "__class__
 def _ints(values) -> tuple[int, ...]:
     out = tuple(values)
     if not all(type(v) is int and 0 <= v < 2**62 for v in out):
-        raise RuntimeError(f"sizes, strides and offsets of a tensor must be integers that are not negative, but got {out}")
+        raise RuntimeError(
+            f"sizes, strides and offsets of a tensor must be integers that are not negative, but got {out}"
+        )
     return out
 
 
@@ -31,9 +34,10 @@ def _view(storage, d, offset, size, stride) -> Tensor:
     need = (offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1) * d.itemsize
     have = storage.nbytes() if isinstance(base._data, np.ndarray) else base.numel() * base.itemsize
     if need > have:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {d.itemsize} requiring a "
-                           f"storage size of {need} "
-                           f"are out of bounds for storage of size {have}")
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
+            f"{d.itemsize} requiring a storage size of {need} are out of bounds for storage of size {have}"
+        )
     if not isinstance(base._data, np.ndarray):
         return _device_view(base if base.dtype is d else base.view(d), offset, size, stride)
     memory = storage.numpy()
@@ -44,14 +48,16 @@ def _view(storage, d, offset, size, stride) -> Tensor:
 def _device_view(base: Tensor, offset: int, size, stride) -> Tensor:
     """The same on a device; what is contiguous needs no as_strided there."""
     from ._dispatch.shapes import contiguous_strides
+
     if tuple(stride) == tuple(contiguous_strides(size)):
         count = math.prod(size)
-        return base.detach()[offset:offset + count].view(size)
+        return base.detach()[offset : offset + count].view(size)
     return base.detach().as_strided(size, stride, offset)
 
 
 def _checked_storage(storage):
     from ._storage import UntypedStorage
+
     if not isinstance(storage, UntypedStorage):
         raise RuntimeError(f"expected a storage to build a tensor on, but got {type(storage).__name__}")
     return storage
@@ -83,6 +89,7 @@ def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, bac
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     from ._dispatch.meta import MetaArray
+
     out = call.wrap(table_of(device("meta")), MetaArray(_ints(size), dtype, _ints(stride)), dtype)
     return _finish(out, requires_grad)
 
@@ -129,7 +136,9 @@ def _get_layout(name):
 
 
 class KeyErrorMessage(str):
-    """Text whose repr is itself: KeyError shows the repr of its argument, which would hide the line breaks of a traceback."""
+    """Text whose repr is itself: KeyError shows the repr of its argument, which would hide the line breaks of a
+    traceback.
+    """
 
     __slots__ = ()
 
@@ -142,6 +151,7 @@ class ExceptionWrapper:
 
     def __init__(self, error: BaseException, where: str = "in background"):
         import traceback
+
         self.exc_type, self.where = type(error), where
         self.exc_msg = "".join(traceback.format_exception(error))
 

@@ -1,4 +1,7 @@
-"""The machine's accelerator, whatever its type: a CUDA device, else an OpenCL one. The functions are those of `torch.cuda` and `torch.opencl`."""
+"""The machine's accelerator, whatever its type: a CUDA device, else an OpenCL one. The functions are those of
+`torch.cuda` and `torch.opencl`.
+"""
+
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -9,11 +12,11 @@ from ._device import device as device_type
 from ._streams import NONE_THERE, Stream, accelerator_of
 
 __all__ = [
-    "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index", "empty_cache",
-    "get_device_capability", "get_memory_info", "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
-    "memory_reserved", "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx", "set_device_index",
-    "set_stream", "synchronize",
-]
+    "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
+    "device_index", "empty_cache", "get_device_capability", "get_memory_info", "is_available", "max_memory_allocated",
+    "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize",
+]  # fmt: skip
 
 
 def _found() -> Accelerator | None:
@@ -53,7 +56,9 @@ def device_count() -> int:
 
 
 def current_device_index() -> int:
-    """The index of the calling thread's current device. RuntimeError without an accelerator, as from all that follows."""
+    """The index of the calling thread's current device. RuntimeError without an accelerator, as
+    from all that follows.
+    """
     return _one().current_device()
 
 
@@ -99,9 +104,12 @@ def synchronize(device: Any = None, /) -> None:
 def get_device_capability(device: Any = None, /) -> dict[str, Any]:
     """What the device can compute with: a dictionary with "supported_dtypes"."""
     from . import _dtype
+
     properties = _one(device).get_device_properties(device)
     doubles = getattr(properties, "has_fp64", True)
-    return {"supported_dtypes": {d for d in _dtype.ALL.values() if doubles or d not in (_dtype.float64, _dtype.complex128)}}
+    return {
+        "supported_dtypes": {d for d in _dtype.ALL.values() if doubles or d not in (_dtype.float64, _dtype.complex128)}
+    }
 
 
 def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:

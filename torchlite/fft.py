@@ -1,4 +1,6 @@
-"""Discrete Fourier transforms under PyTorch's names: `torch.fft.fft`, `torch.fft.irfft`, ... Each is an op declared in `torchlite/_ops/fft.py`."""
+"""Discrete Fourier transforms under PyTorch's names: `torch.fft.fft`, `torch.fft.irfft`, ... Each is an op declared in
+`torchlite/_ops/fft.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Linear algebra under PyTorch's names: `torch.linalg.svd`, `torch.linalg.solve`, ... Each is an op declared in `torchlite/_ops/linalg_*.py`."""
+"""Linear algebra under PyTorch's names: `torch.linalg.svd`, `torch.linalg.solve`, ... Each is an op declared in
+`torchlite/_ops/linalg_*.py`.
+"""
 
 from __future__ import annotations
 

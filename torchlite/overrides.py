@@ -1,4 +1,5 @@
 """`__torch_function__`: how Tensor subclasses and modes see every op."""
+
 from __future__ import annotations
 
 from ._dispatch.interceptors import Interceptor
@@ -34,9 +35,13 @@ def is_tensor_like(value) -> bool:
 def has_torch_function(values) -> bool:
     """Whether any of the values overrides `__torch_function__`."""
     from ._tensor import Parameter, Tensor
-    return not MODE.plain and any(type(v) not in (Tensor, Parameter) and hasattr(type(v), "__torch_function__") and not getattr(type(v), "_is_plain",
-        False)
-                                  for v in values)
+
+    return not MODE.plain and any(
+        type(v) not in (Tensor, Parameter)
+        and hasattr(type(v), "__torch_function__")
+        and not getattr(type(v), "_is_plain", False)
+        for v in values
+    )
 
 
 def handle_torch_function(function, relevant, *args, **kwargs):

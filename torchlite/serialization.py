@@ -1,4 +1,7 @@
-"""torch.save and torch.load in PyTorch's own zip format: files written here load in PyTorch, and PyTorch's load here."""
+"""torch.save and torch.load in PyTorch's own zip format: files written here load in PyTorch, and
+PyTorch's load here.
+"""
+
 from __future__ import annotations
 
 import contextlib
@@ -25,10 +28,10 @@ from ._storage import TypedStorage, UntypedStorage, owner_of
 from ._tensor import Parameter, Tensor
 
 __all__ = [
-    "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint",
-    "load",
-    "location_tag", "register_package", "safe_globals", "save", "set_crc32_options",
-]
+    "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options", "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint", "load", "location_tag", "register_package", "safe_globals", "save",
+    "set_crc32_options",
+]  # fmt: skip
 
 DEFAULT_PROTOCOL = 2
 _checksums = True
@@ -36,7 +39,9 @@ _packages: list[tuple[int, Callable, Callable]] = []
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Whether `save` computes the checksums of records (zip tools want them; `load` verifies the ones that are there)."""
+    """Whether `save` computes the checksums of records (zip tools want them; `load` verifies the
+    ones that are there).
+    """
     global _checksums
     _checksums = bool(compute_crc32)
 
@@ -48,8 +53,11 @@ def get_crc32_options() -> bool:
 
 # -- what weights_only=True may load ------------------------------------------------------
 
+
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Let `load(weights_only=True)` use these classes and functions as well. An item is a class or function, or a pair (object, "full.name")."""
+    """Let `load(weights_only=True)` use these classes and functions as well. An item is a class or function, or a pair
+    (object, "full.name").
+    """
     restricted.user_globals().extend(item for item in safe_globals if item not in restricted.user_globals())
 
 
@@ -105,6 +113,7 @@ def _names_in(data: bytes) -> set[tuple[str, str]]:
 
 # -- saving ----------------------------------------------------------------------------------
 
+
 class _Reference:
     """Stands for a storage inside the pickle; it is written as a persistent id."""
 
@@ -139,17 +148,28 @@ class _Storages:
             self._keys[identity] = key, tensor.dtype
             self.arrays.append(bytes_)
         kind = TYPED_STORAGES.get(tensor.dtype, UNTYPED_STORAGE)
-        return _Reference(key, kind, location_tag(tensor), bytes_.size // (tensor.dtype.itemsize if kind.dtype else 1)), int(offset), tuple(stride)
+        return (
+            _Reference(key, kind, location_tag(tensor), bytes_.size // (tensor.dtype.itemsize if kind.dtype else 1)),
+            int(offset),
+            tuple(stride),
+        )
 
 
 def _copied(tensor: Tensor) -> tuple[np.ndarray, int, tuple[int, ...], tuple]:
-    """Bytes, offset, strides and identity of a tensor whose memory the host cannot read as it is: a device's, or with strides that PyTorch has no word for."""
+    """Bytes, offset, strides and identity of a tensor whose memory the host cannot read as it is: a device's, or with
+    strides that PyTorch has no word for.
+    """
     data, table, size = tensor._data, tensor._table, tensor.dtype.itemsize
     owner = owner_of(tensor)
     if not isinstance(data, np.ndarray) and owner.dtype == data.dtype and min(data.strides, default=0) >= 0:
         array = table.to_numpy(owner)
         if array.flags.c_contiguous and array.strides == owner.strides:  # then views keep sharing it
-            return array.reshape(-1).view(np.uint8), table.offset_between(data, owner) // size, tensor.stride(), ("device", id(owner))
+            return (
+                array.reshape(-1).view(np.uint8),
+                table.offset_between(data, owner) // size,
+                tensor.stride(),
+                ("device", id(owner)),
+            )
     array = np.ascontiguousarray(table.to_numpy(data))
     stride = tuple(s // size for s in np.empty(array.shape, array.dtype).strides) if array.size else tensor.stride()
     return array.reshape(-1).view(np.uint8), 0, stride, ("copy", id(data))
@@ -194,8 +214,10 @@ def _pickler_class(module, storages: _Storages):
     # Only the pickler written in Python lets a class be written under another library's name.
     base: Any = getattr(module, "_Pickler", None) or module.Pickler
     if not issubclass(base, pickle._Pickler):  # type: ignore[attr-defined]
-        raise ValueError(f"pickle_module {module.__name__} has a Pickler that does not derive from Python's pickle._Pickler: save with "
-                         f"pickle_module=pickle")
+        raise ValueError(
+            f"pickle_module {module.__name__} has a Pickler that does not derive from Python's pickle._Pickler: save "
+            "with pickle_module=pickle"
+        )
 
     class Pickler(base):
         dispatch = dict(base.dispatch)
@@ -205,7 +227,11 @@ def _pickler_class(module, storages: _Storages):
                 return obj.id
             if isinstance(obj, UntypedStorage):
                 reference = storages.reference(obj._tensor)[0]
-                return reference.id if isinstance(obj, TypedStorage) else ("storage", UNTYPED_STORAGE, *reference.id[2:4], obj.nbytes())
+                return (
+                    reference.id
+                    if isinstance(obj, TypedStorage)
+                    else ("storage", UNTYPED_STORAGE, *reference.id[2:4], obj.nbytes())
+                )
             return None
 
         def reducer_override(self, obj):
@@ -235,13 +261,19 @@ def _pickler_class(module, storages: _Storages):
     return Pickler
 
 
-def save(obj, f, pickle_module=pickle, pickle_protocol: int = DEFAULT_PROTOCOL, _use_new_zipfile_serialization: bool = True,
-         _disable_byteorder_record: bool = False) -> None:
+def save(
+    obj,
+    f,
+    pickle_module=pickle,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
     """Write an object with its tensors to a file that torchlite and PyTorch can load.
 
-    obj: anything that pickles; tensors that share memory are stored once and share it again after loading. f: a path, or a binary file open for
-    writing. A path is replaced only when all is written, so a failure leaves the old file. RuntimeError when the folder does not exist;
-    pickle's errors for objects that do not pickle.
+    obj: anything that pickles; tensors that share memory are stored once and share it again after loading. f: a path,
+    or a binary file open for writing. A path is replaced only when all is written, so a failure leaves the old file.
+    RuntimeError when the folder does not exist; pickle's errors for objects that do not pickle.
 
     >>> import torchlite as torch, io
     >>> file = io.BytesIO()
@@ -253,9 +285,14 @@ def save(obj, f, pickle_module=pickle, pickle_protocol: int = DEFAULT_PROTOCOL, 
     if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
     if not _use_new_zipfile_serialization:
-        raise NotImplementedError("the format from before PyTorch 1.6 can be loaded but not written: leave out _use_new_zipfile_serialization=False")
+        raise NotImplementedError(
+            "the format from before PyTorch 1.6 can be loaded but not written: leave out "
+            "_use_new_zipfile_serialization=False"
+        )
     if not 2 <= pickle_protocol < 4:
-        raise ValueError(f"pickle_protocol must be 2 or 3 (PyTorch's loader knows no later one), but got {pickle_protocol}")
+        raise ValueError(
+            f"pickle_protocol must be 2 or 3 (PyTorch's loader knows no later one), but got {pickle_protocol}"
+        )
     storages, buffer = _Storages(), io.BytesIO()
     pickler = _pickler_class(pickle_module, storages)(buffer, protocol=pickle_protocol)
     pickler.dump(obj)
@@ -283,6 +320,7 @@ def _write(stream, top: str, pickled: io.BytesIO, arrays: list[np.ndarray], byte
 
 # -- loading ---------------------------------------------------------------------------------
 
+
 @contextlib.contextmanager
 def _opened(f):
     if isinstance(f, (str, os.PathLike)):
@@ -291,14 +329,16 @@ def _opened(f):
         return
     for name in ("read", "readline", "seek", "tell"):
         if not hasattr(f, name):
-            raise AttributeError(f"{type(f).__name__!r} object has no attribute '{name}'. You can only torch.load from a file that is seekable. "
-                                 f"Please pre-load the data into a "
-                                 "buffer like io.BytesIO and try to load from it instead.")
+            raise AttributeError(
+                f"{type(f).__name__!r} object has no attribute '{name}'. You can only torch.load from a file that is "
+                "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
+            )
     yield f
 
 
 def register_package(priority: int, tagger: Callable, deserializer: Callable) -> None:
-    """Teach `save` and `load` a device: `tagger(storage)` gives its name in the file or None, `deserializer(storage, name)` a storage there or None.
+    """Teach `save` and `load` a device: `tagger(storage)` gives its name in the file or None, `deserializer(storage,
+    name)` a storage there or None.
 
     Entries of lower priority are asked first.
     """
@@ -317,15 +357,19 @@ def default_restore_location(storage, location: str):
     try:
         where = device_type(location)
     except RuntimeError:
-        raise RuntimeError(f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})") from None
+        raise RuntimeError(
+            f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})"
+        ) from None
     try:
         table_of(where)
     except (RuntimeError, ImportError) as error:
         kind, module = where.type.upper(), where.type
         name = {"OPENCL": "an OpenCL"}.get(kind, f"a {kind}")
-        raise RuntimeError(f"Attempting to deserialize object on {name} device but torch.{module}.is_available() is False. If you are running on a "
-                           f"CPU-only machine, please "
-                           f"use torch.load with map_location=torch.device('cpu') to map your storages to the CPU. ({error})") from None
+        raise RuntimeError(
+            f"Attempting to deserialize object on {name} device but torch.{module}.is_available() is False. If you "
+            "are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map "
+            f"your storages to the CPU. ({error})"
+        ) from None
     moved = storage._tensor.to(where)
     return TypedStorage(moved) if isinstance(storage, TypedStorage) else UntypedStorage(moved)
 
@@ -341,6 +385,7 @@ def _restorer(map_location) -> Callable:
     def ask(storage, location):
         out = map_location(storage, location)
         return default_restore_location(storage, location) if out is None else out
+
     return ask
 
 
@@ -348,6 +393,7 @@ def _storage_of(array: np.ndarray, d) -> UntypedStorage:
     """A storage on loaded bytes; `d` is None for untyped ones."""
     table = table_of(device_type("cpu"))
     from . import _dtype
+
     kind = d or _dtype.uint8
     tensor = call.wrap(table, table.from_numpy(np.ndarray((array.size // kind.itemsize,), kind.np, array)), kind)
     return TypedStorage(tensor) if d is not None else UntypedStorage(tensor)
@@ -367,14 +413,22 @@ class _ArchiveStorages:
             _, kind, key, location, numel = (v.decode() if isinstance(v, bytes) else v for v in identity)
         except ValueError:
             raise pickle.UnpicklingError(f"a storage's id has five parts, but got {len(identity)}") from None
-        if not isinstance(kind, StorageType) or type(key) is not str or type(location) is not str or type(numel) is not int or numel < 0:
+        if (
+            not isinstance(kind, StorageType)
+            or type(key) is not str
+            or type(location) is not str
+            or type(numel) is not int
+            or numel < 0
+        ):
             raise pickle.UnpicklingError(f"not a storage's id: {identity!r}")
         if key in self._loaded:
             return self._loaded[key]
         name, item = f"data/{key}", kind.dtype.itemsize if kind.dtype else 1
         if self._reader.size(name) != numel * item:
-            raise RuntimeError(f"the storage {name} should have {numel * item} bytes, but the archive has {self._reader.size(name)}: the checkpoint "
-                               f"file is corrupted")
+            raise RuntimeError(
+                f"the storage {name} should have {numel * item} bytes, but the archive has "
+                f"{self._reader.size(name)}: the checkpoint file is corrupted"
+            )
         array = self._reader.array(name)
         if self._swap:
             array = byteswap(array, item // 2 if kind.dtype and kind.dtype.is_complex else item)
@@ -389,7 +443,9 @@ def _unpickler_class(module, persistent_load):
                 try:
                     return lookup(mod, name)
                 except (ImportError, AttributeError):
-                    raise AttributeError(f"Can't get attribute '{name}' on module '{mod}': torchlite does not have it") from None
+                    raise AttributeError(
+                        f"Can't get attribute '{name}' on module '{mod}': torchlite does not have it"
+                    ) from None
             return super().find_class(mod, name)
 
         def persistent_load(self, identity):
@@ -398,20 +454,23 @@ def _unpickler_class(module, persistent_load):
     return Unpickler
 
 
-_NOT_WEIGHTS = ("In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`. Re-running "
-                "`torch.load` with "
-                "`weights_only` set to `False` will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file "
-                "from a "
-                "trusted source.")
+_NOT_WEIGHTS = (
+    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to "
+    "`True`. Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in "
+    "arbitrary code execution. Do it only if you got the file from a trusted source."
+)
 
 
 def _weights_only_message(reason: str) -> str:
     if "allowlist" in reason:
-        return ("Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only if you trust the "
-                "source of the checkpoint. \n"
-                f"\t(1) {_NOT_WEIGHTS}\n\t(2) Alternatively, to load with `weights_only=True` please check the recommended steps in the following "
-                f"error message.\n"
-                f"\tWeightsUnpickler error: {reason}")
+        return (
+            "Weights only load failed. This file can still be loaded, to do so you have two options, do those steps "
+            "only if you trust the source of the checkpoint. \n"
+            f"\t(1) {_NOT_WEIGHTS}\n"
+            "\t(2) Alternatively, to load with `weights_only=True` please check the recommended steps in the "
+            "following error message.\n"
+            f"\tWeightsUnpickler error: {reason}"
+        )
     return f"Weights only load failed. {_NOT_WEIGHTS}\n\tWeightsUnpickler error: {reason}"
 
 
@@ -428,14 +487,23 @@ def _flag(name: str) -> bool:
     return os.environ.get(name, "").lower() in ("1", "y", "yes", "true")
 
 
-def load(f, map_location=None, pickle_module=None, *, weights_only: bool | None = None, mmap: bool | None = None, **pickle_load_args):
+def load(
+    f,
+    map_location=None,
+    pickle_module=None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args,
+):
     """Read what `save` wrote, here or in PyTorch.
 
-    f: a path, or a seekable binary file. map_location: the device for the tensors (a device or its name, a dict of names, or a function
-    `(storage, name) -> storage`); by default the one they were on. weights_only: True (the default) loads tensors, plain containers and what
-    `torch.serialization.add_safe_globals` allows, and nothing else; False runs the pickle, which can execute any code: only for files you trust.
-    mmap: True maps the file into memory (path only); tensors are then read when used.
-    UnpicklingError for names that are not allowed, RuntimeError for damaged files, FileNotFoundError.
+    f: a path, or a seekable binary file. map_location: the device for the tensors (a device or its name, a dict of
+    names, or a function `(storage, name) -> storage`); by default the one they were on. weights_only: True (the
+    default) loads tensors, plain containers and what `torch.serialization.add_safe_globals` allows, and nothing else;
+    False runs the pickle, which can execute any code: only for files you trust. mmap: True maps the file into memory
+    (path only); tensors are then read when used. UnpicklingError for names that are not allowed, RuntimeError for
+    damaged files, FileNotFoundError.
     """
     if weights_only is None:
         weights_only = pickle_module is None and not _flag("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
@@ -453,17 +521,23 @@ def load(f, map_location=None, pickle_module=None, *, weights_only: bool | None 
         if head == b"PK\3\4":
             return _load_zip(stream, map_location, pickle_module or pickle, weights_only, bool(mmap), pickle_load_args)
         if mmap:
-            raise RuntimeError("mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), please torch.save "
-                               "your checkpoint with this "
-                               "option in order to use mmap.")
+            raise RuntimeError(
+                "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), "
+                "please torch.save your checkpoint with this option in order to use mmap."
+            )
         return _load_legacy(stream, map_location, pickle_module or pickle, weights_only, pickle_load_args)
 
 
 def _load_zip(stream, map_location, module, weights_only: bool, mapped: bool, options: dict):
     reader = Reader(stream, mapped=mapped)
     if reader.has("constants.pkl"):
-        raise RuntimeError("the file is a TorchScript archive, which torchlite cannot run: save the module's state_dict() in PyTorch and load that")
-    return _unpickle(io.BytesIO(reader.bytes("data.pkl")), module, _ArchiveStorages(reader, map_location), weights_only, options)
+        raise RuntimeError(
+            "the file is a TorchScript archive, which torchlite cannot run: save the module's state_dict() in "
+            "PyTorch and load that"
+        )
+    return _unpickle(
+        io.BytesIO(reader.bytes("data.pkl")), module, _ArchiveStorages(reader, map_location), weights_only, options
+    )
 
 
 _LEGACY_MAGIC, _LEGACY_VERSION = 0x1950A86A20F9469CFC6C, 1001

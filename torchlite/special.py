@@ -1,4 +1,6 @@
-"""Special functions under PyTorch's names: `torch.special.erfcx`, `torch.special.zeta`, ... Each is an op declared in `torchlite/_ops`."""
+"""Special functions under PyTorch's names: `torch.special.erfcx`, `torch.special.zeta`, ... Each is an op declared in
+`torchlite/_ops`.
+"""
 
 from __future__ import annotations
 

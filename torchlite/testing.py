@@ -1,4 +1,5 @@
 """Comparing tensors in tests."""
+
 from __future__ import annotations
 
 import numbers
@@ -9,23 +10,38 @@ import numpy as np
 from ._tensor import Tensor
 
 # PyTorch's documented defaults: dtype name -> (rtol, atol); integers and bools are compared exactly.
-_TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7), "complex64": (1.3e-6, 1e-5),
-               "complex128": (1e-7, 1e-7)}
+_TOLERANCES = {
+    "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7),
+}  # fmt: skip
 
 
 def _tolerance(actual, expected, rtol, atol):
     if (rtol is None) != (atol is None):
-        raise ValueError(f"rtol and atol must both be either specified or unspecified, but got no {'rtol' if rtol is None else 'atol'} only")
+        raise ValueError(
+            "rtol and atol must both be either specified or unspecified, but got no "
+            f"{'rtol' if rtol is None else 'atol'} only"
+        )
     if rtol is not None:
         return rtol, atol
     pairs = [_TOLERANCES.get(t.dtype.name, (0.0, 0.0)) for t in (actual, expected)]
     return max(p[0] for p in pairs), max(p[1] for p in pairs)
 
 
-def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False,
-                memory_format=None) -> Tensor:
+def make_tensor(
+    *shape,
+    dtype,
+    device,
+    low=None,
+    high=None,
+    requires_grad=False,
+    noncontiguous=False,
+    exclude_zero=False,
+    memory_format=None,
+) -> Tensor:
     """A tensor of random values in [low, high) (default: -9 to 9; bools 0 to 2)."""
     from . import rand, randint
+
     size = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
     if noncontiguous and size:
         size = (*size[:-1], size[-1] * 2)
@@ -35,6 +51,7 @@ def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False,
         out = randint(int(low), int(high), size, device=device).to(dtype)
     elif dtype.is_complex:
         from . import complex
+
         parts = [rand(size, dtype=dtype.to_real(), device=device) * (high - low) + low for _ in range(2)]
         out = complex(*parts)
     else:
@@ -51,25 +68,49 @@ def _fail(message: str, msg, where: str):
     raise AssertionError(msg(text) if callable(msg) else msg or text)
 
 
-def assert_close(actual: Any, expected: Any, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True, check_dtype=True,
-                 check_layout=True,
-                 check_stride=False, msg=None, _where="") -> None:
-    """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, for tensors, numbers, arrays, and sequences or mappings of
-    them.
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses=True,
+    rtol=None,
+    atol=None,
+    equal_nan=False,
+    check_device=True,
+    check_dtype=True,
+    check_layout=True,
+    check_stride=False,
+    msg=None,
+    _where="",
+) -> None:
+    """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, for tensors, numbers, arrays,
+    and sequences or mappings of them.
 
-    Tolerances default by dtype (float32: rtol 1.3e-6, atol 1e-5; float64: 1e-7 both; integers exact). Also compared: shape, dtype, device (switch
-    off with check_*).
+    Tolerances default by dtype (float32: rtol 1.3e-6, atol 1e-5; float64: 1e-7 both; integers exact). Also compared:
+    shape, dtype, device (switch off with check_*).
 
     >>> import torchlite as torch
     >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
     """
-    options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "check_device": check_device, "check_dtype": check_dtype,
-               "check_layout": check_layout,
-               "check_stride": check_stride, "msg": msg}
+    options = {
+        "rtol": rtol,
+        "atol": atol,
+        "equal_nan": equal_nan,
+        "check_device": check_device,
+        "check_dtype": check_dtype,
+        "check_layout": check_layout,
+        "check_stride": check_stride,
+        "msg": msg,
+    }
     if isinstance(actual, dict) and isinstance(expected, dict):
         if actual.keys() != expected.keys():
-            _fail(f"The keys of the mappings do not match:\nMissing keys in the actual mapping: {sorted(set(expected) - set(actual))}\n"
-                  f"Additional keys in the actual mapping: {sorted(set(actual) - set(expected))}", msg, _where)
+            _fail(
+                "The keys of the mappings do not match:\n"
+                f"Missing keys in the actual mapping: {sorted(set(expected) - set(actual))}\n"
+                f"Additional keys in the actual mapping: {sorted(set(actual) - set(expected))}",
+                msg,
+                _where,
+            )
         for key in expected:
             assert_close(actual[key], expected[key], **options, _where=f"{_where}[{key!r}]")
         return
@@ -84,27 +125,52 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses=True, rtol=None
 
 def _compare(actual, expected, options, where) -> None:
     from ._creation import as_tensor
+
     numeric = isinstance(actual, numbers.Number) and isinstance(expected, numbers.Number)
-    if not numeric and type(actual) is not type(expected) and not (isinstance(actual, Tensor) and isinstance(expected, Tensor)):
+    if (
+        not numeric
+        and type(actual) is not type(expected)
+        and not (isinstance(actual, Tensor) and isinstance(expected, Tensor))
+    ):
         _fail(f"None of the pair types was able to compare {type(actual)} with {type(expected)}", options["msg"], where)
     if actual is None:
         return
     if numeric:
         from ._dtype import float64
-        a, e = (as_tensor(np.asarray(v)) if isinstance(v, complex) else as_tensor(v, dtype=float64) if isinstance(v,
-            float) else as_tensor(v) for v in (actual, expected))
+
+        a, e = (
+            as_tensor(np.asarray(v))
+            if isinstance(v, complex)
+            else as_tensor(v, dtype=float64)
+            if isinstance(v, float)
+            else as_tensor(v)
+            for v in (actual, expected)
+        )
         options = {**options, "check_dtype": False}
     else:
         a, e = as_tensor(actual), as_tensor(expected)
-    for name, have, want, on in (("shape", a.shape, e.shape, True),
-                                 ("'device'", a.device, e.device, options["check_device"]), ("'dtype'", a.dtype, e.dtype, options["check_dtype"]),
-                                 ("'stride()'", a.stride(), e.stride(), options["check_stride"])):
+    for name, have, want, on in (
+        ("shape", a.shape, e.shape, True),
+        ("'device'", a.device, e.device, options["check_device"]),
+        ("'dtype'", a.dtype, e.dtype, options["check_dtype"]),
+        ("'stride()'", a.stride(), e.stride(), options["check_stride"]),
+    ):
         if on and have != want:
-            _fail(f"The values for attribute {name if name != 'shape' else chr(39) + 'shape' + chr(39)} do not match: {have} != {want}.",
-                  options["msg"], where)
+            _fail(
+                f"The values for attribute {name if name != 'shape' else chr(39) + 'shape' + chr(39)} do not match: "
+                f"{have} != {want}.",
+                options["msg"],
+                where,
+            )
     rtol, atol = _tolerance(a, e, options["rtol"], options["atol"])
     x, y = (t.detach().cpu().numpy() for t in (a, e))
-    kind = np.complex128 if x.dtype.kind == "c" or y.dtype.kind == "c" else np.float64 if a.dtype.category == 2 or e.dtype.category == 2 else None
+    kind = (
+        np.complex128
+        if x.dtype.kind == "c" or y.dtype.kind == "c"
+        else np.float64
+        if a.dtype.category == 2 or e.dtype.category == 2
+        else None
+    )
     if kind is not None:
         x, y = x.astype(kind), y.astype(kind)
     close = np.isclose(x, y, rtol=rtol, atol=atol, equal_nan=options["equal_nan"]) if kind is not None else x == y
@@ -115,12 +181,24 @@ def _compare(actual, expected, options, where) -> None:
         gap = np.atleast_1d(np.abs(x.astype(np.complex128 if kind is np.complex128 else np.float64) - y))
         share = gap / np.atleast_1d(np.abs(y.astype(gap.dtype if kind is not np.complex128 else y.dtype)))
     if x.ndim == 0:
-        _fail(f"{'Scalars' if numeric or x.ndim == 0 else 'Tensor-likes'} are not close!\n\nExpected {expected if numeric else y} but got "
-              f"{actual if numeric else x}.\n"
-              f"Absolute difference: {gap[0]} (up to {atol} allowed)\nRelative difference: {share[0]} (up to {rtol} allowed)", options["msg"], where)
-    at, rel = np.unravel_index(np.nanargmax(gap) if not np.isnan(gap).all() else 0, gap.shape), np.unravel_index(
-        np.nanargmax(share) if not np.isnan(share).all() else 0, gap.shape)
-    _fail(f"Tensor-likes are not {'close' if rtol or atol else 'equal'}!\n\nMismatched elements: {len(wrong)} / {x.size} "
-          f"({100 * len(wrong) / x.size:.1f}%)\n"
-          f"Greatest absolute difference: {gap[at]} at index {tuple(int(i) for i in at)} (up to {atol} allowed)\n"
-          f"Greatest relative difference: {share[rel]} at index {tuple(int(i) for i in rel)} (up to {rtol} allowed)", options["msg"], where)
+        _fail(
+            f"{'Scalars' if numeric or x.ndim == 0 else 'Tensor-likes'} are not close!\n"
+            "\n"
+            f"Expected {expected if numeric else y} but got {actual if numeric else x}.\n"
+            f"Absolute difference: {gap[0]} (up to {atol} allowed)\n"
+            f"Relative difference: {share[0]} (up to {rtol} allowed)",
+            options["msg"],
+            where,
+        )
+    at, rel = (
+        np.unravel_index(np.nanargmax(gap) if not np.isnan(gap).all() else 0, gap.shape),
+        np.unravel_index(np.nanargmax(share) if not np.isnan(share).all() else 0, gap.shape),
+    )
+    _fail(
+        f"Tensor-likes are not {'close' if rtol or atol else 'equal'}!\n\nMismatched elements: {len(wrong)} / {x.size} "
+        f"({100 * len(wrong) / x.size:.1f}%)\n"
+        f"Greatest absolute difference: {gap[at]} at index {tuple(int(i) for i in at)} (up to {atol} allowed)\n"
+        f"Greatest relative difference: {share[rel]} at index {tuple(int(i) for i in rel)} (up to {rtol} allowed)",
+        options["msg"],
+        where,
+    )

@@ -1,4 +1,5 @@
 """Versions, as torch.version has them."""
+
 from . import __version__
 
 cuda: str | None = None

@@ -1,8 +1,9 @@
 """Kernels written once over an Array-API namespace; NumPy and CuPy share them.
 
-The modules here use a global `xp`. `bind(xp)` makes one set of kernels for one namespace by giving every function globals that hold that `xp`:
-nothing is looked up in a call.
+The modules here use a global `xp`. `bind(xp)` makes one set of kernels for one namespace by giving every function
+globals that hold that `xp`: nothing is looked up in a call.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -12,21 +13,24 @@ from typing import Any
 
 # Ops whose kernel is the namespace's own function.
 DIRECT = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "neg": "negative", "positive": "positive", "maximum": "maximum", "minimum": "minimum",
-    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "logical_and": "logical_and",
-    "logical_or": "logical_or", "logical_xor": "logical_xor", "logical_not": "logical_not", "bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or",
-    "bitwise_xor": "bitwise_xor", "bitwise_not": "invert", "exp": "exp", "log": "log", "sqrt": "sqrt", "square": "square", "sin": "sin", "cos": "cos",
-    "tanh": "tanh", "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite", "div": "divide", "abs": "absolute",
-    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh", "cosh": "cosh", "sinh": "sinh",
-    "tan": "tan",
-    "log2": "log2", "log10": "log10", "log1p": "log1p", "expm1": "expm1", "exp2": "exp2", "atan2": "arctan2", "copysign": "copysign",
-}
+    "add": "add", "sub": "subtract", "mul": "multiply", "neg": "negative", "positive": "positive", "maximum": "maximum",
+    "minimum": "minimum", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal", "logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor",
+    "logical_not": "logical_not", "bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or",
+    "bitwise_xor": "bitwise_xor", "bitwise_not": "invert", "exp": "exp", "log": "log", "sqrt": "sqrt",
+    "square": "square", "sin": "sin", "cos": "cos", "tanh": "tanh", "isnan": "isnan", "isinf": "isinf",
+    "isfinite": "isfinite", "div": "divide", "abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin",
+    "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh", "cosh": "cosh", "sinh": "sinh", "tan": "tan",
+    "log2": "log2", "log10": "log10", "log1p": "log1p", "expm1": "expm1", "exp2": "exp2", "atan2": "arctan2",
+    "copysign": "copysign",
+}  # fmt: skip
 
 
 class Namespace(types.ModuleType):
     """A runtime's own functions, and what it lacks of the Array API from array_api_compat.
 
-    The runtime comes first: array_api_compat wraps functions that the runtime has in a slower form with another signature.
+    The runtime comes first: array_api_compat wraps functions that the runtime has in a slower form with another
+    signature.
     """
 
     def __init__(self, runtime: types.ModuleType):
@@ -48,8 +52,11 @@ def bind(runtime: types.ModuleType) -> dict[str, Any]:
 
 
 def bind_package(package: types.ModuleType, xp: Any) -> dict[str, Any]:
-    """The kernels of all modules of a package: their functions that bear an op's name (with a trailing underscore: its in-place kernel)."""
+    """The kernels of all modules of a package: their functions that bear an op's name (with a trailing underscore: its
+    in-place kernel).
+    """
     from torchlite._dispatch import REGISTRY
+
     table: dict[str, Any] = {}
     scopes: dict[str, dict] = {}
     for info in pkgutil.iter_modules(package.__path__):
@@ -57,14 +64,20 @@ def bind_package(package: types.ModuleType, xp: Any) -> dict[str, Any]:
         scope = _instantiate(module, xp, scopes)
         for name, value in vars(module).items():
             if name in REGISTRY or name.endswith("_") and name[:-1] in REGISTRY:
-                if isinstance(value, types.FunctionType) and value.__module__ == module.__name__ or not isinstance(value,
-                        types.FunctionType) and callable(value):
+                if (
+                    isinstance(value, types.FunctionType)
+                    and value.__module__ == module.__name__
+                    or not isinstance(value, types.FunctionType)
+                    and callable(value)
+                ):
                     table[name] = scope[name]
     return table
 
 
 def _instantiate(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> dict[str, Any]:
-    """A module's globals with functions of its own, in which `xp` is the given namespace; so are the modules that it imports from these packages."""
+    """A module's globals with functions of its own, in which `xp` is the given namespace; so are the modules that it
+    imports from these packages.
+    """
     if module.__name__ in scopes:
         return scopes[module.__name__]
     scope = scopes[module.__name__] = dict(vars(module))
@@ -75,7 +88,11 @@ def _instantiate(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> 
             continue
         if value.__module__ == module.__name__:
             bound = types.FunctionType(value.__code__, scope, value.__name__, value.__defaults__, value.__closure__)
-            bound.__kwdefaults__, bound.__doc__, bound.__module__ = value.__kwdefaults__, value.__doc__, value.__module__
+            bound.__kwdefaults__, bound.__doc__, bound.__module__ = (
+                value.__kwdefaults__,
+                value.__doc__,
+                value.__module__,
+            )
             scope[name] = bound
         elif value.__module__.startswith("torchlite_"):
             origin = importlib.import_module(value.__module__)

@@ -1,6 +1,5 @@
 """Functions of two and three operands beyond the basic ones of `pointwise`. An operand may be a Python number."""
 
-
 import numpy as np
 
 from torchlite._dtype import FROM_NUMPY
@@ -232,7 +231,11 @@ def _added(input, term, value):
         return (input + term * value).astype(input.dtype) if value != 1 else input + term
     if value != 1:
         term *= value
-    return xp.add(input, term, out=term) if term.ndim >= input.ndim and term.shape == xp.broadcast(input, term).shape else input + term
+    return (
+        xp.add(input, term, out=term)
+        if term.ndim >= input.ndim and term.shape == xp.broadcast(input, term).shape
+        else input + term
+    )
 
 
 def addcmul(input, tensor1, tensor2, *, value=1):
@@ -244,10 +247,11 @@ def addcmul(input, tensor1, tensor2, *, value=1):
 def addcdiv(input, tensor1, tensor2, *, value=1):
     if input.dtype.kind in "iub":
         raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 "
-            "and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for "
-            "integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
-            "implementation: (input + value * tensor1 / tensor2), for all dtypes."
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + "
+            "value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * "
+            "tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: "
+            "(input + value * tensor1 / tensor2), for all dtypes."
         )
     return _added(input, (tensor1 if value == 1 else tensor1 * _bound(tensor1, value)) / tensor2, 1)
 
@@ -292,8 +296,12 @@ def complex(real, imag):
     if real.dtype != imag.dtype or real.dtype.kind != "f":
         names = [FROM_NUMPY[np.dtype(part.dtype)].scalar_name for part in (real, imag)]
         if real.dtype.kind != "f" or imag.dtype.kind != "f":
-            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}")
-        raise RuntimeError(f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument")
+            raise RuntimeError(
+                f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}"
+            )
+        raise RuntimeError(
+            f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
+        )
     dtype = xp.complex128 if real.dtype == xp.float64 else xp.complex64
     real, imag = xp.broadcast_arrays(real, imag)
     out = xp.empty(real.shape, dtype=dtype)

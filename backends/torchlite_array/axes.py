@@ -30,7 +30,9 @@ def check_bounds(index, size, dim, error=RuntimeError, prefix=""):
         return
     least, greatest = int(index.min()), int(index.max())
     if least < 0 or greatest >= size:
-        raise error(f"{prefix}index {least if least < 0 else greatest} is out of bounds for dimension {dim} with size {size}")
+        raise error(
+            f"{prefix}index {least if least < 0 else greatest} is out of bounds for dimension {dim} with size {size}"
+        )
 
 
 def prod(shape):

@@ -1,4 +1,5 @@
 """Creation kernels that the core and the formulas use."""
+
 from __future__ import annotations
 
 from typing import Any

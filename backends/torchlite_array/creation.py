@@ -28,7 +28,9 @@ def _linspace(start, end, steps, dtype):
     """The first half counted from the start, the second from the end, in the precision of the dtype."""
     if steps == 1:
         return xp.full((1,), start, dtype=dtype.np)
-    work = "complex128" if dtype.category == 3 else "float32" if dtype.category == 2 and dtype.itemsize <= 4 else "float64"
+    work = (
+        "complex128" if dtype.category == 3 else "float32" if dtype.category == 2 and dtype.itemsize <= 4 else "float64"
+    )
     if dtype.category < 2:
         start, end = int(start), int(end)
     kind = xp.dtype(work).type

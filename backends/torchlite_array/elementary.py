@@ -1,4 +1,6 @@
-"""Functions of one operand beyond the basic ones of `pointwise`: rounding, classification, angles, parts of complex numbers."""
+"""Functions of one operand beyond the basic ones of `pointwise`: rounding, classification, angles, parts of complex
+numbers.
+"""
 
 import math
 
@@ -165,7 +167,9 @@ def sinc(input):
 
 
 def special_entr(input):
-    return xp.where(input > 0, -input * xp.log(xp.abs(input)), xp.where(input == 0, 0, xp.where(input < 0, -xp.inf, input))).astype(input.dtype)
+    return xp.where(
+        input > 0, -input * xp.log(xp.abs(input)), xp.where(input == 0, 0, xp.where(input < 0, -xp.inf, input))
+    ).astype(input.dtype)
 
 
 def logit(input, eps=None):

@@ -1,4 +1,5 @@
 """Indexing kernels."""
+
 from __future__ import annotations
 
 import math
@@ -34,20 +35,28 @@ def _explained(input, index, error):
             continue
         shapes.append(list(item.shape))
         if item.dtype.kind == "b":
-            if item.shape != input.shape[axis:axis + item.ndim]:
-                at = next((d for d in range(item.ndim) if axis + d >= input.ndim or item.shape[d] != input.shape[axis + d]), 0)
-                return IndexError(f"The shape of the mask {list(item.shape)} at index {at} does not match the shape of the indexed tensor "
-                                  f"{list(input.shape)} "
-                                  f"at index {axis + at}")
+            if item.shape != input.shape[axis : axis + item.ndim]:
+                at = next(
+                    (d for d in range(item.ndim) if axis + d >= input.ndim or item.shape[d] != input.shape[axis + d]), 0
+                )
+                return IndexError(
+                    f"The shape of the mask {list(item.shape)} at index {at} does not match the shape of the indexed "
+                    f"tensor {list(input.shape)} at index {axis + at}"
+                )
             axis += item.ndim
             continue
         size = input.shape[axis] if axis < input.ndim else 0
         wrong = item[(item < -size) | (item >= size)]
         if wrong.size:
-            return IndexError(f"index {int(wrong.reshape(-1)[0])} is out of bounds for dimension {axis} with size {size}")
+            return IndexError(
+                f"index {int(wrong.reshape(-1)[0])} is out of bounds for dimension {axis} with size {size}"
+            )
         axis += 1
     if "broadcast" in str(error):
-        return IndexError("shape mismatch: indexing tensors could not be broadcast together with shapes " + ", ".join(map(str, shapes)))
+        return IndexError(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(map(str, shapes))
+        )
     return error
 
 
@@ -58,8 +67,9 @@ def _index_backward(input, shape, index):
 
 
 def add_rows(out, rows, values):
-    """out[rows[i]] += values[i] for every i in order, `out` contiguous. Short rows go through flat places, long ones are added one by one, others in
-    rounds of distinct rows."""
+    """out[rows[i]] += values[i] for every i in order, `out` contiguous. Short rows go through flat places, long ones
+    are added one by one, others in rounds of distinct rows.
+    """
     count, inner = values.shape
     if not values.size:
         return
@@ -75,7 +85,9 @@ def add_rows(out, rows, values):
 
 
 def _add_in_rounds(out, rows, values):
-    """Round r adds the (r+1)th value of every row, so no round has a row twice. False, and nothing done, when that would take too many rounds."""
+    """Round r adds the (r+1)th value of every row, so no round has a row twice. False, and nothing done, when that
+    would take too many rounds.
+    """
     count = rows.size
     order = rows.argsort(kind="stable")
     ranked = rows[order]
@@ -88,7 +100,7 @@ def _add_in_rounds(out, rows, values):
         return False
     by_turn, start = turn.argsort(kind="stable"), 0
     for size in rounds:
-        chosen = by_turn[start:start + size]
+        chosen = by_turn[start : start + size]
         out[ranked[chosen]] += values[order[chosen]]
         start += size
     return True
@@ -102,9 +114,11 @@ def accumulate(out, index, values):
         rows = 0
         for axis, item in enumerate(index):
             rows = rows * out.shape[axis] + xp.where(item < 0, item + out.shape[axis], item)
-        inner = math.prod(out.shape[len(index):])
-        values = xp.broadcast_to(values, rows.shape + out.shape[len(index):])
-        add_rows(out.reshape(math.prod(out.shape[:len(index)]), inner), rows.reshape(-1), values.reshape(rows.size, inner))
+        inner = math.prod(out.shape[len(index) :])
+        values = xp.broadcast_to(values, rows.shape + out.shape[len(index) :])
+        add_rows(
+            out.reshape(math.prod(out.shape[: len(index)]), inner), rows.reshape(-1), values.reshape(rows.size, inner)
+        )
     else:
         xp.add.at(out, index, values)
 
@@ -121,15 +135,18 @@ def _setitem_(input, index, value):
         while value.ndim > len(target) and value.shape[0] == 1:
             value = value[0]
     if isinstance(value, complex) and input.dtype.kind != "c":
-        name = {"f4": "float", "f8": "double", "f2": "at::Half", "i8": "int64_t", "i4": "int", "b1": "bool"}.get(input.dtype.str[1:],
-            input.dtype.name)
+        name = {"f4": "float", "f8": "double", "f2": "at::Half", "i8": "int64_t", "i4": "int", "b1": "bool"}.get(
+            input.dtype.str[1:], input.dtype.name
+        )
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     try:
         input[index] = value
     except IndexError as error:
         raise _explained(input, index, error) from None
     except ValueError:
-        raise RuntimeError(_does_not_fit(list(input[index].shape), list(value.shape), any(hasattr(i, "dtype") for i in index))) from None
+        raise RuntimeError(
+            _does_not_fit(list(input[index].shape), list(value.shape), any(hasattr(i, "dtype") for i in index))
+        ) from None
 
 
 def _does_not_fit(target, shape, advanced):
@@ -137,10 +154,12 @@ def _does_not_fit(target, shape, advanced):
         return f"shape mismatch: value tensor of shape {shape} cannot be broadcast to indexing result of shape {target}"
     lead = len(target) - len(shape)
     if lead < 0:
-        return (f"expand(torch.FloatTensor{{{shape}}}, size={target}): the number of sizes provided ({len(target)}) must be greater or equal to the "
-                f"number of "
-                f"dimensions in the tensor ({len(shape)})")
+        return (
+            f"expand(torch.FloatTensor{{{shape}}}, size={target}): the number of sizes provided ({len(target)}) must "
+            f"be greater or equal to the number of dimensions in the tensor ({len(shape)})"
+        )
     at = next(d for d in reversed(range(len(shape))) if shape[d] not in (1, target[lead + d]))
-    return (f"The expanded size of the tensor ({target[lead + at]}) must match the existing size ({shape[at]}) at non-singleton dimension "
-            f"{lead + at}.  Target "
-            f"sizes: {target}.  Tensor sizes: {shape}")
+    return (
+        f"The expanded size of the tensor ({target[lead + at]}) must match the existing size ({shape[at]}) at "
+        f"non-singleton dimension {lead + at}.  Target sizes: {target}.  Tensor sizes: {shape}"
+    )

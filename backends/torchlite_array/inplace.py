@@ -17,7 +17,10 @@ def _copy_(input, src):
 
 def _number(input, value):
     if isinstance(value, complex) and input.dtype.kind != "c":
-        raise RuntimeError(f"value cannot be converted to type {input.dtype.name.replace('32', '').replace('float64', 'double')} without overflow")
+        raise RuntimeError(
+            f"value cannot be converted to type {input.dtype.name.replace('32', '').replace('float64', 'double')} "
+            "without overflow"
+        )
     if isinstance(value, float) and input.dtype.kind in "iu":
         return int(value)
     return value.astype(input.dtype) if hasattr(value, "astype") else value

@@ -1,7 +1,8 @@
 """Decompositions and solvers. Every kernel takes batches; matrices are the last two dimensions.
 
-LAPACK's partial-pivoted LU, LDL and Householder QR in packed form are not in NumPy, so they are written here, vectorised over the batch. They follow
-LAPACK's choice of pivots and signs, so that packed factors and pivots are interchangeable with PyTorch's.
+LAPACK's partial-pivoted LU, LDL and Householder QR in packed form are not in NumPy, so they are written here,
+vectorised over the batch. They follow LAPACK's choice of pivots and signs, so that packed factors and pivots are
+interchangeable with PyTorch's.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ xp: Any = None
 _BLOCK = 32
 
 
-# --- helpers ---------------------------------------------------------------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------
 
 
 def _transposed(a):
@@ -49,7 +50,7 @@ def _eye(n, dtype):
     return xp.eye(n, dtype=dtype)
 
 
-# --- LU --------------------------------------------------------------------------------------------------------------------------------------------
+# --- LU -------------------------------------------------------------------------------------------
 
 
 def _swap_rows(a, batch, one, other):
@@ -96,14 +97,19 @@ def lu_core(input):
 
 def pivots_to_permutation(pivots, size):
     """The row order that a sequence of LAPACK's exchanges leads to: row i of P^T A is row order[i] of A."""
-    flat = pivots.reshape((-1, pivots.shape[-1])) if pivots.size else pivots.reshape((_count(pivots.shape[:-1]), pivots.shape[-1]))
+    flat = (
+        pivots.reshape((-1, pivots.shape[-1]))
+        if pivots.size
+        else pivots.reshape((_count(pivots.shape[:-1]), pivots.shape[-1]))
+    )
     order = xp.broadcast_to(xp.arange(size), (flat.shape[0], size)).copy()
     batch = xp.arange(flat.shape[0])
     for i in range(flat.shape[1]):
         other = flat[:, i].astype(xp.int64) - 1
         if other.size and (int(other.min()) < 0 or int(other.max()) >= size):
             raise RuntimeError(
-                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
+                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the "
+                "result of lu_factor?"
             )
         kept = order[:, i].copy()
         order[:, i] = order[batch, other]
@@ -124,11 +130,13 @@ def permutation_matrix(pivots, size, dtype):
     return _transposed(_eye(size, dtype.np)[order])
 
 
-# --- triangular systems ----------------------------------------------------------------------------------------------------------------------------
+# --- triangular systems ---------------------------------------------------------------------------
 
 
 def _substitute(a, b, upper, unit):
-    """Overwrite b with the solution of a x = b; a is (batch, n, n) triangular. Halves until a block is small, so most work is matrix products."""
+    """Overwrite b with the solution of a x = b; a is (batch, n, n) triangular. Halves until a block is small, so most
+    work is matrix products.
+    """
     n = a.shape[-1]
     if n <= _BLOCK:
         for i in range(n - 1, -1, -1) if upper else range(n):
@@ -156,7 +164,7 @@ def triangular_core(A, B, upper, unitriangular):
     return b.reshape((*batch, *B.shape[-2:]))
 
 
-# --- inverse, solve, determinant, Cholesky ---------------------------------------------------------------------------------------------------------
+# --- inverse, solve, determinant, Cholesky --------------------------------------------------------
 
 
 def inv_core(input):
@@ -202,8 +210,9 @@ def slogdet_core(input):
 
 
 def conj_cofactors(input, det):
-    """The conjugate of the matrix of derivatives of det, finite for singular matrices too: conj(det(U Vh)) U diag(products of the other values)
-    Vh."""
+    """The conjugate of the matrix of derivatives of det, finite for singular matrices too: conj(det(U Vh)) U
+    diag(products of the other values) Vh.
+    """
     if not input.size:
         return xp.zeros(input.shape, dtype=input.dtype)
     if not xp.isfinite(input).all():
@@ -218,7 +227,9 @@ def conj_cofactors(input, det):
 
 
 def cholesky_core(input):
-    """The lower factor and info (the order of the first leading minor that is not positive, or 0). Reads the lower triangle."""
+    """The lower factor and info (the order of the first leading minor that is not positive, or 0). Reads the lower
+    triangle.
+    """
     lower = xp.tril(input)
     whole = lower + _adjoint(xp.tril(input, -1))
     info = xp.zeros(input.shape[:-2], dtype=xp.int32)
@@ -247,7 +258,7 @@ def _cholesky_one(a):
     return 0
 
 
-# --- QR --------------------------------------------------------------------------------------------------------------------------------------------
+# --- QR -------------------------------------------------------------------------------------------
 
 
 def qr_core(input, mode):
@@ -279,7 +290,9 @@ def geqrf(input):
 
 
 def _reflector(a, j):
-    """Replace column j from the diagonal down by beta and the vector v of the reflector that makes it so; returns tau (LAPACK's larfg)."""
+    """Replace column j from the diagonal down by beta and the vector v of the reflector that makes it so; returns tau
+    (LAPACK's larfg).
+    """
     alpha, below = a[:, j, j].copy(), a[:, j + 1 :, j]
     tail = xp.sqrt(xp.sum(xp.abs(below) ** 2, axis=1))
     norm = xp.sqrt(xp.abs(alpha) ** 2 + tail**2)
@@ -292,7 +305,7 @@ def _reflector(a, j):
     return tau
 
 
-# --- eigenvalues and singular values ----------------------------------------------------------------------------------------------------------------
+# --- eigenvalues and singular values --------------------------------------------------------------
 
 
 def eigh_core(input, UPLO):
@@ -334,14 +347,15 @@ def svdvals_core(input):
         return xp.linalg.svd(input, compute_uv=False)
 
 
-# --- LDL -------------------------------------------------------------------------------------------------------------------------------------------
+# --- LDL ------------------------------------------------------------------------------------------
 
 _GROWTH = (1 + 17**0.5) / 8
 
 
 def ldl_core(input, hermitian):
-    """Bunch-Kaufman factors of the lower triangle, packed as LAPACK's sytrf/hetrf does: D and L in one array, pivots (negative for 2x2 blocks),
-    info."""
+    """Bunch-Kaufman factors of the lower triangle, packed as LAPACK's sytrf/hetrf does: D and L in one array, pivots
+    (negative for 2x2 blocks), info.
+    """
     a = _flat(xp.tril(input))
     pivots = xp.zeros(a.shape[:-1], dtype=xp.int32)
     info = xp.zeros((a.shape[0],), dtype=xp.int32)
@@ -437,7 +451,11 @@ def _ldl_solve_one(a, pivots, b, hermitian):
             b[[one, other]] = b[[other, one]]
         below = a[k + size :, k : k + size]
         b[k + size :] -= below @ b[k : k + size]
-        block = a[k : k + 1, k : k + 1] if size == 1 else xp.array([[a[k, k], conj(a[k + 1, k])], [a[k + 1, k], a[k + 1, k + 1]]], dtype=a.dtype)
+        block = (
+            a[k : k + 1, k : k + 1]
+            if size == 1
+            else xp.array([[a[k, k], conj(a[k + 1, k])], [a[k + 1, k], a[k + 1, k + 1]]], dtype=a.dtype)
+        )
         steps.append((k, size, one, other, block))
         k += size
     for k, size, _, _, block in reversed(steps):
@@ -448,25 +466,13 @@ def _ldl_solve_one(a, pivots, b, hermitian):
             b[[one, other]] = b[[other, one]]
 
 
-# --- functions of matrices -------------------------------------------------------------------------------------------------------------------------
+# --- functions of matrices ------------------------------------------------------------------------
 
 
 _PADE = (
-    64764752532480000,
-    32382376266240000,
-    7771770303897600,
-    1187353796428800,
-    129060195264000,
-    10559470521600,
-    670442572800,
-    33522128640,
-    1323241920,
-    40840800,
-    960960,
-    16380,
-    182,
-    1,
-)
+    64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
+    670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1,
+)  # fmt: skip
 _PADE_REACH = 4.25
 
 
@@ -510,7 +516,9 @@ def pinv_core(input, rtol, atol, hermitian):
     with xp.errstate(all="ignore"):
         u, s, vh = _spectrum(input, hermitian)
         size = xp.abs(s)
-        limit = xp.maximum(xp.asarray(atol, dtype=size.dtype), xp.asarray(rtol, dtype=size.dtype) * xp.max(size, axis=-1))
+        limit = xp.maximum(
+            xp.asarray(atol, dtype=size.dtype), xp.asarray(rtol, dtype=size.dtype) * xp.max(size, axis=-1)
+        )
         kept = size > limit[..., None]
         inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
         return (_adjoint(vh) * inverse[..., None, :]) @ _adjoint(u)
@@ -532,13 +540,20 @@ def lstsq_rank(input, rcond):
     return xp.sum(s > rcond * xp.max(s, axis=-1, keepdims=True), axis=-1).astype(xp.int64)
 
 
-# --- norms and distances ---------------------------------------------------------------------------------------------------------------------------
+# --- norms and distances --------------------------------------------------------------------------
 
 
 def vector_norm_core(input, ord, dim, keepdim):
     """(sum |x|^ord)^(1/ord) over `dim` (a tuple), with its limits at 0 and infinity."""
     axes = tuple(dim)
-    if ord == 2 and input.dtype.kind == "f" and len(axes) == input.ndim and input.ndim and not keepdim and input.dtype.itemsize >= 4:
+    if (
+        ord == 2
+        and input.dtype.kind == "f"
+        and len(axes) == input.ndim
+        and input.ndim
+        and not keepdim
+        and input.dtype.itemsize >= 4
+    ):
         flat = input.reshape((-1,))
         return xp.sqrt(flat @ flat)
     size = xp.abs(input)
@@ -585,5 +600,7 @@ def _euclid_by_product(x1, x2):
     """|a|^2 - 2 ab + |b|^2 in one matrix product; centred first, so that little is lost to cancellation."""
     centre = xp.mean(x2, axis=-2, keepdims=True)
     x1, x2 = x1 - centre, x2 - centre
-    squares = xp.sum(x1 * x1, axis=-1)[..., :, None] + xp.sum(x2 * x2, axis=-1)[..., None, :] - 2 * (x1 @ _transposed(x2))
+    squares = (
+        xp.sum(x1 * x1, axis=-1)[..., :, None] + xp.sum(x2 * x2, axis=-1)[..., None, :] - 2 * (x1 @ _transposed(x2))
+    )
     return xp.sqrt(xp.maximum(squares, 0))

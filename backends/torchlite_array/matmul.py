@@ -31,7 +31,9 @@ def matmul(input, other):
         return xp.dot(input, other)
     if other.ndim == 2:
         return (
-            xp.dot(input.reshape(-1, input.shape[-1]), other).reshape(*input.shape[:-1], other.shape[-1]) if input.size else xp.matmul(input, other)
+            xp.dot(input.reshape(-1, input.shape[-1]), other).reshape(*input.shape[:-1], other.shape[-1])
+            if input.size
+            else xp.matmul(input, other)
         )
     return xp.matmul(input, other)
 

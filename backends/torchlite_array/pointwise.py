@@ -1,4 +1,6 @@
-"""Elementwise kernels that are more than one function of the namespace. Operands were promoted to one dtype; one of two may be a Python number."""
+"""Elementwise kernels that are more than one function of the namespace. Operands were promoted to one dtype; one of two
+may be a Python number.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ xp = np
 
 
 def _kind(input, other):
-    return (input if hasattr(input, "dtype") else xp.asarray(input) if not hasattr(other, "dtype") else other).dtype.kind
+    return (
+        input if hasattr(input, "dtype") else xp.asarray(input) if not hasattr(other, "dtype") else other
+    ).dtype.kind
 
 
 def _not_implemented(kernel, *operands):
@@ -125,7 +129,9 @@ def real(input):
 def sign(input):
     kind = input.dtype.kind
     if kind == "c":
-        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
     if kind in "bu":
         return (input != 0).astype(input.dtype)
     out = xp.sign(input)
@@ -159,7 +165,9 @@ def sigmoid(input):
 
 
 def _like(number, array):
-    """A Python number as an array of another one's dtype, where that holds it: quicker in `where`, and right for dtypes that NumPy does not know."""
+    """A Python number as an array of another one's dtype, where that holds it: quicker in `where`, and right for dtypes
+    that NumPy does not know.
+    """
     kind = array.dtype.kind
     if (kind in "iub" and not isinstance(number, int)) or (isinstance(number, complex) and kind != "c"):
         return number

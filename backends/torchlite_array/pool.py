@@ -61,7 +61,10 @@ def _combined(x, axis, combine, kernel, stride, padding, dilation, out, value):
     """combine() over the windows along one axis."""
     reach = (out - 1) * stride + dilation * (kernel - 1) + 1
     x = _widened(x, axis, padding, reach - padding - x.shape[axis], value)
-    pieces = [x[_along(x.ndim, axis, slice(j * dilation, j * dilation + (out - 1) * stride + 1, stride))] for j in range(kernel)]
+    pieces = [
+        x[_along(x.ndim, axis, slice(j * dilation, j * dilation + (out - 1) * stride + 1, stride))]
+        for j in range(kernel)
+    ]
     if kernel == 1:
         return xp.ascontiguousarray(pieces[0])
     result = combine(pieces[0], pieces[1])
@@ -72,20 +75,27 @@ def _combined(x, axis, combine, kernel, stride, padding, dilation, out, value):
     return result
 
 
-# -- maximum -----------------------------------------------------------------------------------------------------------------------------------------
+# -- maximum ---------------------------------------------------------------------------------------
 
 
 def _max_pool(input, kernel, stride, padding, dilation, ceil_mode):
     _, out = _sizes(input, kernel, stride, padding, dilation, ceil_mode)
     x, first = input, input.ndim - len(kernel)
     for i in range(len(kernel)):
-        x = _combined(x, first + i, xp.maximum, kernel[i], stride[i], padding[i], dilation[i], out[i], _lowest(input.dtype))
+        x = _combined(
+            x, first + i, xp.maximum, kernel[i], stride[i], padding[i], dilation[i], out[i], _lowest(input.dtype)
+        )
     return x if x is not input else x.copy()
 
 
 def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dilation, ceil_mode):
     if (output != output).any():
-        return _from_places(grad_output, _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode)[1], input.shape, len(kernel))
+        return _from_places(
+            grad_output,
+            _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode)[1],
+            input.shape,
+            len(kernel),
+        )
     size, out = _sizes(input, kernel, stride, padding, dilation, ceil_mode)
     count, first = len(kernel), input.ndim - len(kernel)
     reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(out, stride, dilation, kernel, strict=True)]
@@ -98,7 +108,13 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
     grad = (xp.empty if covered else xp.zeros)(x.shape, grad_output.dtype)
     free = None
     for place in product(*(range(k) for k in kernel)):
-        where = (..., *(slice(j * d, j * d + (o - 1) * s + 1, s) for j, d, o, s in zip(place, dilation, out, stride, strict=True)))
+        where = (
+            ...,
+            *(
+                slice(j * d, j * d + (o - 1) * s + 1, s)
+                for j, d, o, s in zip(place, dilation, out, stride, strict=True)
+            ),
+        )
         hit = x[where] == output
         if free is None:
             free = ~hit
@@ -119,7 +135,11 @@ def _from_places(g, indices, shape, count):
     """Zeros of `shape` with `g` added at flat spatial `indices`."""
     lead, places = shape[: len(shape) - count], math.prod(shape[len(shape) - count :])
     rows = math.prod(lead)
-    flat = (xp.arange(rows)[:, None] * places + indices.reshape(rows, -1)).reshape(-1) if indices.size else indices.reshape(-1)
+    flat = (
+        (xp.arange(rows)[:, None] * places + indices.reshape(rows, -1)).reshape(-1)
+        if indices.size
+        else indices.reshape(-1)
+    )
     source = _single(g).reshape(-1)
     if source.dtype == xp.float64 or source.dtype == xp.float32:
         return xp.bincount(flat, weights=source, minlength=rows * places).astype(g.dtype).reshape(shape)
@@ -129,7 +149,9 @@ def _from_places(g, indices, shape, count):
 
 
 def _max_at(x, places):
-    """Largest element and its flat spatial index. `places` has for each spatial axis the positions (out, taps) that a window looks at."""
+    """Largest element and its flat spatial index. `places` has for each spatial axis the positions (out, taps) that a
+    window looks at.
+    """
     count = len(places)
     first, size = x.ndim - count, x.shape[x.ndim - count :]
     steps = [math.prod(size[i + 1 :]) for i in range(count)]
@@ -149,7 +171,9 @@ def _max_at(x, places):
 
 
 def _regular_places(n, kernel, stride, padding, dilation, out):
-    """Positions (out, kernel) along one axis; those outside the input repeat the window's first or last one inside, which changes no maximum."""
+    """Positions (out, kernel) along one axis; those outside the input repeat the window's first or last one inside,
+    which changes no maximum.
+    """
     places = xp.arange(out)[:, None] * stride - padding + xp.arange(kernel) * dilation
     first = xp.min(xp.where(places >= 0, places, n), axis=1, keepdims=True)
     last = xp.max(xp.where(places < n, places, -1), axis=1, keepdims=True)
@@ -193,18 +217,27 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
     count = len(kernel)
     size = input.shape[2:]
     random_samples = random_samples[: input.shape[0], : input.shape[1]]
-    samples = random_samples.astype(input.dtype) if random_samples.dtype.itemsize > 2 else random_samples.astype(xp.float32)
+    samples = (
+        random_samples.astype(input.dtype) if random_samples.dtype.itemsize > 2 else random_samples.astype(xp.float32)
+    )
     # PyTorch's samples come width first in two dimensions, depth first in three.
-    starts = [_fractional_starts(samples[:, :, i if count == 3 else count - 1 - i], size[i], kernel[i], output_size[i]) for i in range(count)]
+    starts = [
+        _fractional_starts(samples[:, :, i if count == 3 else count - 1 - i], size[i], kernel[i], output_size[i])
+        for i in range(count)
+    ]
     planes = input.reshape(*input.shape[:2], math.prod(size))
     best = index = None
     for taps in product(*(range(k) for k in kernel)):
         place = 0
         for i, tap in enumerate(taps):
-            along = (starts[i] + tap).reshape(*input.shape[:2], *(output_size[j] if j == i else 1 for j in range(count)))
+            along = (starts[i] + tap).reshape(
+                *input.shape[:2], *(output_size[j] if j == i else 1 for j in range(count))
+            )
             place = place * size[i] + along
         place = xp.broadcast_to(place, (*input.shape[:2], *output_size))
-        value = xp.take_along_axis(planes, place.reshape(*input.shape[:2], math.prod(output_size)), axis=2).reshape(place.shape)
+        value = xp.take_along_axis(planes, place.reshape(*input.shape[:2], math.prod(output_size)), axis=2).reshape(
+            place.shape
+        )
         if best is None:
             best, index = value, place.copy()
             continue
@@ -213,7 +246,7 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
     return best, index
 
 
-# -- average -----------------------------------------------------------------------------------------------------------------------------------------
+# -- average ---------------------------------------------------------------------------------------
 
 
 def _divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, dtype):
@@ -260,7 +293,9 @@ def _avg_pool_backward(grad_output, size, kernel, stride, padding, ceil_mode, co
 
 
 def _spread(g, axis, kernel, stride, padding, n):
-    """The transpose of a window sum along one axis: every place of `g` is added to the `kernel` places of its window."""
+    """The transpose of a window sum along one axis: every place of `g` is added to the `kernel`
+    places of its window.
+    """
     out = g.shape[axis]
     reach = max((out - 1) * stride + kernel, padding + n)
     wide = xp.zeros((*g.shape[:axis], reach, *g.shape[axis + 1 :]), g.dtype)

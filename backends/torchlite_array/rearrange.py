@@ -16,7 +16,9 @@ def select(input, dim, index):
     dim = wrap_dim(dim, input.ndim)
     size = input.shape[dim]
     if not -size <= index < size:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+        )
     return input[(slice(None),) * dim + (int(index), ...)]
 
 
@@ -25,11 +27,15 @@ def split_with_sizes(input, split_sizes, dim=0):
     if not input.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     if sum(split_sizes) != input.shape[dim]:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at dimension {dim}), "
-                           f"but got "
-                           f"split_sizes={list(split_sizes)}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at "
+            f"dimension {dim}), but got split_sizes={list(split_sizes)}"
+        )
     if any(n < 0 for n in split_sizes):
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
+        raise RuntimeError(
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={list(split_sizes)}"
+        )
     before, parts, start = (slice(None),) * dim, [], 0
     for n in split_sizes:
         parts.append(input[(*before, slice(start, start + n))])
@@ -50,7 +56,10 @@ def stack(tensors, dim=0):
     first = tensors[0].shape
     for i, t in enumerate(tensors):
         if t.shape != first:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} "
+                f"at entry {i}"
+            )
     dim = wrap_dim(dim, len(first) + 1)
     at = (slice(None),) * dim + (None,)
     return xp.concatenate([t[at] for t in tensors], dim)
@@ -65,8 +74,11 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
         start[first], start[second] = slice(max(-offset, 0), None), slice(max(offset, 0), None)
     part = input[tuple(start)]
     kept = [a for a in range(input.ndim) if a not in (first, second)]
-    return strided_view(part, tuple(input.shape[a] for a in kept) + (length,),
-                        tuple(input.strides[a] for a in kept) + (input.strides[first] + input.strides[second],))
+    return strided_view(
+        part,
+        tuple(input.shape[a] for a in kept) + (length,),
+        tuple(input.strides[a] for a in kept) + (input.strides[first] + input.strides[second],),
+    )
 
 
 def diagonal_backward(grad, shape, offset, dim1, dim2):
@@ -79,7 +91,10 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     out = input.copy()
     part = diagonal(out, offset, dim1, dim2)
     if part.shape != src.shape:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}")
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(part.shape)}"
+        )
     part[...] = src
     return out
 
@@ -130,7 +145,9 @@ def repeat(input, repeats):
     shape = (1,) * (len(repeats) - input.ndim) + input.shape
     spaced = tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair)
     wide = tuple(n for pair in zip(repeats, shape, strict=True) for n in pair)
-    return xp.array(xp.broadcast_to(input.reshape(spaced), wide), copy=True).reshape(tuple(r * n for r, n in zip(repeats, shape, strict=True)))
+    return xp.array(xp.broadcast_to(input.reshape(spaced), wide), copy=True).reshape(
+        tuple(r * n for r, n in zip(repeats, shape, strict=True))
+    )
 
 
 def unfold(input, dimension, size, step):
@@ -140,8 +157,8 @@ def unfold(input, dimension, size, step):
     if not input.ndim:
         return input.reshape(1)[:size]
     stride = input.strides[dim]
-    shape = (*input.shape[:dim], (length - size) // step + 1, *input.shape[dim + 1:], size)
-    return strided_view(input, shape, (*input.strides[:dim], stride * step, *input.strides[dim + 1:], stride))
+    shape = (*input.shape[:dim], (length - size) // step + 1, *input.shape[dim + 1 :], size)
+    return strided_view(input, shape, (*input.strides[:dim], stride * step, *input.strides[dim + 1 :], stride))
 
 
 def unfold_backward(grad, shape, dim, size, step):
@@ -185,7 +202,9 @@ def _view_dtype(input, dtype):
     if not input.ndim:
         raise RuntimeError(f"self.dim() cannot be 0 {words}")
     if old.itemsize < new.itemsize and input.shape[-1] % (new.itemsize // old.itemsize):
-        raise RuntimeError(f"self.size(-1) must be divisible by {new.itemsize // old.itemsize} {words}, but got {input.shape[-1]}")
+        raise RuntimeError(
+            f"self.size(-1) must be divisible by {new.itemsize // old.itemsize} {words}, but got {input.shape[-1]}"
+        )
     if prod(input.shape) and input.strides[-1] != old.itemsize:
         raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {input.strides[-1] // old.itemsize}")
     return input.view(new)

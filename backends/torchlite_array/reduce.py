@@ -1,4 +1,5 @@
 """Reduction kernels."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -29,19 +30,28 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
     if dtype is not None and dtype.np != input.dtype:
         input = input.astype(dtype.np)
     if input.dtype.kind not in "fcV":
-        raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: " + _name(input))
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+            + _name(input)
+        )
     total = xp.add.reduce(input, _axes(input, dim), keepdims=keepdim)
     count = input.size // total.size if total.size else 1
     return total / count if count else xp.full(total.shape, xp.nan, dtype=total.dtype)
 
 
 def _name(input):
-    return {"b": "Bool", "i": "Long" if input.itemsize == 8 else "Int" if input.itemsize == 4 else "Short", "u": "Byte"}.get(input.dtype.kind, "Int")
+    return {
+        "b": "Bool",
+        "i": "Long" if input.itemsize == 8 else "Int" if input.itemsize == 4 else "Short",
+        "u": "Byte",
+    }.get(input.dtype.kind, "Int")
 
 
 def _check_real(input, kernel):
     if input.dtype.kind == "c":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Complex{'Float' if input.itemsize == 8 else 'Double'}'")
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for 'Complex{'Float' if input.itemsize == 8 else 'Double'}'"
+        )
 
 
 def amax(input, dim=(), keepdim=False):

@@ -10,9 +10,10 @@ from torchlite._dispatch.shapes import wrap_dim
 from .axes import check_bounds, prod
 from .index import _index, _setitem_, accumulate, add_rows
 
-_NAMES = {"f2": "Half", "f4": "Float", "f8": "Double", "i1": "Char", "i2": "Short", "i4": "Int", "i8": "Long", "u1": "Byte", "b1": "Bool",
-          "c8": "ComplexFloat",
-          "c16": "ComplexDouble"}
+_NAMES = {
+    "f2": "Half", "f4": "Float", "f8": "Double", "i1": "Char", "i2": "Short", "i4": "Int", "i8": "Long", "u1": "Byte",
+    "b1": "Bool", "c8": "ComplexFloat", "c16": "ComplexDouble",
+}  # fmt: skip
 
 
 def _name(x):
@@ -162,7 +163,9 @@ def index_add(input, dim, index, source, *, alpha=1):
         shape = [1] * input.ndim
         shape[dim] = index.size
         along = xp.broadcast_to(index.reshape(shape), source.shape)
-        xp.add.at(out.reshape(-1), _flat_places(input.shape, dim, along.astype(xp.int64)).reshape(-1), values.reshape(-1))
+        xp.add.at(
+            out.reshape(-1), _flat_places(input.shape, dim, along.astype(xp.int64)).reshape(-1), values.reshape(-1)
+        )
     return out
 
 
@@ -170,16 +173,22 @@ def index_copy(input, dim, index, source):
     dim = wrap_dim(dim, input.ndim)
     _check_vector("index_copy_", index)
     if input.dtype != source.dtype:
-        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) {_name(input)} and (source) "
-                           f"{_name(source)}")
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {_name(input)} and "
+            f"(source) {_name(source)}"
+        )
     count = source.shape[dim] if source.ndim else 1
     if index.size != count:
-        raise IndexError(f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})")
-    theirs, ours = source.shape[:dim] + source.shape[dim + 1:], input.shape[:dim] + input.shape[dim + 1:]
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})"
+        )
+    theirs, ours = source.shape[:dim] + source.shape[dim + 1 :], input.shape[:dim] + input.shape[dim + 1 :]
     if input.ndim and source.ndim and theirs != ours:
-        raise RuntimeError(f"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-                           f"{' '.join(map(str, ours))} at "
-                           f"dimension {dim} and source slice shape: {' '.join(map(str, theirs))} at dimension 0.")
+        raise RuntimeError(
+            f"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, ours))} at "
+            f"dimension {dim} and source slice shape: {' '.join(map(str, theirs))} at dimension 0."
+        )
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim, IndexError, "index_copy_(): ")
     out = input.copy()
     rows = _rows(out, dim)
@@ -190,7 +199,9 @@ def index_copy(input, dim, index, source):
 def index_fill(input, dim, index, value):
     dim = wrap_dim(dim, input.ndim)
     if getattr(value, "ndim", 0):
-        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
     _check_vector("index_fill_", index)
     size = input.shape[dim] if input.ndim else 1
     if index.size and (int(index.min()) < -size or int(index.max()) >= size):
@@ -214,9 +225,14 @@ def masked_select(input, mask):
 
 def _masked_fill(input, mask, value):
     if mask.dtype.kind != "b":
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {'float' if _name(mask) == 'Float' else mask.dtype}")
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{'float' if _name(mask) == 'Float' else mask.dtype}"
+        )
     if getattr(value, "ndim", 0):
-        raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
     if isinstance(value, complex) and input.dtype.kind != "c":
         raise RuntimeError(f"value cannot be converted to type {_name(input).lower()} without overflow")
     return xp.where(mask, xp.asarray(value).astype(input.dtype), input)
@@ -229,7 +245,9 @@ def masked_scatter(input, mask, source):
     if mask.dtype.kind != "b":
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {_name(mask)}")
     if input.dtype != source.dtype:
-        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got{_name(input)} and {_name(source)}")
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got{_name(input)} and {_name(source)}"
+        )
     input, mask = xp.broadcast_arrays(input, mask)
     out, count = input.copy(), int(mask.sum())
     if count > source.size:
@@ -247,7 +265,10 @@ def _flat_index(name, index, size):
     if index.size:
         least, greatest = int(index.min()), int(index.max())
         if least < -size or greatest >= size:
-            raise IndexError(f"out of range: tried to access index {least if least < -size else greatest} on a tensor of {size} elements.")
+            raise IndexError(
+                f"out of range: tried to access index {least if least < -size else greatest} on a tensor of {size} "
+                "elements."
+            )
     return index
 
 
@@ -257,11 +278,15 @@ def take(input, index):
 
 def put(input, index, source, accumulate=False):
     if input.dtype != source.dtype:
-        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {_name(input)} and source.dtype = "
-                           f"{_name(source)}")
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_name(input)} and "
+            f"source.dtype = {_name(source)}"
+        )
     if index.size != source.size:
-        raise IndexError("put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-                         f"{source.size}, index.numel() = {index.size}")
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.size}, index.numel() = {index.size}"
+        )
     places = _flat_index("put_", index, input.size).reshape(-1)
     out = xp.array(input, order="C", copy=True)
     if accumulate:
@@ -285,7 +310,10 @@ def _written(input, where, src):
     out = input.copy()
     part = out[where]
     if part.shape != src.shape:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}")
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(part.shape)}"
+        )
     out[where] = src.astype(input.dtype)
     return out
 
@@ -298,7 +326,9 @@ def select_scatter(input, src, dim, index):
     dim = wrap_dim(dim, input.ndim)
     size = input.shape[dim]
     if not -size <= index < size:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+        )
     return _written(input, (slice(None),) * dim + (index,), src)
 
 
@@ -311,9 +341,13 @@ def select_backward(grad, shape, dim, index):
 def nonzero_static(input, *, size, fill_value=-1):
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    found = xp.stack(xp.nonzero(input), axis=1).astype(xp.int64)[:size] if input.ndim else xp.zeros((min(size, int(bool(input))), 0), dtype=xp.int64)
+    found = (
+        xp.stack(xp.nonzero(input), axis=1).astype(xp.int64)[:size]
+        if input.ndim
+        else xp.zeros((min(size, int(bool(input))), 0), dtype=xp.int64)
+    )
     out = xp.full((size, input.ndim), math.trunc(fill_value), dtype=xp.int64)
-    out[:found.shape[0]] = found
+    out[: found.shape[0]] = found
     return out
 
 

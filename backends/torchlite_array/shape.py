@@ -1,4 +1,5 @@
 """Kernels of views and rearranging copies."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -18,9 +19,10 @@ def _view(input, shape):
     try:
         return xp.reshape(input, shape, copy=False)
     except ValueError:
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
-                           "subspaces). Use "
-                           ".reshape(...) instead.") from None
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+            "two contiguous subspaces). Use .reshape(...) instead."
+        ) from None
 
 
 def permute(input, dims):
@@ -70,9 +72,10 @@ def as_strided(input, size, stride, offset=None, input_stride=None):
         return strided_view(input, tuple(size), tuple(s * step for s in stride), offset * step)
     except (ValueError, TypeError):
         reach = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {step} requiring a "
-                           f"storage size of "
-                           f"{reach * step} are out of bounds for storage of size {input.nbytes}") from None
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {step} "
+            f"requiring a storage size of {reach * step} are out of bounds for storage of size {input.nbytes}"
+        ) from None
 
 
 def _places(shape, stride, offset):

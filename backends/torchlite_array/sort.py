@@ -35,7 +35,9 @@ def _back(x, dim):
 
 
 def _argsort(x, stable):
-    """Ascending order along the last axis, ties in their old order. The quick sort is several times faster where there are no ties."""
+    """Ascending order along the last axis, ties in their old order. The quick sort is several times faster where there
+    are no ties.
+    """
     if not stable and x.dtype.kind == "f" and x.dtype.itemsize >= 4 and x.shape[-1] > 64:
         order = x.argsort(-1)
         ranked = pick_last(x, order)
@@ -66,16 +68,18 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
     if input.dtype.kind in "cb":
-        raise NotImplementedError(f"\"topk_cpu\" not implemented for '{'Bool' if input.dtype.kind == 'b' else 'ComplexFloat'}'")
+        raise NotImplementedError(
+            f"\"topk_cpu\" not implemented for '{'Bool' if input.dtype.kind == 'b' else 'ComplexFloat'}'"
+        )
     if not input.ndim:
         return (input.copy(), xp.zeros((), dtype=xp.int64)) if k else (input[None][:0], xp.zeros((0,), dtype=xp.int64))
     x = comparable(input.swapaxes(dim, -1))
     if size <= 128 or k == size:
         order = x.argsort(-1)
-        chosen = order[..., :size - k - 1 if k < size else None:-1] if largest else order[..., :k]
+        chosen = order[..., : size - k - 1 if k < size else None : -1] if largest else order[..., :k]
     else:
         chosen = x.argpartition(size - k if largest else k - 1, -1)
-        chosen = chosen[..., size - k:] if largest else chosen[..., :k]
+        chosen = chosen[..., size - k :] if largest else chosen[..., :k]
         order = pick_last(x, chosen).argsort(-1)
         chosen = pick_last(chosen, order[..., ::-1] if largest else order)
     return _back(pick_last(input.swapaxes(dim, -1), chosen), dim), _back(chosen, dim)
@@ -97,13 +101,17 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
-        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
     right = right or side == "right"
     keys, values = sorted_sequence, xp.asarray(input)
     if keys.ndim > 1 and keys.shape[:-1] != values.shape[:-1]:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
-                           "input value "
-                           f"tensor must match, but we got boundaries tensor {list(keys.shape)} and input value tensor {list(values.shape)}")
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            f"tensor and input value tensor must match, but we got boundaries tensor {list(keys.shape)} and input "
+            f"value tensor {list(values.shape)}"
+        )
     if sorter is not None:
         keys = xp.take_along_axis(keys, sorter, axis=-1)
     out_dtype = xp.int32 if out_int32 else xp.int64
@@ -122,13 +130,19 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     if not hasattr(elements, "dtype") and not hasattr(test_elements, "dtype"):
-        raise TypeError(f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, {type(test_elements).__name__}), "
-                        f"but expected one of:"
-                        "\n * (Tensor elements, Tensor test_elements)\n * (Number element, Tensor test_elements)\n * (Tensor elements, Number "
-                        "test_element)")
+        raise TypeError(
+            f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, "
+            f"{type(test_elements).__name__}), but expected one of:\n"
+            " * (Tensor elements, Tensor test_elements)\n"
+            " * (Number element, Tensor test_elements)\n"
+            " * (Tensor elements, Number test_element)"
+        )
     for side in (elements, test_elements):
         if hasattr(side, "dtype") and side.dtype.kind == "c":
-            raise RuntimeError(f"Unsupported input type encountered for isin(): Complex{'Float' if side.dtype.itemsize == 8 else 'Double'}")
+            raise RuntimeError(
+                "Unsupported input type encountered for isin(): "
+                f"Complex{'Float' if side.dtype.itemsize == 8 else 'Double'}"
+            )
     return xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 
@@ -137,7 +151,9 @@ def _no_indices():
 
 
 def unique_flat(input, return_inverse=False, return_counts=False):
-    """Sorted distinct elements, where each element went, and how often each came (the latter two empty unless asked for)."""
+    """Sorted distinct elements, where each element went, and how often each came (the latter two empty unless asked
+    for).
+    """
     found = xp.unique(input, return_inverse=return_inverse, return_counts=return_counts, equal_nan=False)
     found = found if isinstance(found, tuple) else (found,)
     inverse = found[1].reshape(input.shape).astype(xp.int64) if return_inverse else _no_indices()
@@ -170,4 +186,8 @@ def unique_runs(input, dim=None):
 
 
 def nonzero_indices(input):
-    return xp.stack(xp.nonzero(input), axis=1).astype(xp.int64) if input.ndim else xp.zeros((int(bool(input)), 0), dtype=xp.int64)
+    return (
+        xp.stack(xp.nonzero(input), axis=1).astype(xp.int64)
+        if input.ndim
+        else xp.zeros((int(bool(input)), 0), dtype=xp.int64)
+    )

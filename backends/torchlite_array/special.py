@@ -1,7 +1,8 @@
 """Special functions: error, gamma, zeta and the incomplete gamma functions, written once over `xp`.
 
-Everything is computed in double precision, in blocks that stay in cache, and rounded once to the dtype of the operand. Only `erf` has a
-single-precision path of its own, because gelu lives on it. The coefficients come from tools/special_tables.py.
+Everything is computed in double precision, in blocks that stay in cache, and rounded once to the dtype of the operand.
+Only `erf` has a single-precision path of its own, because gelu lives on it. The coefficients come from
+tools/special_tables.py.
 """
 
 import math
@@ -66,7 +67,8 @@ def _split(mask, yes, no, *args):
 
 
 def _map(f, *arrays, wide=True):
-    """f over flat double-precision copies of the broadcast operands, block by block on the host; the result has their dtype.
+    """f over flat double-precision copies of the broadcast operands, block by block on the host; the result has their
+    dtype.
 
     Without `wide`, float32 stays float32: where a value that overflows in it must become what it becomes in PyTorch.
     """
@@ -241,17 +243,9 @@ _STIRLING = (-691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
 _DIGAMMA = (-691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
 # B_2j / (2j)!, the weights of the Euler-Maclaurin sum
 _EULER_MACLAURIN = (
-    1 / 12,
-    -1 / 720,
-    1 / 30240,
-    -1 / 1209600,
-    1 / 47900160,
-    -691 / 1307674368000,
-    1 / 74724249600,
-    -3617 / 10670622842880000,
-    43867 / 5109094217170944000,
-    -174611 / 802857662698291200000,
-)
+    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600,
+    -3617 / 10670622842880000, 43867 / 5109094217170944000, -174611 / 802857662698291200000,
+)  # fmt: skip
 
 
 def _stirling_tail(x):
@@ -398,7 +392,9 @@ def _gamma_factor(a, x):
 
     def large(a, x):
         mu = (x - a) / a
-        decay = _split(xp.abs(mu) < 0.4, lambda mu, ratio: _log1p_less(mu), lambda mu, ratio: xp.log(ratio) - mu, mu, x / a)
+        decay = _split(
+            xp.abs(mu) < 0.4, lambda mu, ratio: _log1p_less(mu), lambda mu, ratio: xp.log(ratio) - mu, mu, x / a
+        )
         return xp.exp(a * decay - _stirling_tail(a)) / xp.sqrt(2 * math.pi * a)
 
     return _split(a >= 10, large, lambda a, x: xp.exp(a * xp.log(x) - x - _lgamma(a + 1)), a, x)
@@ -438,7 +434,9 @@ def _igammac_fraction(a, x):
 
 
 def _igammac_small(a, x):
-    """Q(a, x) for small x and a: 1 - x**a / gamma(a+1) * (1 + a sum (-x)**k / (k! (a + k))), arranged so that Q near 0 keeps its digits."""
+    """Q(a, x) for small x and a: 1 - x**a / gamma(a+1) * (1 + a sum (-x)**k / (k! (a + k))), arranged so that Q near 0
+    keeps its digits.
+    """
     term, total = xp.ones_like(x), xp.zeros_like(x)
     for k in range(1, 60):
         term *= -x / k
@@ -459,7 +457,9 @@ def _temme(a, x, sign):
 
 
 def _igamma_pair(upper):
-    """A function (a, x) for a > 0, x > 0, both finite: Q if upper, else P, each computed where it is the small one and by 1 - other elsewhere."""
+    """A function (a, x) for a > 0, x > 0, both finite: Q if upper, else P, each computed where it is the small one and
+    by 1 - other elsewhere.
+    """
     series = (lambda a, x: 1 - _igamma_series(a, x)) if upper else _igamma_series
     fraction = _igammac_fraction if upper else (lambda a, x: 1 - _igammac_fraction(a, x))
     small = _igammac_small if upper else _igamma_series
@@ -505,15 +505,20 @@ def igammac(input, other):
     return _map(_igamma_with_limits(True), input, other)
 
 
-# Bessel functions: the function (less its logarithm) as a polynomial near zero, the factors of its asymptotic form as polynomials of 1/x beyond
+# Bessel functions: the function (less its logarithm) as a polynomial near zero, the factors of its asymptotic form as
+# polynomials of 1/x beyond
 
 
 def _i0e_positive(x):
-    return _split(x <= 8, lambda x: _poly(T.I0E_SMALL, x * 0.25 - 1), lambda x: _poly(T.I0E_LARGE, 16 / x - 1) / xp.sqrt(x), x)
+    return _split(
+        x <= 8, lambda x: _poly(T.I0E_SMALL, x * 0.25 - 1), lambda x: _poly(T.I0E_LARGE, 16 / x - 1) / xp.sqrt(x), x
+    )
 
 
 def _i1e_positive(x):
-    return _split(x <= 8, lambda x: x * _poly(T.I1E_SMALL, x * 0.25 - 1), lambda x: _poly(T.I1E_LARGE, 16 / x - 1) / xp.sqrt(x), x)
+    return _split(
+        x <= 8, lambda x: x * _poly(T.I1E_SMALL, x * 0.25 - 1), lambda x: _poly(T.I1E_LARGE, 16 / x - 1) / xp.sqrt(x), x
+    )
 
 
 def _i0(x):
@@ -663,7 +668,9 @@ def special_spherical_bessel_j0(input):
 
 
 def _airy(x):
-    """Ai: a polynomial on [-4, 3], its phase form to the left, its decaying form to the right (Abramowitz and Stegun 10.4.59, 10.4.60)."""
+    """Ai: a polynomial on [-4, 3], its phase form to the left, its decaying form to the right (Abramowitz and Stegun
+    10.4.59, 10.4.60).
+    """
 
     def zeta(x):
         return (2 / 3) * x * xp.sqrt(x)
@@ -695,7 +702,9 @@ def special_airy_ai(input):
 
 
 def _recurrence(x, n, first, step):
-    """p_n(x) for p_0 = 1, p_1 = first, p_{k+1} = step(k, x, p_k, p_{k-1}); n is truncated to an integer, and p_n = 0 for n < 0 and n not finite."""
+    """p_n(x) for p_0 = 1, p_1 = first, p_{k+1} = step(k, x, p_k, p_{k-1}); n is truncated to an integer, and p_n = 0
+    for n < 0 and n not finite.
+    """
     n = xp.trunc(xp.where(xp.abs(n) < 2.0**63, n, -1.0))
     before, now = xp.ones_like(x), first
     value = xp.where(n < 0, 0.0, xp.where(n == 0, before, now))

@@ -59,10 +59,12 @@ def logsumexp(input, dim=None, keepdim=False):
 
 
 def _halved(x):
-    """Rows multiplied together half by half while they are long: multiplying many elements at once is several times faster than one after the other."""
+    """Rows multiplied together half by half while they are long: multiplying many elements at once is several times
+    faster than one after the other.
+    """
     while x.shape[-1] >= 64:
         half = x.shape[-1] // 2
-        folded = x[..., :half] * x[..., half:2 * half]
+        folded = x[..., :half] * x[..., half : 2 * half]
         if x.shape[-1] % 2:
             folded[..., 0] *= x[..., -1]
         x = folded
@@ -193,7 +195,10 @@ def histc(input, bins=100, min=0, max=0):
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if input.dtype.kind not in "fV":
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{ {'i': 'Long', 'b': 'Bool'}.get(input.dtype.kind, input.dtype.name)}'")
+        raise NotImplementedError(
+            '"histogram_cpu" not implemented for '
+            f"'{ {'i': 'Long', 'b': 'Bool'}.get(input.dtype.kind, input.dtype.name) }'"
+        )
     x = _widened(input.reshape(-1))
     low, high = _range("torch.histc", x, float(min), float(max))
     x = x[(x >= low) & (x <= high)]

@@ -4,7 +4,9 @@ import numpy as xp
 
 
 def strided_view(x, shape, strides, offset=0):
-    """A view with the given shape and strides (in bytes) that begins `offset` bytes after the first element of `x`. ValueError when it would leave the memory."""
+    """A view with the given shape and strides (in bytes) that begins `offset` bytes after the first element of `x`.
+    ValueError when it would leave the memory.
+    """
     if hasattr(x, "__cuda_array_interface__"):
         return xp.ndarray(shape, x.dtype, memptr=x.data + offset, strides=strides)
     root = x

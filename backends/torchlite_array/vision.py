@@ -9,7 +9,10 @@ import numpy as xp
 
 
 def _windows(size, kernel, dilation, padding, stride):
-    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(size, kernel, dilation, padding, stride, strict=True))
+    return tuple(
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, d, p, s in zip(size, kernel, dilation, padding, stride, strict=True)
+    )
 
 
 def _im2col(input, kernel_size, dilation, padding, stride):
@@ -18,11 +21,21 @@ def _im2col(input, kernel_size, dilation, padding, stride):
         raise RuntimeError("the blocks do not fit the input")
     x = input
     if max(padding):
-        x = xp.zeros((*input.shape[:2], *(n + 2 * p for n, p in zip(input.shape[2:], padding, strict=True))), input.dtype)
+        x = xp.zeros(
+            (*input.shape[:2], *(n + 2 * p for n, p in zip(input.shape[2:], padding, strict=True))), input.dtype
+        )
         x[(..., *(slice(p, p + n) for n, p in zip(input.shape[2:], padding, strict=True)))] = input
     blocks = xp.empty((*input.shape[:2], math.prod(kernel_size), *out), input.dtype)
     for number, place in enumerate(product(*(range(k) for k in kernel_size))):
-        blocks[:, :, number] = x[(..., *(slice(j * d, j * d + (o - 1) * s + 1, s) for j, d, o, s in zip(place, dilation, out, stride, strict=True)))]
+        blocks[:, :, number] = x[
+            (
+                ...,
+                *(
+                    slice(j * d, j * d + (o - 1) * s + 1, s)
+                    for j, d, o, s in zip(place, dilation, out, stride, strict=True)
+                ),
+            )
+        ]
     return blocks.reshape(input.shape[0], input.shape[1] * math.prod(kernel_size), math.prod(out))
 
 
@@ -31,17 +44,27 @@ def _col2im(input, output_size, kernel_size, dilation, padding, stride):
     taps = math.prod(kernel_size)
     channels = input.shape[1] // taps
     columns = input.reshape(input.shape[0], channels, taps, *out)
-    image = xp.zeros((input.shape[0], channels, *(n + 2 * p for n, p in zip(output_size, padding, strict=True))), input.dtype)
+    image = xp.zeros(
+        (input.shape[0], channels, *(n + 2 * p for n, p in zip(output_size, padding, strict=True))), input.dtype
+    )
     for number, place in enumerate(product(*(range(k) for k in kernel_size))):
-        image[(..., *(slice(j * d, j * d + (o - 1) * s + 1, s) for j, d, o, s in zip(place, dilation, out, stride, strict=True)))] += columns[
-            :, :, number
-        ]
+        image[
+            (
+                ...,
+                *(
+                    slice(j * d, j * d + (o - 1) * s + 1, s)
+                    for j, d, o, s in zip(place, dilation, out, stride, strict=True)
+                ),
+            )
+        ] += columns[:, :, number]
     if max(padding):
-        image = xp.ascontiguousarray(image[(..., *(slice(p, p + n) for n, p in zip(output_size, padding, strict=True)))])
+        image = xp.ascontiguousarray(
+            image[(..., *(slice(p, p + n) for n, p in zip(output_size, padding, strict=True)))]
+        )
     return image
 
 
-# -- resampling: for each axis the places (out, taps) that a result looks at, and their weights ------------------------------------------------------
+# -- resampling: for each axis the places (out, taps) that a result looks at, and their weights ----
 
 
 def _scale(n, out, align_corners, factor, real):

@@ -1,4 +1,7 @@
-"""Scaled dot product attention on tensor cores: what the kernels in `torchlite_kernels.cuda_attention` take, and their launches."""
+"""Scaled dot product attention on tensor cores: what the kernels in `torchlite_kernels.cuda_attention` take, and their
+launches.
+"""
+
 from __future__ import annotations
 
 import functools
@@ -47,7 +50,12 @@ class TensorCores(Attention):
         is_wide = wide is not None and self.heads * -(-side // wide.own) >= self.device.units
         kernel = variant(name, kind, dim, None if self.mask is None else self.mask.kind, is_wide)
         function = self.device.function(kernel.text, name, "p" * count + "xf" + "x" * len(more), **kernel.kinds)
-        return Launch(function, (self.heads * -(-side // kernel.tiles.own) * _THREADS,), (_THREADS,), (shape, self.scale, *map(walk, more)))
+        return Launch(
+            function,
+            (self.heads * -(-side // kernel.tiles.own) * _THREADS,),
+            (_THREADS,),
+            (shape, self.scale, *map(walk, more)),
+        )
 
 
 def _takes(query: Array, value: Array, mask: Array | None, scale: float) -> bool:

@@ -1,4 +1,5 @@
 """The backend protocol for "cuda"."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +10,9 @@ from . import presence
 
 
 class CUDABackend(DeviceBackend):
-    """Backend protocol for "cuda". `source` says whether there are devices and opens them: the module `presence`, which imports CuPy when a device is first asked for."""
+    """Backend protocol for "cuda". `source` says whether there are devices and opens them: the module `presence`, which
+    imports CuPy when a device is first asked for.
+    """
 
     name = "cuda"
 
@@ -30,6 +33,7 @@ class CUDABackend(DeviceBackend):
             with self._lock:
                 if index not in self._devices:
                     from .runtime import Device
+
                     self._devices[index] = Device(index, self._source.open_device(index))
                 found = self._devices[index]
         return found
@@ -37,6 +41,7 @@ class CUDABackend(DeviceBackend):
     def runtime(self, index: int) -> Any:
         """One device as `torch.cuda` asks for it."""
         from .streams import Runtime
+
         with self._lock:
             if index not in self._runtimes:
                 self._runtimes[index] = Runtime(self.device(index))
@@ -45,8 +50,13 @@ class CUDABackend(DeviceBackend):
     def describe(self, index: int) -> str:
         """One line about a device."""
         has, cudnn = self.device(index).properties, self.cudnn_version()
-        parts = (has["name"], f"compute capability {has['major']}.{has['minor']}", f"{has['total_memory'] / (1 << 30):.1f} GiB",
-                 f"{has['multi_processor_count']} multiprocessors", f"cuDNN {cudnn}" if cudnn else "no cuDNN")
+        parts = (
+            has["name"],
+            f"compute capability {has['major']}.{has['minor']}",
+            f"{has['total_memory'] / (1 << 30):.1f} GiB",
+            f"{has['multi_processor_count']} multiprocessors",
+            f"cuDNN {cudnn}" if cudnn else "no cuDNN",
+        )
         return ", ".join(parts)
 
     def problems(self) -> list[str]:
@@ -57,6 +67,7 @@ class CUDABackend(DeviceBackend):
         from torchlite_device.registering import kernels_of
 
         from . import attention, cudnn, fourier
+
         device = self.device(index)
         table = kernels_of(device) | fourier.kernels(device)
         table |= attention.kernels(table)
@@ -68,22 +79,26 @@ class CUDABackend(DeviceBackend):
 
     def from_dlpack(self, exporter: Any) -> Any:
         from .interchange import array_of
+
         device = self.device(exporter.__dlpack_device__()[1])
         return array_of(device, device.driver.from_dlpack(exporter))
 
     def to_dlpack(self, raw: Any, stream: int | None) -> Any:
         """An object with `__dlpack__`, which lets a consumer's stream wait for ours."""
         from .interchange import foreign_of
+
         return foreign_of(raw)
 
     def cuda_array_interface(self, raw: Any) -> dict[str, Any]:
         from .interchange import interface_of
+
         return interface_of(raw)
 
     def from_cuda_array_interface(self, data: Any) -> Any:
         from torchlite._dispatch.registry import current_index
 
         from .interchange import array_of
+
         foreign = self.device(current_index("cuda")).driver.from_interface(data)
         return array_of(self.device(foreign.device.id), foreign)
 

@@ -1,9 +1,12 @@
-"""Matrix products through cuBLAS: called by its documented C functions, since CuPy's wrappers refuse them while a graph is captured.
+"""Matrix products through cuBLAS: called by its documented C functions, since CuPy's wrappers refuse them while a graph
+is captured.
 
-The library's matrices are column-major, so it computes the transposed product of the transposed operands: what is `b` here comes first there. Sums of half and bfloat16
-are float32; float32 operands are rounded to TF32 only when `torch.backends.cuda.matmul.allow_tf32` says so. Integers, and conjugates that are not transposed, stay with
-our own kernels.
+The library's matrices are column-major, so it computes the transposed product of the transposed operands: what is `b`
+here comes first there. Sums of half and bfloat16 are float32; float32 operands are rounded to TF32 only when
+`torch.backends.cuda.matmul.allow_tf32` says so. Integers, and conjugates that are not transposed, stay with our own
+kernels.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -17,7 +20,10 @@ from torchlite_device.copying import copy_into
 from torchlite_device.products import Sizes
 
 # By kind: cudaDataType, cublasComputeType, the struct code of alpha and beta.
-TYPES = {"f16": (2, 68, "f"), "bf16": (14, 68, "f"), "f32": (0, 68, "f"), "f64": (1, 70, "d"), "c64": (4, 68, "2f"), "c128": (5, 70, "2d")}
+TYPES = {
+    "f16": (2, 68, "f"), "bf16": (14, 68, "f"), "f32": (0, 68, "f"), "f64": (1, 70, "d"), "c64": (4, 68, "2f"),
+    "c128": (5, 70, "2d"),
+}  # fmt: skip
 COMPUTE_TF32, NO_REDUCED_SUMS, DEFAULT_ALGORITHM = 77, 16, -1
 PLAIN, TRANSPOSED, CONJUGATED = 0, 1, 2
 _MOST_CALLS = 16  # launches for the outer batch dimension of one product
@@ -25,15 +31,24 @@ _WORKSPACES = {False: 8 << 20, True: 32 << 20}  # bytes, as PyTorch has them: be
 _I, _L, _P = ctypes.c_int, ctypes.c_longlong, ctypes.c_void_p
 # The parameters of the functions used, in the order of cuBLAS's documentation.
 SIGNATURES = {
-    "cublasCreate_v2": (_P,),
-    "cublasSetStream_v2": (_P, _P),
-    "cublasSetWorkspace_v2": (_P, _P, ctypes.c_size_t),
+    "cublasCreate_v2": (_P,), "cublasSetStream_v2": (_P, _P), "cublasSetWorkspace_v2": (_P, _P, ctypes.c_size_t),
     "cublasSetMathMode": (_P, _I),
     "cublasGemmEx": (_P, _I, _I, _I, _I, _I, _P, _P, _I, _I, _P, _I, _I, _P, _P, _I, _I, _I, _I),
-    "cublasGemmStridedBatchedEx": (_P, _I, _I, _I, _I, _I, _P, _P, _I, _I, _L, _P, _I, _I, _L, _P, _P, _I, _I, _L, _I, _I, _I),
+    "cublasGemmStridedBatchedEx": (
+        _P, _I, _I, _I, _I, _I, _P, _P, _I, _I, _L, _P, _I, _I, _L, _P, _P, _I, _I, _L, _I, _I, _I,
+    ),
+}  # fmt: skip
+_STATUS = {
+    1: "NOT_INITIALIZED",
+    3: "ALLOC_FAILED",
+    7: "INVALID_VALUE",
+    8: "ARCH_MISMATCH",
+    11: "MAPPING_ERROR",
+    13: "EXECUTION_FAILED",
+    14: "INTERNAL_ERROR",
+    15: "NOT_SUPPORTED",
+    16: "LICENSE_ERROR",
 }
-_STATUS = {1: "NOT_INITIALIZED", 3: "ALLOC_FAILED", 7: "INVALID_VALUE", 8: "ARCH_MISMATCH", 11: "MAPPING_ERROR", 13: "EXECUTION_FAILED", 14: "INTERNAL_ERROR",
-           15: "NOT_SUPPORTED", 16: "LICENSE_ERROR"}
 
 
 def opened(path: str) -> Any:
@@ -51,7 +66,9 @@ def checked(status: int) -> None:
 
 
 class Blas:
-    """cuBLAS on one device: one handle, and for each stream a workspace, since products in several streams may run at one time."""
+    """cuBLAS on one device: one handle, and for each stream a workspace, since products in several streams may run at
+    one time.
+    """
 
     def __init__(self, device: Any, library: Any):
         self.device, self.library = device, library
@@ -94,7 +111,9 @@ class Blas:
 
 
 def factor(rows: int, columns: int, steps: tuple[int, ...], conj: bool) -> tuple[int, int] | None:
-    """How cuBLAS reads a matrix with these steps: the operation and the leading dimension; None where it cannot. A row-major matrix is its own transposed in column-major."""
+    """How cuBLAS reads a matrix with these steps: the operation and the leading dimension; None where it cannot. A
+    row-major matrix is its own transposed in column-major.
+    """
     down, across = steps
     if (across == 1 or columns == 1) and (down >= columns or rows == 1):
         return None if conj else (PLAIN, max(down if rows > 1 else columns, 1))
@@ -106,9 +125,14 @@ def factor(rows: int, columns: int, steps: tuple[int, ...], conj: bool) -> tuple
 class Product:
     """One product of known sizes, kinds and steps."""
 
-    __slots__ = ("added", "before", "blas", "calls", "compute", "kind", "may_round", "may_shorten", "pack", "shape", "strides", "type")
+    __slots__ = (
+        "added", "before", "blas", "calls", "compute", "kind", "may_round", "may_shorten", "pack", "shape", "strides",
+        "type",
+    )  # fmt: skip
 
-    def __init__(self, blas: Blas, kind: str, sizes: Sizes, added: bool, first: tuple[int, int], second: tuple[int, int]):
+    def __init__(
+        self, blas: Blas, kind: str, sizes: Sizes, added: bool, first: tuple[int, int], second: tuple[int, int]
+    ):
         s = sizes
         self.blas, self.kind, self.added = blas, kind, added
         self.type, self.compute, code = TYPES[kind]
@@ -138,7 +162,11 @@ class Product:
     def _run(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any) -> None:
         blas, size, kind = self.blas, a.dtype.itemsize, self.type
         compute = COMPUTE_TF32 if self.may_round and SWITCHES.tf32("matmul") else self.compute
-        at_a, at_b, at_c = a.buffer.ptr + a.offset * size, b.buffer.ptr + b.offset * size, c.buffer.ptr + c.offset * size
+        at_a, at_b, at_c = (
+            a.buffer.ptr + a.offset * size,
+            b.buffer.ptr + b.offset * size,
+            c.buffer.ptr + c.offset * size,
+        )
         lb, la, lc = self.shape
         count, (sa, sb, sc) = self.strides
         times, (oa, ob, oc) = self.calls
@@ -150,9 +178,45 @@ class Product:
             for t in range(times):
                 pa, pb, pc = at_a + t * oa * size, at_b + t * ob * size, at_c + t * oc * size
                 if count == 1:
-                    status = blas.gemm(handle, *self.before, blas.alpha, pb, kind, lb, pa, kind, la, blas.beta, pc, kind, lc, compute, DEFAULT_ALGORITHM)
+                    status = blas.gemm(
+                        handle,
+                        *self.before,
+                        blas.alpha,
+                        pb,
+                        kind,
+                        lb,
+                        pa,
+                        kind,
+                        la,
+                        blas.beta,
+                        pc,
+                        kind,
+                        lc,
+                        compute,
+                        DEFAULT_ALGORITHM,
+                    )
                 else:
-                    status = blas.batched(handle, *self.before, blas.alpha, pb, kind, lb, sb, pa, kind, la, sa, blas.beta, pc, kind, lc, sc, count, compute, DEFAULT_ALGORITHM)
+                    status = blas.batched(
+                        handle,
+                        *self.before,
+                        blas.alpha,
+                        pb,
+                        kind,
+                        lb,
+                        sb,
+                        pa,
+                        kind,
+                        la,
+                        sa,
+                        blas.beta,
+                        pc,
+                        kind,
+                        lc,
+                        sc,
+                        count,
+                        compute,
+                        DEFAULT_ALGORITHM,
+                    )
                 if status:
                     checked(status)
 
@@ -165,14 +229,25 @@ class Product:
 
     def _set_math(self) -> None:
         """Whether parts of the sums of half and bfloat16 may be kept in these."""
-        may = SWITCHES.allow_fp16_reduced_precision_reduction if self.kind == "f16" else SWITCHES.allow_bf16_reduced_precision_reduction
+        may = (
+            SWITCHES.allow_fp16_reduced_precision_reduction
+            if self.kind == "f16"
+            else SWITCHES.allow_bf16_reduced_precision_reduction
+        )
         self.blas.set_math(0 if may else NO_REDUCED_SUMS)
 
 
 def product(blas: Blas, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool]) -> Product | None:
     """How cuBLAS computes a product; None where it cannot."""
     s = sizes
-    if kind not in TYPES or not s.k or not (s.c[1] == 1 or s.n == 1) or s.m > 1 and s.c[0] < s.n or min(s.batch) > _MOST_CALLS:
+    if (
+        kind not in TYPES
+        or not s.k
+        or not (s.c[1] == 1 or s.n == 1)
+        or s.m > 1
+        and s.c[0] < s.n
+        or min(s.batch) > _MOST_CALLS
+    ):
         return None
     complex_ = kind[0] == "c"
     first, second = factor(s.k, s.n, s.b, complex_ and conj[1]), factor(s.m, s.k, s.a, complex_ and conj[0])

@@ -2,6 +2,7 @@
 
 What cuDNN does not take (a dtype, a size, a device) runs on our own kernels; why is kept in `Library.refused`.
 """
+
 from __future__ import annotations
 
 import functools
@@ -25,6 +26,7 @@ def frontend() -> Any:
     """The package's module when it is installed and finds cuDNN 9, else None."""
     try:
         import cudnn
+
         return cudnn if cudnn.backend_version() >= _OLDEST else None
     except Exception:  # however a library fails to load, there is another way
         return None
@@ -39,24 +41,40 @@ class Tensor(NamedTuple):
 
 
 class Graph:
-    """A graph while it is described: `take` makes an input, `give` says what an output is like, in the order in which the arrays come when it runs."""
+    """A graph while it is described: `take` makes an input, `give` says what an output is like, in the order in which
+    the arrays come when it runs.
+    """
 
     def __init__(self, cudnn: Any, handle: Any, capability: int, kind: str):
         self.cudnn, self._count = cudnn, 0
         self.float = cudnn.data_type.FLOAT
-        self.made = cudnn.pygraph(name="torchlite", io_data_type=self._type(kind), intermediate_data_type=self.float, compute_data_type=self.float, handle=handle,
-                                  sm_version=capability)
+        self.made = cudnn.pygraph(
+            name="torchlite",
+            io_data_type=self._type(kind),
+            intermediate_data_type=self.float,
+            compute_data_type=self.float,
+            handle=handle,
+            sm_version=capability,
+        )
 
     def _type(self, kind: str) -> Any:
         return getattr(self.cudnn.data_type, TYPES[kind])
 
     def take(self, t: Tensor) -> Any:
         self._count += 1
-        return self.made.tensor(dim=list(t.shape), stride=list(t.steps), data_type=self._type(t.kind), uid=self._count, name=f"tensor {self._count}")
+        return self.made.tensor(
+            dim=list(t.shape),
+            stride=list(t.steps),
+            data_type=self._type(t.kind),
+            uid=self._count,
+            name=f"tensor {self._count}",
+        )
 
     def give(self, output: Any, t: Tensor) -> None:
         self._count += 1
-        output.set_output(True).set_uid(self._count).set_dim(list(t.shape)).set_stride(list(t.steps)).set_data_type(self._type(t.kind))
+        output.set_output(True).set_uid(self._count).set_dim(list(t.shape)).set_stride(list(t.steps)).set_data_type(
+            self._type(t.kind)
+        )
 
 
 class Plan(NamedTuple):
@@ -72,7 +90,9 @@ class Library:
     def __init__(self, device: Any, cudnn: Any):
         self.device, self.cudnn = device, cudnn
         self.capability = device.properties["major"] * 10 + device.properties["minor"]
-        self.plans = device.kept("cudnn", _KEPT)  # Plans, None for what cuDNN does not compute, else how often it was asked for
+        self.plans = device.kept(
+            "cudnn", _KEPT
+        )  # Plans, None for what cuDNN does not compute, else how often it was asked for
         self.refused: dict[Any, str] = {}
         self.captured: dict[int, Plan] = {}  # stay as long as the device: a captured graph starts their kernels again
         self.runs = 0
@@ -80,8 +100,11 @@ class Library:
         self._handle: Any = None
         self._stream: int | None = None
 
-    def run(self, key: tuple, kind: str, describe: Callable[[Graph], Any], arrays: list[Array], patience: int = 0) -> bool:
-        """Run the graph of a key on its inputs and outputs; `describe` adds its operations when it is built. False where cuDNN does not compute it.
+    def run(
+        self, key: tuple, kind: str, describe: Callable[[Graph], Any], arrays: list[Array], patience: int = 0
+    ) -> bool:
+        """Run the graph of a key on its inputs and outputs; `describe` adds its operations when it is built. False
+        where cuDNN does not compute it.
 
         With `patience` it is built only when it was asked for that many times before.
         """
@@ -157,7 +180,9 @@ class Library:
         return Plan(graph, graph.get_workspace_size())
 
     def _fastest(self, graph: Any, pointers: dict[int, int]) -> Plan:
-        """The fastest of the ways that the heuristics propose, timed on the arrays at hand, whose results the winner writes again."""
+        """The fastest of the ways that the heuristics propose, timed on the arrays at hand, whose results the winner
+        writes again.
+        """
         found: list[tuple[float, int]] = []
         for index in range(graph.get_execution_plan_count()):
             try:
@@ -185,7 +210,11 @@ class Library:
 
     def statistics(self) -> dict[str, int]:
         """How many graphs ran, how many are kept, and how many cuDNN refused."""
-        return {"runs": self.runs, "plans": sum(isinstance(plan, Plan) for plan in list(self.plans.values())), "refused": len(self.refused)}
+        return {
+            "runs": self.runs,
+            "plans": sum(isinstance(plan, Plan) for plan in list(self.plans.values())),
+            "refused": len(self.refused),
+        }
 
 
 def _unwanted(kind: str) -> list[str]:
@@ -222,5 +251,6 @@ def is_aligned(x: Array) -> bool:
 def kernels(table: dict[str, Any]) -> dict[str, Any]:
     """Kernels that ask cuDNN first, over those of a device's table."""
     from . import cudnn_attention, cudnn_conv
+
     over: dict[str, Callable[..., Any]] = {**cudnn_conv.KERNELS, **cudnn_attention.KERNELS}
     return {name: functools.partial(kernel, table[name]) for name, kernel in over.items()}

@@ -1,4 +1,7 @@
-"""Convolutions through cuDNN: of one to three spatial dimensions, transposed or not, in groups, with their gradients; row-major, or with the channels innermost."""
+"""Convolutions through cuDNN: of one to three spatial dimensions, transposed or not, in groups, with their gradients;
+row-major, or with the channels innermost.
+"""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,11 +19,17 @@ from torchlite_device.reduce import sum as reduced_sum
 from .cudnn import TYPES, Graph, Library, Tensor, is_aligned, is_deterministic, library
 
 # What computes y from (x, weight), x from (y, weight) and the weight from (x, y).
-_CALLS = {"forward": ("conv_fprop", "image", "weight"), "backward": ("conv_dgrad", "loss", "filter"), "weight": ("conv_wgrad", "image", "loss")}
+_CALLS = {
+    "forward": ("conv_fprop", "image", "weight"),
+    "backward": ("conv_dgrad", "loss", "filter"),
+    "weight": ("conv_wgrad", "image", "loss"),
+}
 
 
 def _takes(g: Geometry, kind: str) -> bool:
-    """Whether a convolution is for cuDNN. One with a channel a group is not: cuDNN compiles programs for it, which takes up to ten seconds each."""
+    """Whether a convolution is for cuDNN. One with a channel a group is not: cuDNN compiles programs for it, which
+    takes up to ten seconds each.
+    """
     return kind in TYPES and 1 <= len(g.size) <= 3 and not depthwise.fits(g, kind)
 
 
@@ -51,14 +60,25 @@ def describe_convolution(graph: Graph, what: str, g: Geometry, kind: str, last: 
     x, y = _tensor((g.batch, g.channels, *g.size), kind, last), _tensor((g.batch, g.filters, *g.out), kind, last)
     weight = _tensor((g.filters, g.channels // g.groups, *g.kernel), kind, last)
     first, second, out = {"forward": (x, weight, y), "backward": (y, weight, x), "weight": (x, y, weight)}[what]
-    padding, stride, dilation = ([fill] * (len(g.size) == 1) + list(given) for fill, given in ((0, g.padding), (1, g.stride), (1, g.dilation)))
+    padding, stride, dilation = (
+        [fill] * (len(g.size) == 1) + list(given) for fill, given in ((0, g.padding), (1, g.stride), (1, g.dilation))
+    )
     call, first_name, second_name = _CALLS[what]
     operands = {first_name: graph.take(first), second_name: graph.take(second)}
-    made = getattr(graph.made, call)(**operands, pre_padding=padding, post_padding=padding, stride=stride, dilation=dilation, compute_data_type=graph.float)
+    made = getattr(graph.made, call)(
+        **operands,
+        pre_padding=padding,
+        post_padding=padding,
+        stride=stride,
+        dilation=dilation,
+        compute_data_type=graph.float,
+    )
     graph.give(made, out)
 
 
-def _computed(cudnn: Library, what: str, g: Geometry, first: Array, second: Array, shape: tuple[int, ...], last: bool) -> Array | None:
+def _computed(
+    cudnn: Library, what: str, g: Geometry, first: Array, second: Array, shape: tuple[int, ...], last: bool
+) -> Array | None:
     """One array of a convolution, None where cuDNN does not compute it."""
     kind = first.kind
     key = (what, g, kind, last, kind == "f32" and SWITCHES.tf32("conv"), is_deterministic(), SWITCHES.cudnn_benchmark)
@@ -80,11 +100,15 @@ def _convolution(ours: Callable, input, weight, bias, stride, padding, dilation,
     if out is None:
         return ours(*given)
     if bias is not None:
-        POINTWISE["add_"](out, view_of(bias, (bias.shape[0],) + (1,) * len(g.size), bias.steps + (0,) * len(g.size), bias.offset))
+        POINTWISE["add_"](
+            out, view_of(bias, (bias.shape[0],) + (1,) * len(g.size), bias.steps + (0,) * len(g.size), bias.offset)
+        )
     return out
 
 
-def _convolution_backward(ours: Callable, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
+def _convolution_backward(
+    ours: Callable, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs
+):
     cudnn = library(input.device) if input.kind in TYPES else None
     g, x, y = checked_gradient(grad_output, input, weight, stride, padding, dilation, transposed, groups)
     last = _is_last(input, weight)
@@ -93,7 +117,9 @@ def _convolution_backward(ours: Callable, grad_output, input, weight, stride, pa
         grad_output = _ready(grad_output, last)
         x, y = (grad_output, input) if transposed else (input, grad_output)
         if needs[0]:
-            made[0] = _computed(cudnn, "forward" if transposed else "backward", g, grad_output, weight, input.shape, last)
+            made[0] = _computed(
+                cudnn, "forward" if transposed else "backward", g, grad_output, weight, input.shape, last
+            )
         if needs[1]:
             made[1] = _computed(cudnn, "weight", g, x, y, weight.shape, last)
         if needs[2]:

@@ -1,4 +1,7 @@
-"""What the backend asks of CUDA, through CuPy: the only module that imports it. `tests/cuda_simulator/driver.py` has the same methods on the CPU."""
+"""What the backend asks of CUDA, through CuPy: the only module that imports it. `tests/cuda_simulator/driver.py` has
+the same methods on the CPU.
+"""
+
 from __future__ import annotations
 
 import contextlib
@@ -22,12 +25,15 @@ _INVALID_CONTEXT = 201
 _NOT_READY = 600
 # The names under which CuPy gives a device's properties, by those of PyTorch.
 _PROPERTIES = {
-    "major": "major", "minor": "minor", "total_memory": "totalGlobalMem", "multi_processor_count": "multiProcessorCount", "warp_size": "warpSize",
+    "major": "major", "minor": "minor", "total_memory": "totalGlobalMem",
+    "multi_processor_count": "multiProcessorCount", "warp_size": "warpSize",
     "max_threads_per_block": "maxThreadsPerBlock", "max_threads_per_multi_processor": "maxThreadsPerMultiProcessor",
-    "regs_per_multiprocessor": "regsPerMultiprocessor", "shared_memory_per_block": "sharedMemPerBlock", "shared_memory_per_block_optin": "sharedMemPerBlockOptin",
-    "shared_memory_per_multiprocessor": "sharedMemPerMultiprocessor", "L2_cache_size": "l2CacheSize", "is_integrated": "integrated",
-    "is_multi_gpu_board": "isMultiGpuBoard", "pci_bus_id": "pciBusID", "pci_device_id": "pciDeviceID", "pci_domain_id": "pciDomainID",
-}
+    "regs_per_multiprocessor": "regsPerMultiprocessor", "shared_memory_per_block": "sharedMemPerBlock",
+    "shared_memory_per_block_optin": "sharedMemPerBlockOptin",
+    "shared_memory_per_multiprocessor": "sharedMemPerMultiprocessor", "L2_cache_size": "l2CacheSize",
+    "is_integrated": "integrated", "is_multi_gpu_board": "isMultiGpuBoard", "pci_bus_id": "pciBusID",
+    "pci_device_id": "pciDeviceID", "pci_domain_id": "pciDomainID",
+}  # fmt: skip
 
 
 def device_count() -> int:
@@ -41,7 +47,9 @@ def compiler() -> tuple[int, int]:
 
 
 def compiler_options(capability: int, known: tuple[int, ...]) -> tuple[str, ...]:
-    """What NVRTC is told for a compute capability: to make machine code, or where it does not know this one, code that the driver translates."""
+    """What NVRTC is told for a compute capability: to make machine code, or where it does not know this one, code that
+    the driver translates.
+    """
     target = f"sm_{capability}" if capability in known else f"compute_{max(c for c in known if c <= capability)}"
     return "--std=c++17", f"-arch={target}"
 
@@ -49,10 +57,11 @@ def compiler_options(capability: int, known: tuple[int, ...]) -> tuple[str, ...]
 class Driver:
     """One device. Addresses are integers; a stream is an object with `.ptr`, a block of memory too.
 
-    `allocate(nbytes)` gives a block from the calling thread's allocator, in the order of its stream, or raises one of `out_of_memory`.
-    `launch(kernel, grid x, y, z, block x, y, z, 0, stream, parameters, 0)` starts a kernel; `parameters` is the address of an array of pointers, one to each parameter.
-    `used_bytes(pool)` are the bytes in blocks of a pool that something refers to. `stream()` is the calling thread's stream on this device.
-    They are CuPy's own functions where there is one device, and make it the current one where there are several.
+    `allocate(nbytes)` gives a block from the calling thread's allocator, in the order of its stream, or raises one of
+    `out_of_memory`. `launch(kernel, grid x, y, z, block x, y, z, 0, stream, parameters, 0)` starts a kernel;
+    `parameters` is the address of an array of pointers, one to each parameter. `used_bytes(pool)` are the bytes in
+    blocks of a pool that something refers to. `stream()` is the calling thread's stream on this device. They are CuPy's
+    own functions where there is one device, and make it the current one where there are several.
     """
 
     out_of_memory: tuple[type[BaseException], ...] = (memory.OutOfMemoryError,)
@@ -77,7 +86,11 @@ class Driver:
         """What the device is and has, under PyTorch's names."""
         found = runtime.getDeviceProperties(self.index)
         uuid = found.get("uuid", b"")
-        return {"name": found["name"].decode(), "uuid": uuid.hex() if isinstance(uuid, bytes) else "", **{ours: found.get(theirs, 0) for ours, theirs in _PROPERTIES.items()}}
+        return {
+            "name": found["name"].decode(),
+            "uuid": uuid.hex() if isinstance(uuid, bytes) else "",
+            **{ours: found.get(theirs, 0) for ours, theirs in _PROPERTIES.items()},
+        }
 
     # -- memory --
 
@@ -139,7 +152,9 @@ class Driver:
             return cupy.ndarray(shape, dtype, block + start, strides)
 
     def from_dlpack(self, exporter: Any) -> Any:
-        """A CuPy array on the memory of an object with `__dlpack__`; the calling thread's stream waits for the exporter's."""
+        """A CuPy array on the memory of an object with `__dlpack__`; the calling thread's stream waits for the
+        exporter's.
+        """
         with self.current():
             return cupy.from_dlpack(exporter)
 
@@ -159,7 +174,9 @@ class Driver:
     # -- programs --
 
     def _compiler_options(self) -> tuple[str, ...]:
-        """NVRTC's options for this device. CuPy's own RawModule would add `-ftz=true`, which drops the small numbers that PyTorch keeps; so NVRTC is called here."""
+        """NVRTC's options for this device. CuPy's own RawModule would add `-ftz=true`, which drops the small numbers
+        that PyTorch keeps; so NVRTC is called here.
+        """
         return compiler_options(int(cupy.cuda.Device(self.index).compute_capability), nvrtc.getSupportedArchs())
 
     def build(self, text: str) -> Any:
@@ -204,7 +221,9 @@ class Driver:
             driver.launchKernel(*arguments)
 
     def launch_again(self, error: Exception, *arguments: int) -> None:
-        """After a launch that failed because the calling thread has not used CUDA before: bind the device's context to it and start again. Else raises the error."""
+        """After a launch that failed because the calling thread has not used CUDA before: bind the device's context to
+        it and start again. Else raises the error.
+        """
         if getattr(error, "status", 0) != _INVALID_CONTEXT:
             raise error
         with self.current():
@@ -214,7 +233,9 @@ class Driver:
     # -- libraries --
 
     def blas(self) -> Any:
-        """cuBLAS, None where it is not installed. CuPy's module of it finds and loads the library; its functions are called past that module."""
+        """cuBLAS, None where it is not installed. CuPy's module of it finds and loads the library; its functions are
+        called past that module.
+        """
         try:
             from cupy_backends.cuda.libs import cublas  # noqa: F401
         except ImportError:
@@ -307,7 +328,9 @@ class Driver:
     # -- graphs --
 
     def begin_capture(self, queue: Any) -> None:
-        """Let a stream record what comes instead of running it. CUDA's relaxed mode: the pool may have to ask for memory meanwhile."""
+        """Let a stream record what comes instead of running it. CUDA's relaxed mode: the pool may have to ask for
+        memory meanwhile.
+        """
         with self.current():
             queue.begin_capture(runtime.streamCaptureModeRelaxed)
 

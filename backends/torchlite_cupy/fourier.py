@@ -1,4 +1,7 @@
-"""Fourier transforms through cuFFT where they are long enough to pay: the kernels of `torchlite_device.fft` in its place elsewhere, and while a graph is captured."""
+"""Fourier transforms through cuFFT where they are long enough to pay: the kernels of `torchlite_device.fft` in its
+place elsewhere, and while a graph is captured.
+"""
+
 from __future__ import annotations
 
 from typing import Any
@@ -28,7 +31,9 @@ def _transformed(input: Array, name: str, scale: float, **how: Any) -> Array:
 def fft_c2c(input, dim, scale, forward):
     if not _pays(input, dim):
         return own.fft_c2c(input, dim, scale, forward)
-    return _transformed(input, "fftn" if forward else "ifftn", scale, axes=tuple(dim), norm="backward" if forward else "forward")
+    return _transformed(
+        input, "fftn" if forward else "ifftn", scale, axes=tuple(dim), norm="backward" if forward else "forward"
+    )
 
 
 def fft_r2c(input, dim, scale, onesided):

@@ -1,7 +1,10 @@
-"""From work-items, as kernels count them, to CUDA's grids: blocks where the kernel leaves them to the runtime, and more blocks in a direction than CUDA allows.
+"""From work-items, as kernels count them, to CUDA's grids: blocks where the kernel leaves them to the runtime, and more
+blocks in a direction than CUDA allows.
 
-Where the sizes do not fit, the kernel is built a second time, *guarded*: it gets a last parameter with the true sizes, and what lies beyond them returns at once.
+Where the sizes do not fit, the kernel is built a second time, *guarded*: it gets a last parameter with the true sizes,
+and what lies beyond them returns at once.
 """
+
 from __future__ import annotations
 
 import re
@@ -87,4 +90,7 @@ def guarded(text: str, name: str) -> str:
         depth += {"(": 1, ")": -1}.get(text[at], 0)
         at += 1
     body = text.index("{", at) + 1
-    return f"{text[:found.start()]}{_GUARD}{text[found.start():at - 1]}, const Guard guard_){text[at:body]}{_RETURN}{text[body:]}"
+    return (
+        f"{text[: found.start()]}{_GUARD}{text[found.start() : at - 1]}, const Guard "
+        f"guard_){text[at:body]}{_RETURN}{text[body:]}"
+    )

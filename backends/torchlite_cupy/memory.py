@@ -1,4 +1,5 @@
 """A device's memory: blocks of CuPy's pool, what is in use, and what happens when there is no more."""
+
 from __future__ import annotations
 
 import threading
@@ -16,13 +17,19 @@ class GraphPool:
     """A pool for what is allocated while graphs are captured."""
 
     def __init__(self, pool: Any):
-        self.malloc, self.used_bytes, self.total_bytes, self.free_all_blocks = pool.malloc, pool.used_bytes, pool.total_bytes, pool.free_all_blocks
+        self.malloc, self.used_bytes, self.total_bytes, self.free_all_blocks = (
+            pool.malloc,
+            pool.used_bytes,
+            pool.total_bytes,
+            pool.free_all_blocks,
+        )
 
 
 class Memory:
     """Blocks of memory for one device, from CuPy's pool or, while a graph is captured, from the graph's own.
 
-    A block is free when nothing refers to it, and is given out again to what comes later in the stream in which it was allocated.
+    A block is free when nothing refers to it, and is given out again to what comes later in the stream in which it was
+    allocated.
     """
 
     def __init__(self, device: Any):
@@ -31,10 +38,14 @@ class Memory:
         self._main = device.driver.pool
         self._graphs: weakref.WeakSet[Any] = weakref.WeakSet()  # pools of graphs
         self._any_graphs = False
-        self._held: deque[tuple[Any, Any]] = deque()  # blocks that another stream still uses, each with the event after which it does not
+        self._held: deque[tuple[Any, Any]] = (
+            deque()
+        )  # blocks that another stream still uses, each with the event after which it does not
         self._lock = threading.Lock()
         self.peak = self.reserved_peak = self.retries = self.failures = 0
-        self._most = 0  # bytes in use as they were counted last, and all that was allocated since: no fewer than are in use
+        self._most = (
+            0  # bytes in use as they were counted last, and all that was allocated since: no fewer than are in use
+        )
 
     def allocate(self, nbytes: int) -> Any:
         """A block. OutOfMemoryError with the sizes when there is none, after the pool was emptied."""
@@ -45,7 +56,9 @@ class Memory:
         except self._driver.out_of_memory:
             block = self._allocate_again(nbytes)
         self._most += nbytes + _UNIT
-        if self._most > self.peak:  # else this is no new peak and need not be counted, for which CuPy 13 adds up the sizes of all blocks
+        if (
+            self._most > self.peak
+        ):  # else this is no new peak and need not be counted, for which CuPy 13 adds up the sizes of all blocks
             self._most = used = self.in_use()
             if used > self.peak:
                 self.peak = used
@@ -106,9 +119,11 @@ class Memory:
         free, total = self._driver.memory_info()
         used, reserved = self.in_use(), self.reserved()
         return OutOfMemoryError(
-            f"CUDA out of memory. Tried to allocate {size_in_words(nbytes)}. GPU {self._device.index} has a total capacity of {size_in_words(total)} of which "
-            f"{size_in_words(free)} is free. Of the allocated memory {size_in_words(used)} is allocated by torchlite, and {size_in_words(reserved - used)} is reserved by "
-            "torchlite but unallocated.")
+            f"CUDA out of memory. Tried to allocate {size_in_words(nbytes)}. GPU {self._device.index} has a total "
+            f"capacity of {size_in_words(total)} of which {size_in_words(free)} is free. Of the allocated memory "
+            f"{size_in_words(used)} is allocated by torchlite, and {size_in_words(reserved - used)} is reserved by "
+            "torchlite but unallocated."
+        )
 
     def reset_peak(self) -> None:
         """Begin to count the peaks anew."""
@@ -117,6 +132,12 @@ class Memory:
     def statistics(self) -> dict[str, int]:
         """Bytes in use and held, now and at most, and how often there was no room, under PyTorch's names."""
         used, reserved = self.in_use(), self.reserved()
-        return {"allocated_bytes.all.current": used, "allocated_bytes.all.peak": max(self.peak, used), "reserved_bytes.all.current": reserved,
-                "reserved_bytes.all.peak": max(self.reserved_peak, reserved), "inactive_split_bytes.all.current": reserved - used,
-                "num_alloc_retries": self.retries, "num_ooms": self.failures}
+        return {
+            "allocated_bytes.all.current": used,
+            "allocated_bytes.all.peak": max(self.peak, used),
+            "reserved_bytes.all.current": reserved,
+            "reserved_bytes.all.peak": max(self.reserved_peak, reserved),
+            "inactive_split_bytes.all.current": reserved - used,
+            "num_alloc_retries": self.retries,
+            "num_ooms": self.failures,
+        }

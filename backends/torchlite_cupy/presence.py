@@ -1,4 +1,7 @@
-"""Whether CUDA can be used, and what is missing where not. CuPy is imported only where a driver shows a device, so that the answer is quick elsewhere."""
+"""Whether CUDA can be used, and what is missing where not. CuPy is imported only where a driver shows a device, so that
+the answer is quick elsewhere.
+"""
+
 from __future__ import annotations
 
 import ctypes
@@ -17,14 +20,18 @@ _WHEELS = {"cupy-cuda12x": 12, "cupy-cuda13x": 13}
 def _library() -> Any:
     """The driver's library; None where it is not installed."""
     try:
-        return ctypes.WinDLL("nvcuda.dll") if sys.platform == "win32" else ctypes.CDLL("libcuda.so.1")  # type: ignore[attr-defined]
+        if sys.platform == "win32":
+            return ctypes.WinDLL("nvcuda.dll")
+        return ctypes.CDLL("libcuda.so.1")
     except OSError:
         return None
 
 
 @functools.cache
 def _asked(library: Any) -> tuple[int, int, int]:
-    """What the driver says: the status of its start, the CUDA version that it knows (1000 * major + 10 * minor), how many devices it shows."""
+    """What the driver says: the status of its start, the CUDA version that it knows (1000 * major + 10 * minor), how
+    many devices it shows.
+    """
     version, count = ctypes.c_int(0), ctypes.c_int(0)
     library.cuDriverGetVersion(ctypes.byref(version))
     status = library.cuInit(0)
@@ -55,16 +62,22 @@ def _extra(version: int) -> str:
 
 
 def why_not() -> str:
-    """"" when CUDA can be used, else one sentence that says what is missing."""
+    """ "" when CUDA can be used, else one sentence that says what is missing."""
     library = _library()
     if library is None:
         there = " (which is there already)" if _has_cupy() else ""
-        return f"device 'cuda' needs an NVIDIA driver, and this machine has none ({_name()} is not found): install NVIDIA's driver, and CuPy{there} with {_extra(0)}"
+        return (
+            f"device 'cuda' needs an NVIDIA driver, and this machine has none ({_name()} is not found): install "
+            f"NVIDIA's driver, and CuPy{there} with {_extra(0)}"
+        )
     status, version, count = _asked(library)
     if status == _NO_DEVICE or status == 0 and count == 0:
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
         if hidden is not None:
-            return f"no CUDA device is visible: the environment variable CUDA_VISIBLE_DEVICES is '{hidden}'; name a device there or unset it"
+            return (
+                f"no CUDA device is visible: the environment variable CUDA_VISIBLE_DEVICES is '{hidden}'; name a "
+                "device there or unset it"
+            )
         return "the NVIDIA driver finds no CUDA device on this machine: nvidia-smi shows what it sees"
     if status:
         return f"the NVIDIA driver does not start (cuInit gives error {status}): nvidia-smi shows more"
@@ -72,8 +85,13 @@ def why_not() -> str:
         return f"device 'cuda' needs CuPy, which is not installed: {_extra(version)}"
     name, major = _wheel()
     if version < 1000 * major:
-        other = f", or install the CuPy for it: pip uninstall {name}, then {_extra(version)}" if version >= 12000 else ""
-        return f"the NVIDIA driver is too old: it knows CUDA {version // 1000}.{version % 1000 // 10}, and {name} needs CUDA {major}: install a newer driver{other}"
+        other = (
+            f", or install the CuPy for it: pip uninstall {name}, then {_extra(version)}" if version >= 12000 else ""
+        )
+        return (
+            f"the NVIDIA driver is too old: it knows CUDA {version // 1000}.{version % 1000 // 10}, and {name} needs "
+            f"CUDA {major}: install a newer driver{other}"
+        )
     return _compiler_missing(name)
 
 
@@ -91,25 +109,31 @@ def _compiler_missing(name: str) -> str:
     try:
         compiler()
     except (RuntimeError, ImportError, OSError) as error:
-        return f"CUDA's compiler NVRTC is not found ({' '.join(str(error).split())}): pip install '{name}[ctk]', or install the CUDA Toolkit"
+        return (
+            f"CUDA's compiler NVRTC is not found ({' '.join(str(error).split())}): pip install '{name}[ctk]', or "
+            "install the CUDA Toolkit"
+        )
     return ""
 
 
 def device_count() -> int:
     """How many devices CUDA shows."""
     from .driver import device_count
+
     return device_count()
 
 
 def open_device(index: int) -> Any:
     """The Driver of a device."""
     from .driver import Driver
+
     return Driver(index)
 
 
 def cudnn_version() -> int | None:
     """cuDNN's version, None where it is not installed."""
     from .cudnn import frontend
+
     found = frontend()
     return None if found is None else found.backend_version()
 

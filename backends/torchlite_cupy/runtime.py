@@ -1,4 +1,5 @@
 """One CUDA device at run time: built kernels, launches, copies."""
+
 from __future__ import annotations
 
 import contextlib
@@ -24,7 +25,9 @@ _CAPTURING = "CUDA error: operation not permitted when stream is capturing"
 
 
 class _Parameters:
-    """Memory for a kernel's parameters, laid out once: an array of pointers, and behind it what they point to. `codes` are struct's."""
+    """Memory for a kernel's parameters, laid out once: an array of pointers, and behind it what they point to. `codes`
+    are struct's.
+    """
 
     __slots__ = ("address", "memory", "pack")
 
@@ -45,16 +48,24 @@ class _Parameters:
 
 @functools.cache
 def _values_of(signature: str) -> Callable[..., tuple]:
-    """A function from a kernel's arguments to the values that are packed: of an array its address and its offset. It is made of text, since it runs before every launch."""
+    """A function from a kernel's arguments to the values that are packed: of an array its address and its offset. It is
+    made of text, since it runs before every launch.
+    """
     names = [f"a{i}" for i in range(len(signature))]
-    values = [f"{name}.buffer.ptr, {name}.offset" if code == "p" else name for code, name in zip(signature, names, strict=True)]
+    values = [
+        f"{name}.buffer.ptr, {name}.offset" if code == "p" else name
+        for code, name in zip(signature, names, strict=True)
+    ]
     return eval(f"lambda {', '.join(names)}: ({', '.join(values)},)")
 
 
 class Function:
     """A kernel; see `torchlite_device.device.Function`. A parameter is as long as what the first call gives for it."""
 
-    __slots__ = ("_grids", "_guarded", "_kernel", "_launch", "_lock", "_parameters", "_pointer", "_stream", "_text", "_values", "_waiting", "device", "name", "signature")
+    __slots__ = (
+        "_grids", "_guarded", "_kernel", "_launch", "_lock", "_parameters", "_pointer", "_stream", "_text", "_values",
+        "_waiting", "device", "name", "signature",
+    )  # fmt: skip
 
     def __init__(self, device: Device, module: Any, name: str, signature: str):
         self.device, self.name, self.signature = device, name, signature
@@ -74,7 +85,9 @@ class Function:
     def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
         if self._waiting.steps:
             self._waiting.start()
-        self._go(self._grids.get((global_size, local_size)) or self._grid(global_size, local_size), self._values(*arguments))
+        self._go(
+            self._grids.get((global_size, local_size)) or self._grid(global_size, local_size), self._values(*arguments)
+        )
 
     def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
         if self._waiting.steps:
@@ -86,7 +99,19 @@ class Function:
         with self._lock:
             parameters.pack(*[block.ptr for block in buffers], *values)
             try:
-                launch(self._pointer, global_size[0] // group, 1, 1, group, 1, 1, 0, self._stream().ptr, parameters.address, 0)
+                launch(
+                    self._pointer,
+                    global_size[0] // group,
+                    1,
+                    1,
+                    group,
+                    1,
+                    1,
+                    0,
+                    self._stream().ptr,
+                    parameters.address,
+                    0,
+                )
             except RuntimeError as error:
                 self._again(error, (global_size[0] // group, 1, 1, group, 1, 1))
 
@@ -112,13 +137,20 @@ class Function:
                 self._again(error, sizes)
 
     def _again(self, error: RuntimeError, sizes: tuple) -> None:
-        self.device.driver.launch_again(error, self._pointer, *sizes, 0, self._stream().ptr, self._parameters.address, 0)
+        self.device.driver.launch_again(
+            error, self._pointer, *sizes, 0, self._stream().ptr, self._parameters.address, 0
+        )
 
     def _lay_out(self, values: tuple) -> _Parameters:
-        """The memory for parameters like these: without a signature buffers and then bytes, else what the signature says."""
+        """The memory for parameters like these: without a signature buffers and then bytes, else what the signature
+        says.
+        """
         letters = self.signature.replace("p", "Qi") if self.signature else "Q" * len(values)
         letters += "x" * (len(values) - len(letters))  # a guard
-        codes = [f"{len(value)}s" if value.__class__ is bytes else letter for letter, value in zip(letters, values, strict=True)]
+        codes = [
+            f"{len(value)}s" if value.__class__ is bytes else letter
+            for letter, value in zip(letters, values, strict=True)
+        ]
         self._parameters = _Parameters(codes)
         return self._parameters
 
@@ -172,7 +204,9 @@ class Device(shared.Device):
         try:
             return text, self.driver.build(text)
         except RuntimeError as error:
-            raise RuntimeError(f"cuda:{self.index} ({self.name}) could not build a kernel: {error}\n{shared.numbered(text)}") from error
+            raise RuntimeError(
+                f"cuda:{self.index} ({self.name}) could not build a kernel: {error}\n{shared.numbered(text)}"
+            ) from error
 
     def product(self, kind: str, sizes: Any, added: bool, conj: tuple[bool, bool]) -> Any:
         return None if self.blas is None else blas.product(self.blas, kind, sizes, added, conj)
@@ -180,6 +214,7 @@ class Device(shared.Device):
     def factored(self, name: str, x: Any, *options: Any) -> Any:
         if self._solver is None:
             from .solver import Solver
+
             library = self.driver.solver()
             self._solver = Solver(self, library) if library is not None else False
         return getattr(self._solver, name)(x, *options) if self._solver and self._solver.takes(x) else None

@@ -1,7 +1,9 @@
-"""Factorisations of large matrices through cuSOLVER, called by its documented 64-bit functions: our own kernels give each matrix to one multiprocessor.
+"""Factorisations of large matrices through cuSOLVER, called by its documented 64-bit functions: our own kernels give
+each matrix to one multiprocessor.
 
 The library's matrices are column-major: a row-major matrix is its transposed there, a Hermitian one its conjugate.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -59,7 +61,12 @@ class Solver:
 
     def takes(self, x: Array) -> bool:
         """Whether an array's matrices are for the library."""
-        return x.kind in TYPES and min(x.shape[-2:]) >= LEAST and 0 < count_of(x.shape[:-2]) <= MOST and not self.device.capturing
+        return (
+            x.kind in TYPES
+            and min(x.shape[-2:]) >= LEAST
+            and 0 < count_of(x.shape[:-2]) <= MOST
+            and not self.device.capturing
+        )
 
     def lu(self, x: Array) -> tuple[Array, Array, Array]:
         """The packed factors, pivots and infos."""
@@ -68,7 +75,13 @@ class Solver:
         pivots, info = empty(x.device, (*batch, min(m, n)), "i64"), empty(x.device, tuple(batch), "i32")
         for t in range(info.size):
             where, places = a.buffer.ptr + t * at, pivots.buffer.ptr + 8 * t * min(m, n)
-            self._factor("cusolverDnXgetrf", (m, n, kind, where, m), (m, n, kind, where, m, places), (kind,), info.buffer.ptr + 4 * t)
+            self._factor(
+                "cusolverDnXgetrf",
+                (m, n, kind, where, m),
+                (m, n, kind, where, m, places),
+                (kind,),
+                info.buffer.ptr + 4 * t,
+            )
         return clone_row_major(_turned(a)), cast(pivots, "i32"), info
 
     def cholesky(self, x: Array) -> tuple[Array, Array]:
@@ -87,7 +100,16 @@ class Solver:
         values, info = empty(x.device, (*batch, n), real_kind(x.kind)), empty(x.device, tuple(batch), "i32")
         for t in range(info.size):
             at = values.buffer.ptr + t * values.dtype.itemsize * n
-            given = int(wanted), UPPER if lower else LOWER, n, kind, a.buffer.ptr + t * x.dtype.itemsize * n * n, n, real, at
+            given = (
+                int(wanted),
+                UPPER if lower else LOWER,
+                n,
+                kind,
+                a.buffer.ptr + t * x.dtype.itemsize * n * n,
+                n,
+                real,
+                at,
+            )
             self._factor("cusolverDnXsyevd", given, given, (kind,), info.buffer.ptr + 4 * t)
         if not wanted:
             return values, empty(x.device, (), x.kind)
@@ -102,9 +124,25 @@ class Solver:
         at = ctypes.addressof(sizes)
         with device.driver.current(), self._lock:
             self._prepare()
-            checked(getattr(library, f"{name}_bufferSize")(self._handle, self._parameters, *sized, *compute, at, at + ctypes.sizeof(_S)))
+            checked(
+                getattr(library, f"{name}_bufferSize")(
+                    self._handle, self._parameters, *sized, *compute, at, at + ctypes.sizeof(_S)
+                )
+            )
             there, here = device.allocate(sizes[0]), ctypes.create_string_buffer(max(sizes[1], 1))
-            checked(getattr(library, name)(self._handle, self._parameters, *given, *compute, there.ptr, sizes[0], ctypes.addressof(here), sizes[1], info))
+            checked(
+                getattr(library, name)(
+                    self._handle,
+                    self._parameters,
+                    *given,
+                    *compute,
+                    there.ptr,
+                    sizes[0],
+                    ctypes.addressof(here),
+                    sizes[1],
+                    info,
+                )
+            )
             if sizes[1]:  # the host's buffer must last as long as the work
                 device.driver.synchronize_stream(device.driver.stream().ptr)
 

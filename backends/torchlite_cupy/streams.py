@@ -1,4 +1,5 @@
 """A device as `torch.cuda` asks for it: properties, streams, events, captured graphs, memory."""
+
 from __future__ import annotations
 
 import contextlib
@@ -38,9 +39,12 @@ class DeviceProperties:
     pci_domain_id: int
 
     def __repr__(self) -> str:
-        return (f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, total_memory={self.total_memory >> 20}MB, "
-                f"multi_processor_count={self.multi_processor_count}, uuid={self.uuid}, pci_bus_id={self.pci_bus_id}, pci_device_id={self.pci_device_id}, "
-                f"pci_domain_id={self.pci_domain_id}, L2_cache_size={self.L2_cache_size >> 20}MB)")
+        return (
+            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory >> 20}MB, multi_processor_count={self.multi_processor_count}, "
+            f"uuid={self.uuid}, pci_bus_id={self.pci_bus_id}, pci_device_id={self.pci_device_id}, "
+            f"pci_domain_id={self.pci_domain_id}, L2_cache_size={self.L2_cache_size >> 20}MB)"
+        )
 
 
 class Marker:
@@ -96,13 +100,17 @@ class Graph:
 
 
 class Runtime:
-    """One device. What is asked for here is `torchlite._accelerator.Runtime`, and what a device with streams has beyond it."""
+    """One device. What is asked for here is `torchlite._accelerator.Runtime`, and what a device with streams has beyond
+    it.
+    """
 
     def __init__(self, device: Device):
         self.device = device
         self.name = device.name
         self._driver = device.driver
-        self._capture: Any = None  # stream, pool, the context that allocates from it, whether an error was awaited before
+        self._capture: Any = (
+            None  # stream, pool, the context that allocates from it, whether an error was awaited before
+        )
 
     def properties(self) -> DeviceProperties:
         return DeviceProperties(**self.device.properties)
@@ -176,15 +184,22 @@ class Runtime:
         return self.device.memory.new_pool()
 
     def begin_capture(self, pool: Any = None, mode: str = "global") -> None:
-        """Record what the calling thread launches in its stream, which must not be the default one. Memory comes from `pool`, a new one when none is given.
+        """Record what the calling thread launches in its stream, which must not be the default one. Memory comes from
+        `pool`, a new one when none is given.
 
-        `mode` is PyTorch's; CUDA's relaxed one is always used, since a pool may have to ask the device for memory meanwhile.
+        `mode` is PyTorch's; CUDA's relaxed one is always used, since a pool may have to ask the device for memory
+        meanwhile.
         """
         if mode not in _MODES:
-            raise RuntimeError(f"Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {mode}")
+            raise RuntimeError(
+                f"Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {mode}"
+            )
         handle = self._driver.stream()
         if handle.ptr == self.default_stream().ptr:
-            raise RuntimeError("CUDA graphs must be captured on a non-default stream. (However, after capture, it's ok to replay them on the default stream.)")
+            raise RuntimeError(
+                "CUDA graphs must be captured on a non-default stream. (However, after capture, it's ok to replay "
+                "them on the default stream.)"
+            )
         if self.device.capturing:
             raise RuntimeError("a graph is being captured on this device already")
         self._start_waiting()

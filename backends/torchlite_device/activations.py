@@ -17,7 +17,10 @@ _DENSITY = f"exp(N(-0.5) * {{0}} * {{0}}) * N({1.0 / math.sqrt(2.0 * math.pi)!r}
 
 def _normal(x: str) -> str:
     """Statements that set `q` to the reciprocal of the normal distribution function of a float."""
-    return f"X u = {x} * {x}; u = u > N({5.8**2}) ? (X)(N({5.8**2})) : u; {horner(_POWERS, 'u', 't')}X q = 1 + exp2(t * {x}); "
+    return (
+        f"X u = {x} * {x}; u = u > N({5.8**2}) ? (X)(N({5.8**2})) : u; {horner(_POWERS, 'u', 't')}X q = 1 + exp2(t * "
+        f"{x}); "
+    )
 
 
 def _bounded(x: str) -> str:
@@ -56,7 +59,12 @@ RULES = {
         Rule("hardshrink", f="((a >= -limit) & (a <= limit)) ? (X)(0) : a", numbers=("limit",)),
         Rule("softshrink", f="a > limit ? a - limit : (a < -limit ? a + limit : a * 0)", numbers=("limit",)),
         Rule("_prelu", f="a > 0 ? a : a * b"),
-        Rule("_elu", f="a > 0 ? a * scale : expm1(a * inner) * (alpha * scale)", numbers=("alpha", "scale", "inner"), kernel="elu_cpu"),
+        Rule(
+            "_elu",
+            f="a > 0 ? a * scale : expm1(a * inner) * (alpha * scale)",
+            numbers=("alpha", "scale", "inner"),
+            kernel="elu_cpu",
+        ),
         Rule(
             "_elu_backward",
             f="b > 0 ? a * scale : a * exp(b * inner) * (alpha * scale * inner)",
@@ -74,7 +82,8 @@ RULES = {
         ),
         Rule(
             "gelu_tanh_backward",
-            f=_bounded("b") + f"return a * p * (1 + (1 - p) * N({2 * _SCALE!r}) * b * (1 + N({3 * _CUBIC!r}) * b * b));",
+            f=_bounded("b")
+            + f"return a * p * (1 + (1 - p) * N({2 * _SCALE!r}) * b * (1 + N({3 * _CUBIC!r}) * b * b));",
             kernel="GeluBackwardKernelImpl",
         ),
         Rule("silu", f=_GATE.format("a") + "return a * g;", c="c_mul(a, c_sigmoid(a))", wide="c"),
@@ -86,10 +95,29 @@ RULES = {
             c="R2 g = c_sigmoid(b); return c_mul(a, c_conj(c_mul(g, VEC2(R2, 1, 0) + c_mul(b, VEC2(R2, 1, 0) - g))));",
         ),
         Rule("mish", f=_SOFT.format("a") + "return a * t;"),
-        Rule("_mish_backward", f=_SOFT.format("b") + "return a * (t + b * (1 - t * t) * (1 / (1 + exp(-b))));", kernel="mish_cpu"),
-        Rule("softplus", f="X t = a * beta; return t > limit ? a : log1p(exp(t > limit ? (X)(0) : t)) / beta;", numbers=("beta", "limit")),
-        Rule("_softplus_backward", f="X t = b * beta; return t > limit ? a : a / (1 + exp(-t));", numbers=("beta", "limit"), kernel="softplus_cpu"),
-        Rule("logsigmoid", f="(a < 0 ? a : (X)(0)) - log1p(exp(-fabs(a)))", c="-c_log1p(c_exp(-a))", wide="c", kernel="log_sigmoid_cpu"),
+        Rule(
+            "_mish_backward",
+            f=_SOFT.format("b") + "return a * (t + b * (1 - t * t) * (1 / (1 + exp(-b))));",
+            kernel="mish_cpu",
+        ),
+        Rule(
+            "softplus",
+            f="X t = a * beta; return t > limit ? a : log1p(exp(t > limit ? (X)(0) : t)) / beta;",
+            numbers=("beta", "limit"),
+        ),
+        Rule(
+            "_softplus_backward",
+            f="X t = b * beta; return t > limit ? a : a / (1 + exp(-t));",
+            numbers=("beta", "limit"),
+            kernel="softplus_cpu",
+        ),
+        Rule(
+            "logsigmoid",
+            f="(a < 0 ? a : (X)(0)) - log1p(exp(-fabs(a)))",
+            c="-c_log1p(c_exp(-a))",
+            wide="c",
+            kernel="log_sigmoid_cpu",
+        ),
         Rule("hardsigmoid", f=_SIX + "return t / 6;"),
         Rule("hardswish", f=_SIX + "return a * t / 6;"),
         Rule("_hardswish_backward", f="b <= -3 ? (X)(0) : (b < 3 ? a * (b / 3 + N(0.5)) : a)", kernel="hardswish_cpu"),

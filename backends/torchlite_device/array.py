@@ -1,4 +1,5 @@
 """The strided device array."""
+
 from __future__ import annotations
 
 import functools
@@ -18,12 +19,16 @@ _new = object.__new__
 
 
 class Array:
-    """Elements of one kind in a device's memory: a buffer, an offset and a step for each dimension (both in elements, steps may be 0 or negative).
+    """Elements of one kind in a device's memory: a buffer, an offset and a step for each dimension (both in elements,
+    steps may be 0 or negative).
 
-    `base` is the array that owns the memory, None for that one itself. `contiguous` says whether the elements lie one after the other in row-major order.
+    `base` is the array that owns the memory, None for that one itself. `contiguous` says whether the elements lie one
+    after the other in row-major order.
     """
 
-    __slots__ = ("device", "buffer", "offset", "shape", "steps", "size", "kind", "dtype", "base", "contiguous", "__weakref__")
+    __slots__ = (
+        "device", "buffer", "offset", "shape", "steps", "size", "kind", "dtype", "base", "contiguous", "__weakref__",
+    )  # fmt: skip
 
     device: Device
     buffer: Any
@@ -54,7 +59,9 @@ class Array:
         return tuple([s * size for s in self.steps])
 
     def data_ptr(self) -> int:
-        """The address of the first element; where the host has no addresses of a device's memory a number that counts bytes in a buffer and differs between buffers."""
+        """The address of the first element; where the host has no addresses of a device's memory a number that counts
+        bytes in a buffer and differs between buffers.
+        """
         return self.device.address(self.buffer) + self.offset * self.dtype.itemsize
 
     def __repr__(self) -> str:
@@ -102,7 +109,10 @@ def empty(device: Device, shape: tuple[int, ...], kind: str) -> Array:
     out = _new(Array)
     out.size, out.steps, out.dtype, nbytes = _row_major_of(shape, kind)
     if out.size >= LIMIT:
-        raise RuntimeError(f"a tensor on {device.type} holds fewer than 2**31 elements, and shape {list(shape)} has {out.size}: split it")
+        raise RuntimeError(
+            f"a tensor on {device.type} holds fewer than 2**31 elements, and shape {list(shape)} has {out.size}: "
+            "split it"
+        )
     out.buffer = device.allocate(nbytes)
     out.device, out.shape, out.kind, out.offset, out.base, out.contiguous = device, shape, kind, 0, None, True
     return out

@@ -1,4 +1,7 @@
-"""Scaled dot product attention: how the operands are walked, and the launches of the kernels in `torchlite_kernels.attention`."""
+"""Scaled dot product attention: how the operands are walked, and the launches of the kernels in
+`torchlite_kernels.attention`.
+"""
+
 from __future__ import annotations
 
 import functools
@@ -23,7 +26,9 @@ _WALK = struct.Struct("4i")
 
 @functools.lru_cache(4096)
 def _walk_of(shape: tuple[int, ...], steps: tuple[int, ...]) -> bytes | None:
-    """(outer, inner, row, column) steps of an operand: outer is that of all batch dimensions but the last taken as one. None where several are needed."""
+    """(outer, inner, row, column) steps of an operand: outer is that of all batch dimensions but the last taken as one.
+    None where several are needed.
+    """
     lead, (*outer, row, column) = shape[:-2], steps
     if len(lead) < 2:
         return _WALK.pack(0, outer[0] if outer else 0, row, column)
@@ -45,7 +50,9 @@ def _spread(x: Array, lead: tuple[int, ...]) -> Array:
 
 
 def in_order_of(x: Array, columns: int) -> Array:
-    """A new array of the shape and the memory order of `x` (heads inside rows, or rows inside heads) but for its last dimension."""
+    """A new array of the shape and the memory order of `x` (heads inside rows, or rows inside heads) but for its last
+    dimension.
+    """
     shape = (*x.shape[:-1], columns)
     out = empty(x.device, shape, x.kind)
     if len(shape) > 2 and 0 < x.steps[-3] < x.steps[-2]:
@@ -66,23 +73,38 @@ class Launch(NamedTuple):
 
 
 class Attention:
-    """One attention: its operands, and the kept launches of its shapes. Another runtime's class may have kernels of its own that take the same parameters."""
+    """One attention: its operands, and the kept launches of its shapes. Another runtime's class may have kernels of its
+    own that take the same parameters.
+    """
 
     TEXTS = {"forward": FORWARD, "dots": DELTA, "backward_query": BACKWARD_QUERY, "backward_key": BACKWARD_KEY}
 
-    __slots__ = ("columns", "device", "features", "heads", "is_causal", "key", "launches", "lead", "mask", "query", "rows", "scale", "value", "values")
+    __slots__ = (
+        "columns", "device", "features", "heads", "is_causal", "key", "launches", "lead", "mask", "query", "rows",
+        "scale", "value", "values",
+    )  # fmt: skip
 
     def __init__(self, query: Array, key: Array, value: Array, mask: Array | None, is_causal, scale):
         check_takes(query, "f", "_sdpa_cpu")
         self.device, self.is_causal, self.scale = query.device, bool(is_causal), scale
         leads = [x.shape[:-2] for x in (query, key, value, mask) if x is not None]
         self.lead = lead = leads[0] if leads.count(leads[0]) == len(leads) else broadcast_shape(leads)
-        self.rows, self.columns, self.features, self.values = query.shape[-2], key.shape[-2], query.shape[-1], value.shape[-1]
+        self.rows, self.columns, self.features, self.values = (
+            query.shape[-2],
+            key.shape[-2],
+            query.shape[-1],
+            value.shape[-1],
+        )
         self.heads = math.prod(lead)
         self.query, self.key, self.value = self.operand(query), self.operand(key), self.operand(value)
-        self.mask = None if mask is None else _spread(repeated_to(mask, (*mask.shape[:-2], self.rows, self.columns)), lead)
+        self.mask = (
+            None if mask is None else _spread(repeated_to(mask, (*mask.shape[:-2], self.rows, self.columns)), lead)
+        )
         operands = [x for x in (self.query, self.key, self.value, self.mask) if x is not None]
-        plans, seen = self.device.plans, (self.__class__, self.is_causal, scale, *[(x.kind, x.shape, x.steps) for x in operands])
+        plans, seen = (
+            self.device.plans,
+            (self.__class__, self.is_causal, scale, *[(x.kind, x.shape, x.steps) for x in operands]),
+        )
         launches = plans.get(seen)
         if launches is None:
             launches = plans[seen] = {}
@@ -97,7 +119,9 @@ class Attention:
         return empty(self.device, shape, "f64" if self.query.kind == "f64" else "f32")
 
     def start(self, name: str, arrays: tuple, *walked: Any) -> None:
-        """Launch a kernel. `walked` are the arrays whose steps it is told beside those of the operands: a gradient and a result, and another result."""
+        """Launch a kernel. `walked` are the arrays whose steps it is told beside those of the operands: a gradient and
+        a result, and another result.
+        """
         key = (name, *[None if x is None else x.steps for x in walked])
         launch = self.launches.get(key)
         if launch is None:
@@ -105,13 +129,20 @@ class Attention:
         launch.function(launch.items, launch.group, *arrays, *launch.numbers)
 
     def launch(self, name: str, count: int, grad: Array | None, out: Array | None, *more: Array) -> Launch:
-        """How a kernel that takes so many arrays is launched. Its work-items share the rows of each head, those of the keys in `backward_key`."""
+        """How a kernel that takes so many arrays is launched. Its work-items share the rows of each head, those of the
+        keys in `backward_key`.
+        """
         kinds, lanes, own = self.choose()
         signature = "p" * count + "x" + KINDS[self.query.kind].pack + "x" * len(more)
         function = self.device.function(self.TEXTS[name], name, signature, (lanes,) if lanes > 1 else (), **kinds)
         group = 1 if self.device.is_cpu else 64
         taken = group * (1 if name == "dots" else own)
-        return Launch(function, (-(-self.side(name) // taken) * group, self.heads), (group, 1), (self.shape(grad, out), self.scale, *map(walk, more)))
+        return Launch(
+            function,
+            (-(-self.side(name) // taken) * group, self.heads),
+            (group, 1),
+            (self.shape(grad, out), self.scale, *map(walk, more)),
+        )
 
     def side(self, name: str) -> int:
         """How many rows of each head a kernel's work-items share."""
@@ -119,7 +150,15 @@ class Attention:
 
     def shape(self, grad: Array | None, out: Array | None) -> bytes:
         """The kernels' Shape."""
-        numbers = struct.pack("6i", self.lead[-1] if self.lead else 1, self.rows, self.columns, self.features, self.values, int(self.is_causal))
+        numbers = struct.pack(
+            "6i",
+            self.lead[-1] if self.lead else 1,
+            self.rows,
+            self.columns,
+            self.features,
+            self.values,
+            int(self.is_causal),
+        )
         return numbers + b"".join(map(walk, (self.query, self.key, self.value, grad, out, self.mask)))
 
     def choose(self) -> tuple[dict[str, str], int, int]:
@@ -139,7 +178,11 @@ class Attention:
         else:
             kinds |= {"LANES": "1", "V": computed, "NV": "1"}
         tile = 32
-        while not self.device.is_cpu and 2 * tile * room * (8 if computed == "double" else 4) > self.device.local_memory and tile > 8:
+        while (
+            not self.device.is_cpu
+            and 2 * tile * room * (8 if computed == "double" else 4) > self.device.local_memory
+            and tile > 8
+        ):
             tile //= 2  # backward stages rows of two operands
         return kinds | {"BK": str(tile)}, lanes, own
 
@@ -173,11 +216,15 @@ def forward(a: Attention) -> tuple[Array, Array]:
 
 def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
     if _is_large(query, value):
-        return _composite("_sdpa_backward", query.device, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs)
+        return _composite(
+            "_sdpa_backward", query.device, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs
+        )
     return backward(Attention(query, key, value, attn_mask, is_causal, scale), grad, out, lse, needs)
 
 
-def backward(a: Attention, grad: Array, out: Array, lse: Array, needs: tuple[bool, bool, bool]) -> tuple[Array | None, ...]:
+def backward(
+    a: Attention, grad: Array, out: Array, lse: Array, needs: tuple[bool, bool, bool]
+) -> tuple[Array | None, ...]:
     """The gradients of query, key and value, None for those that are not needed."""
     if not (a.heads and a.rows and a.columns):
         made = (fill_with(in_order_of(x, x.shape[-1]), 0) for x in (a.query, a.key, a.value))

@@ -1,4 +1,5 @@
 """What the backend protocols of OpenCL and CUDA have in common. Imports no kernels before a device is asked for."""
+
 from __future__ import annotations
 
 import threading
@@ -22,6 +23,7 @@ class DeviceBackend:
     @property
     def array(self) -> type:
         from .array import Array
+
         return Array
 
     def device(self, index: int) -> Any:
@@ -30,6 +32,7 @@ class DeviceBackend:
 
     def kernels(self, index: int) -> dict[str, Any]:
         from .registering import kernels_of
+
         return kernels_of(self.device(index))
 
     def as_array(self, value: Any) -> Any:
@@ -37,10 +40,12 @@ class DeviceBackend:
 
     def from_numpy(self, array: np.ndarray, index: int) -> Any:
         from .transfer import from_numpy
+
         return from_numpy(np.asarray(array), self.device(index))
 
     def to_numpy(self, raw: Any) -> np.ndarray:
         from .transfer import to_numpy
+
         return to_numpy(raw)
 
     def dtype_of(self, raw: Any) -> Any:
@@ -51,6 +56,7 @@ class DeviceBackend:
 
     def copy_into(self, target: Any, source: Any) -> None:
         from .copying import copy_into
+
         copy_into(target, source)
 
     def owns(self, raw: Any) -> bool:
@@ -58,4 +64,5 @@ class DeviceBackend:
 
     def random_engine(self, index: int) -> Any:
         from .random import Engine
+
         return Engine()

@@ -1,4 +1,5 @@
 """Built programs on the disk: several processes can share the folder, and what is damaged is built again."""
+
 from __future__ import annotations
 
 import hashlib
@@ -10,7 +11,11 @@ from pathlib import Path
 
 def folder(runtime: str) -> Path:
     """Where the programs of a runtime are kept: `TORCHLITE_CACHE_DIR`, else the user's cache folder."""
-    root = os.environ.get("TORCHLITE_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    root = (
+        os.environ.get("TORCHLITE_CACHE_DIR")
+        or os.environ.get("XDG_CACHE_HOME")
+        or os.path.join(os.path.expanduser("~"), ".cache")
+    )
     return Path(root) / "torchlite" / runtime
 
 
@@ -24,7 +29,9 @@ def _place(path: Path) -> Path:
 
 
 def load(path: Path) -> bytes | None:
-    """The binary that was stored under a path; None when there is none or it is damaged (some drivers crash on what they did not write)."""
+    """The binary that was stored under a path; None when there is none or it is damaged (some drivers crash on what
+    they did not write).
+    """
     if not kept():
         return None
     try:
@@ -35,7 +42,9 @@ def load(path: Path) -> bytes | None:
 
 
 def store(path: Path, binary: bytes) -> None:
-    """Keep a binary, with its digest before it; written beside its name and moved there, so that other processes see all of it or nothing."""
+    """Keep a binary, with its digest before it; written beside its name and moved there, so that other processes see
+    all of it or nothing.
+    """
     if not kept():
         return
     place = _place(path)
@@ -45,4 +54,8 @@ def store(path: Path, binary: bytes) -> None:
         partial.write_bytes(hashlib.sha256(binary).digest() + binary)
         os.replace(partial, place)
     except OSError as error:
-        warnings.warn(f"built programs cannot be kept in {place.parent}: {error}. Set TORCHLITE_CACHE_DIR to a folder that can be written.", stacklevel=2)
+        warnings.warn(
+            f"built programs cannot be kept in {place.parent}: {error}. Set TORCHLITE_CACHE_DIR to a folder that can "
+            "be written.",
+            stacklevel=2,
+        )

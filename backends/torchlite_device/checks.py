@@ -1,7 +1,10 @@
-"""Indices that do not fit: kernels note them in a small array of the device, the host raises PyTorch's error when it next waits for the device.
+"""Indices that do not fit: kernels note them in a small array of the device, the host raises PyTorch's error when it
+next waits for the device.
 
-With `TORCHLITE_OPENCL_BLOCKING=1` (on CUDA `CUDA_LAUNCH_BLOCKING=1`) it looks after every op that can fail, so that the error's traceback names that op; it costs a wait each time.
+With `TORCHLITE_OPENCL_BLOCKING=1` (on CUDA `CUDA_LAUNCH_BLOCKING=1`) it looks after every op that can fail, so that the
+error's traceback names that op; it costs a wait each time.
 """
+
 from __future__ import annotations
 
 import threading
@@ -24,7 +27,11 @@ _ERRORS = (
     (IndexError, "Target {index} is out of bounds."),
     (RuntimeError, "target out of range"),
     (RuntimeError, "repeats can not be negative"),
-    (RuntimeError, "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"),
+    (
+        RuntimeError,
+        "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of "
+        "lu_factor?",
+    ),
 )
 SCATTERED, INDEXED, SELECTED, COPIED, FLAT, TARGET, MARGIN, REPEATS, PIVOTS = range(1, len(_ERRORS) + 1)
 _lock = threading.Lock()
@@ -32,7 +39,9 @@ _CLEAR = np.zeros(16, np.uint8)
 
 
 class _State:
-    """What a device noted: the code of the first error, its index and the size; `asked` says whether a kernel may have written there since it was last read."""
+    """What a device noted: the code of the first error, its index and the size; `asked` says whether a kernel may have
+    written there since it was last read.
+    """
 
     __slots__ = ("array", "asked")
 
@@ -62,7 +71,9 @@ def error_code(which: int, dim: int = 0) -> int:
 
 
 def watched(device: Device) -> Array:
-    """The array in which a kernel that is about to start notes an error: int32 code, index, size. Call `after_launch` when it was started."""
+    """The array in which a kernel that is about to start notes an error: int32 code, index, size. Call `after_launch`
+    when it was started.
+    """
     state = _state(device)
     state.asked = True
     return state.array
@@ -75,7 +86,9 @@ def after_launch(device: Device) -> None:
 
 
 def raise_pending(device: Device) -> None:
-    """Raise the first error that kernels noted since the last call. Called where the host waits for the device; waits only after kernels that can fail."""
+    """Raise the first error that kernels noted since the last call. Called where the host waits for the device; waits
+    only after kernels that can fail.
+    """
     state = device.state.get("errors")
     if state is None or not state.asked:
         return

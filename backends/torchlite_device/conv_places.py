@@ -1,4 +1,5 @@
 """The geometry of convolutions: places and their offsets, and copies of images with zeros around them."""
+
 from __future__ import annotations
 
 import itertools
@@ -18,7 +19,9 @@ _WORDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}
 
 
 class Geometry(NamedTuple):
-    """One convolution from `x` (batch, channels, *size) to `y` (batch, filters, *out) with its weight (filters, channels / groups, *kernel)."""
+    """One convolution from `x` (batch, channels, *size) to `y` (batch, filters, *out) with its weight (filters,
+    channels / groups, *kernel).
+    """
 
     batch: int
     channels: int
@@ -57,8 +60,8 @@ def scaled(steps, by):
 
 
 class Phase(NamedTuple):
-    """The places of x a stride apart, which the same taps reach: how many along each dimension, the offset of the first in x and of its windows in the padded y, the
-    moves of the taps from there, and which taps they are.
+    """The places of x a stride apart, which the same taps reach: how many along each dimension, the offset of the first
+    in x and of its windows in the padded y, the moves of the taps from there, and which taps they are.
     """
 
     counts: tuple[int, ...]
@@ -78,7 +81,9 @@ class Reach(NamedTuple):
 
 
 def _line(n: int, kernel: int, stride: int, padding: int, dilation: int):
-    """For the places e, e + stride, ... of one dimension of x: (e, how many there are, the taps that reach them, and each one's place of y from place e on)."""
+    """For the places e, e + stride, ... of one dimension of x: (e, how many there are, the taps that reach them, and
+    each one's place of y from place e on).
+    """
     for e in range(min(stride, n)):
         taps = [t for t in range(kernel) if (e + padding - t * dilation) % stride == 0]
         yield e, -(-(n - e) // stride), taps, [(e + padding - t * dilation) // stride for t in taps]
@@ -99,7 +104,10 @@ def reach(g: Geometry) -> Reach:
     found = []
     for phase in itertools.product(*dims):
         first, counts, taps, starts = zip(*phase, strict=True)
-        moves, chosen = (np.array([total(v, by) for v in itertools.product(*values)], np.int64) for values, by in ((starts, steps), (taps, tap_steps)))
+        moves, chosen = (
+            np.array([total(v, by) for v in itertools.product(*values)], np.int64)
+            for values, by in ((starts, steps), (taps, tap_steps))
+        )
         found.append(Phase(counts, total(first, x_steps), total(before, steps), moves, chosen))
     return Reach(before, after, around, found)
 
@@ -130,7 +138,11 @@ def _plan(device: Device, old: tuple[int, ...], before, after, word: str) -> tup
     rows = count // around[-1]
     numbers = struct.pack("10i", rows, *ones, *size, *lead, *before, *ones, *around)
     if device.is_cpu:
-        wide = {"MOVE16(to, from)": "vstore16(vload16(0, from), 0, to)" if word[0] == "u" else "for (int e = 0; e < 16; ++e) { (to)[e] = (from)[e]; }"}
+        wide = {
+            "MOVE16(to, from)": "vstore16(vload16(0, from), 0, to)"
+            if word[0] == "u"
+            else "for (int e = 0; e < 16; ++e) { (to)[e] = (from)[e]; }"
+        }
         function = device.function(PAD, "pad", "ppx", T=word, ZERO="0", **wide)
         return function, (max(1, min(rows, device.units * 4, count // 16384)),), (1,), numbers, shape
     function = device.function(PAD, "pad", "ppx", T=word, ZERO="0", BY_ELEMENT="1")

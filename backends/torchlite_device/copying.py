@@ -1,4 +1,5 @@
 """Copies between arrays of a device: contiguous, cloned, cast, filled, written into."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -34,12 +35,19 @@ def copy_into(target: Array, source: Any) -> Array:
         return fill_with(target, source)
     if source.device is not target.device:
         from .transfer import from_numpy, to_numpy
+
         source = from_numpy(to_numpy(source), target.device)
     if _overlaps(target, source):
         source = clone_row_major(source)
     while len(source.shape) > len(target.shape) and source.shape[0] == 1:
         source = view_of(source, source.shape[1:], source.steps[1:], source.offset)
-    if not source.contiguous and target.contiguous and source.kind == target.kind and source.shape == target.shape and transpose_into(target, source):
+    if (
+        not source.contiguous
+        and target.contiguous
+        and source.kind == target.kind
+        and source.shape == target.shape
+        and transpose_into(target, source)
+    ):
         return target
     return cast(source, target.kind, target)
 
@@ -50,7 +58,10 @@ def fill_with(target: Array, value: Any) -> Array:
         return copy_into(target, value)
     if isinstance(value, complex) and target.kind not in REAL_KIND:
         from torchlite._dtype import from_np
-        raise RuntimeError(f"value cannot be converted to type {from_np(target.dtype).scalar_name.lower()} without overflow")
+
+        raise RuntimeError(
+            f"value cannot be converted to type {from_np(target.dtype).scalar_name.lower()} without overflow"
+        )
     if isinstance(value, np.generic):
         value = value.item()
     if target.size:

@@ -1,4 +1,5 @@
 """New arrays: empty, filled, ranges."""
+
 from __future__ import annotations
 
 import math

@@ -1,4 +1,5 @@
 """Convolutions with one channel a group, computed place by place: a matrix product would have one column."""
+
 from __future__ import annotations
 
 import math
@@ -37,7 +38,12 @@ class Direct(NamedTuple):
 
 def fits(g: Geometry, kind: str) -> bool:
     """Whether this module computes such a convolution."""
-    return g.groups > 1 and g.channels == g.groups and g.filters // g.groups <= _FEW and kind in ("f16", "bf16", "f32", "f64")
+    return (
+        g.groups > 1
+        and g.channels == g.groups
+        and g.filters // g.groups <= _FEW
+        and kind in ("f16", "bf16", "f32", "f64")
+    )
 
 
 def width_of(device: Device, kind: str) -> int:
@@ -68,8 +74,28 @@ def _over_places(device: Device, kind: str, g: Geometry, biased: bool) -> Direct
     moves, taps = offsets(g.kernel, scaled(steps, g.dilation)), np.arange(math.prod(g.kernel))
     width = width_of(device, kind)
     pieces = g.batch * g.filters * len(rows_in) * -(-g.out[-1] // width)
-    launch = _launch(device, rows_in, rows_out, moves, taps, pieces, g.batch, g.filters, len(rows_in), g.out[-1], len(taps), g.filters // g.groups, g.channels * area,
-                     area, g.filters * places, places, g.stride[-1], 1, len(taps), int(biased))
+    launch = _launch(
+        device,
+        rows_in,
+        rows_out,
+        moves,
+        taps,
+        pieces,
+        g.batch,
+        g.filters,
+        len(rows_in),
+        g.out[-1],
+        len(taps),
+        g.filters // g.groups,
+        g.channels * area,
+        area,
+        g.filters * places,
+        places,
+        g.stride[-1],
+        1,
+        len(taps),
+        int(biased),
+    )
     return Direct(g.padding, g.padding, 2 * width * g.stride[-1] if width > 1 else 0, (launch,))
 
 
@@ -84,8 +110,30 @@ def backward(device: Device, kind: str, g: Geometry, biased: bool) -> Direct:
         moves = (np.arange(share)[:, None] * area + phase.moves).reshape(-1)
         chosen = (np.arange(share)[:, None] * taps + phase.taps).reshape(-1)
         pieces = g.batch * g.channels * len(rows_in) * -(-phase.counts[-1] // width)
-        launches.append(_launch(device, rows_in, rows_out, moves, chosen, pieces, g.batch, g.channels, len(rows_in), phase.counts[-1], len(moves), 1, g.filters * area,
-                                share * area, g.channels * size, size, 1, g.stride[-1], share * taps, int(biased)))
+        launches.append(
+            _launch(
+                device,
+                rows_in,
+                rows_out,
+                moves,
+                chosen,
+                pieces,
+                g.batch,
+                g.channels,
+                len(rows_in),
+                phase.counts[-1],
+                len(moves),
+                1,
+                g.filters * area,
+                share * area,
+                g.channels * size,
+                size,
+                1,
+                g.stride[-1],
+                share * taps,
+                int(biased),
+            )
+        )
     return Direct(before, after, 2 * width if width > 1 else 0, tuple(launches))
 
 
@@ -102,7 +150,15 @@ def run(way: Direct, images: Array, weight: Array, out: Array, bias: Array | Non
     width = width_of(device, kind)
     function = device.function(direct_text(width), "direct", "pppppx", (width,) if width > 1 else (), T=kind)
     for launch in way.launches:
-        function(*_sizes(device, launch.pieces), images, weight, out, images if bias is None else bias, launch.table, launch.numbers)
+        function(
+            *_sizes(device, launch.pieces),
+            images,
+            weight,
+            out,
+            images if bias is None else bias,
+            launch.table,
+            launch.numbers,
+        )
     return out
 
 
@@ -111,6 +167,16 @@ def run_weight(way: Direct, x: Array, y: Array, out: Array) -> Array:
     device, kind = out.device, out.kind
     x = padded(x, way.before, way.after, way.slack)
     width = width_of(device, kind)
-    function = device.function(direct_weight_text(width), "direct_weight", "ppppx", (width,) if width > 1 else (), T=kind)
-    function((min(out.size, device.units * 4),) if device.is_cpu else (out.size,), (1,) if device.is_cpu else None, x, y, out, way.launches[0].table, way.launches[0].numbers)
+    function = device.function(
+        direct_weight_text(width), "direct_weight", "ppppx", (width,) if width > 1 else (), T=kind
+    )
+    function(
+        (min(out.size, device.units * 4),) if device.is_cpu else (out.size,),
+        (1,) if device.is_cpu else None,
+        x,
+        y,
+        out,
+        way.launches[0].table,
+        way.launches[0].numbers,
+    )
     return out

@@ -1,4 +1,5 @@
 """What a runtime offers below the kernels: a device that builds programs, starts them, and holds memory."""
+
 from __future__ import annotations
 
 import struct
@@ -15,7 +16,8 @@ pack_offset = struct.Struct("i").pack
 class Function(Protocol):
     """A built kernel: `function(global_size, local_size, *arguments)` starts it; sizes count work-items.
 
-    Its signature has one letter for each argument: `p` an Array (passed as its buffer and its offset in elements), `x` packed bytes, else the struct code of a number.
+    Its signature has one letter for each argument: `p` an Array (passed as its buffer and its offset in elements), `x`
+    packed bytes, else the struct code of a number.
     """
 
     name: str
@@ -33,7 +35,9 @@ class Function(Protocol):
 
 
 class Kept(dict):
-    """What a kernel family remembers of the shapes it has seen, for as long as there are not too many: then it begins anew."""
+    """What a kernel family remembers of the shapes it has seen, for as long as there are not too many: then it begins
+    anew.
+    """
 
     def __init__(self, most: int):
         super().__init__()
@@ -46,9 +50,11 @@ class Kept(dict):
 
 
 class Device:
-    """The state of one device. A runtime's class sets what is declared here and not in `__init__`, and has the methods that raise NotImplementedError.
+    """The state of one device. A runtime's class sets what is declared here and not in `__init__`, and has the methods
+    that raise NotImplementedError.
 
-    It calls `waiting.start()` before it starts a kernel and before it reads, writes, waits or marks a place, when there are `waiting.steps`.
+    It calls `waiting.start()` before it starts a kernel and before it reads, writes, waits or marks a place, when there
+    are `waiting.steps`.
     """
 
     type: str  # "opencl", "cuda"
@@ -64,7 +70,9 @@ class Device:
     group: int  # work-items in the work-groups of most kernels
     matrix_group: int  # work-items that factor a matrix together: a power of 2
     width: int  # elements that a work-item takes in contiguous kernels
-    vectors = True  # whether the language has operators and functions of vectors: else they are computed element by element
+    vectors = (
+        True  # whether the language has operators and functions of vectors: else they are computed element by element
+    )
     allocate: Any  # bytes -> a block of memory, freed when nothing refers to it
     capturing = False  # whether what is started is recorded for a graph, and what that draws
     draws: Any = None
@@ -90,7 +98,9 @@ class Device:
     # -- kernels --
 
     def function(self, source: str, name: str, signature: str, widths: Any = (), **kinds: str) -> Any:
-        """The kernel `name` of a program text, built once. `kinds` are data types for the macros of `torchlite_kernels.preamble.types`, or texts to define."""
+        """The kernel `name` of a program text, built once. `kinds` are data types for the macros of
+        `torchlite_kernels.preamble.types`, or texts to define.
+        """
         key = (source, name, tuple(kinds.items())) if kinds else (source, name)
         found = self.functions.get(key)
         if found is None:
@@ -101,7 +111,11 @@ class Device:
         typed = {k: v for k, v in kinds.items() if v in KINDS}
         for kind in typed.values():
             self.check_kind(kind)
-        text = self.preamble(widths, typed) + "".join(f"#define {k} {v}\n" for k, v in kinds.items() if v not in KINDS) + source
+        text = (
+            self.preamble(widths, typed)
+            + "".join(f"#define {k} {v}\n" for k, v in kinds.items() if v not in KINDS)
+            + source
+        )
         with self._building:
             found = self.functions.get(key)
             if found is None:
@@ -114,8 +128,10 @@ class Device:
     def check_kind(self, kind: str) -> None:
         """RuntimeError naming the device for a data type that it lacks."""
         if kind in ("f64", "c128") and not self.fp64:
-            raise RuntimeError(f"device {self.type}:{self.index} ({self.name}) has no double precision: "
-                               f"use float32, or device='cpu' for {'float64' if kind == 'f64' else 'complex128'}")
+            raise RuntimeError(
+                f"device {self.type}:{self.index} ({self.name}) has no double precision: "
+                f"use float32, or device='cpu' for {'float64' if kind == 'f64' else 'complex128'}"
+            )
 
     def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
         """What a program begins with: the language's macros and those of its data types."""
@@ -130,11 +146,15 @@ class Device:
         raise NotImplementedError
 
     def product(self, kind: str, sizes: Any, added: bool, conj: tuple[bool, bool]) -> Any:
-        """How a library of the device computes a matrix product (`products.Sizes`): an object with the `run` of `products.run`; None where none does."""
+        """How a library of the device computes a matrix product (`products.Sizes`): an object with the `run` of
+        `products.run`; None where none does.
+        """
         return None
 
     def factored(self, name: str, x: Any, *options: Any) -> Any:
-        """What a library of the device makes of matrices: "lu", "cholesky" or "eigh" as the kernels of `linalg` and `eigen` give it; None where our own are to run."""
+        """What a library of the device makes of matrices: "lu", "cholesky" or "eigh" as the kernels of `linalg` and
+        `eigen` give it; None where our own are to run.
+        """
         return None
 
     # -- memory: `buffer` is what `allocate` gave, `start` counts bytes in it, host memory is an array of bytes --
@@ -148,7 +168,9 @@ class Device:
         raise NotImplementedError
 
     def write(self, buffer: Any, host: Any, keep: bool = False) -> None:
-        """Write host memory to a buffer's start, after what was started before. With `keep` nobody changes `host` later, so that the caller need not wait."""
+        """Write host memory to a buffer's start, after what was started before. With `keep` nobody changes `host`
+        later, so that the caller need not wait.
+        """
         raise NotImplementedError
 
     def map(self, buffer: Any, start: int, nbytes: int, write: bool) -> Any:

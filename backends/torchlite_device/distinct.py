@@ -1,4 +1,5 @@
 """What depends on the data in number: distinct elements and rows, places of what is not zero, elements under a mask."""
+
 from __future__ import annotations
 
 import functools
@@ -17,7 +18,8 @@ from .sort_text import sort_text
 from .transfer import to_numpy
 from .views import repeated_to
 
-# Rows of `width` elements, sorted by merging runs: an element's place in a merged run is its place in its own and how many of the other run come before it.
+# Rows of `width` elements, sorted by merging runs: an element's place in a merged run is its place in its own and how
+# many of the other run come before it.
 _ROWS = r"""
 FUNCTION int before(GLOBAL const T* a, GLOBAL const T* b, int width) {
     for (int c = 0; c < width; c++) {
@@ -36,17 +38,21 @@ KERNEL void merge_runs(IN(T, x), IN(int, from), OUT(int, to), const int count, c
     while (low < high) {
         int half_way = (low + high) / 2;
         GLOBAL const T* other = AT(x) + from_[half_way] * width;
-        if (on_left ? before(other, mine, width) : !before(mine, other, width)) { low = half_way + 1; } else { high = half_way; }
+        if (on_left ? before(other, mine, width) : !before(mine, other, width)) { low = half_way + 1; }
+        else { high = half_way; }
     }
     to_[(on_left ? i : i - (middle - first)) + low - begin] = from_[i];
 }
 KERNEL void starts_of_runs(IN(T, x), IN(int, order), OUT(int, flags), const int count, const int width) {
     int i = ITEM, differs = i == 0;
     if (i >= count) { return; }
-    for (int c = 0; c < width && !differs; c++) { differs = T_LD(AT(x), order_[i] * width + c) != T_LD(AT(x), order_[i - 1] * width + c); }
+    for (int c = 0; c < width && !differs; c++) {
+        differs = T_LD(AT(x), order_[i] * width + c) != T_LD(AT(x), order_[i - 1] * width + c);
+    }
     flags_[i] = differs;
 }
-KERNEL void write_runs(IN(T, x), IN(int, order), IN(int, numbers), OUT(T, values), OUT(long, inverse), OUT(int, starts), const int count, const int width) {
+KERNEL void write_runs(IN(T, x), IN(int, order), IN(int, numbers), OUT(T, values), OUT(long, inverse), OUT(int, starts),
+    const int count, const int width) {
     int i = ITEM;
     if (i >= count) { return; }
     int run = numbers_[i] - 1, from = order_[i] * width;
@@ -61,9 +67,13 @@ KERNEL void lengths(IN(int, starts), OUT(long, out), const int runs, const int c
     if (i < runs) { out_[i] = (i + 1 < runs ? starts_[i + 1] : count) - starts_[i]; }
 }
 """
-_PLACES = "KERNEL void places(IN(Item, items), OUT(int, order), const int count) { int i = ITEM; if (i < count) { order_[i] = PLACE(items_[i]); } }\n"
+_PLACES = (
+    "KERNEL void places(IN(Item, items), OUT(int, order), const int count) { int i = ITEM; if (i < count) { "
+    "order_[i] = PLACE(items_[i]); } }\n"
+)
 
-# Chunks of elements: how many are true in each, and what is written about those: also about others, but the next overwrites that, which is faster than a jump.
+# Chunks of elements: how many are true in each, and what is written about those: also about others, but the next
+# overwrites that, which is faster than a jump.
 _TRUE = r"""
 typedef struct { int count, chunk, chunks, dims, limit, shape[16]; } Geometry;
 KERNEL void count_true(IN(T, x), OUT(int, counts), const Geometry g) {
@@ -83,7 +93,8 @@ KERNEL void write_places(IN(T, x), IN(int, counts), IN(int, ends), OUT(long, out
     int c = ITEM;
     if (c >= g.chunks) { return; }
     GLOBAL long* q = out_ + (ends_[c] - counts_[c]) * g.dims;
-    int room = min(g.limit - (ends_[c] - counts_[c]), counts_[c]), columns = g.shape[g.dims - 1], i = c * g.chunk, column = i % columns, above[16];
+    int room = min(g.limit - (ends_[c] - counts_[c]), counts_[c]), columns = g.shape[g.dims - 1], i = c * g.chunk,
+        column = i % columns, above[16];
     for (int row = i / columns; room > 0; row++, column = 0) {
         for (int d = g.dims - 2, rest = row; d >= 0; d--) { above[d] = rest % g.shape[d]; rest /= g.shape[d]; }
         for (; column < columns && room > 0; column++, i++) {
@@ -126,6 +137,7 @@ def _as_reals(x: Array) -> Array:
     if x.kind[0] != "c":
         return view_of(x, (x.size, 1), (1, 1), x.offset)
     from .rearrange import view_as_real
+
     return view_as_real(view_of(x, (x.size,), (1,), x.offset))
 
 
@@ -146,13 +158,19 @@ def _order_of_rows(x: Array) -> Array:
 
 
 def _runs(x: Array, order: Array) -> tuple[Array, Array, Array]:
-    """The rows (of a contiguous matrix, in an order) that differ from the one before, the number of each row's run, and how long runs are."""
+    """The rows (of a contiguous matrix, in an order) that differ from the one before, the number of each row's run, and
+    how long runs are.
+    """
     device, (count, width) = x.device, x.shape
     flags = empty(device, (count,), "i32")
     _each(x, _ROWS, "starts_of_runs", "pppii", count, x, order, flags, count, width)
     numbers = scan("cumsum", flags, 0, "i32", "i32")[0]
     found = int(to_numpy(view_of(numbers, (), (), count - 1)))
-    values, inverse, starts = empty(device, (found, width), x.kind), empty(device, (count,), "i64"), empty(device, (found,), "i32")
+    values, inverse, starts = (
+        empty(device, (found, width), x.kind),
+        empty(device, (count,), "i64"),
+        empty(device, (found,), "i32"),
+    )
     _each(x, _ROWS, "write_runs", "ppppppii", count, x, order, numbers, values, inverse, starts, count, width)
     lengths = empty(device, (found,), "i64")
     _each(x, _ROWS, "lengths", "ppii", found, starts, lengths, found, count)
@@ -160,9 +178,15 @@ def _runs(x: Array, order: Array) -> tuple[Array, Array, Array]:
 
 
 def unique_flat(input, return_inverse=False, return_counts=False):
-    """Sorted distinct elements, where each element went, and how often each came (the latter two empty unless asked for)."""
+    """Sorted distinct elements, where each element went, and how often each came (the latter two empty unless asked
+    for).
+    """
     if not input.size:
-        return empty(input.device, (0,), input.kind), empty(input.device, input.shape, "i64") if return_inverse else _no_indices(input), _no_indices(input)
+        return (
+            empty(input.device, (0,), input.kind),
+            empty(input.device, input.shape, "i64") if return_inverse else _no_indices(input),
+            _no_indices(input),
+        )
     x = contiguous_array(input)
     rows = _as_reals(x)
     if x.kind[0] == "c":
@@ -172,8 +196,11 @@ def unique_flat(input, return_inverse=False, return_counts=False):
         order = empty(x.device, (x.size,), "i32")
         _each(x, _places_text(x.kind), "places", "ppi", x.size, items, order, x.size)
     values, inverse, counts = _runs(rows, order)
-    return (_elements(values, x.kind), view_of(inverse, input.shape, row_major(input.shape)[1], 0) if return_inverse else _no_indices(x),
-            counts if return_counts else _no_indices(x))
+    return (
+        _elements(values, x.kind),
+        view_of(inverse, input.shape, row_major(input.shape)[1], 0) if return_inverse else _no_indices(x),
+        counts if return_counts else _no_indices(x),
+    )
 
 
 def _elements(rows: Array, kind: str) -> Array:
@@ -181,6 +208,7 @@ def _elements(rows: Array, kind: str) -> Array:
     if kind[0] != "c":
         return view_of(rows, (rows.shape[0],), (1,), 0)
     from .rearrange import view_as_complex
+
     return view_as_complex(rows)
 
 
@@ -188,7 +216,9 @@ def _moved(x: Array, source: int, target: int) -> Array:
     """A dimension moved, in row-major memory."""
     order = [d for d in range(x.ndim) if d != source]
     order.insert(target, source)
-    return contiguous_array(view_of(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset))
+    return contiguous_array(
+        view_of(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset)
+    )
 
 
 def _matrix(x: Array) -> Array:
@@ -202,6 +232,7 @@ def _slices(rows: Array, shape: tuple[int, ...], kind: str, dim: int) -> Array:
     """Rows of `_matrix` as slices along `dim` of an array whose other dimensions have the lengths `shape`."""
     if kind[0] == "c":
         from .rearrange import view_as_complex
+
         rows = view_as_complex(view_of(rows, (rows.size // 2, 2), (2, 1), 0))
     shape = (-1 if not math.prod(shape) else rows.size // math.prod(shape), *shape)
     return _moved(view_of(rows, shape, row_major(shape)[1], 0), 0, dim)
@@ -226,7 +257,7 @@ def unique_runs(input, dim=None):
             return empty(input.device, (0,), input.kind), empty(input.device, input.shape, "i64"), _no_indices(input)
         dim = wrap_dim(dim, input.ndim)
         count = input.shape[dim]  # slices without elements are equal
-        shape = input.shape[:dim] + (min(count, 1),) + input.shape[dim + 1:]
+        shape = input.shape[:dim] + (min(count, 1),) + input.shape[dim + 1 :]
         inverse, counts = (empty(input.device, (n,), "i64") for n in (count, min(count, 1)))
         return empty(input.device, shape, input.kind), fill_with(inverse, 0), fill_with(counts, count)
     x = contiguous_array(input) if dim is None else _moved(input, wrap_dim(dim, input.ndim), 0)
@@ -245,7 +276,9 @@ class _True:
         self.chunk = max(-(-x.size // (8 * x.device.units)), 1024) if x.device.is_cpu else max(-(-x.size // 16384), 16)
         self.chunks = -(-x.size // self.chunk)
         shape = x.shape or (1,)
-        self.form = struct.pack("21i", x.size, self.chunk, self.chunks, len(shape), limit, *shape, *[0] * (16 - len(shape)))
+        self.form = struct.pack(
+            "21i", x.size, self.chunk, self.chunks, len(shape), limit, *shape, *[0] * (16 - len(shape))
+        )
         self.counts = empty(x.device, (self.chunks,), "i32")
         self.run("count_true", "ppx", x, self.counts)
         self.ends = scan("cumsum", self.counts, 0, "i32", "i32")[0]
@@ -255,7 +288,9 @@ class _True:
         kinds = {"V": self.x.kind} | kinds | ({"VECTORS": "1"} if real else {})
         kinds["IS_TRUE(v)"] = "((v) != 0)" if real else "((v).x != 0 || (v).y != 0)"
         group = 1 if self.device.is_cpu else min(64, self.device.group)
-        self.device.function(_TRUE, name, signature, (16,) if real else (), T=self.x.kind, **kinds)(grid(self.chunks, group), (group,), *arrays, self.form)
+        self.device.function(_TRUE, name, signature, (16,) if real else (), T=self.x.kind, **kinds)(
+            grid(self.chunks, group), (group,), *arrays, self.form
+        )
 
     def total(self) -> int:
         """How many there are; waits for the device."""

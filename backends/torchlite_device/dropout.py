@@ -1,4 +1,5 @@
 """Dropout: what is kept is drawn while the input is read, and a byte an element is left for backward."""
+
 from __future__ import annotations
 
 from torchlite_kernels.dropout import BACKWARD, FORWARD
@@ -23,7 +24,20 @@ def _dropout(input, p, generator):
     if x.size:
         blocks, global_size = block_sizes(x.size, 4, 16 if x.device.is_cpu else 1)
         text, letters, start = words_from(x.device, generator, blocks, FORWARD)
-        _launch(x, text, "dropout", f"pppi{letters}IS", global_size, x, out, kept, x.size, *start, limit_of(1.0 - p), 1.0 / (1.0 - p))
+        _launch(
+            x,
+            text,
+            "dropout",
+            f"pppi{letters}IS",
+            global_size,
+            x,
+            out,
+            kept,
+            x.size,
+            *start,
+            limit_of(1.0 - p),
+            1.0 / (1.0 - p),
+        )
     return out, kept
 
 
@@ -32,5 +46,16 @@ def _dropout_backward(grad, kept, p):
     out = empty(grad.device, grad.shape, grad.kind)
     if grad.size:
         lanes = 16 if grad.device.is_cpu else 1
-        _launch(grad, BACKWARD, "dropout_backward", "pppiS", grid(-(-grad.size // lanes), 64), grad, kept, out, grad.size, 1.0 / (1.0 - p))
+        _launch(
+            grad,
+            BACKWARD,
+            "dropout_backward",
+            "pppiS",
+            grid(-(-grad.size // lanes), 64),
+            grad,
+            kept,
+            out,
+            grad.size,
+            1.0 / (1.0 - p),
+        )
     return out

@@ -1,7 +1,9 @@
-"""Eigenvalues: implicit QL on the tridiagonal form of Hermitian matrices, the shifted QR iteration on the Hessenberg form of others, in complex arithmetic.
+"""Eigenvalues: implicit QL on the tridiagonal form of Hermitian matrices, the shifted QR iteration on the Hessenberg
+form of others, in complex arithmetic.
 
 See Golub and Van Loan, "Matrix Computations", chapters 7 and 8.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -12,8 +14,14 @@ from .copying import clone_row_major
 from .linalg import count_of, on_matrices, real_kind
 from .pointwise import COMPLEX_KIND, cast
 
-# Every rotation of a QL sweep is noted first, then the group applies all of them, each work-item to columns of its own. Vectors are rows.
-_HERMITIAN = text.ELEMENTS + text.GROUPS + text.STEPS + text.REFLECTORS + r"""
+# Every rotation of a QL sweep is noted first, then the group applies all of them, each work-item to columns of its own.
+# Vectors are rows.
+_HERMITIAN = (
+    text.ELEMENTS
+    + text.GROUPS
+    + text.STEPS
+    + text.REFLECTORS
+    + r"""
 #define A(i, j) a[(i) * n + (j)]
 
 #if GROUP == 1
@@ -73,7 +81,8 @@ APART int sweep(int l, int m, GLOBAL R* d, GLOBAL R* e, GLOBAL R* cs, GLOBAL R* 
     return l;
 }
 
-APART void tridiagonal(int n, GLOBAL T* a, GLOBAL R* d, GLOBAL R* e, GLOBAL T* tau, GLOBAL T* pair, GLOBAL T* rows, LOCAL R* s) {
+APART void tridiagonal(int n, GLOBAL T* a, GLOBAL R* d, GLOBAL R* e, GLOBAL T* tau, GLOBAL T* pair, GLOBAL T* rows,
+    LOCAL R* s) {
     for (int j = 0; j + 1 < n; j++) {
         int m = n - 1 - j;
         GLOBAL T* v = &A(j, j + 1);
@@ -139,7 +148,8 @@ KERNEL MATRICES void eigh(OUT(T, a_), OUT(T, q_), OUT(T, t_), OUT(R, r_), OUT(R,
     if (wanted) {
         for (int t = ME; t < n * n; t += GROUP) q[t] = t / n == t % n ? ONE : ZERO;
         SYNC;
-        for (int j = n - 2; j >= 0; j--) reflect(n - 1 - j, n - 1 - j, tau[j], &A(j, j + 1), 1, q + (j + 1) * n + j + 1, n, tau + 3 * n);
+        for (int j = n - 2; j >= 0; j--)
+            reflect(n - 1 - j, n - 1 - j, tau[j], &A(j, j + 1), 1, q + (j + 1) * n + j + 1, n, tau + 3 * n);
         for (int t = ME; t < n * n; t += GROUP) a[t] = q[t % n * n + t / n];
         SYNC;
     }
@@ -166,9 +176,15 @@ KERNEL MATRICES void eigh(OUT(T, a_), OUT(T, q_), OUT(T, t_), OUT(R, r_), OUT(R,
     }
 }
 """
+)
 
 # The rotations of a QR step on the rows low..high are noted, then applied from the right, by rows.
-_GENERAL = text.ELEMENTS + text.GROUPS + text.STEPS + text.REFLECTORS + r"""
+_GENERAL = (
+    text.ELEMENTS
+    + text.GROUPS
+    + text.STEPS
+    + text.REFLECTORS
+    + r"""
 #define H(i, j) h[(i) * n + (j)]
 #define Z(i, j) z[(i) * n + (j)]
 
@@ -214,7 +230,9 @@ FUNCTION int deflated(int n, int high, R most, GLOBAL T* h) {
     while (low > 0) {
         R around = SIZE1(H(low, low)) + SIZE1(H(low - 1, low - 1));
         if (around == 0) around = most;
-        if (SIZE1(H(low, low - 1)) <= EPSILON * around || SIZE1(H(low, low - 1)) <= TINY) { H(low, low - 1) = ZERO; break; }
+        if (SIZE1(H(low, low - 1)) <= EPSILON * around || SIZE1(H(low, low - 1)) <= TINY) {
+            H(low, low - 1) = ZERO; break;
+        }
         low--;
     }
     return low;
@@ -285,7 +303,8 @@ APART void triangular_vectors(int n, R most, GLOBAL T* h, GLOBAL T* x) {
     SYNC;
 }
 
-KERNEL MATRICES void eig(OUT(T, h_), OUT(T, z_), OUT(T, w_), OUT(int, info), OUT(T, values), OUT(T, vectors), const int n, const int wanted) {
+KERNEL MATRICES void eig(OUT(T, h_), OUT(T, z_), OUT(T, w_), OUT(int, info), OUT(T, values), OUT(T, vectors),
+    const int n, const int wanted) {
     LOCAL_ARRAY(R, s, GROUP);
     int b = MATRIX, tries = 0, high = n - 1;
     GLOBAL T* h = AT(h_) + b * n * n;
@@ -305,14 +324,17 @@ KERNEL MATRICES void eig(OUT(T, h_), OUT(T, z_), OUT(T, w_), OUT(int, info), OUT
         SYNC;
         if (low == high || tries > 60) { high--; tries = 0; continue; }
         T shift = shift_of(H(high - 1, high - 1), H(high - 1, high), H(high, high - 1), H(high, high));
-        if (++tries % 10 == 0) shift = CPLX(ABS(H(high, high - 1)) + (high > 1 ? ABS(H(high - 1, high - 2)) : (R)0), (R)0);
+        if (++tries % 10 == 0)
+            shift = CPLX(ABS(H(high, high - 1)) + (high > 1 ? ABS(H(high - 1, high - 2)) : (R)0), (R)0);
         shifted_step(n, low, high, wanted, shift, h, z, w + n);
     }
     for (int i = ME; i < n; i += GROUP) AT(values)[b * n + i] = H(i, i) * most;
     if (!wanted) return;
     GLOBAL T* out = AT(vectors) + b * n * n;
     triangular_vectors(n, 1, h, out);
-    for (int t = ME; t < n * n; t += GROUP) if (t / n < t % n) { T kept = out[t]; int o = t % n * n + t / n; out[t] = out[o]; out[o] = kept; }
+    for (int t = ME; t < n * n; t += GROUP) if (t / n < t % n) {
+        T kept = out[t]; int o = t % n * n + t / n; out[t] = out[o]; out[o] = kept;
+    }
     SYNC;
     for (int t = ME; t < n * n; t += GROUP) h[t] = ZERO;
     SYNC;
@@ -324,10 +346,12 @@ KERNEL MATRICES void eig(OUT(T, h_), OUT(T, z_), OUT(T, w_), OUT(int, info), OUT
         for (int i = 0; i < n; i++) top = fmax(top, SIZE1(H(i, j)));
         for (int i = 0; i < n; i++) { T x = H(i, j) / top; sum += ABS2(x); if (ABS2(x) > ABS2(H(at, j) / top)) at = i; }
         T turn = CONJ(H(at, j)) / ABS(H(at, j)) / (top * sqrt(sum));
-        for (int i = 0; i < n; i++) out[i * n + j] = i == at ? CPLX(ABS(H(i, j)) / (top * sqrt(sum)), (R)0) : mul(H(i, j), turn);
+        for (int i = 0; i < n; i++)
+            out[i * n + j] = i == at ? CPLX(ABS(H(i, j)) / (top * sqrt(sum)), (R)0) : mul(H(i, j), turn);
     }
 }
 """
+)
 
 
 def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
@@ -342,7 +366,9 @@ def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
         q = empty(device, input.shape if wanted else (), kind)
         work = empty(device, (count, 5, n), kind), empty(device, (count, 4, n), real)
         a, upper = clone_row_major(input), int(str(UPLO).upper() == "U")
-        on_matrices(device, kind, _HERMITIAN, "eigh", "ppppppiii", count, a, q, *work, values, vectors, n, upper, wanted)
+        on_matrices(
+            device, kind, _HERMITIAN, "eigh", "ppppppiii", count, a, q, *work, values, vectors, n, upper, wanted
+        )
     return values, vectors
 
 
@@ -357,13 +383,18 @@ def eigvalsh_core(input, UPLO):
 def _eig(input: Array, wanted: int) -> tuple[Array, Array]:
     """Eigenvalues and vectors. RuntimeError when an element is not finite, which the host must wait to learn."""
     from .transfer import to_numpy
+
     batch, n = input.shape[:-2], input.shape[-1]
     kind = COMPLEX_KIND.get(input.kind, input.kind)
     device, count = input.device, count_of(batch)
     values, vectors = empty(device, (*batch, n), kind), empty(device, input.shape if wanted else (), kind)
     if values.size:
         h = cast(input, kind, empty(device, input.shape, kind))
-        info, z, work = empty(device, (count,), "i32"), empty(device, input.shape, kind), empty(device, (count, 3, n), kind)
+        info, z, work = (
+            empty(device, (count,), "i32"),
+            empty(device, input.shape, kind),
+            empty(device, (count, 3, n), kind),
+        )
         on_matrices(device, kind, _GENERAL, "eig", "ppppppii", count, h, z, work, info, values, vectors, n, wanted)
         if np.any(to_numpy(info)):
             raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")

@@ -1,8 +1,10 @@
-"""Discrete Fourier transforms: Stockham's self-sorting stages of radix 2, 3, 4, 5 and odd primes to 31, Bluestein's convolution for greater primes.
+"""Discrete Fourier transforms: Stockham's self-sorting stages of radix 2, 3, 4, 5 and odd primes to 31, Bluestein's
+convolution for greater primes.
 
-See Van Loan, "Computational Frameworks for the Fast Fourier Transform" (1992). An axis is transformed where it lies: an array of (outer, n, inner) elements
-needs no transposition, for the stages walk along `inner` too.
+See Van Loan, "Computational Frameworks for the Fast Fourier Transform" (1992). An axis is transformed where it lies: an
+array of (outer, n, inner) elements needs no transposition, for the stages walk along `inner` too.
 """
+
 from __future__ import annotations
 
 import functools
@@ -22,8 +24,8 @@ from .transfer import from_numpy
 _GREATEST = 31  # the greatest prime that has stages of its own
 _KEPT = 64  # plans that a device keeps
 
-# A butterfly of radix r takes elements p, p + m, p + 2 m, … and puts them at r p, r p + 1, …; its results are turned by powers of the stage's root.
-# `scale` is 1 but in the last stage.
+# A butterfly of radix r takes elements p, p + m, p + 2 m, … and puts them at r p, r p + 1, …; its results are turned by
+# powers of the stage's root. `scale` is 1 but in the last stage.
 _BUTTERFLIES = r"""
 #define LOAD_1(at, re, im) { T t_ = x[at]; re = t_.x; im = t_.y; }
 #define STORE_1(at, re, im) y[at] = VEC2(T, re, im);
@@ -42,7 +44,8 @@ _BUTTERFLIES = r"""
 #define BUTTERFLY3(F, LOAD, STORE) { \
     F ar, ai, br, bi, cr, ci; \
     LOAD(FROM(0), ar, ai) LOAD(FROM(1), br, bi) LOAD(FROM(2), cr, ci) \
-    F sr = br + cr, si = bi + ci, dr = (bi - ci) * (sign * (R)0.86602540378443864676), di = (cr - br) * (sign * (R)0.86602540378443864676); \
+    F sr = br + cr, si = bi + ci, dr = (bi - ci) * (sign * (R)0.86602540378443864676), \
+        di = (cr - br) * (sign * (R)0.86602540378443864676); \
     STORE(q + s * (3 * p), (ar + sr) * scale, (ai + si) * scale) \
     ar -= sr / 2; ai -= si / 2; \
     br = ar + dr; bi = ai + di; cr = ar - dr; ci = ai - di; \
@@ -63,7 +66,8 @@ _BUTTERFLIES = r"""
 #define BUTTERFLY5(F, LOAD, STORE) { \
     F ar, ai, br, bi, cr, ci, dr, di, er, ei; \
     LOAD(FROM(0), ar, ai) LOAD(FROM(1), br, bi) LOAD(FROM(2), cr, ci) LOAD(FROM(3), dr, di) LOAD(FROM(4), er, ei) \
-    const R c1 = (R)0.30901699437494742410, c2 = (R)-0.80901699437494742410, s1 = sign * (R)0.95105651629515357212, s2 = sign * (R)0.58778525229247312917; \
+    const R c1 = (R)0.30901699437494742410, c2 = (R)-0.80901699437494742410, s1 = sign * (R)0.95105651629515357212, \
+        s2 = sign * (R)0.58778525229247312917; \
     F pr = br + er, pi = bi + ei, mr = br - er, mi = bi - ei, ur = cr + dr, ui = ci + di, vr = cr - dr, vi = ci - di; \
     STORE(q + s * (5 * p), (ar + pr + ur) * scale, (ai + pi + ui) * scale) \
     F hr = ar + c1 * pr + c2 * ur, hi = ai + c1 * pi + c2 * ui, gr = s1 * mi + s2 * vi, gi = -s1 * mr - s2 * vr; \
@@ -80,7 +84,8 @@ _BUTTERFLIES = r"""
     for (int j = 0; j < radix; j++) { \
         F sr = re[0], si = im[0]; \
         for (int k = 1; k < radix; k++) { \
-            T u = roots[j * k % radix * apart]; u.y *= sign; sr += re[k] * u.x - im[k] * u.y; si += re[k] * u.y + im[k] * u.x; } \
+            T u = roots[j * k % radix * apart]; u.y *= sign; sr += re[k] * u.x - im[k] * u.y; \
+            si += re[k] * u.y + im[k] * u.x; } \
         STORE(q + s * (radix * p + j), sr * w[j].x - si * w[j].y, sr * w[j].y + si * w[j].x) \
     } }
 
@@ -112,10 +117,15 @@ APART void pass(int radix, int n, int m, int s, int p0, int p1, int q0, int q1,
 }
 """
 
-# `rows`: a work-group takes a whole transform through all stages. `stage`: all work-items share one stage of few long transforms.
-_TRANSFORM = text.ELEMENTS + text.GROUPS + _BUTTERFLIES + r"""
-KERNEL MATRICES void rows(IN(T, x), OUT(T, out), OUT(T, between), IN(T, roots), IN(int, radices), const int n, const int inner,
-                          const int stages, const int sign, const R scale) {
+# `rows`: a work-group takes a whole transform through all stages. `stage`: all work-items share one stage of few long
+# transforms.
+_TRANSFORM = (
+    text.ELEMENTS
+    + text.GROUPS
+    + _BUTTERFLIES
+    + r"""
+KERNEL MATRICES void rows(IN(T, x), OUT(T, out), OUT(T, between), IN(T, roots), IN(int, radices), const int n,
+    const int inner, const int stages, const int sign, const R scale) {
     int b = MATRIX, m = n, s = inner;
     GLOBAL const T* from = AT(x) + b * n * inner;
     for (int k = 0; k < stages; k++) {
@@ -133,23 +143,28 @@ KERNEL MATRICES void rows(IN(T, x), OUT(T, out), OUT(T, between), IN(T, roots), 
     }
 }
 
-KERNEL VECTORS void stage(IN(T, x), OUT(T, y), IN(T, roots), const int radix, const int n, const int inner, const int m, const int s,
-                          const int parts, const int sign, const R scale) {
+KERNEL VECTORS void stage(IN(T, x), OUT(T, y), IN(T, roots), const int radix, const int n, const int inner, const int m,
+    const int s, const int parts, const int sign, const R scale) {
     int id = ITEM, b = id / parts, part = id % parts;
     GLOBAL const T* from = AT(x) + b * n * inner;
     GLOBAL T* to = AT(y) + b * n * inner;
 #if GROUP == 1
     int wide = m >= parts ? (m + parts - 1) / parts : ((s + parts - 1) / parts + WIDTH - 1) / WIDTH * WIDTH;
-    if (m >= parts) pass(radix, n, m, s, min(part * wide, m), min((part + 1) * wide, m), 0, s, from, to, AT(roots), sign, scale);
+    if (m >= parts) pass(radix, n, m, s, min(part * wide, m), min((part + 1) * wide, m), 0, s, from, to, AT(roots),
+        sign, scale);
     else pass(radix, n, m, s, 0, m, min(part * wide, s), min((part + 1) * wide, s), from, to, AT(roots), sign, scale);
 #else
     pass(radix, n, m, s, part, parts, 0, 0, from, to, AT(roots), sign, scale);
 #endif
 }
 """
+)
 
-_AROUND = text.ELEMENTS + r"""
-KERNEL void chirped(IN(T, x), IN(T, chirp), OUT(T, y), const int n, const int m, const int inner, const int sign, const int count) {
+_AROUND = (
+    text.ELEMENTS
+    + r"""
+KERNEL void chirped(IN(T, x), IN(T, chirp), OUT(T, y), const int n, const int m, const int inner, const int sign,
+    const int count) {
     int t = ITEM, i = t % inner, k = t / inner % m, b = t / inner / m;
     if (t >= count) return;
     T value = ZERO;
@@ -165,7 +180,8 @@ KERNEL void spectrum(OUT(T, y), IN(T, filter), const int m, const int inner, con
     AT(y)[t] = mul(AT(y)[t], u);
 }
 
-KERNEL void unchirped(IN(T, y), IN(T, chirp), OUT(T, x), const int n, const int m, const int inner, const int sign, const R scale, const int count) {
+KERNEL void unchirped(IN(T, y), IN(T, chirp), OUT(T, x), const int n, const int m, const int inner, const int sign,
+    const R scale, const int count) {
     int t = ITEM, i = t % inner, k = t / inner % n, b = t / inner / n;
     if (t >= count) return;
     T u = AT(chirp)[k];
@@ -187,7 +203,8 @@ KERNEL void halves(IN(T, z), IN(T, roots), OUT(T, x), const int n, const int siz
 KERNEL void joined(IN(T, x), IN(T, roots), OUT(T, z), const int n, const int size, const int count) {
     int h = n / 2, t = ITEM, k = t % h, b = t / h;
     if (t >= count) return;
-    T one = k < size ? AT(x)[b * size + k] : ZERO, other = h - k < size ? AT(x)[b * size + h - k] : ZERO, u = AT(roots)[k];
+    T one = k < size ? AT(x)[b * size + k] : ZERO, other = h - k < size ? AT(x)[b * size + h - k] : ZERO,
+        u = AT(roots)[k];
     if (k == 0) { one.y = 0; other.y = 0; }
     other = CONJ(other);
     T odd = mul(one - other, CONJ(u));
@@ -202,13 +219,16 @@ KERNEL void whole(IN(T, x), OUT(T, y), const int n, const int size, const int in
     AT(y)[t] = turned ? CONJ(v) : v;
 }
 """
+)
 
 
 # --- plans ---
 
 
 class _Plan(NamedTuple):
-    """What a length needs: the roots of unity, the radices (on the host and on the device), or the chirp and its padded spectrum."""
+    """What a length needs: the roots of unity, the radices (on the host and on the device), or the chirp and its padded
+    spectrum.
+    """
 
     roots: Array
     radices: tuple[int, ...]
@@ -255,9 +275,16 @@ def _bluestein_plan(device: Device, n: int, kind: str, roots: Array, stages: Arr
     chirp = np.exp(-1j * math.pi / n * squares)
     kernel = np.zeros(padded, np.complex128)
     kernel[:n] = chirp.conj()
-    kernel[padded - n + 1:] = chirp[:0:-1].conj()
+    kernel[padded - n + 1 :] = chirp[:0:-1].conj()
     on_device = from_numpy(kernel.astype(roots.dtype), device)
-    return _Plan(roots, (), stages, from_numpy(chirp.astype(roots.dtype), device), _transform(on_device, 1, padded, 1, 1, 1.0), padded)
+    return _Plan(
+        roots,
+        (),
+        stages,
+        from_numpy(chirp.astype(roots.dtype), device),
+        _transform(on_device, 1, padded, 1, 1, 1.0),
+        padded,
+    )
 
 
 # --- one axis ---
@@ -273,8 +300,24 @@ def _transform(x: Array, outer: int, n: int, inner: int, sign: int, scale: float
         return KERNELS["mul"](x, scale)
     out, between = empty(device, x.shape, kind), empty(device, x.shape, kind)
     if outer >= 2 * device.units or n * inner < 4096:
-        on_matrices(device, kind, _TRANSFORM, "rows", f"pppppiiii{number}", outer,
-                    x, out, between, plan.roots, plan.stages, n, inner, len(plan.radices), sign, scale)
+        on_matrices(
+            device,
+            kind,
+            _TRANSFORM,
+            "rows",
+            f"pppppiiii{number}",
+            outer,
+            x,
+            out,
+            between,
+            plan.roots,
+            plan.stages,
+            n,
+            inner,
+            len(plan.radices),
+            sign,
+            scale,
+        )
         return out
     stage = kernel_of(device, kind, _TRANSFORM, "stage", f"pppiiiiiii{number}")
     m, s, left = n, inner, len(plan.radices)
@@ -282,7 +325,9 @@ def _transform(x: Array, outer: int, n: int, inner: int, sign: int, scale: float
         m //= radix
         to = out if left % 2 else between
         parts = 4 * device.units if group_of(device) == 1 else min(m * s, 1 << 16)
-        stage((outer * parts,), None, x, to, plan.roots, radix, n, inner, m, s, parts, sign, scale if left == 1 else 1.0)
+        stage(
+            (outer * parts,), None, x, to, plan.roots, radix, n, inner, m, s, parts, sign, scale if left == 1 else 1.0
+        )
         x, s, left = to, s * radix, left - 1
     return out
 
@@ -295,16 +340,31 @@ def _bluestein(x: Array, plan: _Plan, outer: int, n: int, inner: int, sign: int,
     y = _transform(y, outer, m, inner, 1, 1.0)
     on_elements(device, kind, _AROUND, "spectrum", "ppiiii", y.size, y, plan.filter, m, inner, sign)
     y = _transform(y, outer, m, inner, -1, scale / m)
-    on_elements(device, kind, _AROUND, "unchirped", f"pppiiii{'d' if kind == 'c128' else 'f'}i", out.size, y, plan.chirp, out, n, m, inner, sign, 1.0)
+    on_elements(
+        device,
+        kind,
+        _AROUND,
+        "unchirped",
+        f"pppiiii{'d' if kind == 'c128' else 'f'}i",
+        out.size,
+        y,
+        plan.chirp,
+        out,
+        n,
+        m,
+        inner,
+        sign,
+        1.0,
+    )
     return out
 
 
 def _around(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
-    return count_of(shape[:dim]), shape[dim], count_of(shape[dim + 1:])
+    return count_of(shape[:dim]), shape[dim], count_of(shape[dim + 1 :])
 
 
 def _with_size(shape: tuple[int, ...], dim: int, n: int) -> tuple[int, ...]:
-    return (*shape[:dim], n, *shape[dim + 1:])
+    return (*shape[:dim], n, *shape[dim + 1 :])
 
 
 def _over(x: Array, dim, sign: int, scale: float) -> Array:
@@ -343,7 +403,9 @@ def fft_r2c(input, dim, scale, onesided):
     if inner == 1 and n % 2 == 0 and x.offset % 2 == 0:
         z = _transform(_pairs(x, kind, n // 2), outer, n // 2, 1, 1, float(scale))
         out = empty(x.device, _with_size(x.shape, last, size), kind)
-        on_elements(x.device, kind, _AROUND, "halves", "pppiii", out.size, z, _plan(x.device, n, kind).roots, out, n, size)
+        on_elements(
+            x.device, kind, _AROUND, "halves", "pppiii", out.size, z, _plan(x.device, n, kind).roots, out, n, size
+        )
     else:
         out = _transform(_as_complex(x), outer, n, inner, 1, float(scale))
         out = out if size == n else _narrowed(out, last, size)
@@ -353,6 +415,7 @@ def fft_r2c(input, dim, scale, onesided):
 def _pairs(x: Array, kind: str, n: int) -> Array:
     """Row-major real numbers seen as complex ones: each two neighbours are one."""
     from .array import dtype_of_kind
+
     shape = (x.size // n // 2, n)
     out = view_of(x, shape, (n, 1), x.offset // 2)
     out.kind, out.dtype = kind, dtype_of_kind(kind)
@@ -365,6 +428,7 @@ def fft_c2r(input, dim, scale, last_size):
     shape = _with_size(input.shape, last, n)
     if not input.size or not count_of(shape):
         from .creation import full
+
         return full(device, shape, 0, real)
     x = _over(contiguous_array(input), tuple(dim[:-1]), -1, 1.0)
     outer, size, inner = _around(x.shape, last)
@@ -380,5 +444,6 @@ def fft_c2r(input, dim, scale, last_size):
 def _as_real(z: Array, kind: str, shape: tuple[int, ...]) -> Array:
     """Complex numbers that this module owns as the real ones that their parts are."""
     from .array import dtype_of_kind, row_major
+
     z.kind, z.dtype, z.shape, z.steps, z.size = kind, dtype_of_kind(kind), shape, row_major(shape)[1], count_of(shape)
     return z

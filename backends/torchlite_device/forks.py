@@ -1,4 +1,5 @@
 """A forked child cannot use a device's context of its parent: it is told so, as in PyTorch."""
+
 from __future__ import annotations
 
 import functools
@@ -9,7 +10,10 @@ class _Refused:
     """In the place of an attribute."""
 
     def __init__(self, label: str):
-        self._message = f"Cannot re-initialize {label} in forked subprocess. To use {label} with multiprocessing, you must use the 'spawn' start method"
+        self._message = (
+            f"Cannot re-initialize {label} in forked subprocess. To use {label} with multiprocessing, you must use "
+            "the 'spawn' start method"
+        )
 
     def __get__(self, instance, owner=None):
         raise RuntimeError(self._message)
@@ -20,7 +24,10 @@ class _Refused:
 
 @functools.cache
 def watch(device_class: type, label: str, attributes: tuple[str, ...]) -> None:
-    """In children forked from now on, make every use of these attributes of a device of this class an error. Costs nothing in the parent."""
+    """In children forked from now on, make every use of these attributes of a device of this class an error. Costs
+    nothing in the parent.
+    """
+
     def refuse() -> None:
         for name in attributes:
             setattr(device_class, name, _Refused(label))

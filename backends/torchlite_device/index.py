@@ -1,4 +1,5 @@
 """Reading and writing by index: slices, integer arrays and masks."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +8,17 @@ from .array import Array, empty, view_of
 from .checks import INDEXED, error_code
 from .copying import clone_row_major, copy_into, fill_with
 from .creation import full
-from .indexed import Planes, combined, constant, flat_places, index_array, planes_as_they_lie, planes_of, scatter_planes, take_slices
+from .indexed import (
+    Planes,
+    combined,
+    constant,
+    flat_places,
+    index_array,
+    planes_as_they_lie,
+    planes_of,
+    scatter_planes,
+    take_slices,
+)
 from .layout import broadcast_shape
 from .masks import flat_places_of_true, places_of_true, taken_where, write_where
 from .pointwise import cast
@@ -17,8 +28,9 @@ from .views import basic_index, expand, permute
 class _Selection:
     """An index with arrays over an array of a shape.
 
-    `dims` is the order of the array's dimensions that has the indexed ones together, from `first` up to `last`; `arrays` are the index arrays of
-    those, `shape` is what these are broadcast to, `lead` and `rest` are the shapes before and after.
+    `dims` is the order of the array's dimensions that has the indexed ones together, from `first` up to `last`;
+    `arrays` are the index arrays of those, `shape` is what these are broadcast to, `lead` and `rest` are the shapes
+    before and after.
     """
 
     def __init__(self, shape, index):
@@ -41,14 +53,19 @@ class _Selection:
             self.shape = broadcast_shape([a.shape for a in arrays])
         except RuntimeError:
             shapes = ", ".join(str(list(i.shape)) for i in index if i.__class__ is Array)
-            raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
+            raise IndexError(
+                f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+            ) from None
         self.arrays, self.axes = arrays, axes
         together = axes == list(range(axes[0], axes[-1] + 1))
         others = [d for d in range(len(shape)) if d not in axes]
         self.first = axes[0] if together else 0
         self.last = self.first + len(axes)
-        self.dims = (*others[:self.first], *axes, *others[self.first:])
-        self.lead, self.rest = tuple([shape[d] for d in self.dims[:self.first]]), tuple([shape[d] for d in self.dims[self.last:]])
+        self.dims = (*others[: self.first], *axes, *others[self.first :])
+        self.lead, self.rest = (
+            tuple([shape[d] for d in self.dims[: self.first]]),
+            tuple([shape[d] for d in self.dims[self.last :]]),
+        )
 
     @property
     def result(self) -> tuple[int, ...]:
@@ -58,11 +75,13 @@ class _Selection:
         return x if self.dims == tuple(range(x.ndim)) else permute(x, self.dims)
 
     def places_in(self, x: Array, planes: Planes) -> tuple[Array, int, bool]:
-        """For an array in the order of `ordered`: one index array for the middle of its planes, the length of that, and whether it may count from the end."""
+        """For an array in the order of `ordered`: one index array for the middle of its planes, the length of that, and
+        whether it may count from the end.
+        """
         codes = [error_code(INDEXED, axis) for axis in self.axes]
         if len(self.arrays) == 1:
             return index_array(self.arrays[0]), planes.sizes[1], True
-        sizes, steps = planes.array.shape[self.first:self.last], planes.array.steps[self.first:self.last]
+        sizes, steps = planes.array.shape[self.first : self.last], planes.array.steps[self.first : self.last]
         return flat_places(self.arrays, self.shape, sizes, steps, codes), planes.sizes[1], False
 
     @property
@@ -75,10 +94,12 @@ class _Selection:
 
 
 def _check_mask(mask: Array, shape, axis: int) -> None:
-    if mask.shape != tuple(shape[axis:axis + mask.ndim]):
+    if mask.shape != tuple(shape[axis : axis + mask.ndim]):
         at = next((d for d in range(mask.ndim) if axis + d >= len(shape) or mask.shape[d] != shape[axis + d]), 0)
-        raise IndexError(f"The shape of the mask {list(mask.shape)} at index {at} does not match the shape of the indexed tensor "
-                         f"{list(shape)} at index {axis + at}")
+        raise IndexError(
+            f"The shape of the mask {list(mask.shape)} at index {at} does not match the shape of the indexed tensor "
+            f"{list(shape)} at index {axis + at}"
+        )
 
 
 def _index(input, index):
@@ -87,10 +108,16 @@ def _index(input, index):
     if last.__class__ is not Array or Array in map(type, index[:first]):
         return _index_by_several(input, index)
     if last.kind == "b8":
-        return taken_where(input, last) if not first and last.ndim and last.shape == input.shape else _index_by_several(input, index)
+        return (
+            taken_where(input, last)
+            if not first and last.ndim and last.shape == input.shape
+            else _index_by_several(input, index)
+        )
     shape = input.shape
-    out = empty(input.device, (*shape[:first], *last.shape, *shape[first + 1:]), input.kind)
-    return take_slices(planes_of(input, first, first + 1), index_array(last), out, shape[first], True, error_code(INDEXED, first))
+    out = empty(input.device, (*shape[:first], *last.shape, *shape[first + 1 :]), input.kind)
+    return take_slices(
+        planes_of(input, first, first + 1), index_array(last), out, shape[first], True, error_code(INDEXED, first)
+    )
 
 
 def _index_by_several(input, index):
@@ -128,7 +155,9 @@ def _write(target: Array, index, value: Any, operation: str) -> None:
 
 
 def _write_masked(target: Array, index, value: Any) -> bool:
-    """target[mask] = value where the value is the same for each place of the mask: no places need be found. Whether that was so."""
+    """target[mask] = value where the value is the same for each place of the mask: no places need be found. Whether
+    that was so.
+    """
     masks = [i for i in index if i.__class__ is Array]
     if len(masks) != 1 or masks[0].kind != "b8" or not masks[0].ndim:
         return False
@@ -137,7 +166,7 @@ def _write_masked(target: Array, index, value: Any) -> bool:
     if value.__class__ is Array and (axis and value.ndim or value.ndim > rest):
         return False
     _check_mask(mask, target.shape, axis)
-    value = _fitting(target, value, target.shape[axis + mask.ndim:])
+    value = _fitting(target, value, target.shape[axis + mask.ndim :])
     write_where(target, view_of(mask, (*mask.shape, *[1] * rest), (*mask.steps, *[0] * rest), mask.offset), value)
     return True
 
@@ -155,8 +184,10 @@ def _fitting(target: Array, value: Any, shape) -> Array:
     try:
         return expand(value, shape)
     except RuntimeError:
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
-                           f"shape {list(shape)}") from None
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(shape)}"
+        ) from None
 
 
 def _setitem_(input, index, value):
@@ -178,7 +209,11 @@ def _setitem(input, index, value):
 
 
 def _index_put(input, index, values, accumulate):
-    return combined("add" if accumulate else "set", clone_row_major(input), lambda out: _write(out, index, values, "add" if accumulate else "set"))
+    return combined(
+        "add" if accumulate else "set",
+        clone_row_major(input),
+        lambda out: _write(out, index, values, "add" if accumulate else "set"),
+    )
 
 
 def _index_put_(input, index, values, accumulate):

@@ -1,4 +1,5 @@
 """Launches of the gather and scatter kernels over arrays seen as (P, N, Q); the ops are in index.py and scatter.py."""
+
 from __future__ import annotations
 
 import functools
@@ -51,13 +52,20 @@ def _row_major_planes(shape, first: int, last: int, joined: bool) -> tuple[tuple
 
 
 def planes_as_they_lie(x: Array, first: int, last: int, joined: bool = False) -> Planes | None:
-    """`x` with the dimensions before `first`, from `first` up to `last`, and from there on made one each, None where memory does not allow it.
-    Of `joined` ones the middle is all memory that those dimensions reach, for flat places in it."""
+    """`x` with the dimensions before `first`, from `first` up to `last`, and from there on made one each, None where
+    memory does not allow it. Of `joined` ones the middle is all memory that those dimensions reach, for flat places in
+    it.
+    """
     if x.contiguous:
         return Planes(x, *_row_major_planes(x.shape, first, last, joined))
     parts = [_merged(x.shape[a:b], x.steps[a:b]) for a, b in ((0, first), (first, last), (last, x.ndim))]
     if joined:
-        parts[1] = 1 + sum([(n - 1) * s for n, s in zip(x.shape[first:last], x.steps[first:last], strict=True)]) if x.size else 0, 1
+        parts[1] = (
+            1 + sum([(n - 1) * s for n, s in zip(x.shape[first:last], x.steps[first:last], strict=True)])
+            if x.size
+            else 0,
+            1,
+        )
     before, middle, after = parts
     if before is None or middle is None or after is None:
         return None
@@ -71,7 +79,9 @@ def planes_of(x: Array, first: int, last: int, joined: bool = False) -> Planes:
 
 
 def span(device: Device, count: int, least: int = 256) -> tuple[int, tuple[int], tuple[int]]:
-    """How many neighbouring elements a work-item takes, and the global and local size: one on a GPU, on a CPU as many as keep its units busy."""
+    """How many neighbouring elements a work-item takes, and the global and local size: one on a GPU, on a CPU as many
+    as keep its units busy.
+    """
     if not device.is_cpu:
         return 1, grid(count, device.group), (device.group,)
     take = max(least, -(-count // (8 * device.units)))
@@ -79,7 +89,9 @@ def span(device: Device, count: int, least: int = 256) -> tuple[int, tuple[int],
 
 
 def alone(device: Device) -> tuple[int] | None:
-    """The local size of work-items with much to do: on a CPU one, so that the driver does not try to run several as the lanes of a vector."""
+    """The local size of work-items with much to do: on a CPU one, so that the driver does not try to run several as the
+    lanes of a vector.
+    """
     return (1,) if device.is_cpu else None
 
 
@@ -102,7 +114,22 @@ def take_slices(x: Planes, index: Array, out: Array, size: int, wrap: bool, code
         take, items, group = span(device, out.size)
         kinds = {"T": moved_kind(out), "I": index.kind}
         run = device.function(indexing.SLICES, "take_slices", "ppppiiiiiiiiii", (16,), **kinds)
-        run(items, group, x.array, index, out, watched(device), code, out.size, take, index.size, x.sizes[2], *x.steps, size, wrap)
+        run(
+            items,
+            group,
+            x.array,
+            index,
+            out,
+            watched(device),
+            code,
+            out.size,
+            take,
+            index.size,
+            x.sizes[2],
+            *x.steps,
+            size,
+            wrap,
+        )
         after_launch(device)
     return out
 
@@ -122,7 +149,9 @@ def gather_planes(x: Planes, index: Array, out: Array, code: int) -> Array:
     return out
 
 
-def _scatter_program(device: Device, operation: str, out: Array, source: Array, index: Array, parallel: bool) -> tuple[str, dict[str, Any], tuple[int, ...]]:
+def _scatter_program(
+    device: Device, operation: str, out: Array, source: Array, index: Array, parallel: bool
+) -> tuple[str, dict[str, Any], tuple[int, ...]]:
     kinds = {"O": out.kind, "S": source.kind, "I": index.kind}
     if operation == "set" and out.kind == source.kind:
         kinds["O"] = kinds["S"] = moved_kind(out)
@@ -136,35 +165,67 @@ def _scatter_program(device: Device, operation: str, out: Array, source: Array, 
 
 
 def scatter_planes(operation: str, out: Planes, index: Planes, source: Planes, wrap: bool, code: int) -> None:
-    """out[p, index[p, n, q], q] = that combined with source[p, n, q], the operation being set, add, multiply, amax or amin.
+    """out[p, index[p, n, q], q] = that combined with source[p, n, q], the operation being set, add, multiply, amax or
+    amin.
 
     Steps of 0 repeat the index or the source.
 
-    On a CPU places that occur more than once are combined in their order; on a GPU in any."""
+    On a CPU places that occur more than once are combined in their order; on a GPU in any.
+    """
     device = out.array.device
     P, N, Q = out.sizes[0], index.sizes[1], out.sizes[2]
     size = out.sizes[1]
     if not P * N * Q:
         return
     check_room(index.array, size, code)
-    parallel = not device.is_cpu and (operation == "set" or atomics.possible(operation, out.array.kind, device.long_atomics))
+    parallel = not device.is_cpu and (
+        operation == "set" or atomics.possible(operation, out.array.kind, device.long_atomics)
+    )
     text, kinds, widths = _scatter_program(device, operation, out.array, source.array, index.array, parallel)
     tail = (*out.steps, *index.steps, *source.steps, size, wrap)
     error = watched(device)
     if parallel:
         run = device.function(text, "scatter_atomic", "ppppiiii" + "i" * 11, widths, **kinds)
-        run(grid(P * N * Q, device.group), (device.group,), out.array, index.array, source.array, error, code, P * N * Q, N, Q, *tail)
+        run(
+            grid(P * N * Q, device.group),
+            (device.group,),
+            out.array,
+            index.array,
+            source.array,
+            error,
+            code,
+            P * N * Q,
+            N,
+            Q,
+            *tail,
+        )
     else:
         chunk = max(16, -(-Q * P // (4 * device.units))) if device.is_cpu else 1
         columns = P * -(-Q // chunk)
         take = max(1, columns // (8 * device.units)) if device.is_cpu else 1
         run = device.function(text, "scatter", "ppppiiiiii" + "i" * 11, widths, **kinds)
-        run((-(-columns // take),), alone(device), out.array, index.array, source.array, error, code, P, N, Q, chunk, take, *tail)
+        run(
+            (-(-columns // take),),
+            alone(device),
+            out.array,
+            index.array,
+            source.array,
+            error,
+            code,
+            P,
+            N,
+            Q,
+            chunk,
+            take,
+            *tail,
+        )
     after_launch(device)
 
 
 def combined(operation: str, out: Array, scatter: Callable[[Array], None]) -> Array:
-    """`out` after `scatter` wrote into it, or, where it is of half precision and values are combined, into a copy in single."""
+    """`out` after `scatter` wrote into it, or, where it is of half precision and values are combined, into a copy in
+    single.
+    """
     wide = _SINGLE.get(out.kind) if operation != "set" else None
     if wide is None:
         scatter(out)
@@ -238,7 +299,11 @@ def divided_by(x: Array, counts: Array) -> Array:
     device, out = x.device, empty(x.device, x.shape, x.kind)
     if out.size:
         whole = CATEGORY[x.kind] in "ib"
-        text = ("#define WHOLE\n" if whole else "") + f"#define DIVISOR {'double' if x.kind in ('f64', 'c128') else 'float'}\n" + indexing.DIVIDE
+        text = (
+            ("#define WHOLE\n" if whole else "")
+            + f"#define DIVISOR {'double' if x.kind in ('f64', 'c128') else 'float'}\n"
+            + indexing.DIVIDE
+        )
         take, items, group = span(device, out.size)
         device.function(text, "divide_by_count", "pppii", T=x.kind)(items, group, x, counts, out, out.size, take)
     return out

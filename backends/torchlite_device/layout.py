@@ -1,4 +1,5 @@
 """Broadcasting and collapsing: the fewest dimensions in which several strided operands can be walked together."""
+
 from __future__ import annotations
 
 
@@ -11,7 +12,10 @@ def broadcast_shape(shapes) -> tuple[int, ...]:
         for d, n in enumerate(shape, lead):
             if n != 1 and out[d] != n:
                 if out[d] != 1:
-                    raise RuntimeError(f"The size of tensor a ({out[d]}) must match the size of tensor b ({n}) at non-singleton dimension {d}")
+                    raise RuntimeError(
+                        f"The size of tensor a ({out[d]}) must match the size of tensor b ({n}) at non-singleton "
+                        f"dimension {d}"
+                    )
                 out[d] = n
     return tuple(out)
 
@@ -23,7 +27,9 @@ def broadcast_steps(shape, steps, to) -> tuple[int, ...]:
 
 
 def collapse(shape, *operands) -> tuple[list[int], list[list[int]]]:
-    """The shape with dimensions of length 1 dropped and neighbours merged wherever every operand's steps allow, and each operand's steps for it."""
+    """The shape with dimensions of length 1 dropped and neighbours merged wherever every operand's steps allow, and
+    each operand's steps for it.
+    """
     sizes: list[int] = []
     merged: list[list[int]] = [[] for _ in operands]
     for d, n in enumerate(shape):
@@ -43,7 +49,9 @@ def collapse(shape, *operands) -> tuple[list[int], list[list[int]]]:
 
 
 def dense_order(shape, steps) -> tuple[int, ...] | None:
-    """The dimensions from the outermost to the innermost when the elements fill one block of memory without gaps, else None."""
+    """The dimensions from the outermost to the innermost when the elements fill one block of memory without gaps, else
+    None.
+    """
     order = sorted(range(len(shape)), key=lambda d: (-steps[d], d))
     expected = 1
     for d in reversed(order):

@@ -1,4 +1,7 @@
-"""Factorisations, solvers and determinants: one work-group a matrix, batches side by side. The texts are in `linalg_sources`."""
+"""Factorisations, solvers and determinants: one work-group a matrix, batches side by side. The texts are in
+`linalg_sources`.
+"""
+
 from __future__ import annotations
 
 import functools
@@ -44,9 +47,17 @@ def _words(kind: str, group: int) -> dict[str, str]:
     real = real_kind(kind)
     wide, scalar = (8, "double") if real == "f64" else (16, "float")
     return {
-        "T": kind, "R": real, "COMPLEX": str(int(kind in REAL_KIND)), "GROUP": str(group),
-        "V": f"{scalar}{wide}", "HALF_V": f"{scalar}{wide // 2}", "VECTOR": str(wide), "VLOAD": f"vload{wide}", "VSTORE": f"vstore{wide}",
-        "EPSILON": "DBL_EPSILON" if real == "f64" else "FLT_EPSILON", "TINY": "DBL_MIN" if real == "f64" else "FLT_MIN",
+        "T": kind,
+        "R": real,
+        "COMPLEX": str(int(kind in REAL_KIND)),
+        "GROUP": str(group),
+        "V": f"{scalar}{wide}",
+        "HALF_V": f"{scalar}{wide // 2}",
+        "VECTOR": str(wide),
+        "VLOAD": f"vload{wide}",
+        "VSTORE": f"vstore{wide}",
+        "EPSILON": "DBL_EPSILON" if real == "f64" else "FLT_EPSILON",
+        "TINY": "DBL_MIN" if real == "f64" else "FLT_MIN",
     }
 
 
@@ -81,11 +92,13 @@ def copies(x: Array, batch: tuple[int, ...]) -> Array:
 
 
 def _one_each(x: Array, batch: tuple[int, ...], tail: int) -> tuple[Array, int]:
-    """Factors for the matrices of a batch, and whether all of them share the first. `tail`: how many dimensions a factor has."""
-    lead = x.shape[:x.ndim - tail]
+    """Factors for the matrices of a batch, and whether all of them share the first. `tail`: how many dimensions a
+    factor has.
+    """
+    lead = x.shape[: x.ndim - tail]
     if lead == batch or count_of(lead) == 1:
         return contiguous_array(x), int(lead != batch and count_of(batch) != 1)
-    return contiguous_array(expand(x, (*batch, *x.shape[x.ndim - tail:]))), 0
+    return contiguous_array(expand(x, (*batch, *x.shape[x.ndim - tail :]))), 0
 
 
 # --- LU, solvers, determinants ---
@@ -115,7 +128,23 @@ def _solve_factored(a: Array, pivots: Array, info: Array, x: Array) -> None:
         return
     (a, shared), (pivots, _), (info, _) = _one_each(a, batch, 2), _one_each(pivots, batch, 1), _one_each(info, batch, 0)
     parts = -(-k // _COLUMNS)
-    on_matrices(x.device, x.kind, LU, "lu_solve", "ppppiiiii", count_of(batch) * parts, a, pivots, info, x, n, k, parts, _COLUMNS, shared)
+    on_matrices(
+        x.device,
+        x.kind,
+        LU,
+        "lu_solve",
+        "ppppiiiii",
+        count_of(batch) * parts,
+        a,
+        pivots,
+        info,
+        x,
+        n,
+        k,
+        parts,
+        _COLUMNS,
+        shared,
+    )
 
 
 def solve_core(A, B):
@@ -152,6 +181,7 @@ def slogdet_core(input):
 
 def pivots_to_permutation(pivots, size):
     from .checks import PIVOTS, after_launch, error_code, watched
+
     pivots = contiguous_array(pivots)
     *batch, k = pivots.shape
     order, device = empty(pivots.device, (*batch, size), "i64"), pivots.device
@@ -165,11 +195,14 @@ def pivots_to_permutation(pivots, size):
 
 def permutation_matrix(pivots, size, dtype):
     from .array import kind_of
+
     order = pivots_to_permutation(pivots, size)
     kind = kind_of(dtype.np)
     out = empty(order.device, (*order.shape, size), kind)
     if out.size:
-        run = order.device.function(text.PERMUTATION_MATRIX, "matrix", "ppii", T=kind, COMPLEX=str(int(kind in REAL_KIND)))
+        run = order.device.function(
+            text.PERMUTATION_MATRIX, "matrix", "ppii", T=kind, COMPLEX=str(int(kind in REAL_KIND))
+        )
         run(grid(out.size, 64), (64,), order, out, size, out.size)
     return out
 
@@ -181,7 +214,22 @@ def triangular_core(A, B, upper, unitriangular):
     if x.size:
         a, shared = _one_each(A, batch, 2)
         parts, sides = -(-k // _COLUMNS), (int(bool(upper)), int(bool(unitriangular)))
-        on_matrices(x.device, x.kind, _TRIANGULAR, "triangular", "ppiiiiiii", count_of(batch) * parts, a, x, n, k, parts, _COLUMNS, shared, *sides)
+        on_matrices(
+            x.device,
+            x.kind,
+            _TRIANGULAR,
+            "triangular",
+            "ppiiiiiii",
+            count_of(batch) * parts,
+            a,
+            x,
+            n,
+            k,
+            parts,
+            _COLUMNS,
+            shared,
+            *sides,
+        )
     return x
 
 
@@ -209,7 +257,9 @@ def factor_qr(input: Array) -> tuple[Array, Array]:
     a, tau = clone_row_major(input), empty(input.device, (*batch, min(m, n)), input.kind)
     if a.size:
         count, room = count_of(batch), reflector_room(m, n)
-        on_matrices(a.device, a.kind, _QR, "geqrf", "pppiii", count, a, tau, empty(a.device, (count, room), a.kind), m, n, room)
+        on_matrices(
+            a.device, a.kind, _QR, "geqrf", "pppiii", count, a, tau, empty(a.device, (count, room), a.kind), m, n, room
+        )
     return a, tau
 
 
@@ -218,7 +268,22 @@ def make_q(a: Array, tau: Array, columns: int) -> Array:
     *batch, m, n = a.shape
     q, count, room = empty(a.device, (*batch, m, columns), a.kind), count_of(batch), reflector_room(m, columns)
     if q.size:
-        on_matrices(a.device, a.kind, _QR, "make_q", "ppppiiii", count, a, tau, q, empty(a.device, (count, room), a.kind), m, n, columns, room)
+        on_matrices(
+            a.device,
+            a.kind,
+            _QR,
+            "make_q",
+            "ppppiiii",
+            count,
+            a,
+            tau,
+            q,
+            empty(a.device, (count, room), a.kind),
+            m,
+            n,
+            columns,
+            room,
+        )
     return q
 
 
@@ -238,7 +303,19 @@ def qr_core(input, mode):
 def ldl_core(input, hermitian):
     a = clone_row_major(input)
     pivots, info = empty(a.device, a.shape[:-1], "i32"), empty(a.device, a.shape[:-2], "i32")
-    on_matrices(a.device, a.kind, _SYMMETRIC, "ldl", "pppii", info.size, a, pivots, info, a.shape[-1], int(hermitian and a.kind in REAL_KIND))
+    on_matrices(
+        a.device,
+        a.kind,
+        _SYMMETRIC,
+        "ldl",
+        "pppii",
+        info.size,
+        a,
+        pivots,
+        info,
+        a.shape[-1],
+        int(hermitian and a.kind in REAL_KIND),
+    )
     return a, pivots, info
 
 
@@ -248,5 +325,7 @@ def ldl_solve_core(LD, pivots, B, hermitian):
     n, k = x.shape[-2:]
     a, order = contiguous_array(expand(LD, (*batch, n, n))), contiguous_array(expand(pivots, (*batch, n)))
     turned = int(hermitian and x.kind in REAL_KIND)
-    on_elements(x.device, x.kind, _SYMMETRIC, "ldl_solve", "pppiiii", count_of(batch) * k if n else 0, a, order, x, n, k, turned)
+    on_elements(
+        x.device, x.kind, _SYMMETRIC, "ldl_solve", "pppiiii", count_of(batch) * k if n else 0, a, order, x, n, k, turned
+    )
     return x

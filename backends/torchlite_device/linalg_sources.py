@@ -1,9 +1,12 @@
-"""OpenCL C of the factorisations: arithmetic on real and complex elements, strips of them, and steps that a work-group makes together on one matrix.
+"""OpenCL C of the factorisations: arithmetic on real and complex elements, strips of them, and steps that a work-group
+makes together on one matrix.
 
-A program is built for one kind. `T` is an element, `R` its real type; matrices are row-major. `GROUP` is the number of work-items that share a matrix: with
-1 (CPUs) there is nothing to wait for, and rows are walked in strips, vectors of `WIDTH` elements; `vec_type_hint` keeps compilers from
-making vectors of work-items besides, and functions that are not inlined keep the programs small: both save most of the time that building takes.
+A program is built for one kind. `T` is an element, `R` its real type; matrices are row-major. `GROUP` is the number of
+work-items that share a matrix: with 1 (CPUs) there is nothing to wait for, and rows are walked in strips, vectors of
+`WIDTH` elements; `vec_type_hint` keeps compilers from making vectors of work-items besides, and functions that are not
+inlined keep the programs small: both save most of the time that building takes.
 """
+
 from __future__ import annotations
 
 ELEMENTS = r"""
@@ -16,7 +19,9 @@ ELEMENTS = r"""
 #define PARTS 2
 FUNCTION T mul(T a, T b) { return VEC2(T, a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 FUNCTION T quotient(T a, T b) {
-    if (fabs(b.x) >= fabs(b.y)) { R r = b.y / b.x, d = b.x + b.y * r; return VEC2(T, (a.x + a.y * r) / d, (a.y - a.x * r) / d); }
+    if (fabs(b.x) >= fabs(b.y)) {
+        R r = b.y / b.x, d = b.x + b.y * r; return VEC2(T, (a.x + a.y * r) / d, (a.y - a.x * r) / d);
+    }
     R r = b.x / b.y, d = b.x * r + b.y;
     return VEC2(T, (a.x * r + a.y) / d, (a.y * r - a.x) / d);
 }
@@ -113,23 +118,28 @@ FUNCTION R group_max(R v, LOCAL R* s) {
             store(c + i * ldc + j, c0); \
         } \
     }
-APART void subtract_rest(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c, int ldc) {
+APART void subtract_rest(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c,
+    int ldc) {
     int j = 0;
     PRODUCT_COLUMNS(S, WIDTH, s_load, s_store, s_minus)
     PRODUCT_COLUMNS(T, 1, ITSELF, KEEP, minus)
 }
-APART int product_strips(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c, int ldc) {
+APART int product_strips(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c,
+    int ldc) {
     S one[32], other[32];
     int j = 0;
     for (; j + 2 * WIDTH <= n; j += 2 * WIDTH) {
         for (int from = 0; from < k; from += 32) {
             int some = min(32, k - from);
-            for (int p = 0; p < some; p++) { GLOBAL const T* r = b + (from + p) * ldb + j; one[p] = s_load(r); other[p] = s_load(r + WIDTH); }
+            for (int p = 0; p < some; p++) {
+                GLOBAL const T* r = b + (from + p) * ldb + j; one[p] = s_load(r); other[p] = s_load(r + WIDTH);
+            }
             for (int i = 0; i + 4 <= m; i += 4) {
                 GLOBAL const T* a0 = a + i * lda + from;
                 GLOBAL T* r = c + i * ldc + j;
                 S c0 = s_load(r), c1 = s_load(r + ldc), c2 = s_load(r + 2 * ldc), c3 = s_load(r + 3 * ldc);
-                S d0 = s_load(r + WIDTH), d1 = s_load(r + ldc + WIDTH), d2 = s_load(r + 2 * ldc + WIDTH), d3 = s_load(r + 3 * ldc + WIDTH);
+                S d0 = s_load(r + WIDTH), d1 = s_load(r + ldc + WIDTH), d2 = s_load(r + 2 * ldc + WIDTH),
+                    d3 = s_load(r + 3 * ldc + WIDTH);
                 NOT_UNROLLED for (int p = 0; p < some; p++) {
                     S u = one[p], v = other[p];
                     T f0 = a0[p], f1 = a0[lda + p], f2 = a0[2 * lda + p], f3 = a0[3 * lda + p];
@@ -137,13 +147,15 @@ APART int product_strips(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL
                     c2 = s_minus(c2, f2, u); d2 = s_minus(d2, f2, v); c3 = s_minus(c3, f3, u); d3 = s_minus(d3, f3, v);
                 }
                 s_store(r, c0); s_store(r + ldc, c1); s_store(r + 2 * ldc, c2); s_store(r + 3 * ldc, c3);
-                s_store(r + WIDTH, d0); s_store(r + ldc + WIDTH, d1); s_store(r + 2 * ldc + WIDTH, d2); s_store(r + 3 * ldc + WIDTH, d3);
+                s_store(r + WIDTH, d0); s_store(r + ldc + WIDTH, d1); s_store(r + 2 * ldc + WIDTH, d2);
+                s_store(r + 3 * ldc + WIDTH, d3);
             }
         }
     }
     return j;
 }
-APART void subtract_product(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c, int ldc) {
+APART void subtract_product(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c,
+    int ldc) {
     int j = 0, top = m / 4 * 4;
     if (m >= 16) {
         j = product_strips(top, n, k, a, lda, b, ldb, c, ldc);
@@ -175,7 +187,8 @@ APART void combine_rows(int m, int n, GLOBAL const T* v, int step, GLOBAL const 
     }
 }
 #else
-APART void subtract_product(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c, int ldc) {
+APART void subtract_product(int m, int n, int k, GLOBAL const T* a, int lda, GLOBAL const T* b, int ldb, GLOBAL T* c,
+    int ldc) {
     for (int t = ME; t < m * n; t += GROUP) {
         int i = t / n, j = t % n;
         T sum = c[i * ldc + j];
@@ -198,7 +211,9 @@ STEPS = r"""
 
 APART R largest(int count, GLOBAL const T* a, LOCAL R* s) {
     R most = 0;
-    for (int i = ME; i < count; i += GROUP) { R v = SIZE1(a[i]); most = v <= most ? most : isfinite(v) ? v : (R)INFINITY; }
+    for (int i = ME; i < count; i += GROUP) {
+        R v = SIZE1(a[i]); most = v <= most ? most : isfinite(v) ? v : (R)INFINITY;
+    }
     return group_max(most, s);
 }
 """
@@ -254,7 +269,8 @@ APART void pack_reflectors(int m, int k, GLOBAL const T* a, int lda, GLOBAL cons
     for (int j = 0; j < k; j++) {
         for (int i = ME; i <= j; i += GROUP) {
             T sum = i == j ? ONE : ZERO;
-            for (int l = i; l < j; l++) sum = plus(sum, turned ? CONJ(inner[l * k + i]) : inner[i * k + l], gram[l * k + j]);
+            for (int l = i; l < j; l++)
+                sum = plus(sum, turned ? CONJ(inner[l * k + i]) : inner[i * k + l], gram[l * k + j]);
             sum = mul(sum, tau[j]);
             inner[turned ? j * k + i : i * k + j] = turned ? CONJ(sum) : sum;
         }
@@ -291,7 +307,8 @@ APART void factor_qr(int m, int n, GLOBAL T* a, GLOBAL T* tau, GLOBAL T* work, L
     }
 }
 
-APART void multiply_out(int m, int n, int columns, GLOBAL const T* a, GLOBAL const T* tau, GLOBAL T* q, GLOBAL T* work) {
+APART void multiply_out(int m, int n, int columns, GLOBAL const T* a, GLOBAL const T* tau, GLOBAL T* q,
+    GLOBAL T* work) {
     int least = min(m, n);
     for (int t = ME; t < m * columns; t += GROUP) q[t] = t / columns == t % columns ? ONE : ZERO;
     SYNC;
@@ -300,7 +317,8 @@ APART void multiply_out(int m, int n, int columns, GLOBAL const T* a, GLOBAL con
         GLOBAL T* adjoint = work + rows * size;
         GLOBAL T* inner = adjoint + rows * size;
         pack_reflectors(rows, size, a + start * n + start, n, tau + start, 0, work, adjoint, inner);
-        apply_reflectors(rows, columns - start, size, work, adjoint, inner, q + start * columns + start, columns, inner + 2 * size * size);
+        apply_reflectors(rows, columns - start, size, work, adjoint, inner, q + start * columns + start, columns,
+            inner + 2 * size * size);
     }
 }
 """
@@ -318,14 +336,17 @@ APART int factor_panel(int m, int n, int start, GLOBAL T* a, GLOBAL int* pivots,
         if (chosen == m) chosen = j;
         if (ME == 0) pivots[j] = start + chosen + 1;
         if (chosen != j)
-            for (int c = ME; c < n; c += GROUP) { T kept = a[j * n + c]; a[j * n + c] = a[chosen * n + c]; a[chosen * n + c] = kept; }
+            for (int c = ME; c < n; c += GROUP) {
+                T kept = a[j * n + c]; a[j * n + c] = a[chosen * n + c]; a[chosen * n + c] = kept;
+            }
         SYNC;
         T pivot = a[j * n + j];
         bool zero = RE(pivot) == 0 && IM(pivot) == 0;
         if (zero && !info) info = start + j + 1;
         if (!zero) for (int i = j + 1 + ME; i < m; i += GROUP) a[i * n + j] = quotient(a[i * n + j], pivot);
         SYNC;
-        subtract_product(m - j - 1, n - j - 1, 1, a + (j + 1) * n + j, n, a + j * n + j + 1, n, a + (j + 1) * n + j + 1, n);
+        subtract_product(m - j - 1, n - j - 1, 1, a + (j + 1) * n + j, n, a + j * n + j + 1, n, a + (j + 1) * n + j + 1,
+            n);
         SYNC;
     }
     return info;
@@ -341,14 +362,20 @@ APART int factor_lu(int m, int n, GLOBAL T* a, GLOBAL int* pivots, GLOBAL T* pan
         if (!info) info = found;
         for (int j = start; j < stop; j++) {
             int o = pivots[j] - 1;
-            if (o != j) for (int c = ME; c < n; c += GROUP) { T kept = a[j * n + c]; a[j * n + c] = a[o * n + c]; a[o * n + c] = kept; }
+            if (o != j) for (int c = ME; c < n; c += GROUP) {
+                T kept = a[j * n + c]; a[j * n + c] = a[o * n + c]; a[o * n + c] = kept;
+            }
         }
         SYNC;
         for (int t = ME; t < rows * size; t += GROUP) a[(start + t / size) * n + start + t % size] = panel[t];
         SYNC;
         if (stop == n) continue;
-        for (int j = 1; j < size; j++) { subtract_product(1, n - stop, j, panel + j * size, size, a + start * n + stop, n, a + (start + j) * n + stop, n); SYNC; }
-        subtract_product(m - stop, n - stop, size, panel + size * size, size, a + start * n + stop, n, a + stop * n + stop, n);
+        for (int j = 1; j < size; j++) {
+            subtract_product(1, n - stop, j, panel + j * size, size, a + start * n + stop, n,
+                a + (start + j) * n + stop, n); SYNC;
+        }
+        subtract_product(m - stop, n - stop, size, panel + size * size, size, a + start * n + stop, n,
+            a + stop * n + stop, n);
         SYNC;
     }
     return info;
@@ -362,7 +389,8 @@ FUNCTION void divide_row(int n, T by, GLOBAL T* x) {
 
 APART void substitute(int n, int k, GLOBAL const T* a, int lda, GLOBAL T* x, int ldx, int upper, int unit) {
     for (int done = 0; done < n; done += BLOCKED) {
-        int size = done + BLOCKED < n ? BLOCKED : n - done, start = upper ? n - done - size : done, solved = upper ? start + size : 0;
+        int size = done + BLOCKED < n ? BLOCKED : n - done, start = upper ? n - done - size : done,
+            solved = upper ? start + size : 0;
         subtract_product(size, k, done, a + start * lda + solved, lda, x + solved * ldx, ldx, x + start * ldx, ldx);
         SYNC;
         for (int t = 0; t < size; t++) {
@@ -379,7 +407,8 @@ APART void substitute(int n, int k, GLOBAL const T* a, int lda, GLOBAL T* x, int
 LU = r"""
 KERNEL MATRICES void lu(OUT(T, a), OUT(int, pivots), OUT(int, info), OUT(T, work), const int m, const int n) {
     LOCAL_ARRAY(R, s, GROUP);
-    int b = MATRIX, found = factor_lu(m, n, AT(a) + b * m * n, AT(pivots) + b * min(m, n), AT(work) + b * m * min(n, BLOCKED), s);
+    int b = MATRIX, found = factor_lu(m, n, AT(a) + b * m * n, AT(pivots) + b * min(m, n),
+        AT(work) + b * m * min(n, BLOCKED), s);
     if (ME == 0) AT(info)[b] = found;
 }
 
@@ -390,7 +419,11 @@ KERNEL MATRICES void lu_solve(IN(T, a), IN(int, pivots), IN(int, info), OUT(T, x
     GLOBAL const int* order = AT(pivots) + f * n;
     GLOBAL T* mine = AT(x) + b * n * k + from;
     for (int j = ME; j < columns; j += GROUP)
-        for (int i = 0; i < n; i++) { int o = order[i] - 1; if (o != i) { T kept = mine[i * k + j]; mine[i * k + j] = mine[o * k + j]; mine[o * k + j] = kept; } }
+        for (int i = 0; i < n; i++) {
+            int o = order[i] - 1; if (o != i) {
+                T kept = mine[i * k + j]; mine[i * k + j] = mine[o * k + j]; mine[o * k + j] = kept;
+            }
+        }
     SYNC;
     substitute(n, columns, lu, n, mine, k, 0, 1);
     substitute(n, columns, lu, n, mine, k, 1, 0);
@@ -402,7 +435,8 @@ KERNEL void identity(OUT(T, x), const int m, const int n, const int count) {
     if (t < count) AT(x)[t] = t / n % m == t % n ? ONE : ZERO;
 }
 
-KERNEL void determinant(IN(T, lu), IN(int, pivots), OUT(T, det), OUT(R, logarithm), const int n, const int logs, const int count) {
+KERNEL void determinant(IN(T, lu), IN(int, pivots), OUT(T, det), OUT(R, logarithm), const int n, const int logs,
+    const int count) {
     int b = ITEM;
     if (b >= count) return;
     T value = ONE;
@@ -423,8 +457,8 @@ KERNEL void determinant(IN(T, lu), IN(int, pivots), OUT(T, det), OUT(R, logarith
 """
 
 TRIANGULAR = r"""
-KERNEL MATRICES void triangular(IN(T, a), OUT(T, x), const int n, const int k, const int parts, const int wide, const int shared,
-                                const int upper, const int unit) {
+KERNEL MATRICES void triangular(IN(T, a), OUT(T, x), const int n, const int k, const int parts, const int wide,
+    const int shared, const int upper, const int unit) {
     int id = MATRIX, b = id / parts, from = id % parts * wide;
     substitute(n, min(wide, k - from), AT(a) + (shared ? 0 : b) * n * n, n, AT(x) + b * n * k + from, k, upper, unit);
 }
@@ -442,7 +476,9 @@ KERNEL MATRICES void cholesky(OUT(T, a_), OUT(int, info), const int n) {
             pivot = sqrt(pivot);
             SYNC;
             if (ME == 0) a[j * n + j] = CPLX(pivot, (R)0);
-            for (int i = j + 1 + ME; i < n; i += GROUP) { T v = a[i * n + j] / pivot; a[i * n + j] = v; a[j * n + i] = CONJ(v); }
+            for (int i = j + 1 + ME; i < n; i += GROUP) {
+                T v = a[i * n + j] / pivot; a[i * n + j] = v; a[j * n + i] = CONJ(v);
+            }
             SYNC;
             for (int i = j + 1 + ME; i < n; i += GROUP) {
                 T v = a[i * n + j];
@@ -452,7 +488,8 @@ KERNEL MATRICES void cholesky(OUT(T, a_), OUT(int, info), const int n) {
         }
         for (int i = stop; i < n && !failed; i += BLOCKED) {
             int rows = min(BLOCKED, n - i);
-            subtract_product(rows, i + rows - stop, stop - start, a + i * n + start, n, a + start * n + stop, n, a + i * n + stop, n);
+            subtract_product(rows, i + rows - stop, stop - start, a + i * n + start, n, a + start * n + stop, n,
+                a + i * n + stop, n);
         }
         SYNC;
     }
@@ -469,9 +506,11 @@ KERNEL MATRICES void geqrf(OUT(T, a), OUT(T, tau), OUT(T, work), const int m, co
     factor_qr(m, n, AT(a) + b * m * n, AT(tau) + b * min(m, n), AT(work) + b * room, s);
 }
 
-KERNEL MATRICES void make_q(IN(T, a), IN(T, tau), OUT(T, q), OUT(T, work), const int m, const int n, const int columns, const int room) {
+KERNEL MATRICES void make_q(IN(T, a), IN(T, tau), OUT(T, q), OUT(T, work), const int m, const int n, const int columns,
+    const int room) {
     int b = MATRIX;
-    multiply_out(m, n, columns, AT(a) + b * m * n, AT(tau) + b * min(m, n), AT(q) + b * m * columns, AT(work) + b * room);
+    multiply_out(m, n, columns, AT(a) + b * m * n, AT(tau) + b * min(m, n), AT(q) + b * m * columns,
+        AT(work) + b * room);
 }
 
 KERNEL void upper_part(IN(T, a), OUT(T, r), const int m, const int n, const int rows, const int count) {
@@ -508,7 +547,9 @@ APART int choose_pivot(int n, int k, GLOBAL const T* a, int hermitian, int* size
 APART void exchange(int n, int one, int other, int k, GLOBAL T* a, int hermitian) {
     T kept;
     for (int i = other + 1; i < n; i++) { kept = AT_(i, one); AT_(i, one) = AT_(i, other); AT_(i, other) = kept; }
-    for (int i = one + 1; i < other; i++) { kept = AT_(i, one); AT_(i, one) = TURNED(AT_(other, i)); AT_(other, i) = TURNED(kept); }
+    for (int i = one + 1; i < other; i++) {
+        kept = AT_(i, one); AT_(i, one) = TURNED(AT_(other, i)); AT_(other, i) = TURNED(kept);
+    }
     AT_(other, one) = TURNED(AT_(other, one));
     kept = AT_(one, one); AT_(one, one) = AT_(other, other); AT_(other, other) = kept;
     if (one > k) { kept = AT_(one, k); AT_(one, k) = AT_(other, k); AT_(other, k) = kept; }
@@ -554,7 +595,8 @@ KERNEL MATRICES void ldl(OUT(T, a_), OUT(int, pivots_), OUT(int, info_), const i
             for (int i = k + 2 + ME; i < n; i += GROUP) {
                 T x = AT_(i, k), y = AT_(i, k + 1);
                 T p = quotient(mul(x, last) - mul(y, low), det), q = quotient(mul(y, first) - mul(x, high), det);
-                for (int j = k + 2; j <= i; j++) AT_(i, j) = minus(minus(AT_(i, j), p, TURNED(AT_(j, k))), q, TURNED(AT_(j, k + 1)));
+                for (int j = k + 2; j <= i; j++)
+                    AT_(i, j) = minus(minus(AT_(i, j), p, TURNED(AT_(j, k))), q, TURNED(AT_(j, k + 1)));
                 AT_(k, i) = p;
                 AT_(k + 1, i) = q;
             }
@@ -570,7 +612,8 @@ KERNEL MATRICES void ldl(OUT(T, a_), OUT(int, pivots_), OUT(int, info_), const i
     if (ME == 0) AT(info_)[b] = info;
 }
 
-KERNEL void ldl_solve(IN(T, a_), IN(int, pivots_), OUT(T, x_), const int n, const int columns, const int hermitian, const int count) {
+KERNEL void ldl_solve(IN(T, a_), IN(int, pivots_), OUT(T, x_), const int n, const int columns, const int hermitian,
+    const int count) {
     int t = ITEM, b = t / columns;
     if (t >= count) return;
     GLOBAL const T* a = AT(a_) + b * n * n;
@@ -584,7 +627,8 @@ KERNEL void ldl_solve(IN(T, a_), IN(int, pivots_), OUT(T, x_), const int n, cons
         for (int i = k + size; i < n; i++) for (int j = k; j < k + size; j++) X(i) = minus(X(i), AT_(i, j), X(j));
         if (size == 1) X(k) = quotient(X(k), AT_(k, k));
         else {
-            T low = AT_(k + 1, k), high = TURNED(low), first = AT_(k, k), last = AT_(k + 1, k + 1), u = X(k), v = X(k + 1);
+            T low = AT_(k + 1, k), high = TURNED(low), first = AT_(k, k), last = AT_(k + 1, k + 1), u = X(k),
+                v = X(k + 1);
             T det = mul(first, last) - mul(low, high);
             X(k) = quotient(mul(last, u) - mul(high, v), det);
             X(k + 1) = quotient(mul(first, v) - mul(low, u), det);
@@ -594,14 +638,16 @@ KERNEL void ldl_solve(IN(T, a_), IN(int, pivots_), OUT(T, x_), const int n, cons
     while (k > 0) {
         int size = pivots[k - 1] > 0 ? 1 : 2, one = k - 1, other = abs(pivots[k - 1]) - 1;
         k -= size;
-        for (int j = k; j < k + size; j++) for (int i = k + size; i < n; i++) X(j) = minus(X(j), TURNED(AT_(i, j)), X(i));
+        for (int j = k; j < k + size; j++) for (int i = k + size; i < n; i++)
+            X(j) = minus(X(j), TURNED(AT_(i, j)), X(i));
         T kept = X(one); X(one) = X(other); X(other) = kept;
     }
 }
 """
 
 PERMUTATION = r"""
-KERNEL void permutation(IN(int, pivots), OUT(long, order_), OUT(int, error), const int k, const int size, const int code, const int count) {
+KERNEL void permutation(IN(int, pivots), OUT(long, order_), OUT(int, error), const int k, const int size,
+    const int code, const int count) {
     int b = ITEM;
     if (b >= count) return;
     GLOBAL long* order = AT(order_) + b * size;

@@ -1,4 +1,5 @@
 """Cross entropy with class indices, and the gradient of an embedding's rows."""
+
 from __future__ import annotations
 
 import math
@@ -37,7 +38,9 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         raise ValueError("batch sizes differ")
     lse = empty(device, target.shape, wide)
     if not input.size:
-        return full(device, target.shape if reduction == "none" else (), math.nan if reduction == "mean" else 0, kind), lse
+        return full(
+            device, target.shape if reduction == "none" else (), math.nan if reduction == "mean" else 0, kind
+        ), lse
     own, (weight,) = parameters_for(kind, weight)
     x, target = contiguous_array(input), _targets(target)
     few = device.is_cpu and input.size <= _FEW and reduction != "none"
@@ -45,15 +48,41 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
     found = device.plans.get(key)
     if found is None:
         at = layout(device, kind, rows, n, inner, workers=1 if few else 0)
-        function = device.function(texts.CROSS_ENTROPY, "cross_entropy", "ppppppppiiiiiiq", at.widths, T=kind, P=own, I=target.kind, **at.macros)
+        function = device.function(
+            texts.CROSS_ENTROPY,
+            "cross_entropy",
+            "ppppppppiiiiiiq",
+            at.widths,
+            T=kind,
+            P=own,
+            I=target.kind,
+            **at.macros,
+        )
         found = device.plans[key] = function, at
     function, at = found
     flags = (weight is not None) * _WEIGHTED | (reduction == "mean") * _MEAN | few * _ADD_UP
     losses = lse if few else empty(device, target.shape, wide)
     weights = losses if few else empty(device, target.shape, wide)
     result = x if reduction == "none" else empty(device, (), kind)
-    function(at.global_size, at.local_size, x, target, weight or x, lse, losses, weights, result, watched(device), error_code(TARGET),
-             at.rows, n, inner, at.per, flags, ignore_index)
+    function(
+        at.global_size,
+        at.local_size,
+        x,
+        target,
+        weight or x,
+        lse,
+        losses,
+        weights,
+        result,
+        watched(device),
+        error_code(TARGET),
+        at.rows,
+        n,
+        inner,
+        at.per,
+        flags,
+        ignore_index,
+    )
     after_launch(device)
     if reduction == "none":
         return losses if kind == wide else cast(losses, kind), lse
@@ -62,19 +91,39 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         found = device.plans.get(key)
         if found is None:
             at = layout(device, kind, 1, rows)
-            found = device.plans[key] = device.function(texts.CROSS_ENTROPY_TOTAL, "cross_entropy_total", "pppii", at.widths, T=kind, **at.macros), at
+            found = device.plans[key] = (
+                device.function(
+                    texts.CROSS_ENTROPY_TOTAL, "cross_entropy_total", "pppii", at.widths, T=kind, **at.macros
+                ),
+                at,
+            )
         total, at = found
         total(at.global_size, at.local_size, losses, weights, result, rows, flags)
     return result, lse
 
 
-def _total_weight(x: Array, target: Array, weight: Array | None, own: str, n: int, flags: int, ignore_index: int) -> Array:
+def _total_weight(
+    x: Array, target: Array, weight: Array | None, own: str, n: int, flags: int, ignore_index: int
+) -> Array:
     """The sum of the targets' weights, 0-d."""
-    device, total, key = x.device, empty(x.device, (), FLOATS[x.kind]), ("cross_entropy_weights", x.kind, own, target.kind, target.size)
+    device, total, key = (
+        x.device,
+        empty(x.device, (), FLOATS[x.kind]),
+        ("cross_entropy_weights", x.kind, own, target.kind, target.size),
+    )
     found = device.plans.get(key)
     if found is None:
         at = layout(device, x.kind, 1, target.size)
-        function = device.function(texts.CROSS_ENTROPY_WEIGHTS, "cross_entropy_weights", "pppiiiq", at.widths, T=x.kind, P=own, I=target.kind, **at.macros)
+        function = device.function(
+            texts.CROSS_ENTROPY_WEIGHTS,
+            "cross_entropy_weights",
+            "pppiiiq",
+            at.widths,
+            T=x.kind,
+            P=own,
+            I=target.kind,
+            **at.macros,
+        )
         found = device.plans[key] = function, at
     function, at = found
     function(at.global_size, at.local_size, target, weight or x, total, target.size, n, flags, ignore_index)
@@ -95,8 +144,16 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
     found = device.plans.get(key)
     if found is None:
         at = layout(device, kind, rows, n, inner)
-        function = device.function(texts.CROSS_ENTROPY_BACKWARD, "cross_entropy_backward", "pppppppiiiiiiq", at.widths,
-                                   T=kind, P=own, I=target.kind, **at.macros)
+        function = device.function(
+            texts.CROSS_ENTROPY_BACKWARD,
+            "cross_entropy_backward",
+            "pppppppiiiiiiq",
+            at.widths,
+            T=kind,
+            P=own,
+            I=target.kind,
+            **at.macros,
+        )
         found = device.plans[key] = function, at
     function, at = found
     flags, total = (weight is not None) * _WEIGHTED | (reduction == "mean") * _MEAN | (reduction == "none") * _EACH, lse
@@ -105,7 +162,24 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
             flags |= _COUNT
         else:
             total = _total_weight(x, target, weight, own, n, flags, ignore_index)
-    function(at.global_size, at.local_size, grad, x, target, weight or x, lse, total, out, at.rows, n, inner, at.per, flags, rows, ignore_index)
+    function(
+        at.global_size,
+        at.local_size,
+        grad,
+        x,
+        target,
+        weight or x,
+        lse,
+        total,
+        out,
+        at.rows,
+        n,
+        inner,
+        at.per,
+        flags,
+        rows,
+        ignore_index,
+    )
     return out
 
 
@@ -135,11 +209,28 @@ def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
         at = layout(device, kind, 1, n)
         width = int(at.macros["W"])
         take = -(-n // (2 * device.units * width)) * width
-        function = device.function(embedding_texts.BY_COLUMNS, "embedding_by_columns", "ppppiiiiii", at.widths, T=kind, I=index.kind, **at.macros)
+        function = device.function(
+            embedding_texts.BY_COLUMNS,
+            "embedding_by_columns",
+            "ppppiiiiii",
+            at.widths,
+            T=kind,
+            I=index.kind,
+            **at.macros,
+        )
         function((-(-n // take),), (1,), *arrays, out, count, rows, n, take, padding_idx, shares is not None)
     else:
         out = full(device, (rows, n), 0, wide)
-        function = device.function(embedding_texts.BY_POSITIONS, "embedding_by_positions", "ppppiiiii", T=kind, I=index.kind, W="1", LANES="64", COLUMNS="0")
+        function = device.function(
+            embedding_texts.BY_POSITIONS,
+            "embedding_by_positions",
+            "ppppiiiii",
+            T=kind,
+            I=index.kind,
+            W="1",
+            LANES="64",
+            COLUMNS="0",
+        )
         function((64 * count,), (64,), *arrays, out, count, rows, n, padding_idx, shares is not None)
     return out if wide == kind else cast(out, kind)
 

@@ -1,4 +1,5 @@
 """Masks: where they hold, and writing there; and repetition by count, which needs the same running sums."""
+
 from __future__ import annotations
 
 import struct
@@ -22,7 +23,8 @@ def _blocks(count: int) -> tuple[int, int]:
 
 
 def _starts(counted: Array) -> tuple[Array, int]:
-    """For each block of a row-major array of masks or counts the sum of the elements before it, int32; and the length of the blocks.
+    """For each block of a row-major array of masks or counts the sum of the elements before it, int32; and the length
+    of the blocks.
 
     The total follows the sums, and after it whether a count was negative.
     """
@@ -30,13 +32,17 @@ def _starts(counted: Array) -> tuple[Array, int]:
     length, blocks = _blocks(counted.size)
     sums = empty(device, (blocks + 2,), "i32")
     text = ("#define MASK\n" if counted.kind == "b8" else "") + SUMS
-    device.function(text, "block_sums", "ppii", T=counted.kind)((blocks,), alone(device), counted, sums, counted.size, length)
+    device.function(text, "block_sums", "ppii", T=counted.kind)(
+        (blocks,), alone(device), counted, sums, counted.size, length
+    )
     device.function(text, "running_sums", "pi", T=counted.kind)((1,), (1,), sums, blocks)
     return sums, length
 
 
 def _counted(mask: Array) -> tuple[Array, int, int]:
-    """`_starts` of a mask with elements, and how many of them are true. Waits for the device: the number decides a shape."""
+    """`_starts` of a mask with elements, and how many of them are true. Waits for the device: the number decides a
+    shape.
+    """
     sums, length = _starts(mask)
     return sums, length, int(to_numpy(view_of(sums, (1,), (1,), sums.size - 2))[0])
 
@@ -49,7 +55,9 @@ def flat_places_of_true(mask: Array) -> Array:
     sums, length, total = _counted(mask)
     out = empty(mask.device, (total,), "i32")
     if total:
-        mask.device.function(PLACES, "flat_places", "pppii")((sums.size - 2,), alone(mask.device), mask, sums, out, mask.size, length)
+        mask.device.function(PLACES, "flat_places", "pppii")(
+            (sums.size - 2,), alone(mask.device), mask, sums, out, mask.size, length
+        )
     return out
 
 
@@ -75,7 +83,9 @@ def taken_where(x: Array, mask: Array) -> Array:
     sums, length, total = _counted(mask)
     out = empty(x.device, (total,), x.kind)
     if total:
-        x.device.function(MOVES, "taken", "ppppii", T=moved_kind(x))((sums.size - 2,), alone(x.device), mask, sums, x, out, x.size, length)
+        x.device.function(MOVES, "taken", "ppppii", T=moved_kind(x))(
+            (sums.size - 2,), alone(x.device), mask, sums, x, out, x.size, length
+        )
     return out
 
 
@@ -87,9 +97,13 @@ def write_where(out: Array, mask: Array, value: Array) -> None:
 def masked_scatter(input, mask, source):
     if mask.kind != "b8":
         from torchlite._dtype import from_np
-        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {from_np(mask.dtype).scalar_name}")
+
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {from_np(mask.dtype).scalar_name}"
+        )
     if input.kind != source.kind:
         from torchlite._dtype import from_np
+
         mine, theirs = (from_np(x.dtype).scalar_name for x in (input, source))
         raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got{mine} and {theirs}")
     shape = broadcast_shape((input.shape, mask.shape))
@@ -106,6 +120,7 @@ def masked_scatter(input, mask, source):
 def repeat_interleave_index(repeats):
     """The index that repeats element i `repeats[i]` times. Waits for the device: the sum decides the shape."""
     from torchlite._dtype import from_np
+
     kind = from_np(repeats.dtype)
     if kind.category != 1 or repeats.kind[0] == "u":
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{kind.scalar_name}'")
@@ -121,5 +136,7 @@ def repeat_interleave_index(repeats):
         raise failure(error_code(REPEATS), 0, 0)
     out = empty(device, (total,), repeats.kind)
     if total:
-        device.function(REPEAT, "repeat_places", "pppii", T=repeats.kind)((blocks,), alone(device), repeats, sums, out, repeats.size, length)
+        device.function(REPEAT, "repeat_places", "pppii", T=repeats.kind)(
+            (blocks,), alone(device), repeats, sums, out, repeats.size, length
+        )
     return out

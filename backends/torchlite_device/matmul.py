@@ -1,4 +1,5 @@
 """Matrix products and the products of linear layers."""
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -19,7 +20,9 @@ _NEITHER, _FIRST, _SECOND = (False, False), (True, False), (False, True)
 
 
 class _How(NamedTuple):
-    """A product of seen shapes and steps: its result's shape and its plan (None where nothing is to be summed or stored), or which operands to copy first."""
+    """A product of seen shapes and steps: its result's shape and its plan (None where nothing is to be summed or
+    stored), or which operands to copy first.
+    """
 
     shape: tuple[int, ...]
     plan: Plan | None
@@ -32,7 +35,8 @@ def _pairs(steps, count: int):
 
 
 def _arranged(a: _Laid, b: _Laid, d: _Laid | None) -> tuple[tuple[int, ...], Sizes | None]:
-    """The result's shape and the sizes of a product of `a` (..., m, k) and `b` (..., k, n), each a (shape, steps), to which d may be added.
+    """The result's shape and the sizes of a product of `a` (..., m, k) and `b` (..., k, n), each a (shape, steps), to
+    which d may be added.
 
     None for the sizes where two batch dimensions do not suffice.
     """
@@ -44,7 +48,10 @@ def _arranged(a: _Laid, b: _Laid, d: _Laid | None) -> tuple[tuple[int, ...], Siz
     shape = (*lead, m, n)
     _, c_steps = row_major(shape)
     d_steps = (0,) * len(shape) if d is None else broadcast_steps(d[0], d[1], shape)
-    a_lead, b_lead = broadcast_steps(a_shape[:-2], a_steps[:-2], lead), broadcast_steps(b_shape[:-2], b_steps[:-2], lead)
+    a_lead, b_lead = (
+        broadcast_steps(a_shape[:-2], a_steps[:-2], lead),
+        broadcast_steps(b_shape[:-2], b_steps[:-2], lead),
+    )
     if not lead:
         return shape, Sizes(m, n, k, a_steps, b_steps, c_steps, d_steps)
     if not any(b_lead):  # one matrix for the whole batch: its dimensions are rows
@@ -52,13 +59,27 @@ def _arranged(a: _Laid, b: _Laid, d: _Laid | None) -> tuple[tuple[int, ...], Siz
         if len(counts) > 3:
             return shape, None
         batch, batches = _pairs(counts[:-1], 2), [_pairs(x[:-1], 2) for x in (ra, rc, rd)]
-        return shape, Sizes(counts[-1], n, k, (ra[-1], a_steps[-1]), b_steps[-2:], (rc[-1], 1), (rd[-1], d_steps[-1]),
-                            tuple(max(x, 1) for x in batch), batches[0], (0, 0), batches[1], batches[2])
+        return shape, Sizes(
+            counts[-1],
+            n,
+            k,
+            (ra[-1], a_steps[-1]),
+            b_steps[-2:],
+            (rc[-1], 1),
+            (rd[-1], d_steps[-1]),
+            tuple(max(x, 1) for x in batch),
+            batches[0],
+            (0, 0),
+            batches[1],
+            batches[2],
+        )
     counts, merged = collapse(lead, a_lead, b_lead, c_steps[:-2], d_steps[:-2])
     if len(counts) > 2:
         return shape, None
     batch, batches = _pairs(counts, 2), [_pairs(x, 2) for x in merged]
-    return shape, Sizes(m, n, k, a_steps[-2:], b_steps[-2:], c_steps[-2:], d_steps[-2:], tuple(max(x, 1) for x in batch), *batches)
+    return shape, Sizes(
+        m, n, k, a_steps[-2:], b_steps[-2:], c_steps[-2:], d_steps[-2:], tuple(max(x, 1) for x in batch), *batches
+    )
 
 
 def _how(device, kind: str, a, b, d, conj) -> _How:
@@ -76,17 +97,30 @@ def _repeated(x: Array, lead: tuple[int, ...]) -> Array:
     return clone_row_major(repeated_to(x, (*lead, *x.shape[-2:])))
 
 
-def product(a: Array, b: Array, d: Array | None = None, beta: Any = 1, alpha: Any = 1, conj: tuple[bool, bool] = _NEITHER, out: Array | None = None,
-            turn: tuple[bool, bool] = _NEITHER) -> Array:
-    """alpha * a @ b + beta * d, with operands (..., m, k) and (..., k, n) of one dtype, and `d` one that can be expanded to the result; in `out` (row-major) if given.
+def product(
+    a: Array,
+    b: Array,
+    d: Array | None = None,
+    beta: Any = 1,
+    alpha: Any = 1,
+    conj: tuple[bool, bool] = _NEITHER,
+    out: Array | None = None,
+    turn: tuple[bool, bool] = _NEITHER,
+) -> Array:
+    """alpha * a @ b + beta * d, with operands (..., m, k) and (..., k, n) of one dtype, and `d` one that can be
+    expanded to the result; in `out` (row-major) if given.
 
     `turn` says which operands to take transposed, which only their steps need to know of, no array.
     """
-    key = ("product", a.kind, a.shape, a.steps, b.shape, b.steps, conj, turn) + (() if d is None else (d.shape, d.steps))
+    key = ("product", a.kind, a.shape, a.steps, b.shape, b.steps, conj, turn) + (
+        () if d is None else (d.shape, d.steps)
+    )
     plans = a.device.plans
     how = plans.get(key)
     if how is None:
-        first, second = (_turned(x.shape, x.steps) if across else (x.shape, x.steps) for x, across in zip((a, b), turn, strict=True))
+        first, second = (
+            _turned(x.shape, x.steps) if across else (x.shape, x.steps) for x, across in zip((a, b), turn, strict=True)
+        )
         how = plans[key] = _how(a.device, a.kind, first, second, None if d is None else (d.shape, d.steps), conj)
     if how.copy:
         lead = how.shape[:-2]
@@ -133,7 +167,9 @@ def _own(x: Array, shape: tuple[int, ...]) -> Array:
     return x
 
 
-def _any_rank(input: Array, other: Array, d: Array | None = None, beta: Any = 1, alpha: Any = 1, conj=(False, False)) -> Array:
+def _any_rank(
+    input: Array, other: Array, d: Array | None = None, beta: Any = 1, alpha: Any = 1, conj=(False, False)
+) -> Array:
     a = _row(input) if input.ndim == 1 else input
     b = _column(other) if other.ndim == 1 else other
     if not a.ndim or not b.ndim:
@@ -224,7 +260,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     return product(a, b, _added(input, batch1.kind, beta), beta, alpha)
 
 
-# --- linear layers ---------------------------------------------------------------------------------------------------------------------------------
+# --- linear layers --------------------------------------------------------------------------------
 
 
 def linear(input, weight, bias=None):
@@ -235,7 +271,9 @@ def linear(input, weight, bias=None):
     if len(weight.shape) == 1:
         return _any_rank(input, weight)
     added = bias if bias is not None and len(bias.shape) < 2 and bias.kind == input.kind else None
-    out = product(input, weight, added, turn=_SECOND) if len(input.shape) > 1 else _any_rank(input, turned(weight), added)
+    out = (
+        product(input, weight, added, turn=_SECOND) if len(input.shape) > 1 else _any_rank(input, turned(weight), added)
+    )
     return out if added is bias else _sum(out, bias)
 
 

@@ -1,4 +1,5 @@
 """Layer, RMS and batch norm with their backward passes, and what moves running statistics."""
+
 from __future__ import annotations
 
 import math
@@ -28,7 +29,9 @@ def _needed(needs) -> int:
 # -- layer and RMS norm --
 
 
-def _rows_forward(name: str, input: Array, weight: Array | None, bias: Array | None, n_dims: int, eps: float, centred: bool) -> tuple[Array, Array | None, Array]:
+def _rows_forward(
+    name: str, input: Array, weight: Array | None, bias: Array | None, n_dims: int, eps: float, centred: bool
+) -> tuple[Array, Array | None, Array]:
     """The normalised rows and, of each row, the mean (None for RMS norm) and the reciprocal deviation."""
     kind, device = input.kind, input.device
     if kind not in FLOATS:
@@ -45,7 +48,9 @@ def _rows_forward(name: str, input: Array, weight: Array | None, bias: Array | N
         rows = math.prod(small)
         n = input.size // rows
         at = layout(device, kind, rows, n)
-        function = device.function(texts.LAYER_NORM, "layer_norm", "ppppppiiii" + KINDS[wide].pack, at.widths, T=kind, P=own, **at.macros)
+        function = device.function(
+            texts.LAYER_NORM, "layer_norm", "ppppppiiii" + KINDS[wide].pack, at.widths, T=kind, P=own, **at.macros
+        )
         found = device.plans[key] = function, at.global_size, at.local_size, small, (rows, n, at.per)
     function, global_size, local_size, small, numbers = found
     out, rstd = empty(device, input.shape, kind), empty(device, small, wide)
@@ -58,31 +63,64 @@ def _rows_forward(name: str, input: Array, weight: Array | None, bias: Array | N
 
 def _of_rows(shape: tuple[int, ...], n_dims: int) -> tuple[int, ...]:
     """The shape of what is known of each row, where a row is all of the last dimensions."""
-    return shape[:len(shape) - n_dims] + (1,) * n_dims
+    return shape[: len(shape) - n_dims] + (1,) * n_dims
 
 
-def _rows_backward(grad: Array, input: Array, weight: Array | None, mean: Array | None, rstd: Array, n_dims: int, needs) -> tuple[Array | None, ...]:
+def _rows_backward(
+    grad: Array, input: Array, weight: Array | None, mean: Array | None, rstd: Array, n_dims: int, needs
+) -> tuple[Array | None, ...]:
     """The gradients of input, weight and bias, each where `needs` says."""
-    kind, device, shape = input.kind, input.device, input.shape[input.ndim - n_dims:]
+    kind, device, shape = input.kind, input.device, input.shape[input.ndim - n_dims :]
     wide = FLOATS[kind]
     own, (weight,) = parameters_for(kind, weight)
     if not input.size:
-        return tuple([full(device, s, 0, k) if need else None for s, k, need in zip((input.shape, shape, shape), (kind, own, own), needs, strict=False)])
+        return tuple(
+            [
+                full(device, s, 0, k) if need else None
+                for s, k, need in zip((input.shape, shape, shape), (kind, own, own), needs, strict=False)
+            ]
+        )
     flags = _needed(needs) | (weight is not None) * _WEIGHT | (mean is not None) * _CENTRED
     n = math.prod(shape)
     rows, sums = input.size // n, bool(flags & (_OF_WEIGHT | _OF_BIAS))
     key = ("layer_norm_backward", kind, own, rows, n, sums)
     found = device.plans.get(key)
     if found is None:
-        at = layout(device, kind, rows, n, workers=4 * device.units * (64 if not device.is_cpu and n <= 32 else 1) if sums else 0)
-        function = device.function(texts.LAYER_NORM_BACKWARD, "layer_norm_backward", "ppppppppiiii", at.widths, T=kind, P=own, **at.macros)
+        at = layout(
+            device,
+            kind,
+            rows,
+            n,
+            workers=4 * device.units * (64 if not device.is_cpu and n <= 32 else 1) if sums else 0,
+        )
+        function = device.function(
+            texts.LAYER_NORM_BACKWARD, "layer_norm_backward", "ppppppppiiii", at.widths, T=kind, P=own, **at.macros
+        )
         found = device.plans[key] = function, at
     function, at = found
     grad, x, rstd = contiguous_array(repeated_to(grad, input.shape)), contiguous_array(input), contiguous_array(rstd)
     out = empty(device, input.shape, kind) if flags & _OF_INPUT else None
-    partial = [empty(device, shape if at.workers == 1 and own == wide else (at.workers, n), wide) if flags & bit else None for bit in (_OF_WEIGHT, _OF_BIAS)]
+    partial = [
+        empty(device, shape if at.workers == 1 and own == wide else (at.workers, n), wide) if flags & bit else None
+        for bit in (_OF_WEIGHT, _OF_BIAS)
+    ]
     centre = rstd if mean is None else contiguous_array(mean)
-    function(at.global_size, at.local_size, grad, x, weight or x, centre, rstd, out or x, partial[0] or rstd, partial[1] or rstd, rows, n, at.per, flags)
+    function(
+        at.global_size,
+        at.local_size,
+        grad,
+        x,
+        weight or x,
+        centre,
+        rstd,
+        out or x,
+        partial[0] or rstd,
+        partial[1] or rstd,
+        rows,
+        n,
+        at.per,
+        flags,
+    )
     if sums and not (at.workers == 1 and own == wide):
         partial = _column_sums(partial, own, shape, at.workers, n, flags)
     return out, *partial
@@ -127,7 +165,9 @@ def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
 
 
 def _over_channels(source: str, name: str, signature: str, x: Array, own: str):
-    """The kernel of a channel family for an array (samples, channels, ...) and its launch: (function, global size, local size, numbers)."""
+    """The kernel of a channel family for an array (samples, channels, ...) and its launch: (function, global size,
+    local size, numbers).
+    """
     device, shape, kind = x.device, x.shape, x.kind
     key = (name, kind, own, shape)
     found = device.plans.get(key)
@@ -138,7 +178,12 @@ def _over_channels(source: str, name: str, signature: str, x: Array, own: str):
         else:
             at = layout(device, kind, channels, samples * length, run=length)
         function = device.function(source, name, signature, at.widths, T=kind, P=own, **at.macros)
-        found = device.plans[key] = function, at.global_size, at.local_size, (at.rows, samples, channels, length, at.per)
+        found = device.plans[key] = (
+            function,
+            at.global_size,
+            at.local_size,
+            (at.rows, samples, channels, length, at.per),
+        )
     return found
 
 
@@ -150,24 +195,57 @@ def _batch_norm_train(input, weight, bias, eps):
         nothing = full(device, channels, math.nan, kind)
         return empty(device, input.shape, kind), nothing, full(device, channels, math.nan, kind)
     own, (weight, bias) = parameters_for(kind, weight, bias)
-    function, global_size, local_size, numbers = _over_channels(texts.BATCH_NORM, "batch_norm", "ppppppiiiiii" + KINDS[FLOATS[kind]].pack, input, own)
+    function, global_size, local_size, numbers = _over_channels(
+        texts.BATCH_NORM, "batch_norm", "ppppppiiiiii" + KINDS[FLOATS[kind]].pack, input, own
+    )
     x = contiguous_array(input)
     out, mean, var = empty(device, input.shape, kind), empty(device, channels, kind), empty(device, channels, kind)
-    function(global_size, local_size, x, weight or x, bias or x, out, mean, var, *numbers, (weight is not None) * _WEIGHT | (bias is not None) * _BIAS, eps)
+    function(
+        global_size,
+        local_size,
+        x,
+        weight or x,
+        bias or x,
+        out,
+        mean,
+        var,
+        *numbers,
+        (weight is not None) * _WEIGHT | (bias is not None) * _BIAS,
+        eps,
+    )
     return out, mean, var
 
 
 def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
     kind, device, channels = input.kind, input.device, (input.shape[1],)
     own, (weight,) = parameters_for(kind, weight)
-    results = [empty(device, s, k) if need else None for s, k, need in zip((input.shape, channels, channels), (kind, own, own), needs, strict=True)]
+    results = [
+        empty(device, s, k) if need else None
+        for s, k, need in zip((input.shape, channels, channels), (kind, own, own), needs, strict=True)
+    ]
     if not input.size:
         return tuple([None if r is None else full(device, r.shape, 0, r.kind) for r in results])
-    function, global_size, local_size, numbers = _over_channels(texts.BATCH_NORM_BACKWARD, "batch_norm_backward", "ppppppppiiiiii" + KINDS[FLOATS[kind]].pack, input, own)
+    function, global_size, local_size, numbers = _over_channels(
+        texts.BATCH_NORM_BACKWARD, "batch_norm_backward", "ppppppppiiiiii" + KINDS[FLOATS[kind]].pack, input, own
+    )
     x, grad = contiguous_array(input), contiguous_array(repeated_to(grad, input.shape))
     mean, var = (contiguous_array(s if s.kind == kind else cast(s, kind)) for s in (mean, var))
     out, of_weight, of_bias = (r or mean for r in results)
-    function(global_size, local_size, grad, x, weight or x, mean, var, out, of_weight, of_bias, *numbers, _needed(needs) | (weight is not None) * _WEIGHT, eps)
+    function(
+        global_size,
+        local_size,
+        grad,
+        x,
+        weight or x,
+        mean,
+        var,
+        out,
+        of_weight,
+        of_bias,
+        *numbers,
+        _needed(needs) | (weight is not None) * _WEIGHT,
+        eps,
+    )
     return tuple(results)
 
 
@@ -178,7 +256,9 @@ def _channel_affine(input, scale, shift):
     out = empty(input.device, input.shape, input.kind)
     if out.size:
         own, (scale, shift) = parameters_for(input.kind, scale, shift)
-        function, global_size, local_size, numbers = _over_channels(texts.CHANNEL_AFFINE, "channel_affine", "ppppiiiii", input, own)
+        function, global_size, local_size, numbers = _over_channels(
+            texts.CHANNEL_AFFINE, "channel_affine", "ppppiiiii", input, own
+        )
         function(global_size, local_size, contiguous_array(input), scale, shift, out, *numbers)
     return out
 

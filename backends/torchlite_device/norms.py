@@ -1,4 +1,5 @@
 """Norms of vectors and distances between rows."""
+
 from __future__ import annotations
 
 from .array import Array, empty
@@ -21,7 +22,8 @@ _DISTANCES = r"""
     for (int k = 0; k < n; k++) { C d = T_LD(x, k) - T_LD(y, k); step(d); }
 typedef T_C C;
 
-KERNEL void distances(IN(T, x_), IN(T, y_), OUT(T, out), const int rows, const int columns, const int n, const int mode, const float order, const int count) {
+KERNEL void distances(IN(T, x_), IN(T, y_), OUT(T, out), const int rows, const int columns, const int n, const int mode,
+    const float order, const int count) {
     int t = ITEM, j = t % columns, i = t / columns % rows, b = t / columns / rows;
     if (t >= count) return;
     GLOBAL const T* x = AT(x_) + (b * rows + i) * n;

@@ -1,4 +1,5 @@
 """Optimizer steps in place on the device: one launch for many parameters."""
+
 from __future__ import annotations
 
 import functools
@@ -34,7 +35,16 @@ class _Batch:
 
     __slots__ = ("count", "function", "global_size", "group", "pack_grads", "head", "tail", "pack_numbers")
 
-    def __init__(self, name: str, params: list[Array], state_at: int, states: tuple[Array, ...], kept: bool, given: tuple[str, ...], words: dict):
+    def __init__(
+        self,
+        name: str,
+        params: list[Array],
+        state_at: int,
+        states: tuple[Array, ...],
+        kept: bool,
+        given: tuple[str, ...],
+        words: dict,
+    ):
         device, kind = params[0].device, params[0].kind
         self.count = len(params)
         width = next(n for n in _TOGETHER if n >= self.count)
@@ -54,7 +64,14 @@ class _Batch:
         self.function = device.function(text, "update_all", "", (lanes,) if lanes > 1 else (), T=kind, **words)
         self.global_size = (first[-1] * self.group[0],)
 
-    def step(self, params: list[Array], grads: list[Array], states: tuple[Array, ...], numbers: list[float] | Array, scaler: dict[str, Array]) -> None:
+    def step(
+        self,
+        params: list[Array],
+        grads: list[Array],
+        states: tuple[Array, ...],
+        numbers: list[float] | Array,
+        scaler: dict[str, Array],
+    ) -> None:
         given, grads = grads, [contiguous_array(g) for g in grads]
         padding = len(self.head) // 16 - self.count
         layout = self.head + self.pack_grads(*[g.offset for g in grads], *[0] * padding) + self.tail
@@ -73,7 +90,17 @@ class _Batch:
                     copy_into(grad, unscaled)
 
 
-def _run(name: str, params, grads, states, cache: dict, numbers: list[float] | Array, grad_scale=None, found_inf=None, **words: str) -> None:
+def _run(
+    name: str,
+    params,
+    grads,
+    states,
+    cache: dict,
+    numbers: list[float] | Array,
+    grad_scale=None,
+    found_inf=None,
+    **words: str,
+) -> None:
     """Step all parameters; `cache` keeps their batches."""
     states, kept = tuple(s for s in states if s is not None), isinstance(numbers, Array)
     scaler = {n: x for n, x in zip(SCALER, (found_inf, grad_scale), strict=True) if x is not None}
@@ -85,8 +112,10 @@ def _run(name: str, params, grads, states, cache: dict, numbers: list[float] | A
     if batches is None:
         batches, at, most = [], 0, _most(params[0].device, _TOGETHER)
         for begin in range(0, len(params), most):
-            part = params[begin:begin + most]
-            batches.append((begin, _Batch(name, part, at, states, kept, given, words)) if any(p.size for p in part) else None)
+            part = params[begin : begin + most]
+            batches.append(
+                (begin, _Batch(name, part, at, states, kept, given, words)) if any(p.size for p in part) else None
+            )
             at += sum(p.size for p in part)
         batches = cache[key] = [b for b in batches if b is not None]
     for begin, batch in batches:
@@ -103,8 +132,24 @@ def _numbers_from(count: Array, kind: str, text: str, name: str, options: list[f
     return out
 
 
-def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize,
-                grad_scale, found_inf):
+def _fused_adam(
+    params,
+    grads,
+    exp_avg,
+    exp_avg_sq,
+    max_exp_avg_sq,
+    cache,
+    step,
+    lr,
+    beta1,
+    beta2,
+    eps,
+    weight_decay,
+    decoupled,
+    maximize,
+    grad_scale,
+    found_inf,
+):
     added, taken = (0.0, lr * weight_decay) if decoupled else (weight_decay, 0.0)
     if isinstance(step, Array):
         logs = [math.log(beta) if beta else -1e30 for beta in (beta1, beta2)]
@@ -117,20 +162,46 @@ def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step,
     _run("adam", params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, numbers, grad_scale, found_inf)
 
 
-def _fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize, grad_scale, found_inf):
+def _fused_sgd(
+    params,
+    grads,
+    momentum_buffer,
+    cache,
+    first,
+    lr,
+    momentum,
+    dampening,
+    weight_decay,
+    nesterov,
+    maximize,
+    grad_scale,
+    found_inf,
+):
     numbers = [-1.0 if maximize else 1.0, weight_decay, lr, momentum, 1 - dampening, float(first), float(nesterov)]
     _run("sgd", params, grads, (momentum_buffer,), cache, numbers, grad_scale, found_inf)
 
 
-def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize):
+def _fused_rmsprop(
+    params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize
+):
     numbers = [-1.0 if maximize else 1.0, weight_decay, lr, alpha, 1 - alpha, eps, momentum]
-    _run("rmsprop", params, grads, (square_avg, grad_avg, momentum_buffer), cache, numbers, CENTERED="0" if grad_avg is None else "1")
+    _run(
+        "rmsprop",
+        params,
+        grads,
+        (square_avg, grad_avg, momentum_buffer),
+        cache,
+        numbers,
+        CENTERED="0" if grad_avg is None else "1",
+    )
 
 
 def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize, grad_scale, found_inf):
     sign = -1.0 if maximize else 1.0
     if isinstance(step, Array) and lr_decay:
-        numbers = _numbers_from(step, params[0].kind, ADAGRAD_NUMBERS, "adagrad_numbers", [sign, weight_decay, lr, lr_decay, eps])
+        numbers = _numbers_from(
+            step, params[0].kind, ADAGRAD_NUMBERS, "adagrad_numbers", [sign, weight_decay, lr, lr_decay, eps]
+        )
     else:
         numbers = [sign, weight_decay, lr / (1 + (step - 1) * lr_decay) if lr_decay else lr, eps]
     _run("adagrad", params, grads, (sum,), cache, numbers, grad_scale, found_inf)
@@ -144,7 +215,7 @@ def _unscale_alike(grads, found_inf, inv_scale):
     dense = [g if g.contiguous or dense_order(g.shape, g.steps) is not None else clone_row_major(g) for g in filled]
     most = _most(grads[0].device, _GRADIENTS)
     for begin in range(0, len(dense), most):
-        _unscale(dense[begin:begin + most], found_inf, inv_scale)
+        _unscale(dense[begin : begin + most], found_inf, inv_scale)
     for grad, unscaled in zip(filled, dense, strict=True):
         if grad is not unscaled:
             copy_into(grad, unscaled)
@@ -158,8 +229,19 @@ def _unscale(grads: list[Array], found_inf: Array, inv_scale: Array) -> None:
     first = [0]
     for g in grads:
         first.append(first[-1] + -(-g.size // tile))
-    layout = struct.pack(f"{3 * width + 3}i", *first, *[first[-1]] * len(rest), *[g.size for g in grads], *rest, *[g.offset for g in grads], *rest,
-                         found_inf.offset, inv_scale.offset)
+    layout = struct.pack(
+        f"{3 * width + 3}i",
+        *first,
+        *[first[-1]] * len(rest),
+        *[g.size for g in grads],
+        *rest,
+        *[g.offset for g in grads],
+        *rest,
+        found_inf.offset,
+        inv_scale.offset,
+    )
     buffers = [g.buffer for g in grads + grads[:1] * len(rest)] + [found_inf.buffer, inv_scale.buffer]
-    function = device.function(_unscale_text(width, lanes, tile), "unscale_all", "", (lanes,) if lanes > 1 else (), T=kind)
+    function = device.function(
+        _unscale_text(width, lanes, tile), "unscale_all", "", (lanes,) if lanes > 1 else (), T=kind
+    )
     function.start((first[-1] * group[0],), group, buffers, [layout])

@@ -1,4 +1,5 @@
 """Constant padding."""
+
 from __future__ import annotations
 
 import struct
@@ -42,7 +43,12 @@ def _padded(x: Array, out: Array, before: list[int], value) -> None:
     while last > 0 and x.shape[last] == out.shape[last]:
         inner *= x.shape[last]
         last -= 1
-    if collapse(x.shape[last:], steps[last:])[1] != [[1]] and x.size > 1 and x.shape[last:] != (1,) * (x.ndim - last) or last > 6:
+    if (
+        collapse(x.shape[last:], steps[last:])[1] != [[1]]
+        and x.size > 1
+        and x.shape[last:] != (1,) * (x.ndim - last)
+        or last > 6
+    ):
         x = contiguous_array(clone_row_major(x))
         steps = x.steps
     device, width = x.device, out.shape[last] * inner
@@ -50,7 +56,19 @@ def _padded(x: Array, out: Array, before: list[int], value) -> None:
     rows = out.size // width
     take, items, group = span(device, rows, max(1, 1024 // width))
     run = device.function(PAD, "pad", "pppiiiiix", (16,), T=moved_kind(x))
-    run(items, group, x, constant(device, value, x.kind), out, rows, take, width, before[last] * inner, x.shape[last] * inner, struct.pack("29i", *how))
+    run(
+        items,
+        group,
+        x,
+        constant(device, value, x.kind),
+        out,
+        rows,
+        take,
+        width,
+        before[last] * inner,
+        x.shape[last] * inner,
+        struct.pack("29i", *how),
+    )
 
 
 def _seven(numbers) -> list[int]:

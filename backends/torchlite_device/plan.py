@@ -1,4 +1,5 @@
 """How one launch of a pointwise kernel goes, worked out once for its kinds and layout, and the launch."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -9,9 +10,14 @@ GROUP = 64
 
 
 class Plan:
-    """How one launch goes, but for the arrays and numbers: the kernel's `start`, sizes, the layout's integers packed, the result's shape, steps and kind."""
+    """How one launch goes, but for the arrays and numbers: the kernel's `start`, sizes, the layout's integers packed,
+    the result's shape, steps and kind.
+    """
 
-    __slots__ = ("start", "per_item", "global_size", "local_size", "tail", "pack", "shape", "steps", "size", "kind", "dtype", "numbers", "count", "waits")
+    __slots__ = (
+        "start", "per_item", "global_size", "local_size", "tail", "pack", "shape", "steps", "size", "kind", "dtype",
+        "numbers", "count", "waits",
+    )  # fmt: skip
 
     start: Any
     per_item: int
@@ -32,7 +38,14 @@ class Plan:
 def flat_result(device, plan: Plan, like: Array) -> Array:
     """A new contiguous array for the result of a plan, of the shape of `like`."""
     out = object.__new__(Array)
-    out.device, out.shape, out.steps, out.size, out.kind, out.dtype = device, like.shape, like.steps, like.size, plan.kind, plan.dtype
+    out.device, out.shape, out.steps, out.size, out.kind, out.dtype = (
+        device,
+        like.shape,
+        like.steps,
+        like.size,
+        plan.kind,
+        plan.dtype,
+    )
     out.offset, out.base, out.contiguous = 0, None, True
     out.buffer = device.allocate(like.size * plan.dtype.itemsize)
     return out

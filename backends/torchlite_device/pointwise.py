@@ -1,4 +1,7 @@
-"""The kernels of the pointwise ops: rules of the tables with the parameters of their op's record, and what Python decides before a launch."""
+"""The kernels of the pointwise ops: rules of the tables with the parameters of their op's record, and what Python
+decides before a launch.
+"""
+
 from __future__ import annotations
 
 import math
@@ -16,7 +19,9 @@ from .pointwise_core import CATEGORY, COMPLEX_KIND, REAL_KIND, Rule, apply, cast
 from .pointwise_tables import RULES as TABLE
 from .registering import is_op
 
-__all__ = ["CATEGORY", "COMPLEX_KIND", "KERNELS", "REAL_KIND", "RULES", "Rule", "apply", "cast", "choose", "fill_number"]
+__all__ = [
+    "CATEGORY", "COMPLEX_KIND", "KERNELS", "REAL_KIND", "RULES", "Rule", "apply", "cast", "choose", "fill_number",
+]  # fmt: skip
 
 RULES = {**TABLE, **ACTIVATIONS}
 KERNELS: dict[str, Any] = {}
@@ -31,9 +36,16 @@ def _not_implemented(kernel: str, kind: str) -> NotImplementedError:
 
 
 def _apart(x, target: Array):
-    """An operand as it is, or a copy of it where writing into `target` would change elements that are still to be read."""
-    if x.__class__ is Array and x.buffer is target.buffer and (x.offset, x.steps, x.shape) != (target.offset, target.steps, target.shape):
+    """An operand as it is, or a copy of it where writing into `target` would change elements that
+    are still to be read.
+    """
+    if (
+        x.__class__ is Array
+        and x.buffer is target.buffer
+        and (x.offset, x.steps, x.shape) != (target.offset, target.steps, target.shape)
+    ):
         from .copying import clone_row_major
+
         return clone_row_major(x)
     return x
 
@@ -47,6 +59,7 @@ def _unary(rule: Rule):
 
     def kernel_(input):
         apply(rule, (input,), (), input)
+
     return kernel, kernel_
 
 
@@ -56,17 +69,21 @@ def _binary(rule: Rule):
 
     def kernel_(input, other):
         apply(rule, (input, _apart(other, input)), (), input)
+
     return kernel, kernel_
 
 
 for _name, _rule in RULES.items():
     if is_op(_name) and not _rule.numbers and not any(re.search(r"\bc\b", text) for text in _rule.texts.values()):
-        KERNELS[_name], _in_place = (_binary if any(re.search(r"\bb\b", text) for text in _rule.texts.values()) else _unary)(_rule)
+        KERNELS[_name], _in_place = (
+            _binary if any(re.search(r"\bb\b", text) for text in _rule.texts.values()) else _unary
+        )(_rule)
         if not _rule.test and not _rule.out:
             KERNELS[_name + "_"] = _in_place
 
 
-# -- ops with something to decide or with numbers: `kernel(*the record's parameters, out=None)`, from which the in-place form comes too --
+# -- ops with something to decide or with numbers: `kernel(*the record's parameters, out=None)`, from which the in-place
+# form comes too --
 
 
 def both_ways(function: Callable) -> Callable:
@@ -75,6 +92,7 @@ def both_ways(function: Callable) -> Callable:
 
     def in_place(input, *others, **keywords):
         function(input, *[_apart(x, input) for x in others], out=input, **keywords)
+
     KERNELS[name] = function
     if not REGISTRY[name].is_implicit:  # their history is that of their parts
         KERNELS[name + "_"] = in_place
@@ -82,16 +100,19 @@ def both_ways(function: Callable) -> Callable:
 
 
 def with_numbers(name: str, operands: int, *defaults, check: Callable | None = None) -> None:
-    """Offer the kernels of an op whose record has `operands` operands and then the numbers of its rule, the last ones with defaults."""
+    """Offer the kernels of an op whose record has `operands` operands and then the numbers of its rule, the last ones
+    with defaults.
+    """
     rule = RULES[name]
     count = operands + len(rule.numbers)
 
     def kernel(*values, out=None):
         if len(values) < count:
-            values += defaults[len(values) - count:]
+            values += defaults[len(values) - count :]
         if check is not None:
             check(values[0], *values[operands:])
         return apply(rule, values[:operands], values[operands:], out)
+
     kernel.__name__ = name
     both_ways(kernel)
 
@@ -104,7 +125,10 @@ def _check_hardtanh(input, low, high):
 def _check_softshrink(input, limit):
     if limit < 0:
         dtype = from_np(input.dtype)
-        raise RuntimeError(f"lambda must be in range [0, {finfo(dtype).max:g}] for input dtype {dtype.scalar_name}, but found {limit:g}")
+        raise RuntimeError(
+            f"lambda must be in range [0, {finfo(dtype).max:g}] for input dtype {dtype.scalar_name}, but found "
+            f"{limit:g}"
+        )
 
 
 with_numbers("leaky_relu", 1, 0.01)
@@ -228,7 +252,11 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, out=None):
 
 @both_ways
 def logit(input, eps=None, out=None):
-    return apply(RULES["logit"], (input,), (), out) if eps is None else apply(RULES["logit_eps"], (input,), (eps, 1 - eps), out)
+    return (
+        apply(RULES["logit"], (input,), (), out)
+        if eps is None
+        else apply(RULES["logit_eps"], (input,), (eps, 1 - eps), out)
+    )
 
 
 @both_ways
@@ -257,12 +285,24 @@ def clamp(input, min=None, max=None, out=None):
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if max is None:
         return apply(RULES["clamp_low"], (input, min), (), out)
-    return apply(RULES["clamp_high"], (input, max), (), out) if min is None else apply(RULES["clamp"], (input, min, max), (), out)
+    return (
+        apply(RULES["clamp_high"], (input, max), (), out)
+        if min is None
+        else apply(RULES["clamp"], (input, min, max), (), out)
+    )
 
 
 KERNELS["_clamp_tensors"] = KERNELS["_clamp_numbers"] = clamp
-_WORDS = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int32": "int", "int64": "long int",
-          "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+_WORDS = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "int32": "int",
+    "int64": "long int",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
 
 
 def _same_kind(input: Array, value: Array, name: str) -> None:
@@ -292,10 +332,12 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
 def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     if CATEGORY[input.kind] in "ib":
         raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and "
-            "tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
-            "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: "
-            "(input + value * tensor1 / tensor2), for all dtypes.")
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + "
+            "value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * "
+            "tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: "
+            "(input + value * tensor1 / tensor2), for all dtypes."
+        )
     return apply(RULES["addcdiv"], (input, tensor1, tensor2), (value,), out)
 
 
@@ -317,13 +359,21 @@ def complex(real, imag):
     if real.kind != imag.kind or CATEGORY[real.kind] != "f" or real.kind == "bf16":
         names = _scalar_name(real.kind), _scalar_name(imag.kind)
         if any(x.kind not in ("f16", "f32", "f64") for x in (real, imag)):
-            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}")
-        raise RuntimeError(f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument")
+            raise RuntimeError(
+                f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}"
+            )
+        raise RuntimeError(
+            f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
+        )
     return apply(RULES["complex"], (real, imag))
 
 
 def polar(abs, angle):
-    return apply(RULES["polar"], (abs, angle)) if abs.kind == angle.kind and abs.kind in ("f32", "f64") else complex(abs, angle)
+    return (
+        apply(RULES["polar"], (abs, angle))
+        if abs.kind == angle.kind and abs.kind in ("f32", "f64")
+        else complex(abs, angle)
+    )
 
 
 def frexp(input):
@@ -341,6 +391,7 @@ KERNELS["isclose"], KERNELS["complex"], KERNELS["polar"], KERNELS["frexp"] = isc
 def _choose(input, other, condition):
     if input.__class__ is not Array and other.__class__ is not Array:  # two numbers
         from .creation import full
+
         kind = max(map(number_kind, (input, other)), key=("b8", "i64", "f32", "c64").index)
         input = full(condition.device, (), input, kind)
     return choose(condition, input, other)
@@ -357,10 +408,16 @@ def where(condition, input=None, other=None):
 def _masked_fill(input, mask, value, out=None):
     if mask.kind != "b8":
         name = KINDS[mask.kind].numpy
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {'float' if name == 'float32' else name}")
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{'float' if name == 'float32' else name}"
+        )
     if value.__class__ is Array:
         if value.ndim:
-            raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+            raise RuntimeError(
+                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+                "dimension(s)."
+            )
         value = cast(value, input.kind)
     elif number_kind(value) == "c64" and input.kind not in REAL_KIND:
         raise RuntimeError(f"value cannot be converted to type {_scalar_name(input.kind).lower()} without overflow")
@@ -377,4 +434,6 @@ def to(input, dtype):
     return input if kind == input.kind else cast(input, kind)
 
 
-KERNELS.update(_choose=_choose, _where=_where, where=where, _masked_fill=_masked_fill, _masked_fill_tensor=_masked_fill, to=to)
+KERNELS.update(
+    _choose=_choose, _where=_where, where=where, _masked_fill=_masked_fill, _masked_fill_tensor=_masked_fill, to=to
+)

@@ -1,9 +1,11 @@
 """Pointwise kernels generated from a table of C expressions, for every dtype and layout.
 
-A rule says an op once: C text over the operands `a`, `b`, `c`, … for each category of dtype. From it come the program for (dtypes, layout class) and
-the launch. There are four layout classes: one contiguous run in vectors; rows of any outer dimensions, in vectors along the innermost; squares, where an
-operand lies crosswise; and one program for everything small, which walks up to five dimensions told at run time.
+A rule says an op once: C text over the operands `a`, `b`, `c`, … for each category of dtype. From it come the program
+for (dtypes, layout class) and the launch. There are four layout classes: one contiguous run in vectors; rows of any
+outer dimensions, in vectors along the innermost; squares, where an operand lies crosswise; and one program for
+everything small, which walks up to five dimensions told at run time.
 """
+
 from __future__ import annotations
 
 import builtins
@@ -42,7 +44,9 @@ _RANK, _MOST = 5, 32
 
 
 def apply(rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = None, out_kind: str = "") -> Array:
-    """The op of `rule` over arrays and Python numbers, broadcast; into `out` where one is given. `out_kind` overrides the result's kind."""
+    """The op of `rule` over arrays and Python numbers, broadcast; into `out` where one is given. `out_kind` overrides
+    the result's kind.
+    """
     arrays = [x for x in operands if x.__class__ is Array]
     if arrays:
         first = arrays[0]
@@ -92,7 +96,9 @@ def apply(rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = 
 
 
 def main_kind(rule: Rule, operands) -> str:
-    """The kind that is computed in: what the arrays that are not read as truth values promote to; a float or complex number raises it to that category."""
+    """The kind that is computed in: what the arrays that are not read as truth values promote to; a float or complex
+    number raises it to that category.
+    """
     found, number = "", ""
     for letter, x in zip(LETTERS, operands, strict=False):
         if letter in rule.masks:
@@ -110,7 +116,15 @@ def main_kind(rule: Rule, operands) -> str:
 
 def number_kind(value) -> str:
     """The kind that a Python number stands for."""
-    return "b8" if isinstance(value, bool) else "i64" if isinstance(value, int) else "c64" if isinstance(value, complex) else "f32"
+    return (
+        "b8"
+        if isinstance(value, bool)
+        else "i64"
+        if isinstance(value, int)
+        else "c64"
+        if isinstance(value, complex)
+        else "f32"
+    )
 
 
 @functools.cache
@@ -130,6 +144,7 @@ def number_packer(code: str):
     if len(code) == 2:
         return lambda z: pack(z.real, z.imag) if isinstance(z, complex) else pack(z, 0.0)
     if code in "fd":
+
         def floating(x):
             try:
                 return pack(x)
@@ -137,6 +152,7 @@ def number_packer(code: str):
                 return pack(float("inf") if x > 0 else float("-inf"))
             except struct.error:
                 return pack(float(x.real))
+
         return floating
     bits = 8 * struct.calcsize(code)
     low = -(1 << bits - 1) if code.islower() else 0
@@ -166,8 +182,10 @@ def _make_plan(device, rule: Rule, operands, arrays, out, out_kind: str, flat: b
     target = out.steps if out is not None else plan.steps or usual
     sizes, steps = _ordered(plan.shape, [*(broadcast_steps(x.shape, x.steps, plan.shape) for x in arrays), target])
     if any(s == 0 and n != 1 for n, s in zip(sizes, steps[-1], strict=True)):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() "
-                           "the tensor before performing the operation.")
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
     plan.pack = struct.Struct(f"{plan.count}i").pack
     if plan.size < _SMALL or len(sizes) > _RANK:
         return _small_plan(device, plan, rule, kind, types, kinds, sizes, steps)
@@ -185,9 +203,16 @@ def _ordered(shape, walks):
 
 
 def _kept_order(shape, arrays) -> tuple[int, ...] | None:
-    """The steps of the result when all operands of its shape lie in one and the same dense order other than row-major; None for row-major."""
+    """The steps of the result when all operands of its shape lie in one and the same dense order other than row-major;
+    None for row-major.
+    """
     full = [x for x in arrays if x.shape == shape]
-    if not full or full[0].contiguous or any(x.steps != full[0].steps for x in full) or len(full) != len([x for x in arrays if x.size != 1]):
+    if (
+        not full
+        or full[0].contiguous
+        or any(x.steps != full[0].steps for x in full)
+        or len(full) != len([x for x in arrays if x.size != 1])
+    ):
         return None
     return full[0].steps if dense_order(shape, full[0].steps) is not None else None
 
@@ -210,7 +235,12 @@ def _flat_plan(device, plan, rule, kind, types, kinds, operands, out) -> Plan:
         width = _width(device, rule, kind, [*kinds, plan.kind])
         _build(device, plan, rule, kind, types, kinds, width, flat_walk(kinds), {})
         how = KINDS[kind]
-        plan.waits = bool(width) and not rule.masks and how.stored == how.computed == types.computed and all(k in ("", kind) for k in (*kinds, plan.kind))
+        plan.waits = (
+            bool(width)
+            and not rule.masks
+            and how.stored == how.computed == types.computed
+            and all(k in ("", kind) for k in (*kinds, plan.kind))
+        )
     plan.local_size = (GROUP,)
     return plan
 
@@ -231,7 +261,14 @@ def _small_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Plan:
 def _row_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Plan:
     modes = [{0: "s", 1: "v"}.get(s[-1], "g") for s in steps]
     if "g" in modes and modes[-1] == "v":
-        cross = next((d for d in range(len(sizes) - 1) if all(s[d] == 1 for s, mode in zip(steps, modes, strict=True) if mode == "g")), None)
+        cross = next(
+            (
+                d
+                for d in range(len(sizes) - 1)
+                if all(s[d] == 1 for s, mode in zip(steps, modes, strict=True) if mode == "g")
+            ),
+            None,
+        )
         if cross is not None:
             return _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cross)
     width = _width(device, rule, kind, [*kinds, plan.kind]) if "g" not in modes else 0
@@ -255,7 +292,9 @@ def _row_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Plan:
 
 
 def _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cross: int) -> Plan:
-    """Squares over the innermost dimension and the one, `cross`, along which the operands that lie crosswise are contiguous: vectors both ways."""
+    """Squares over the innermost dimension and the one, `cross`, along which the operands that lie crosswise are
+    contiguous: vectors both ways.
+    """
     width = _width(device, rule, kind, [*kinds, plan.kind])
     side = plan.per_item = width or device.width
     outer = [d for d in range(len(sizes) - 1) if d != cross]
@@ -294,10 +333,14 @@ _CHOOSE = Rule("where", f="c ? a : b", i="c ? a : b", b="c ? a : b", c="c ? a : 
 
 
 def cast(x: Array, kind: str, out: Array | None = None) -> Array:
-    """`x` converted to another kind, also into `out`; a complex number loses its imaginary part on the way to a real one."""
+    """`x` converted to another kind, also into `out`; a complex number loses its imaginary part on the way to a real
+    one.
+    """
     if kind == x.kind:
         return apply(_COPY, (x,), (), out)
-    rule = _TO_BOOL if kind == "b8" else _TO_COMPLEX if kind in REAL_KIND else _REAL_PART if x.kind in REAL_KIND else _COPY
+    rule = (
+        _TO_BOOL if kind == "b8" else _TO_COMPLEX if kind in REAL_KIND else _REAL_PART if x.kind in REAL_KIND else _COPY
+    )
     return apply(rule, (x,), (), out, "" if out is not None else kind)
 
 

@@ -1,4 +1,6 @@
-"""The rules of the pointwise ops: C text for each op and category of dtype. `pointwise_core.Rule` says how they are written."""
+"""The rules of the pointwise ops: C text for each op and category of dtype. `pointwise_core.Rule` says how they are
+written.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,14 @@ def horner(coefficients, x: str, t: str) -> str:
 # -- arithmetic --
 
 _NEG_LIKE = "((m != 0) & ((b < 0) != (m < 0)))"
-# A divisor of 0 or -1 would stop the process on some devices. What an integer is divided by zero, PyTorch leaves open on devices.
+# A divisor of 0 or -1 would stop the process on some devices. What an integer is divided by zero, PyTorch leaves open
+# on devices.
 _DIVIDED = "S s = b == 0 || (SIGNED && b == (S)-1) ? (S)1 : b; S q = a / s; S m = a - q * s; "
 _QUOTIENT = "return b == 0 ? (S)-1 : b == s ? q : (S)-a;"
 _FLOORED = "if (SIGNED && m != 0 && (m < 0) != (b < 0)) "
 
-# q rounded to the 16-bit type, for scalars and vectors: bits are dropped by adding and subtracting a multiple (Dekker's splitting).
+# q rounded to the 16-bit type, for scalars and vectors: bits are dropped by adding and subtracting a multiple (Dekker's
+# splitting).
 _ROUNDED_HALF = "X t = q * N(8193); q = t - (t - q); "
 _ROUNDED_BF16 = "X t = q * N(65537); q = t - (t - q); "
 
@@ -53,8 +57,8 @@ rule(
 )
 rule(
     "floor_divide",
-    f=f"X m = fmod(a, b), q = (a - m) / b; q = {_NEG_LIKE} ? q - 1 : q; X r = floor(q); r = q - r > N(0.5) ? r + 1 : r; "
-    "r = q == 0 ? copysign((X)(0), a / b) : r; return b == 0 ? a / b : r;",
+    f=f"X m = fmod(a, b), q = (a - m) / b; q = {_NEG_LIKE} ? q - 1 : q; X r = floor(q); r = q - r > N(0.5) ? r + 1 : "
+    "r; r = q == 0 ? copysign((X)(0), a / b) : r; return b == 0 ? a / b : r;",
     i=_DIVIDED + _FLOORED + "q -= 1; " + _QUOTIENT,
     scalar="i",
     kernel="div_floor_cpu",
@@ -66,7 +70,10 @@ rule(
     i=_DIVIDED + _QUOTIENT,
     scalar="i",
     kernel="div_trunc_cpu",
-    by_kind={"f16": "X q = a / b; " + _ROUNDED_HALF + "return trunc(q);", "bf16": "X q = a / b; " + _ROUNDED_BF16 + "return trunc(q);"},
+    by_kind={
+        "f16": "X q = a / b; " + _ROUNDED_HALF + "return trunc(q);",
+        "bf16": "X q = a / b; " + _ROUNDED_BF16 + "return trunc(q);",
+    },
 )
 RULES["_floor_divide"] = RULES["floor_divide"]
 # 1 and -1 have an inverse among the integers; the rest becomes 0.
@@ -77,8 +84,8 @@ rule(
     wide="c",
     kernel="pow",
     scalar="i",
-    i="S r = 1, t = a, e = b; if (SIGNED && e < 0) { r = a == 1 ? (S)1 : a == (S)-1 ? (e & 1 ? (S)-1 : (S)1) : (S)0; e = 0; } "
-    "for (; e; e >>= 1) { if (e & 1) r *= t; t *= t; } return r;",
+    i="S r = 1, t = a, e = b; if (SIGNED && e < 0) { r = a == 1 ? (S)1 : a == (S)-1 ? (e & 1 ? (S)-1 : (S)1) : (S)0; e "
+    "= 0; } for (; e; e >>= 1) { if (e & 1) r *= t; t *= t; } return r;",
 )
 
 
@@ -101,7 +108,10 @@ rule(
     f="nextafter(a, b)",
     scalar="f",
     by_kind={
-        "bf16": "uint s = as_uint(a) >> 16; " + _AWAY.format(t="uint", top="0x8000u") + _UNORDERED + "as_float(u << 16);",
+        "bf16": "uint s = as_uint(a) >> 16; "
+        + _AWAY.format(t="uint", top="0x8000u")
+        + _UNORDERED
+        + "as_float(u << 16);",
         "f16": "ushort s; ST_HALF((half*)&s, 0, a); "
         + _AWAY.format(t="ushort", top="0x8000")
         + _UNORDERED
@@ -114,11 +124,20 @@ rule(
     c="c_logaddexp(a, b)",
     wide="c",
 )
-rule("logaddexp2", f=f"X d = fabs(a - b); return a == b ? a + 1 : (isnan(d) ? d : (a > b ? a : b) + log1p(exp2(-d)) * N({1 / math.log(2)!r}));")
-everywhere(
-    "heaviside", "a == 0 ? b : (a > 0 ? (X)(1) : (X)(0))", refuses={"c": RuntimeError("heaviside is not yet implemented for complex tensors.")}
+rule(
+    "logaddexp2",
+    f="X d = fabs(a - b); return a == b ? a + 1 : (isnan(d) ? d : (a > b ? a : b) + log1p(exp2(-d)) * "
+    f"N({1 / math.log(2)!r}));",
 )
-_GCD = "S x = SIGNED && a < 0 ? (S)-a : a; S y = SIGNED && b < 0 ? (S)-b : b; while (y != 0) { S t = x % y; x = y; y = t; } "
+everywhere(
+    "heaviside",
+    "a == 0 ? b : (a > 0 ? (X)(1) : (X)(0))",
+    refuses={"c": RuntimeError("heaviside is not yet implemented for complex tensors.")},
+)
+_GCD = (
+    "S x = SIGNED && a < 0 ? (S)-a : a; S y = SIGNED && b < 0 ? (S)-b : b; while (y != 0) { S t = x % y; x = y; y = "
+    "t; } "
+)
 rule("gcd", i=_GCD + "return x;", scalar="i")
 rule("lcm", i=_GCD + "S m = x == 0 ? (S)0 : (S)(a / x * b); return SIGNED && m < 0 ? (S)-m : m;", scalar="i")
 rule("xlogy", f="((a == 0) & (b == b)) ? (X)(0) : a * log(b)")
@@ -139,15 +158,39 @@ for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
 rule("bitwise_not", i="~a", b="a ^ (X)(1)")
 _BITS = "(S)(sizeof(S) * 8)"
 rule("bitwise_left_shift", i=f"b >= 0 && b < {_BITS} ? (S)(a << b) : (S)0", scalar="i", kernel="lshift_cpu")
-rule("bitwise_right_shift", i=f"b >= 0 && b < {_BITS} ? (S)(a >> b) : (S)(a >> ({_BITS} - 1))", scalar="i", kernel="rshift_cpu")
+rule(
+    "bitwise_right_shift",
+    i=f"b >= 0 && b < {_BITS} ? (S)(a >> b) : (S)(a >> ({_BITS} - 1))",
+    scalar="i",
+    kernel="rshift_cpu",
+)
 rule("isnan", f="isnan(a)", i="a != a", b="a != a", c="isnan(a.x) | isnan(a.y)", test=True)
 rule("isinf", f="isinf(a)", i="a != a", b="a != a", c="isinf(a.x) | isinf(a.y)", test=True)
 rule("isfinite", f="isfinite(a)", i="a == a", b="a == a", c="isfinite(a.x) & isfinite(a.y)", test=True)
-rule("isposinf", f="a == (X)(INFINITY)", i="a != a", b="a != a", test=True, refuses={"c": RuntimeError("isposinf does not support complex inputs.")})
-rule("isneginf", f="a == (X)(-INFINITY)", i="a != a", b="a != a", test=True, refuses={"c": RuntimeError("isneginf does not support complex inputs.")})
+rule(
+    "isposinf",
+    f="a == (X)(INFINITY)",
+    i="a != a",
+    b="a != a",
+    test=True,
+    refuses={"c": RuntimeError("isposinf does not support complex inputs.")},
+)
+rule(
+    "isneginf",
+    f="a == (X)(-INFINITY)",
+    i="a != a",
+    b="a != a",
+    test=True,
+    refuses={"c": RuntimeError("isneginf does not support complex inputs.")},
+)
 rule("isreal", f="(a == a) | (a != a)", i="a == a", b="a == a", c="a.y == 0", test=True)
 rule(
-    "signbit", f="signbit(a)", i="a < 0", b="a != a", test=True, refuses={"c": NotImplementedError("signbit is not implemented for complex tensors.")}
+    "signbit",
+    f="signbit(a)",
+    i="a < 0",
+    b="a != a",
+    test=True,
+    refuses={"c": NotImplementedError("signbit is not implemented for complex tensors.")},
 )
 _CLOSE = "X t = fabs(a - b); return {} | (isfinite(t) & (t <= atol + fabs(rtol * b)));"
 _CLOSE_COMPLEX = "R t = c_abs(a - b); return {} | (isfinite(t) & (t <= atol.x + c_abs(rtol.x * b)));"
@@ -174,15 +217,33 @@ rule(
     _SIGN,
     _SIGN,
     "a",
-    refuses={"c": NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")},
+    refuses={
+        "c": NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
+    },
 )
 rule("sgn", _SIGN, _SIGN, "a", "c_sgn(a)")
 everywhere("conj_physical", "a", c="c_conj(a)")
 rule("angle", f=f"a != a ? a : (a < 0 ? (X)(N({math.pi!r})) : (X)(0))", c="c_angle(a)", out="real")
-rule("deg2rad", f=f"a * N({math.pi / 180!r})", refuses={"c": RuntimeError("deg2rad is not supported for complex tensors.")})
-rule("rad2deg", f=f"a * N({180 / math.pi!r})", refuses={"c": RuntimeError("rad2deg is not supported for complex tensors.")})
+rule(
+    "deg2rad",
+    f=f"a * N({math.pi / 180!r})",
+    refuses={"c": RuntimeError("deg2rad is not supported for complex tensors.")},
+)
+rule(
+    "rad2deg",
+    f=f"a * N({180 / math.pi!r})",
+    refuses={"c": RuntimeError("rad2deg is not supported for complex tensors.")},
+)
 for _name in ("floor", "ceil", "trunc"):
-    rule(_name, f=f"{_name}(a)", i="a", kernel=f"{_name}_vml_cpu", refuses={"c": NotImplementedError(f"{_name} is not supported for complex inputs")})
+    rule(
+        _name,
+        f=f"{_name}(a)",
+        i="a",
+        kernel=f"{_name}_vml_cpu",
+        refuses={"c": NotImplementedError(f"{_name} is not supported for complex inputs")},
+    )
 rule("round", f="rint(a)", i="a", kernel="round_vml_cpu")
 rule("round_up", f="rint(a * s) / s", numbers=("s",), kernel="round_cpu")
 rule("round_down", f="rint(a / s) * s", numbers=("s",), kernel="round_cpu")
@@ -193,7 +254,8 @@ rule(
     f="a != a ? nan : (a == (X)(INFINITY) ? high : (a == (X)(-INFINITY) ? low : a))",
     i="a",
     b="a",
-    c=f"VEC2(R2, {_REPLACED.format('a.x', 'nan.x', 'high.x', 'low.x')}, {_REPLACED.format('a.y', 'nan.x', 'high.x', 'low.x')})",
+    c=f"VEC2(R2, {_REPLACED.format('a.x', 'nan.x', 'high.x', 'low.x')}, "
+    f"{_REPLACED.format('a.y', 'nan.x', 'high.x', 'low.x')})",
     numbers=("nan", "high", "low"),
 )
 rule("mantissa", f="isfinite(a) && a != 0 ? ldexp(a, -1 - ilogb(a)) : a", scalar="fd")
@@ -214,7 +276,9 @@ _LERP = "X t = b - a; return fabs(c) < N(0.5) ? a + c * t : b - t * (1 - c);"
 _LERP_COMPLEX = "c_abs(c) < 0.5f ? a + c_mul(c, b - a) : b - c_mul(b - a, VEC2(R2, 1, 0) - c)"
 rule("_lerp_tensor", f=_LERP, c=_LERP_COMPLEX, kernel="lerp_kernel_tensor")
 rule("_lerp_number", f=_LERP, c=_LERP_COMPLEX, kernel="lerp_kernel_scalar")
-rule("addcmul", f="a + v * b * c", i="a + v * b * c", b="a | (v & b & c)", c="a + c_mul(c_mul(v, b), c)", numbers=("v",))
+rule(
+    "addcmul", f="a + v * b * c", i="a + v * b * c", b="a | (v & b & c)", c="a + c_mul(c_mul(v, b), c)", numbers=("v",)
+)
 rule("addcdiv", f="a + v * b / c", c="a + c_div(c_mul(v, b), c)", numbers=("v",))
 
 # -- functions --
@@ -248,12 +312,24 @@ rule("sigmoid", f="1 / (1 + exp(-a))", c="c_sigmoid(a)", wide="c")
 rule("sinc", f=f"X t = a * N({math.pi!r}); return a == 0 ? (X)(1) : sin(t) / t;", c="c_sinc(a)", wide="c")
 rule("special_entr", f="a > 0 ? -a * log(a) : (a == 0 ? (X)(0) : (a < 0 ? (X)(-INFINITY) : a))")
 rule("logit", f="log(a / (1 - a))")
-rule("logit_eps", f="X t = a < low ? low : a; t = t > high ? high : t; return log(t / (1 - t));", numbers=("low", "high"))
+rule(
+    "logit_eps", f="X t = a < low ? low : a; t = t > high ? high : t; return log(t / (1 - t));", numbers=("low", "high")
+)
 
 # -- special functions: in double, but for erf, on which gelu lives --
 
-_ERF = "X t = a > 4 ? (X)(4) : (a < -4 ? (X)(-4) : a); X u = t * t; " + horner(ERF_FLOAT32_P, "u", "p") + horner(ERF_FLOAT32_Q, "u", "q")
-rule("erf", f=_ERF + "p = p * t / q; return p > 1 ? (X)(1) : (p < -1 ? (X)(-1) : p);", d="s_erf(a)", scalar="d", kernel="erf_vml_cpu")
+_ERF = (
+    "X t = a > 4 ? (X)(4) : (a < -4 ? (X)(-4) : a); X u = t * t; "
+    + horner(ERF_FLOAT32_P, "u", "p")
+    + horner(ERF_FLOAT32_Q, "u", "q")
+)
+rule(
+    "erf",
+    f=_ERF + "p = p * t / q; return p > 1 ? (X)(1) : (p < -1 ? (X)(-1) : p);",
+    d="s_erf(a)",
+    scalar="d",
+    kernel="erf_vml_cpu",
+)
 for _name, _function in (
     ("erfc", "erfc"),
     ("special_erfcx", "erfcx"),

@@ -1,4 +1,5 @@
 """The program texts of pointwise kernels: for one rule, its dtypes and a layout class."""
+
 from __future__ import annotations
 
 import re
@@ -13,31 +14,50 @@ REAL_KIND, COMPLEX_KIND = {"c64": "f32", "c128": "f64"}, {"f32": "c64", "f64": "
 LETTERS = "abcdefgh"
 # The signed integer types that OpenCL's vector comparisons give, by computed type.
 _MASK = {
-    "uchar": "char", "char": "char", "short": "short", "ushort": "short", "int": "int", "uint": "int", "long": "long", "ulong": "long",
-    "float": "int", "double": "long",
-}
+    "uchar": "char", "char": "char", "short": "short", "ushort": "short", "int": "int", "uint": "int", "long": "long",
+    "ulong": "long", "float": "int", "double": "long",
+}  # fmt: skip
 # Sums of places and sizes could leave the range of int: differences cannot.
 _START = "    if (ITEM > (n - 1) / PER) return;\n    int i = ITEM * PER;"
 _SIZE = {"char": 1, "short": 2, "int": 4, "long": 8}
 
 
 class Rule:
-    """One pointwise op: C text for floating (f; d for double where it differs), integer (i), bool (b) and complex (c) operands.
+    """One pointwise op: C text for floating (f; d for double where it differs), integer (i), bool (b) and complex (c)
+    operands.
 
-    The text is an expression or, with `return`, statements. `X` stands for the computed type, a scalar or a vector of it, `S` for its scalar, `N(1.5)`
-    for a number of it. It may call the functions of `torchlite_kernels.special` and `.complex`. `by_kind` has texts for single kinds.
+    The text is an expression or, with `return`, statements. `X` stands for the computed type, a scalar or a vector of
+    it, `S` for its scalar, `N(1.5)` for a number of it. It may call the functions of `torchlite_kernels.special` and
+    `.complex`. `by_kind` has texts for single kinds.
 
-    scalar: the categories whose text does not hold for vectors (complex texts never do). wide: those that are computed in double, one by one, where the
-    device has it. test: the text is a truth value. masks: operands read as truth values. numbers: further scalar parameters. out: the result's kind where
-    it is not the operands' ("real" or "complex": that belonging to it). kernel: the name in the message for a dtype that the op does not take; refuses:
+    scalar: the categories whose text does not hold for vectors (complex texts never do). wide: those that are computed
+    in double, one by one, where the device has it. test: the text is a truth value. masks: operands read as truth
+    values. numbers: further scalar parameters. out: the result's kind where it is not the operands' ("real" or
+    "complex": that belonging to it). kernel: the name in the message for a dtype that the op does not take; refuses:
     category -> another exception.
     """
 
     __slots__ = ("name", "texts", "scalar", "test", "masks", "numbers", "wide", "out", "kernel", "refuses")
 
-    def __init__(self, name: str, f: str = "", i: str = "", b: str = "", c: str = "", d: str = "", *, by_kind: dict[str, str] | None = None,
-                 scalar: str = "", wide: str = "", test: bool = False, masks: str = "", numbers: tuple[str, ...] = (), out: str = "",
-                 kernel: str = "", refuses: dict[str, Exception] | None = None):
+    def __init__(
+        self,
+        name: str,
+        f: str = "",
+        i: str = "",
+        b: str = "",
+        c: str = "",
+        d: str = "",
+        *,
+        by_kind: dict[str, str] | None = None,
+        scalar: str = "",
+        wide: str = "",
+        test: bool = False,
+        masks: str = "",
+        numbers: tuple[str, ...] = (),
+        out: str = "",
+        kernel: str = "",
+        refuses: dict[str, Exception] | None = None,
+    ):
         self.name, self.texts = name, {"f": f, "f64": d or f, "i": i, "b": b, "c": c, **(by_kind or {})}
         self.scalar = scalar + wide + ("dc" if "f" in wide else "c")
         self.test, self.masks, self.numbers, self.wide, self.out = test, masks, numbers, wide, out
@@ -58,7 +78,9 @@ class Rule:
 
 
 class Types:
-    """The C types of one program: what is computed in (a scalar, and its real part's type), the struct code of its numbers, and whether rules hold for vectors."""
+    """The C types of one program: what is computed in (a scalar, and its real part's type), the struct code of its
+    numbers, and whether rules hold for vectors.
+    """
 
     __slots__ = ("computed", "real", "code", "vectors")
 
@@ -67,7 +89,11 @@ class Types:
         self.computed, self.real, self.code = how.computed, KINDS[REAL_KIND.get(kind, kind)].computed, how.pack
         self.vectors = device.vectors
         if CATEGORY[kind] in rule.wide and device.fp64 and self.real == "float":
-            self.computed, self.real, self.code = how.computed.replace("float", "double"), "double", how.pack.replace("f", "d")
+            self.computed, self.real, self.code = (
+                how.computed.replace("float", "double"),
+                "double",
+                how.pack.replace("f", "d"),
+            )
 
 
 def slots(kinds) -> list[str]:
@@ -76,7 +102,9 @@ def slots(kinds) -> list[str]:
 
 
 def flat_walk(kinds):
-    """How one contiguous run is walked: the text that finds a work-item's elements, the operands' places as expressions of `i`, the layout's length."""
+    """How one contiguous run is walked: the text that finds a work-item's elements, the operands' places as expressions
+    of `i`, the layout's length.
+    """
     letters = [*slots(kinds), "o"]
     prologue = f"    const int n = l.v[{len(letters)}];\n{_START}"
     return prologue, {letter: f"l.v[{at}] + i" for at, letter in enumerate(letters)}, len(letters) + 1
@@ -91,7 +119,11 @@ def row_walk(kinds, modes, outer: int):
     sizes = at
     at += outer
     for d in reversed(range(outer)):
-        lines.append(f"    const int at{d} = rest % l.v[{sizes + d}]; rest /= l.v[{sizes + d}];" if d else "    const int at0 = rest;")
+        lines.append(
+            f"    const int at{d} = rest % l.v[{sizes + d}]; rest /= l.v[{sizes + d}];"
+            if d
+            else "    const int at0 = rest;"
+        )
     places = {}
     for index, (letter, mode) in enumerate(zip(letters, modes, strict=True)):
         terms = [f"l.v[{index}]", *(f"at{d} * l.v[{at + d}]" for d in range(outer))]
@@ -105,18 +137,28 @@ def row_walk(kinds, modes, outer: int):
 
 
 def small_walk(kinds, rank: int):
-    """The same for any layout: each element's place is worked out from its number, dimension by dimension from the innermost one out."""
+    """The same for any layout: each element's place is worked out from its number, dimension by dimension from the
+    innermost one out.
+    """
     letters = [*slots(kinds), "o"]
     count = len(letters)
     sizes = count + 2
     steps = {letter: sizes + rank - 1 + index * rank for index, letter in enumerate(letters)}
     lines = [f"    const int n = l.v[{count}], rank = l.v[{count + 1}];\n{_START}"]
     starts = ", ".join(f"at_{letter} = l.v[{index}]" for index, letter in enumerate(letters))
-    each = [f"        int rest = i, {starts};\n        FEW_TIMES for (int d = 0; d < rank - 1; d++) {{",
-            f"            const int size = l.v[{sizes} + d], at = rest % size;\n            rest /= size;",
-            *(f"            at_{letter} += at * l.v[{steps[letter]} + d];" for letter in letters), "        }",
-            *(f"        at_{letter} += rest * l.v[{steps[letter]} + rank - 1];" for letter in letters)]
-    return "\n".join(lines), {letter: f"at_{letter}" for letter in letters}, sizes + rank - 1 + count * rank, "\n".join(each)
+    each = [
+        f"        int rest = i, {starts};\n        FEW_TIMES for (int d = 0; d < rank - 1; d++) {{",
+        f"            const int size = l.v[{sizes} + d], at = rest % size;\n            rest /= size;",
+        *(f"            at_{letter} += at * l.v[{steps[letter]} + d];" for letter in letters),
+        "        }",
+        *(f"        at_{letter} += rest * l.v[{steps[letter]} + rank - 1];" for letter in letters),
+    ]
+    return (
+        "\n".join(lines),
+        {letter: f"at_{letter}" for letter in letters},
+        sizes + rank - 1 + count * rank,
+        "\n".join(each),
+    )
 
 
 def typed_names(types: Types, kinds, out_kind: str) -> dict[str, str]:
@@ -128,13 +170,25 @@ def typed_names(types: Types, kinds, out_kind: str) -> dict[str, str]:
 def source_of(rule, kind, types, kinds, out_kind, width, per_item, walk, modes) -> str:
     """The program for one rule, its dtypes and a layout class."""
     prologue, places, length, *each = walk
-    lines = [*_functions(rule, kind, types, kinds, out_kind, width), _opening(rule, types, kinds, length), prologue.replace("PER", str(per_item))]
+    lines = [
+        *_functions(rule, kind, types, kinds, out_kind, width),
+        _opening(rule, types, kinds, length),
+        prologue.replace("PER", str(per_item)),
+    ]
     if width:
         loads = _loads(rule, types, kinds, modes, places, str(width))
-        lines += [f"    if (n - i >= {width}) {{", f"        TO_ST{width}(o_, {places['o']}, many({loads}));", "        return;", "    }"]
+        lines += [
+            f"    if (n - i >= {width}) {{",
+            f"        TO_ST{width}(o_, {places['o']}, many({loads}));",
+            "        return;",
+            "    }",
+        ]
     loads = _loads(rule, types, kinds, modes, places, "")
-    lines += [f"    const int end = n - i < {per_item} ? n : i + {per_item};\n    FEW_TIMES for (; i < end; i++) {{", *each,
-              f"        TO_ST(o_, {places['o']}, one({loads}));\n    }}\n}}"]
+    lines += [
+        f"    const int end = n - i < {per_item} ? n : i + {per_item};\n    FEW_TIMES for (; i < end; i++) {{",
+        *each,
+        f"        TO_ST(o_, {places['o']}, one({loads}));\n    }}\n}}",
+    ]
     return "\n".join(lines)
 
 
@@ -147,76 +201,135 @@ def _functions(rule, kind: str, types: Types, kinds, out_kind: str, width: int) 
 
 def _called(text: str, types: Types) -> str:
     """The names that rules' texts use, and the functions that they call."""
-    names = f"#define S {types.computed}\n#define N(x) ((S)(x))\n#define R {types.real}\n#define R2 {types.real}2\n#define SIGNED ((S)-1 < (S)0)\n"
+    names = (
+        f"#define S {types.computed}\n"
+        "#define N(x) ((S)(x))\n"
+        f"#define R {types.real}\n"
+        f"#define R2 {types.real}2\n"
+        "#define SIGNED ((S)-1 < (S)0)\n"
+    )
     return names + complex_functions.text_of(text) + special.text_of(text)
 
 
 def chain_source_of(device, links, kind: str, width: int, inputs: int, written) -> str:
-    """The program of several rules over contiguous arrays of one kind: (rule, its operands, what its parameters are, see `waiting.references`); `written` says whose
-    results are stored."""
+    """The program of several rules over contiguous arrays of one kind: (rule, its operands, what its parameters are,
+    see `waiting.references`); `written` says whose results are stored.
+    """
     lines = [_called("\n".join(rule.text(kind) for rule, *_ in links), Types(device, links[0][0], kind))]
     vector: list[str] = []
     scalar: list[str] = []
     stores, numbers = [], []
     for at, (rule, operands, given) in enumerate(links):
         for w in ("", str(width)):
-            lines.append(_function(rule, rule.text(kind), Types(device, rule, kind), [kind] * operands, kind, w, str(at)))
+            lines.append(
+                _function(rule, rule.text(kind), Types(device, rule, kind), [kind] * operands, kind, w, str(at))
+            )
         for parameters, w in ((scalar, ""), (vector, str(width))):
             said = []
             for place, word in enumerate(given):
                 number = f"n{at}_{place}_"
                 said.append((f"({KINDS[kind].computed}{w})({number})" if w else number) if word == "n" else word)
-            parameters.append(f"const {KINDS[kind].computed}{w} r{at} = {'many' if w else 'one'}{at}({', '.join(said)});")
+            parameters.append(
+                f"const {KINDS[kind].computed}{w} r{at} = {'many' if w else 'one'}{at}({', '.join(said)});"
+            )
         numbers += [f"const {KINDS[kind].computed} n{at}_{place}_" for place, word in enumerate(given) if word == "n"]
         if written[at]:
             stores.append(at)
     pointers = [*(f"GLOBAL const T* i{j}_" for j in range(inputs)), *(f"GLOBAL T* o{at}_" for at in stores)]
     count = len(pointers)
-    lines += [f"typedef struct {{ int v[{count + 1}]; }} Layout;", f"KERNEL void run({', '.join([*pointers, 'const Layout l', *numbers])}) {{",
-              f"    const int n = l.v[{count}];\n{_START}".replace("PER", str(width))]
+    lines += [
+        f"typedef struct {{ int v[{count + 1}]; }} Layout;",
+        f"KERNEL void run({', '.join([*pointers, 'const Layout l', *numbers])}) {{",
+        f"    const int n = l.v[{count}];\n{_START}".replace("PER", str(width)),
+    ]
 
     def body(w: str, calls: list[str]) -> list[str]:
         loads = [f"const {KINDS[kind].computed}{w} i{j} = T_LD{w}(i{j}_, l.v[{j}] + i);" for j in range(inputs)]
-        return ["        " + line for line in (*loads, *calls, *(f"T_ST{w}(o{at}_, l.v[{inputs + k}] + i, r{at});" for k, at in enumerate(stores)))]
+        return [
+            "        " + line
+            for line in (
+                *loads,
+                *calls,
+                *(f"T_ST{w}(o{at}_, l.v[{inputs + k}] + i, r{at});" for k, at in enumerate(stores)),
+            )
+        ]
 
-    lines += [f"    if (n - i >= {width}) {{", *body(str(width), vector), "        return;\n    }", "    FEW_TIMES for (; i < n; i++) {", *body("", scalar), "    }\n}"]
+    lines += [
+        f"    if (n - i >= {width}) {{",
+        *body(str(width), vector),
+        "        return;\n    }",
+        "    FEW_TIMES for (; i < n; i++) {",
+        *body("", scalar),
+        "    }\n}",
+    ]
     return "\n".join(lines)
 
 
 def _opening(rule, types: Types, kinds, length: int) -> str:
     """The head of the kernel: arrays, the layout's integers, numbers."""
     pointers = [f"GLOBAL const T{i}* {letter}_" for i, (letter, k) in enumerate(zip(LETTERS, kinds, strict=False)) if k]
-    numbers = [f"const {types.computed} {name}_" for name in [*(letter for letter, k in zip(LETTERS, kinds, strict=False) if not k), *rule.numbers]]
-    return f"typedef struct {{ int v[{length}]; }} Layout;\nKERNEL void run({', '.join([*pointers, 'GLOBAL TO* o_', 'const Layout l', *numbers])}) {{"
+    numbers = [
+        f"const {types.computed} {name}_"
+        for name in [*(letter for letter, k in zip(LETTERS, kinds, strict=False) if not k), *rule.numbers]
+    ]
+    return (
+        f"typedef struct {{ int v[{length}]; }} Layout;\n"
+        f"KERNEL void run({', '.join([*pointers, 'GLOBAL TO* o_', 'const Layout l', *numbers])}) {{"
+    )
 
 
 def tile_source_of(rule, kind, types, kinds, out_kind, width, side: int, modes, outer: int) -> str:
     """The program of squares; crosswise operands are turned in private memory."""
     letters = [*slots(kinds), "o"]
     count, at = len(letters), len(letters) + 4
-    lines = [f"    const int n = l.v[{count}], m = l.v[{count + 1}], tiles = l.v[{count + 2}], i = ITEM * {side};\n    int rest = ITEM_Y;",
-             f"    if (rest >= l.v[{count + 3}]) return;\n    const int j = rest % tiles * {side};\n    rest /= tiles;"]
+    lines = [
+        f"    const int n = l.v[{count}], m = l.v[{count + 1}], tiles = l.v[{count + 2}], i = ITEM * {side};\n"
+        "    int rest = ITEM_Y;",
+        f"    if (rest >= l.v[{count + 3}]) return;\n    const int j = rest % tiles * {side};\n    rest /= tiles;",
+    ]
     sizes, at = at, at + outer
-    lines += [f"    const int at{d} = rest % l.v[{sizes + d}]; rest /= l.v[{sizes + d}];" for d in reversed(range(outer))]
+    lines += [
+        f"    const int at{d} = rest % l.v[{sizes + d}]; rest /= l.v[{sizes + d}];" for d in reversed(range(outer))
+    ]
     places, loads = {}, []
     for index, (letter, mode) in enumerate(zip(letters, modes, strict=True)):
         terms = [f"l.v[{index}]", *(f"at{d} * l.v[{at + 1 + d}]" for d in range(outer))]
         lines.append(f"    const int step_{letter} = l.v[{at}], base_{letter} = {' + '.join(terms)};")
-        along = "(i + x) * step_{} + j + y" if mode == "g" else "(j + y) * step_{}" + (" + i + x" if mode == "v" else "")
+        along = (
+            "(i + x) * step_{} + j + y" if mode == "g" else "(j + y) * step_{}" + (" + i + x" if mode == "v" else "")
+        )
         places[letter] = f"base_{letter} + {along.format(letter)}"
         at += 1 + outer
         if mode == "g" and width:
             own, T = KINDS[kinds[LETTERS.index(letter)]].computed, f"T{LETTERS.index(letter)}"
             row = f"{T}_LD{side}({letter}_, base_{letter} + (i + x) * step_{letter} + j)"
-            loads.append(f"        {own} tile_{letter}[{side * side}];\n        for (int x = 0; x < {side}; x++) vstore{side}({row}, x, tile_{letter});")
+            loads.append(
+                f"        {own} tile_{letter}[{side * side}];\n"
+                f"        for (int x = 0; x < {side}; x++) vstore{side}({row}, x, tile_{letter});"
+            )
     modes_by = dict(zip(letters, modes, strict=True))
     if width:
-        vector = _loads(rule, types, kinds, modes_by, {letter: place.replace(" + x", "") for letter, place in places.items()}, str(width), tiled=True)
+        vector = _loads(
+            rule,
+            types,
+            kinds,
+            modes_by,
+            {letter: place.replace(" + x", "") for letter, place in places.items()},
+            str(width),
+            tiled=True,
+        )
         store = f"TO_ST{side}(o_, {places['o'].replace(' + x', '')}, many({vector}));"
-        lines += [f"    if (n - i >= {side} && m - j >= {side}) {{", *loads, f"        for (int y = 0; y < {side}; y++) {store}", "        return;\n    }"]
+        lines += [
+            f"    if (n - i >= {side} && m - j >= {side}) {{",
+            *loads,
+            f"        for (int y = 0; y < {side}; y++) {store}",
+            "        return;\n    }",
+        ]
     scalar = _loads(rule, types, kinds, modes_by, places, "")
-    lines += [f"    for (int y = 0; y < min({side}, m - j); y++)\n        for (int x = 0; x < min({side}, n - i); x++)",
-              f"            TO_ST(o_, {places['o']}, one({scalar}));\n}}"]
+    lines += [
+        f"    for (int y = 0; y < min({side}, m - j); y++)\n        for (int x = 0; x < min({side}, n - i); x++)",
+        f"            TO_ST(o_, {places['o']}, one({scalar}));\n}}",
+    ]
     return "\n".join([*_functions(rule, kind, types, kinds, out_kind, width), _opening(rule, types, kinds, at), *lines])
 
 
@@ -224,9 +337,11 @@ def _function(rule, text: str, types: Types, kinds, out_kind: str, w: str, suffi
     """The C function of the op over values: `one` over scalars, `many` over vectors of `w`, and a suffix."""
     computed, result = types.computed + w, KINDS[out_kind].computed + w
     if w and types.code not in ("f", "d"):
-        text = re.sub(r"(?<![\w.])\d+(?![\w.])", r"(S)\g<0>", text)  # a number must not have a higher rank than the elements
+        text = re.sub(
+            r"(?<![\w.])\d+(?![\w.])", r"(S)\g<0>", text
+        )  # a number must not have a higher rank than the elements
     declared = []
-    for letter in LETTERS[:len(kinds)]:
+    for letter in LETTERS[: len(kinds)]:
         if letter in rule.masks:
             declared.append(f"{_MASK[types.real] + w if w else 'int'} {letter}")
         else:
@@ -239,7 +354,9 @@ def _function(rule, text: str, types: Types, kinds, out_kind: str, w: str, suffi
     head = f"FUNCTION {result} {'many' if w else 'one'}{suffix}({', '.join(declared)}) {{\n"
     if w and not types.vectors:
         each = ", ".join(f"{given.split()[-1]}[k]" for given in declared)
-        return f"{head}    {result} r;\n    for (int k = 0; k < {w}; k++) r[k] = one{suffix}({each});\n    return r;\n}}\n"
+        return (
+            f"{head}    {result} r;\n    for (int k = 0; k < {w}; k++) r[k] = one{suffix}({each});\n    return r;\n}}\n"
+        )
     head = f"#define X {computed}\n{head}"
     return f"{head}{statements}    return {_converted(rule, value, types, out_kind, w)};\n}}\n#undef X\n"
 
@@ -248,7 +365,13 @@ def _converted(rule, value: str, types: Types, out_kind: str, w: str) -> str:
     """The C text of a value as the result's type."""
     result = KINDS[out_kind].computed
     if rule.test:
-        return f"convert_{result}{w}(-({value}))" if w else f"({result})(({value}) != 0)" if out_kind[0] != "c" else f"VEC2({result}, ({value}) != 0, 0)"
+        return (
+            f"convert_{result}{w}(-({value}))"
+            if w
+            else f"({result})(({value}) != 0)"
+            if out_kind[0] != "c"
+            else f"VEC2({result}, ({value}) != 0, 0)"
+        )
     if out_kind[0] == "c":
         return value if types.computed in (result, result[:-1]) else f"convert_{result}({value})"
     given = types.real
@@ -281,9 +404,11 @@ def _loads(rule, types: Types, kinds, modes, places, w: str, tiled: bool = False
         if masked:
             text = f"(convert_{mask}{w}({text}) != ({mask}{w})(0))" if w else f"({text} != 0)"
         elif own != types.computed:
-            text = f"VEC2({types.computed}, {text}, 0)" if types.computed[-1] == "2" and own[-1] != "2" else f"convert_{types.computed}{w}({text})"
+            text = (
+                f"VEC2({types.computed}, {text}, 0)"
+                if types.computed[-1] == "2" and own[-1] != "2"
+                else f"convert_{types.computed}{w}({text})"
+            )
         found.append(text)
     found += [f"({types.computed}{w})({name}_)" if w else f"{name}_" for name in rule.numbers]
     return ", ".join(found)
-
-

@@ -1,4 +1,7 @@
-"""Random numbers: the engine behind `torch.Generator`, and the kernels that draw from it (`torchlite_kernels.philox`)."""
+"""Random numbers: the engine behind `torch.Generator`, and the kernels that draw from it
+(`torchlite_kernels.philox`).
+"""
+
 from __future__ import annotations
 
 import functools
@@ -71,7 +74,9 @@ class Engine:
 
 
 class Drawn:
-    """What a graph draws that is being recorded: of each engine the place in memory of its seed and first block, and the blocks that a replay uses."""
+    """What a graph draws that is being recorded: of each engine the place in memory of its seed and first block, and
+    the blocks that a replay uses.
+    """
 
     def __init__(self, device: Device):
         self._device = device
@@ -91,7 +96,9 @@ class Drawn:
 
 
 def words_from(device: Device, engine: Engine, blocks: int, text: str) -> tuple[str, str, tuple]:
-    """A kernel's text, and the letters and arguments that say where its words begin: numbers, or a place in memory while a graph is recorded."""
+    """A kernel's text, and the letters and arguments that say where its words begin: numbers, or a place in memory
+    while a graph is recorded.
+    """
     if device.capturing:
         return from_memory(text), "pQ", device.draws.take(engine, blocks)
     return text, "IIQ", engine.take(blocks)
@@ -101,11 +108,24 @@ def definitions(device: Device, kind: str, real: str) -> dict[str, str]:
     """Definitions for the text of a kernel whose results are of `kind` and are worked out in `real`."""
     computed = KINDS[kind].computed
     w = "16" if device.is_cpu else ""
-    words = {"T": kind, "S": real, "R": real + w, "U": "uint" + w, "UL": "ulong" + w, "LANES": w or "1", "IOTA": _IOTA if w else "0"}
+    words = {
+        "T": kind,
+        "S": real,
+        "R": real + w,
+        "U": "uint" + w,
+        "UL": "ulong" + w,
+        "LANES": w or "1",
+        "IOTA": _IOTA if w else "0",
+    }
     if real == "double":
         words["UNUSED"] = "f64"
     if w:
-        return words | {"TO_T": f"convert_{computed}16", "TO_R": f"convert_{real}16", "TO_U": "convert_uint16", "TO_UL": "convert_ulong16"}
+        return words | {
+            "TO_T": f"convert_{computed}16",
+            "TO_R": f"convert_{real}16",
+            "TO_U": "convert_uint16",
+            "TO_UL": "convert_ulong16",
+        }
     return words | {"TO_T": f"({computed})", "TO_R": f"({real})", "TO_U": "(uint)", "TO_UL": "(ulong)"}
 
 
@@ -116,7 +136,16 @@ def block_sizes(count: int, per: int, lanes: int) -> tuple[int, tuple[int]]:
     return blocks, grid(blocks // lanes, 64)
 
 
-def _launched(device: Device, size, kind: str, source: tuple[str, int], signature: str, kinds: dict[str, str], engine: Engine, *parameters) -> Array:
+def _launched(
+    device: Device,
+    size,
+    kind: str,
+    source: tuple[str, int],
+    signature: str,
+    kinds: dict[str, str],
+    engine: Engine,
+    *parameters,
+) -> Array:
     """A new array of what a kernel of the module `philox` draws."""
     text, per = source
     out = empty(device, tuple(size), kind)
@@ -136,7 +165,19 @@ def _drawn(device: Device, size, dtype, value: str, engine: Engine, a=0.0, b=0.0
     """A new array of a distribution of reals, drawn in double for float64 and else in float."""
     kind = kind_of(dtype.np)
     real, code = ("double", "d") if kind == "f64" else ("float", "f")
-    return _launched(device, size, kind, _numbers(value, real), code * 3 + "I", definitions(device, kind, real), engine, a, b, edge, limit)
+    return _launched(
+        device,
+        size,
+        kind,
+        _numbers(value, real),
+        code * 3 + "I",
+        definitions(device, kind, real),
+        engine,
+        a,
+        b,
+        edge,
+        limit,
+    )
 
 
 @functools.lru_cache(256)
@@ -198,7 +239,9 @@ def random_keep(device, size, dtype, p, generator):
 def _whole(device: Device, size, dtype, low: int, span: int, bits: int, engine: Engine) -> Array:
     kind = kind_of(dtype.np)
     low = (low + (1 << 63)) % (1 << 64) - (1 << 63)
-    return _launched(device, size, kind, _integers(bits), "qQ", definitions(device, kind, "float"), engine, low, span & _MASK64)
+    return _launched(
+        device, size, kind, _integers(bits), "qQ", definitions(device, kind, "float"), engine, low, span & _MASK64
+    )
 
 
 @on_device
@@ -225,7 +268,13 @@ def _each(source: str, signature: str, operands: tuple[Array, ...], out: Array, 
         real = "double" if device.fp64 else "float"
         words = {"T": operands[0].kind, "S": real, "U": "uint", "UL": "ulong", "IOTA": "0", "TO_U": "(uint)"}
         text, letters, start = words_from(device, engine, 1, source)
-        run = device.function(text, "draw", f"{'p' * (len(operands) + 1)}i{letters}{signature}", **words, **({"UNUSED": "f64"} if device.fp64 else {}))
+        run = device.function(
+            text,
+            "draw",
+            f"{'p' * (len(operands) + 1)}i{letters}{signature}",
+            **words,
+            **({"UNUSED": "f64"} if device.fp64 else {}),
+        )
         run(grid(out.size, 64), (64,), *operands, out, out.size, *start, *parameters)
     return out
 

@@ -1,4 +1,5 @@
 """Evenly spaced numbers, identity matrices, and the index pairs of triangles."""
+
 from __future__ import annotations
 
 import struct
@@ -10,7 +11,8 @@ from .device import Device, grid
 from .rearrange import diagonal
 from .registering import on_device
 
-# The first half counted from the start, the second from the end. POWER(x) is the value at a point; START, END and STEP are of the type W.
+# The first half counted from the start, the second from the end. POWER(x) is the value at a point; START, END and STEP
+# are of the type W.
 _SPACED = r"""
 typedef struct { W start, end, step; } Ends;
 KERNEL void spaced(OUT(T, out), const int n, const Ends e) {
@@ -27,7 +29,9 @@ KERNEL void pairs(OUT(T, out), const int rows, const int columns, const int offs
     int row = ITEM;
     if (row >= rows) return;
     int at = 0;
-    for (int r = 0; r < row; r++) { int cut = clamp(r + offset + lower, 0, columns); at += lower ? cut : columns - cut; }
+    for (int r = 0; r < row; r++) {
+        int cut = clamp(r + offset + lower, 0, columns); at += lower ? cut : columns - cut;
+    }
     int cut = clamp(row + offset + lower, 0, columns), first = lower ? 0 : cut, last = lower ? cut : columns;
     for (int c = first; c < last; c++, at++) { AT(out)[at] = (T)row; AT(out)[total + at] = (T)c; }
 }
@@ -38,7 +42,9 @@ def _spaced(device: Device, start, end, steps: int, dtype, base=None) -> Array:
     kind = kind_of(dtype.np)
     out = empty(device, (steps,), kind)
     is_complex = dtype.category == 3
-    wide = device.fp64 and not (base is None and dtype.category == 2 and dtype.itemsize <= 4 or is_complex and kind == "c64" and base is None)
+    wide = device.fp64 and not (
+        base is None and dtype.category == 2 and dtype.itemsize <= 4 or is_complex and kind == "c64" and base is None
+    )
     real = "double" if wide else "float"
     if dtype.category < 2:
         start, end = int(start), int(end)
@@ -47,11 +53,22 @@ def _spaced(device: Device, start, end, steps: int, dtype, base=None) -> Array:
         end, step = start, 0
     if not steps:
         return out
-    numbers = [part for v in (start, end, step) for part in ((complex(v).real, complex(v).imag) if is_complex else (float(v),))]
-    final = "(T_C)trunc({})" if dtype.category < 2 else "convert_{}2({{}})".format("float" if kind == "c64" else "double") if is_complex else "(T_C)({})"
-    text = f"#define FINAL(x) {final.format('x')}\n#define REAL {real}\n" + _POWERS[base is not None, is_complex].replace("BASE", repr(float(base or 1)))
-    device.function(text + _SPACED, "spaced", "pix", W=real + "2" * is_complex, T=kind, **({"UNUSED": "f64"} if wide else {}))(
-        grid(steps, 64), (64,), out, steps, struct.pack(("d" if wide else "f") * len(numbers), *numbers))
+    numbers = [
+        part for v in (start, end, step) for part in ((complex(v).real, complex(v).imag) if is_complex else (float(v),))
+    ]
+    final = (
+        "(T_C)trunc({})"
+        if dtype.category < 2
+        else "convert_{}2({{}})".format("float" if kind == "c64" else "double")
+        if is_complex
+        else "(T_C)({})"
+    )
+    text = f"#define FINAL(x) {final.format('x')}\n#define REAL {real}\n" + _POWERS[
+        base is not None, is_complex
+    ].replace("BASE", repr(float(base or 1)))
+    device.function(
+        text + _SPACED, "spaced", "pix", W=real + "2" * is_complex, T=kind, **({"UNUSED": "f64"} if wide else {})
+    )(grid(steps, 64), (64,), out, steps, struct.pack(("d" if wide else "f") * len(numbers), *numbers))
     return out
 
 
@@ -59,7 +76,8 @@ _POWERS = {
     (False, False): "#define POWER(x) (x)\n",
     (False, True): "#define POWER(x) (x)\n",
     (True, False): "#define POWER(x) pow((REAL)BASE, x)\n",
-    (True, True): "#define POWER(z) (pow((REAL)BASE, (z).x) * VEC2(W, cos((z).y * log((REAL)BASE)), sin((z).y * log((REAL)BASE))))\n",
+    (True, True): "#define POWER(z) (pow((REAL)BASE, (z).x) * VEC2(W, cos((z).y * log((REAL)BASE)), sin((z).y * "
+    "log((REAL)BASE))))\n",
 }
 
 

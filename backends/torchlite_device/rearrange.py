@@ -1,4 +1,5 @@
 """Joining, splitting, turning, repeating, diagonals and triangles, and the same bits seen otherwise."""
+
 from __future__ import annotations
 
 import math
@@ -42,7 +43,9 @@ def flip(input, dims):
 
 
 class _Part(NamedTuple):
-    """Neighbours among the tensors to be joined, and how they come into the result: by one launch, or, without a function, by copies."""
+    """Neighbours among the tensors to be joined, and how they come into the result: by one launch, or, without a
+    function, by copies.
+    """
 
     which: tuple[int, ...]
     at: int  # their place along the dimension
@@ -53,29 +56,46 @@ class _Part(NamedTuple):
     numbers: tuple = ()
 
 
-def _join(device: Device, kind: str, which: tuple[int, ...], at: int, widths: list[int], rows: int, inner: int, pitch: int) -> _Part:
+def _join(
+    device: Device, kind: str, which: tuple[int, ...], at: int, widths: list[int], rows: int, inner: int, pitch: int
+) -> _Part:
     """Row-major arrays of `rows` rows side by side into rows of the result, which are `pitch` elements long."""
     total = sum(widths)
     take, items, group = span(device, rows * total, 1024)
     function = device.function(rearranging.cat(len(which)), "join", "p" * len(which) + "piiiix", (16,), T=kind)
-    return _Part(which, at, at * inner, function, items, group, (rows * total, take, total, pitch, struct.pack(f"{len(widths)}i", *widths)))
+    return _Part(
+        which,
+        at,
+        at * inner,
+        function,
+        items,
+        group,
+        (rows * total, take, total, pitch, struct.pack(f"{len(widths)}i", *widths)),
+    )
 
 
-def _joining(device: Device, kind: str, shapes: list[tuple[int, ...]], contiguous: list[bool], dim: int) -> tuple[tuple[int, ...], list[_Part]]:
-    """The result's shape, and the parts of which it is joined along a dimension. `kind` is that under which elements are moved."""
+def _joining(
+    device: Device, kind: str, shapes: list[tuple[int, ...]], contiguous: list[bool], dim: int
+) -> tuple[tuple[int, ...], list[_Part]]:
+    """The result's shape, and the parts of which it is joined along a dimension. `kind` is that under which elements
+    are moved.
+    """
     kept = [i for i, shape in enumerate(shapes) if shape != (0,)] or [0]
     first = shapes[kept[0]]
     dim = wrap_dim(dim, len(first))
-    if not first or any(len(shapes[i]) != len(first) or (shapes[i][:dim], shapes[i][dim + 1:]) != (first[:dim], first[dim + 1:]) for i in kept):
+    if not first or any(
+        len(shapes[i]) != len(first) or (shapes[i][:dim], shapes[i][dim + 1 :]) != (first[:dim], first[dim + 1 :])
+        for i in kept
+    ):
         raise RuntimeError("Sizes of tensors must match except in the dimension along which they are joined")
-    shape = (*first[:dim], sum([shapes[i][dim] for i in kept]), *first[dim + 1:])
+    shape = (*first[:dim], sum([shapes[i][dim] for i in kept]), *first[dim + 1 :])
     parts: list[_Part] = []
     if 0 in shape:
         return shape, parts
-    rows, inner, at = math.prod(first[:dim]), math.prod(first[dim + 1:]), 0
+    rows, inner, at = math.prod(first[:dim]), math.prod(first[dim + 1 :]), 0
     kept = [i for i in kept if shapes[i][dim]]
     for start in range(0, len(kept), _JOINED):
-        which = tuple(kept[start:start + _JOINED])
+        which = tuple(kept[start : start + _JOINED])
         lengths = [shapes[i][dim] for i in which]
         if len(which) > 1 and all(contiguous[i] for i in which):
             parts.append(_join(device, kind, which, at, [n * inner for n in lengths], rows, inner, shape[dim] * inner))
@@ -86,7 +106,9 @@ def _joining(device: Device, kind: str, shapes: list[tuple[int, ...]], contiguou
 
 
 def _joined(tensors, shapes: list[tuple[int, ...]], dim: int, place: Callable[[Array, int, Array], Array]) -> Array:
-    """Tensors, taken with these shapes, joined along a dimension; `place(result, at, tensor)` is where one of them lies in the result."""
+    """Tensors, taken with these shapes, joined along a dimension; `place(result, at, tensor)` is where one of them lies
+    in the result.
+    """
     like = next((t for t in tensors if t.shape != (0,)), tensors[0])
     device, contiguous = like.device, [t.contiguous for t in tensors]
     key = ("joined", dim, like.itemsize, *shapes, *contiguous)
@@ -116,7 +138,9 @@ def stack(tensors, dim=0):
         if t.shape != shape:
             raise RuntimeError("stack expects each tensor to be equal size")
     dim = wrap_dim(dim, len(shape) + 1)
-    return _joined(tensors, [(*shape[:dim], 1, *shape[dim:])] * len(tensors), dim, lambda out, at, t: select(out, dim, at))
+    return _joined(
+        tensors, [(*shape[:dim], 1, *shape[dim:])] * len(tensors), dim, lambda out, at, t: select(out, dim, at)
+    )
 
 
 # Parts given back
@@ -136,7 +160,12 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     if length:
         start += max(-offset, 0) * input.steps[first] + max(offset, 0) * input.steps[second]
     kept = [a for a in range(input.ndim) if a not in (first, second)]
-    return view_of(input, (*[input.shape[a] for a in kept], length), (*[input.steps[a] for a in kept], input.steps[first] + input.steps[second]), start)
+    return view_of(
+        input,
+        (*[input.shape[a] for a in kept], length),
+        (*[input.steps[a] for a in kept], input.steps[first] + input.steps[second]),
+        start,
+    )
 
 
 def diagonal_backward(grad, shape, offset, dim1, dim2):
@@ -156,7 +185,9 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     size, kept = input.shape[-1] + abs(offset), iter(input.shape[:-1])
-    return diagonal_backward(input, tuple([size if axis in (first, second) else next(kept) for axis in range(ndim)]), offset, first, second)
+    return diagonal_backward(
+        input, tuple([size if axis in (first, second) else next(kept) for axis in range(ndim)]), offset, first, second
+    )
 
 
 def _main_diagonal(x: Array, wrap: bool) -> Array:
@@ -190,7 +221,9 @@ def _triangle(name: str, input: Array, diagonal: int, lower: int) -> Array:
         rows = out.size // width
         take, items, group = span(device, rows, max(1, 1024 // width))
         diagonal = max(min(diagonal, width), -height)
-        device.function(rearranging.TRIANGLE, "triangle", "ppiiiiii", (16,), T=moved_kind(x))(items, group, x, out, rows, take, height, width, diagonal, lower)
+        device.function(rearranging.TRIANGLE, "triangle", "ppiiiiii", (16,), T=moved_kind(x))(
+            items, group, x, out, rows, take, height, width, diagonal, lower
+        )
     return out
 
 
@@ -209,7 +242,9 @@ def _rolled(x: Array, shift: int, width: int) -> Array:
     """Rows of `width` elements of a row-major array turned by a shift."""
     out, device = empty(x.device, x.shape, x.kind), x.device
     take, items, group = span(device, x.size, 1024)
-    device.function(rearranging.ROLL, "roll", "ppiiii", (16,), T=moved_kind(x))(items, group, x, out, x.size, take, width, shift)
+    device.function(rearranging.ROLL, "roll", "ppiiii", (16,), T=moved_kind(x))(
+        items, group, x, out, x.size, take, width, shift
+    )
     return out
 
 
@@ -224,7 +259,7 @@ def roll(input, shifts, dims=()):
     for i, shift in enumerate(shifts):
         dim = wrap_dim(dims[i], input.ndim) if dims else 0
         if out.size and input.ndim:
-            n, inner = (out.shape[dim], math.prod(out.shape[dim + 1:])) if dims else (out.size, 1)
+            n, inner = (out.shape[dim], math.prod(out.shape[dim + 1 :])) if dims else (out.size, 1)
             if shift % n:
                 out = _rolled(out, shift % n * inner, n * inner)
     return clone_row_major(input) if out is input or out.base is input else out
@@ -247,8 +282,8 @@ def unfold(input, dimension, size, step):
     if not input.ndim:
         return view_of(input, (size,), (1,), input.offset)
     shape, steps = input.shape, input.steps
-    windows = (*shape[:dim], (length - size) // step + 1, *shape[dim + 1:], size)
-    return view_of(input, windows, (*steps[:dim], steps[dim] * step, *steps[dim + 1:], steps[dim]), input.offset)
+    windows = (*shape[:dim], (length - size) // step + 1, *shape[dim + 1 :], size)
+    return view_of(input, windows, (*steps[:dim], steps[dim] * step, *steps[dim + 1 :], steps[dim]), input.offset)
 
 
 def unfold_backward(grad, shape, dim, size, step):
@@ -260,7 +295,7 @@ def unfold_backward(grad, shape, dim, size, step):
     device, g, out = grad.device, contiguous_array(grad), empty(grad.device, tuple(shape), grad.kind)
     take, items, group = span(device, out.size, 64)
     run = device.function(rearranging.UNFOLD_BACKWARD, "unfold_backward", "ppiiiiiii", T=g.kind)
-    run(items, group, g, out, out.size, take, shape[dim], math.prod(shape[dim + 1:]), grad.shape[dim], size, step)
+    run(items, group, g, out, out.size, take, shape[dim], math.prod(shape[dim + 1 :]), grad.shape[dim], size, step)
     return out
 
 
@@ -277,7 +312,9 @@ def _seen_as(x: Array, kind: str, shape, steps, offset: int) -> Array:
 def view_as_real(input):
     if input.kind not in REAL_KIND:
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    return _seen_as(input, REAL_KIND[input.kind], (*input.shape, 2), (*[2 * s for s in input.steps], 1), 2 * input.offset)
+    return _seen_as(
+        input, REAL_KIND[input.kind], (*input.shape, 2), (*[2 * s for s in input.steps], 1), 2 * input.offset
+    )
 
 
 def view_as_complex(input):
@@ -291,7 +328,9 @@ def view_as_complex(input):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if input.offset % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    return _seen_as(input, COMPLEX_KIND[input.kind], input.shape[:-1], [s // 2 for s in input.steps[:-1]], input.offset // 2)
+    return _seen_as(
+        input, COMPLEX_KIND[input.kind], input.shape[:-1], [s // 2 for s in input.steps[:-1]], input.offset // 2
+    )
 
 
 def _view_dtype(input, dtype):
@@ -306,7 +345,13 @@ def _view_dtype(input, dtype):
         raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {input.steps[-1]}")
     if old > new:
         ratio = old // new
-        return _seen_as(input, kind, (*input.shape[:-1], input.shape[-1] * ratio), (*[s * ratio for s in input.steps[:-1]], 1), input.offset * ratio)
+        return _seen_as(
+            input,
+            kind,
+            (*input.shape[:-1], input.shape[-1] * ratio),
+            (*[s * ratio for s in input.steps[:-1]], 1),
+            input.offset * ratio,
+        )
     ratio = new // old
     if input.shape[-1] % ratio:
         raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {words}, but got {input.shape[-1]}")
@@ -315,7 +360,13 @@ def _view_dtype(input, dtype):
     for d, step in enumerate(input.steps[:-1]):
         if step % ratio:
             raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {words}, but got {step}")
-    return _seen_as(input, kind, (*input.shape[:-1], input.shape[-1] // ratio), (*[s // ratio for s in input.steps[:-1]], 1), input.offset // ratio)
+    return _seen_as(
+        input,
+        kind,
+        (*input.shape[:-1], input.shape[-1] // ratio),
+        (*[s // ratio for s in input.steps[:-1]], 1),
+        input.offset // ratio,
+    )
 
 
 # Elements added up where a layout puts them
@@ -324,6 +375,7 @@ def _view_dtype(input, dtype):
 def _places(shape, stride, offset):
     """The memory position of each element of a layout: NumPy works it out of the layout's numbers, no data are read."""
     import numpy as np
+
     positions = np.asarray(offset, np.int64)
     for n, s in zip(shape, stride, strict=True):
         positions = positions[..., None] + np.arange(n) * s
@@ -332,6 +384,7 @@ def _places(shape, stride, offset):
 
 def _move_strided(input, source, target, divide):
     import numpy as np
+
     device, (start, end) = input.device, (_places(*source), _places(*target))
     low = min([int(p.min()) for p in (start, end) if p.size], default=0)
     length = max([int(p.max()) for p in (start, end) if p.size], default=0) - low + 1
@@ -342,8 +395,22 @@ def _move_strided(input, source, target, divide):
         flat = _divided(flat, shared[start])
     sizes = (1, start.size, 1)
     code = error_code(SCATTERED)
-    scatter_planes("add", Planes(memory, (1, length, 1), (0, 1, 0)), Planes(places, sizes, (0, 1, 0)), Planes(flat, sizes, (0, 1, 0)), False, code)
-    out = take_slices(Planes(memory, (1, length, 1), (0, 1, 0)), from_numpy(end, device), empty(device, end.shape, input.kind), length, False, code)
+    scatter_planes(
+        "add",
+        Planes(memory, (1, length, 1), (0, 1, 0)),
+        Planes(places, sizes, (0, 1, 0)),
+        Planes(flat, sizes, (0, 1, 0)),
+        False,
+        code,
+    )
+    out = take_slices(
+        Planes(memory, (1, length, 1), (0, 1, 0)),
+        from_numpy(end, device),
+        empty(device, end.shape, input.kind),
+        length,
+        False,
+        code,
+    )
     return _divided(out, shared[end]) if divide == "target" else out
 
 

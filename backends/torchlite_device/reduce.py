@@ -1,4 +1,5 @@
 """Reductions over any dimensions, in one launch or, where few outputs take many elements, in parts that are joined."""
+
 from __future__ import annotations
 
 import functools
@@ -19,7 +20,14 @@ from .reduce_text import MORE, OPS, REAL_OF, acc_kind, aux_kind, reduction_text,
 _SMALL = 4096  # elements up to which the simplest loops serve
 _pack = struct.Struct("16if").pack
 WHOLE = {"b8", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"}
-_EMPTY = {"prod": 1, "all": 1, "mean": math.nan, "var": math.nan, "std": math.nan, "logsumexp": -math.inf}  # what nothing reduces to, else 0
+_EMPTY = {
+    "prod": 1,
+    "all": 1,
+    "mean": math.nan,
+    "var": math.nan,
+    "std": math.nan,
+    "logsumexp": -math.inf,
+}  # what nothing reduces to, else 0
 
 
 def axes_of(x: Array, dim) -> tuple[int, ...]:
@@ -40,7 +48,9 @@ def reduced_shape(shape, axes, keepdim: bool) -> tuple[int, ...]:
 
 
 class Geometry:
-    """How the outputs' first elements and the elements of each lie: up to three dimensions of both (outermost first)."""
+    """How the outputs' first elements and the elements of each lie: up to three dimensions of both
+    (outermost first).
+    """
 
     __slots__ = ("kept", "sizes", "bases", "lengths", "steps", "count")
 
@@ -52,10 +62,23 @@ class Geometry:
 
     def pack(self, axis: int, chunk: int, parts: int, correction: float) -> bytes:
         """The kernels' struct."""
-        return _pack(self.kept, *self.sizes[1:], *self.bases, *self.lengths, *self.steps, axis, chunk, parts, self.count, correction)
+        return _pack(
+            self.kept,
+            *self.sizes[1:],
+            *self.bases,
+            *self.lengths,
+            *self.steps,
+            axis,
+            chunk,
+            parts,
+            self.count,
+            correction,
+        )
 
     def layout(self, device: Device, real: bool) -> str:
-        """Which loops suit this memory: rows and columns are read as vectors on CPUs; elsewhere a work-group shares an output unless there are enough of them."""
+        """Which loops suit this memory: rows and columns are read as vectors on CPUs; elsewhere a work-group shares an
+        output unless there are enough of them.
+        """
         if not device.is_cpu:
             side_by_side = self.bases[2] == 1 and self.sizes[2] >= 32
             return "any" if self.count < 64 or (side_by_side and self.kept >= 1024) else "group"
@@ -77,7 +100,9 @@ class Geometry:
 
 
 def geometry(x: Array, axes: tuple[int, ...], ordered: bool) -> tuple[Geometry, bool]:
-    """Where the elements of each output lie, and whether x must be copied into rows for that. `ordered` keeps the reduced dimensions in row-major order."""
+    """Where the elements of each output lie, and whether x must be copied into rows for that. `ordered` keeps the
+    reduced dimensions in row-major order.
+    """
     chosen = sorted(axes) if ordered else sorted(axes, key=lambda d: -x.steps[d])
     kept = [d for d in range(x.ndim) if d not in axes]
     sizes, (bases,) = collapse([x.shape[d] for d in kept], [x.steps[d] for d in kept])
@@ -91,7 +116,9 @@ def geometry(x: Array, axes: tuple[int, ...], ordered: bool) -> tuple[Geometry, 
 def in_rows(x: Array, axes: tuple[int, ...]) -> Array:
     """A copy in memory with the reduced dimensions innermost."""
     order = [d for d in range(x.ndim) if d not in axes] + sorted(axes)
-    return contiguous_array(view_of(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset))
+    return contiguous_array(
+        view_of(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset)
+    )
 
 
 class _Launch:
@@ -111,7 +138,9 @@ class _Plan:
 
     __slots__ = ("shape", "kind", "more", "axes", "copied", "whole", "stages", "kept")
 
-    def __init__(self, op: str, x: Array, axes: tuple[int, ...], shape: tuple[int, ...], kind: str, work: str, correction: float):
+    def __init__(
+        self, op: str, x: Array, axes: tuple[int, ...], shape: tuple[int, ...], kind: str, work: str, correction: float
+    ):
         self.shape, self.kind, self.axes = shape, kind, axes
         self.more, more = (x.kind, x.kind) if op in MORE else ("", kind)
         form, self.copied = geometry(x, axes, op in MORE)
@@ -125,20 +154,50 @@ class _Plan:
             group = min(128, device.group)
         axis, chunk, parts = form.split(device, items)
         packed = form.pack(axis, chunk, parts, correction)
-        local = group if group > 1 else min(16, items) if device.is_cpu and form.kept * form.count <= _SMALL else _group_of(device, items * parts)
+        local = (
+            group
+            if group > 1
+            else min(16, items)
+            if device.is_cpu and form.kept * form.count <= _SMALL
+            else _group_of(device, items * parts)
+        )
         widths = (16,) if layout in ("row", "column") else ()
         if parts == 1:
             text = reduction_text(op, work, "whole", layout, wide=wide, group=group)
-            self.whole = _Launch(device.function(text, "whole", "pppx", widths, T=x.kind, O=kind, M=more), items * group, local, packed)
+            self.whole = _Launch(
+                device.function(text, "whole", "pppx", widths, T=x.kind, O=kind, M=more), items * group, local, packed
+            )
             return
         between = aux_kind(op, work)
         for number, how in enumerate(OPS[op], 1):
             last, kept_in = number == len(OPS[op]), acc_kind(how, work)
-            part = device.function(reduction_text(op, work, "part", layout, number, wide, group), "part", "pppx", widths, T=x.kind, X=between, P=kept_in)
-            join = device.function(reduction_text(op, work, "join", layout, number), "join", "ppppx", X=between, P=kept_in,
-                                   O=kind if last else between, M=more if last else between)
-            self.stages.append((_Launch(part, items * parts * group, local, packed), kept_in, parts * form.kept,
-                                _Launch(join, form.kept, _group_of(device, form.kept), packed), between))
+            part = device.function(
+                reduction_text(op, work, "part", layout, number, wide, group),
+                "part",
+                "pppx",
+                widths,
+                T=x.kind,
+                X=between,
+                P=kept_in,
+            )
+            join = device.function(
+                reduction_text(op, work, "join", layout, number),
+                "join",
+                "ppppx",
+                X=between,
+                P=kept_in,
+                O=kind if last else between,
+                M=more if last else between,
+            )
+            self.stages.append(
+                (
+                    _Launch(part, items * parts * group, local, packed),
+                    kept_in,
+                    parts * form.kept,
+                    _Launch(join, form.kept, _group_of(device, form.kept), packed),
+                    between,
+                )
+            )
 
     def run(self, x: Array) -> tuple[Array, Array]:
         """The result and, of ops that have one, the second result."""
@@ -171,7 +230,9 @@ def _group_of(device: Device, items: int) -> int:
 
 
 def reduce(op: str, x: Array, dim, keepdim: bool, kind: str, work: str = "", correction: float = 0.0) -> Any:
-    """A reduction by its name in `reduce_text.OPS` into elements of `kind`; a pair for ops with a second output. `work` is the kind to compute in."""
+    """A reduction by its name in `reduce_text.OPS` into elements of `kind`; a pair for ops with a second output. `work`
+    is the kind to compute in.
+    """
     if dim.__class__ is list:
         dim = tuple(dim)
     key = ("reduction", op, x.kind, x.shape, x.steps, dim, keepdim, kind, correction)
@@ -220,7 +281,10 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
         kind = input.kind
     if kind in WHOLE:
         name = from_np(input.dtype).scalar_name if dtype is None else dtype.scalar_name
-        raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {name}")
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {name}"
+        )
     return reduce("mean", input, dim, keepdim, kind, work_kind(kind))
 
 
@@ -234,7 +298,10 @@ def _extreme(op: str, kernel: str, input: Array, dim, keepdim: bool) -> Array:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{_name(input)}'")
     if not input.size:
         if dim is None or dim.__class__ is not int and not dim:
-            raise RuntimeError(f"{op}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+            raise RuntimeError(
+                f"{op}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                "with the 'dim' argument."
+            )
         for d in axes_of(input, dim):
             check_not_empty(op, input, d)
     return reduce(op, input, dim, keepdim, input.kind)

@@ -1,15 +1,21 @@
-"""Texts of the reduction kernels: how an op treats an element, and loops over elements for each way that memory can lie."""
+"""Texts of the reduction kernels: how an op treats an element, and loops over elements for each way that memory can
+lie.
+"""
+
 from __future__ import annotations
 
 import functools
 from typing import NamedTuple
 
-# kind: what elements are computed in (scalar type, integer type as wide for comparisons and counts, greatest and least value)
+# kind: what elements are computed in (scalar type, integer type as wide for comparisons and counts, greatest and least
+# value)
 WORK = {
-    "f32": ("float", "int", "INFINITY", "-INFINITY"), "f64": ("double", "long", "INFINITY", "-INFINITY"),
-    "i32": ("int", "int", "INT_MAX", "INT_MIN"), "i64": ("long", "long", "LONG_MAX", "LONG_MIN"), "u64": ("ulong", "long", "ULONG_MAX", "0"),
-    "c64": ("float2", "int", "0", "0"), "c128": ("double2", "long", "0", "0"),
-}
+    "f32": ("float", "int", "INFINITY", "-INFINITY"),
+    "f64": ("double", "long", "INFINITY", "-INFINITY"),
+    "i32": ("int", "int", "INT_MAX", "INT_MIN"), "i64": ("long", "long", "LONG_MAX", "LONG_MIN"),
+    "u64": ("ulong", "long", "ULONG_MAX", "0"), "c64": ("float2", "int", "0", "0"),
+    "c128": ("double2", "long", "0", "0"),
+}  # fmt: skip
 WORK_OF = {"b8": "i32", "u8": "i32", "i8": "i32", "i16": "i32", "u16": "i32", "u32": "i64", "f16": "f32", "bf16": "f32"}
 REAL_OF = {"c64": "f32", "c128": "f64"}
 
@@ -20,7 +26,9 @@ def work_kind(kind: str) -> str:
 
 
 class Pass(NamedTuple):
-    """How a reduction treats its elements. STEP takes element `v` of type V, number `at` in row-major order, into `acc` of type A."""
+    """How a reduction treats its elements. STEP takes element `v` of type V, number `at` in row-major order, into `acc`
+    of type A.
+    """
 
     acc: str  # W: as the elements, I: the integer as wide, R: their real type
     start: str
@@ -36,8 +44,12 @@ MEAN = SUM._replace(finish="acc / (R)g.count")
 AMAX = Pass("W", "LEAST", "acc = ((v > acc) | ISNAN(v)) ? v : acc", _GREATER, "acc")
 AMIN = Pass("W", "GREATEST", "acc = ((v < acc) | ISNAN(v)) ? v : acc", _LESS, "acc")
 _PLACE = Pass("I", "I_MAX", "acc = ((v == (V)(aux)) | ISNAN(v)) ? min(acc, at) : acc", "acc = min(acc, b)", "acc")
-_SPREAD = Pass("R", "(A)(0)", "V d = v - (V)(aux); acc += SQUARED(d)", _ADD, "acc / fmax((R)g.count - (R)g.correction, (R)0)")
-_TOP = Pass("R", "LEAST", "acc = ((REAL(v) > acc) | ISNAN(REAL(v))) ? REAL(v) : acc", _GREATER, "isfinite(acc) ? acc : 0")
+_SPREAD = Pass(
+    "R", "(A)(0)", "V d = v - (V)(aux); acc += SQUARED(d)", _ADD, "acc / fmax((R)g.count - (R)g.correction, (R)0)"
+)
+_TOP = Pass(
+    "R", "LEAST", "acc = ((REAL(v) > acc) | ISNAN(REAL(v))) ? REAL(v) : acc", _GREATER, "isfinite(acc) ? acc : 0"
+)
 
 # op: its passes; a later pass has the result of the one before as `aux`
 OPS: dict[str, tuple[Pass, ...]] = {
@@ -55,13 +67,24 @@ OPS: dict[str, tuple[Pass, ...]] = {
     "std": (MEAN, _SPREAD._replace(finish="sqrt(acc / fmax((R)g.count - (R)g.correction, (R)0))")),
     "logsumexp": (_TOP, Pass("W", "(A)(0)", "acc += EXP(v, aux, V)", _ADD, "LOG(acc) + AS_W(aux)")),
     "norm1": (Pass("R", "0", "acc += SIZE(v)", _ADD, "acc"),),
-    "norm2": (Pass("R", "0", "acc = fmax(acc, SIZE(v)) + (SIZE(v) - SIZE(v))", "acc = fmax(acc, b) + (b - b)", "acc > 0 && acc < INFINITY ? acc : 1"),
-              Pass("R", "(A)(0)", "V d = v / (V)(aux); acc += SQUARED(d)", _ADD, "sqrt(acc) * aux")),
+    "norm2": (
+        Pass(
+            "R",
+            "0",
+            "acc = fmax(acc, SIZE(v)) + (SIZE(v) - SIZE(v))",
+            "acc = fmax(acc, b) + (b - b)",
+            "acc > 0 && acc < INFINITY ? acc : 1",
+        ),
+        Pass("R", "(A)(0)", "V d = v / (V)(aux); acc += SQUARED(d)", _ADD, "sqrt(acc) * aux"),
+    ),
     "normp": (Pass("R", "0", "acc += pow(SIZE(v), (A)((R)g.correction))", _ADD, "pow(acc, 1 / (R)g.correction)"),),
 }
 MORE = {"max_dim": "aux", "min_dim": "aux"}  # what the second output gets
 
-_GEOMETRY = "typedef struct { int kept, k1, k2, a0, a1, a2, r0, r1, r2, s0, s1, s2, axis, chunk, parts, count; float correction; } Geometry;\n"
+_GEOMETRY = (
+    "typedef struct { int kept, k1, k2, a0, a1, a2, r0, r1, r2, s0, s1, s2, axis, chunk, parts, count; float "
+    "correction; } Geometry;\n"
+)
 _BASE = r"""
 FUNCTION int kept_base(const Geometry g, int i) {
     int row = i / g.k2;
@@ -74,9 +97,13 @@ FUNCTION int kept_base(const Geometry g, int i) {
     if (g.axis == 2) { b2 = (part) * g.chunk; n2 = min(n2, b2 + g.chunk); }
 """
 
-# The loops of a pass. @ is its number. Blocks of elements are folded into a total, so that rounding errors of long sums stay small.
+# The loops of a pass. @ is its number. Blocks of elements are folded into a total, so that rounding errors of long sums
+# stay small.
 _ARGUMENTS = "(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, A0 aux)"
-_ANY = "FUNCTION A@ pass@" + _ARGUMENTS + r""" {
+_ANY = (
+    "FUNCTION A@ pass@"
+    + _ARGUMENTS
+    + r""" {
     A@ total = START@;
     for (int i0 = b0; i0 < n0; i0++) {
         for (int i1 = b1; i1 < n1; i1++) {
@@ -93,10 +120,14 @@ _ANY = "FUNCTION A@ pass@" + _ARGUMENTS + r""" {
     return total;
 }
 """
-_ROW = r"""
+)
+_ROW = (
+    r"""
 #define FOUR@(acc, from) { W_16 v = LOAD16(q, i + from); STEP@(acc, v, (I_16)(row + i + from) + IOTA, A@_16, W_16); }
 #define ALL_FOUR@ { MERGE@(acc, acc_b); MERGE@(acc_c, acc_d); MERGE@(acc, acc_c); MERGE@(block, acc); }
-FUNCTION A@ pass@""" + _ARGUMENTS + r""" {
+FUNCTION A@ pass@"""
+    + _ARGUMENTS
+    + r""" {
     A@ total = START@;
     A@_16 acc = (A@_16)(START@), block = acc, acc_b = acc, acc_c = acc, acc_d = acc;
     A@ lanes[16];
@@ -131,8 +162,10 @@ FUNCTION A@ pass@""" + _ARGUMENTS + r""" {
     return total;
 }
 """
+)
 _GROUP = r"""
-FUNCTION A@ pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, A0 aux, LOCAL A@* shared) {
+FUNCTION A@ pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, A0 aux,
+    LOCAL A@* shared) {
     A@ total = START@;
     int c1 = n1 - b1, c2 = n2 - b2, all = (n0 - b0) * c1 * c2;
     for (int j = THREAD; j < all; ) {
@@ -155,7 +188,8 @@ FUNCTION A@ pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, i
 }
 """
 _COLUMN = r"""
-FUNCTION void pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, const A0_16* auxes, A@_16* total) {
+FUNCTION void pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2,
+    const A0_16* auxes, A@_16* total) {
     for (int c = 0; c < WIDE; c++) { total[c] = (A@_16)(START@); }
     for (int i0 = b0; i0 < n0; i0++) {
         for (int i1 = b1; i1 < n1; i1++) {
@@ -179,7 +213,8 @@ FUNCTION void pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1,
 }
 """
 
-# The kernels. `whole` gives the result in one launch, `part` one pass over a part of each output's elements, `join` what the parts of a pass make together.
+# The kernels. `whole` gives the result in one launch, `part` one pass over a part of each output's elements, `join`
+# what the parts of a pass make together.
 _WHOLE_ITEM = r"""
 KERNEL void whole(IN(T, x), OUT(O, out), OUT(M, more), const Geometry g) {
     int i = ITEM;
@@ -194,19 +229,28 @@ KERNEL void whole(IN(T, x), OUT(O, out), OUT(M, more), const Geometry g) {
     STORE(i)
 }
 """
-_WHOLE_GROUP = _WHOLE_ITEM.replace("ITEM", "BLOCK").replace("if (i >= g.kept) { return; }", "LOCAL_ARRAY(A1, shared1, GROUP);\nLOCAL_ARRAY(A_LAST, shared2, GROUP);") \
-    .replace("n2, 0)", "n2, 0, shared1)").replace("n2, aux)", "n2, aux, shared2)").replace("STORE(i)", "if (THREAD == 0) { STORE(i) }")
+_WHOLE_GROUP = (
+    _WHOLE_ITEM.replace("ITEM", "BLOCK")
+    .replace("if (i >= g.kept) { return; }", "LOCAL_ARRAY(A1, shared1, GROUP);\nLOCAL_ARRAY(A_LAST, shared2, GROUP);")
+    .replace("n2, 0)", "n2, 0, shared1)")
+    .replace("n2, aux)", "n2, aux, shared2)")
+    .replace("STORE(i)", "if (THREAD == 0) { STORE(i) }")
+)
 _STRIP = r"""
-    int strips = (g.k2 + 16 * WIDE - 1) / (16 * WIDE), first = (j / strips) * g.k2 + min((j % strips) * 16 * WIDE, g.k2 - 16 * WIDE);
+    int strips = (g.k2 + 16 * WIDE - 1) / (16 * WIDE), first = (j / strips) * g.k2 + min((j % strips) * 16 * WIDE,
+        g.k2 - 16 * WIDE);
     GLOBAL const T* p = AT(x) + kept_base(g, first);
     A0_16 aux16[WIDE];
 """
-_WHOLE_COLUMN = r"""
+_WHOLE_COLUMN = (
+    r"""
 KERNEL void whole(IN(T, x), OUT(O, out), OUT(M, more), const Geometry g) {
     int j = ITEM;
     if (j >= (g.kept / g.k2) * ((g.k2 + 16 * WIDE - 1) / (16 * WIDE))) { return; }
     SPAN(0)
-""" + _STRIP + r"""
+"""
+    + _STRIP
+    + r"""
     A1_16 all1[WIDE];
     A1 lanes1[16 * WIDE];
     A0 auxes[16 * WIDE];
@@ -230,6 +274,7 @@ KERNEL void whole(IN(T, x), OUT(O, out), OUT(M, more), const Geometry g) {
     }
 }
 """
+)
 _PART_ITEM = r"""
 KERNEL void part(IN(T, x), IN(X, before), OUT(P, out), const Geometry g) {
     int j = ITEM;
@@ -240,20 +285,28 @@ KERNEL void part(IN(T, x), IN(X, before), OUT(P, out), const Geometry g) {
     AT(out)[j] = all;
 }
 """
-_PART_GROUP = _PART_ITEM.replace("ITEM", "BLOCK").replace("if (j >= g.kept * g.parts) { return; }", "LOCAL_ARRAY(A@, shared, GROUP);") \
-    .replace("AUX(before, i))", "AUX(before, i), shared)").replace("AT(out)[j] = all;", "if (THREAD == 0) { AT(out)[j] = all; }")
-_PART_COLUMN = r"""
+_PART_GROUP = (
+    _PART_ITEM.replace("ITEM", "BLOCK")
+    .replace("if (j >= g.kept * g.parts) { return; }", "LOCAL_ARRAY(A@, shared, GROUP);")
+    .replace("AUX(before, i))", "AUX(before, i), shared)")
+    .replace("AT(out)[j] = all;", "if (THREAD == 0) { AT(out)[j] = all; }")
+)
+_PART_COLUMN = (
+    r"""
 KERNEL void part(IN(T, x), IN(X, before), OUT(P, out), const Geometry g) {
     int all = (g.kept / g.k2) * ((g.k2 + 16 * WIDE - 1) / (16 * WIDE)), j = ITEM % all, part = ITEM / all;
     if (part >= g.parts) { return; }
     SPAN(part)
-""" + _STRIP + r"""
+"""
+    + _STRIP
+    + r"""
     A@_16 total[WIDE];
     for (int c = 0; c < WIDE; c++) { aux16[c] = AUX16(before, first + 16 * c); }
     pass@(p, g, b0, n0, b1, n1, b2, n2, aux16, total);
     for (int c = 0; c < WIDE; c++) { vstore16(total[c], 0, AT(out) + part * g.kept + first + 16 * c); }
 }
 """
+)
 _JOIN = r"""
 KERNEL void join(IN(P, parts), IN(X, before), OUT(O, out), OUT(M, more), const Geometry g) {
     int i = ITEM;
@@ -266,8 +319,14 @@ KERNEL void join(IN(P, parts), IN(X, before), OUT(O, out), OUT(M, more), const G
 """
 _PASSES = {"any": _ANY, "row": _ROW, "group": _GROUP, "column": _COLUMN}
 _KERNELS = {
-    ("whole", "any"): _WHOLE_ITEM, ("whole", "row"): _WHOLE_ITEM, ("whole", "group"): _WHOLE_GROUP, ("whole", "column"): _WHOLE_COLUMN,
-    ("part", "any"): _PART_ITEM, ("part", "row"): _PART_ITEM, ("part", "group"): _PART_GROUP, ("part", "column"): _PART_COLUMN,
+    ("whole", "any"): _WHOLE_ITEM,
+    ("whole", "row"): _WHOLE_ITEM,
+    ("whole", "group"): _WHOLE_GROUP,
+    ("whole", "column"): _WHOLE_COLUMN,
+    ("part", "any"): _PART_ITEM,
+    ("part", "row"): _PART_ITEM,
+    ("part", "group"): _PART_GROUP,
+    ("part", "column"): _PART_COLUMN,
 }
 _COMPLEX = r"""
 #define NONZERO(v, V) ((v).x != 0 || (v).y != 0)
@@ -310,32 +369,57 @@ def _macros(op: str, work: str) -> list[str]:
     real = REAL_OF.get(work, work)
     if real != work:
         greatest, least = WORK[real][2:]
-    lines = [f"#define W {scalar}", f"#define I {integer}", f"#define R {WORK[real][0]}", f"#define GREATEST {greatest}", f"#define LEAST {least}",
-             f"#define I_MAX {'LONG_MAX' if integer == 'long' else 'INT_MAX'}", f"#define A0 {WORK[aux_kind(op, work)][0]}",
-             f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}"]
+    lines = [
+        f"#define W {scalar}",
+        f"#define I {integer}",
+        f"#define R {WORK[real][0]}",
+        f"#define GREATEST {greatest}",
+        f"#define LEAST {least}",
+        f"#define I_MAX {'LONG_MAX' if integer == 'long' else 'INT_MAX'}",
+        f"#define A0 {WORK[aux_kind(op, work)][0]}",
+        f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}",
+    ]
     if real == work:
-        lines += [f"#define W_16 {scalar}16", f"#define I_16 {integer}16", f"#define A0_16 {WORK[aux_kind(op, work)][0]}16",
-                  f"#define LOAD(p, i) convert_{scalar}(T_LD(p, i))", f"#define LOAD16(p, i) convert_{scalar}16(T_LD16(p, i))",
-                  "#define IOTA VEC16(I_16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)", _REAL]
+        lines += [
+            f"#define W_16 {scalar}16",
+            f"#define I_16 {integer}16",
+            f"#define A0_16 {WORK[aux_kind(op, work)][0]}16",
+            f"#define LOAD(p, i) convert_{scalar}(T_LD(p, i))",
+            f"#define LOAD16(p, i) convert_{scalar}16(T_LD16(p, i))",
+            "#define IOTA VEC16(I_16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)",
+            _REAL,
+        ]
     else:
         lines += ["#define LOAD(p, i) T_LD(p, i)", _COMPLEX]
     for n, how in enumerate(OPS[op], 1):
         acc = WORK[acc_kind(how, work)][0]
-        lines += [f"#define A{n} {acc}", f"#define A{n}_16 {acc}16", f"#define START{n} {how.start.replace('(A)', f'({acc})')}",
-                  f"#define STEP{n}(acc, v, at, A, V) {{ {how.step}; }}", f"#define MERGE{n}(acc, b) {{ {how.merge}; }}", f"#define FINISH{n}(acc, aux) ({how.finish})"]
+        lines += [
+            f"#define A{n} {acc}",
+            f"#define A{n}_16 {acc}16",
+            f"#define START{n} {how.start.replace('(A)', f'({acc})')}",
+            f"#define STEP{n}(acc, v, at, A, V) {{ {how.step}; }}",
+            f"#define MERGE{n}(acc, b) {{ {how.merge}; }}",
+            f"#define FINISH{n}(acc, aux) ({how.finish})",
+        ]
     return lines
 
 
 @functools.cache
 def reduction_text(op: str, work: str, form: str, layout: str, number: int = 0, wide: int = 1, group: int = 1) -> str:
-    """A kernel: `form` whole, part or join; `layout` any, row, group or column; `number` of the pass for parts and joins."""
+    """A kernel: `form` whole, part or join; `layout` any, row, group or column; `number` of the pass for parts and
+    joins.
+    """
     passes = OPS[op]
     last = number or len(passes)
     lines = [*_macros(op, work), f"#define WIDE {wide}", f"#define GROUP {group}", f"#define A_LAST A{len(passes)}"]
     more = f"M_ST(AT(more), i_, {MORE[op]});" if op in MORE and last == len(passes) else ""
     value = "aux" if form == "whole" and last == 1 else f"FINISH{last}(acc{last}, aux)"
     lines.append(f"#define STORE(i) {{ int i_ = (i); O_ST(AT(out), i_, {value}); {more} }}")
-    lines.append("#define AUX(x, i) AT(x)[i]\n#define AUX16(x, i) vload16(0, AT(x) + (i))" if number == 2 else "#define AUX(x, i) 0\n#define AUX16(x, i) (A0_16)(0)")
+    lines.append(
+        "#define AUX(x, i) AT(x)[i]\n#define AUX16(x, i) vload16(0, AT(x) + (i))"
+        if number == 2
+        else "#define AUX(x, i) 0\n#define AUX16(x, i) (A0_16)(0)"
+    )
     loops = ""
     if form != "join":
         loops = "".join(_PASSES[layout].replace("@", str(n)) for n in ((number,) if number else range(1, last + 1)))

@@ -1,4 +1,5 @@
 """How kernel modules offer their functions."""
+
 from __future__ import annotations
 
 import functools
@@ -25,12 +26,18 @@ def is_op(name: str) -> bool:
 
 
 def kernels_of(device: Device) -> dict[str, Any]:
-    """{op name: kernel} of all modules of this package: their own functions that bear an op's name, and the entries of their `KERNELS`."""
+    """{op name: kernel} of all modules of this package: their own functions that bear an op's name, and the entries of
+    their `KERNELS`.
+    """
     table: dict[str, Any] = {}
     package = importlib.import_module(__package__)
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{__package__}.{info.name}")
-        offered = {n: f for n, f in vars(module).items() if isinstance(f, types.FunctionType) and f.__module__ == module.__name__ and is_op(n)}
+        offered = {
+            n: f
+            for n, f in vars(module).items()
+            if isinstance(f, types.FunctionType) and f.__module__ == module.__name__ and is_op(n)
+        }
         offered.update(getattr(module, "KERNELS", {}))
         for op, kernel in offered.items():
             if table.get(op, kernel) is not kernel:  # a module may import another one's KERNELS

@@ -1,4 +1,7 @@
-"""Dense LSTM and GRU layers: two launches a step, one for the product of the state and one for all that is pointwise."""
+"""Dense LSTM and GRU layers: two launches a step, one for the product of the state and one for all
+that is pointwise.
+"""
+
 from __future__ import annotations
 
 from torchlite_kernels.rnn import step_text
@@ -30,7 +33,9 @@ def _pointwise(name: str, arrays: tuple[Array, ...], batch: int, hidden: int, gi
     if not batch * hidden:
         return
     width = 1 if not device.is_cpu else 8 if kind == "f64" else 16
-    function = device.function(step_text(name, width), "cell_step", "p" * len(arrays) + "iii", (width,) if width > 1 else (), T=kind)
+    function = device.function(
+        step_text(name, width), "cell_step", "p" * len(arrays) + "iii", (width,) if width > 1 else (), T=kind
+    )
     if device.is_cpu:
         function((max(1, min(device.units * 4, batch * hidden // _SHARE)),), (1,), *arrays, batch, hidden, given)
     else:
@@ -51,11 +56,17 @@ def _weight_grads(sums: Array, input: Array) -> Array:
 
 
 def _recurrent_grad(sums: Array, output: Array, h0: Array, reverse: bool) -> Array:
-    """sums^T @ (the state before each step): those of the first step meet h0, the others the output of the step before."""
+    """sums^T @ (the state before each step): those of the first step meet h0, the others the output
+    of the step before.
+    """
     last = sums.shape[0] - 1
     grad = product(turned(_at(sums, last if reverse else 0)), h0)
     if last:
-        of, before = (_some(sums, 0, last), _some(output, 1, last + 1)) if reverse else (_some(sums, 1, last + 1), _some(output, 0, last))
+        of, before = (
+            (_some(sums, 0, last), _some(output, 1, last + 1))
+            if reverse
+            else (_some(sums, 1, last + 1), _some(output, 0, last))
+        )
         grad = product(turned(flattened(of)), flattened(before), grad)
     return grad
 
@@ -68,7 +79,7 @@ def _gradient(x: Array | None) -> tuple[Array | None, int]:
     return (None, 0) if x is None else (contiguous_array(x), 1)
 
 
-# --- LSTM ------------------------------------------------------------------------------------------------------------------------------------------
+# --- LSTM -----------------------------------------------------------------------------------------
 
 
 def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
@@ -85,7 +96,9 @@ def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     return output, clone_row_major(h), clone_row_major(c), gates, cells
 
 
-def _lstm_layer_backward(grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, gates, cells, reverse, needs):
+def _lstm_layer_backward(
+    grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, gates, cells, reverse, needs
+):
     steps, batch, hidden = output.shape
     device, kind = input.device, input.kind
     grad_output, has_output = _gradient(grad_output)
@@ -102,20 +115,37 @@ def _lstm_layer_backward(grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh,
         t = order[place]
         c_before = _at(cells, order[place - 1]) if place else c0
         now = _at(sums, t)
-        _pointwise("lstm_backward", (_at(gates, t), _at(cells, t), c_before, dh, dh if grad_output is None else _at(grad_output, t), dc, now), batch, hidden, given)
+        _pointwise(
+            "lstm_backward",
+            (_at(gates, t), _at(cells, t), c_before, dh, dh if grad_output is None else _at(grad_output, t), dc, now),
+            batch,
+            hidden,
+            given,
+        )
         product(now, w_hh, out=dh)
         given = 2 * has_output | 5
     db = None if b_ih is None else _row_sums(sums)
-    return (product(sums, w_ih) if needs[0] else None, dh, dc, _weight_grads(sums, input), _recurrent_grad(sums, output, h0, reverse), db, db)
+    return (
+        product(sums, w_ih) if needs[0] else None,
+        dh,
+        dc,
+        _weight_grads(sums, input),
+        _recurrent_grad(sums, output, h0, reverse),
+        db,
+        db,
+    )
 
 
-# --- GRU -------------------------------------------------------------------------------------------------------------------------------------------
+# --- GRU ------------------------------------------------------------------------------------------
 
 
 def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
     (steps, batch, _), hidden, device, kind = input.shape, w_hh.shape[1], input.device, input.kind
     sums = product(input, turned(w_ih), b_ih)
-    output, kept, state = (empty(device, shape, kind) for shape in ((steps, batch, hidden), (steps, batch, 4 * hidden), (batch, 3 * hidden)))
+    output, kept, state = (
+        empty(device, shape, kind)
+        for shape in ((steps, batch, hidden), (steps, batch, 4 * hidden), (batch, 3 * hidden))
+    )
     recurrent = contiguous_array(turned(w_hh))
     h = contiguous_array(h0)
     for t in _order(steps, reverse):
@@ -137,8 +167,20 @@ def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, 
         t = order[place]
         before = _at(output, order[place - 1]) if place else h0
         now = _at(of_state, t)
-        _pointwise("gru_backward", (_at(gates, t), before, dh, dh if grad_output is None else _at(grad_output, t), _at(of_input, t), now), batch, hidden, given | 2 * has_output)
+        _pointwise(
+            "gru_backward",
+            (_at(gates, t), before, dh, dh if grad_output is None else _at(grad_output, t), _at(of_input, t), now),
+            batch,
+            hidden,
+            given | 2 * has_output,
+        )
         product(now, w_hh, dh, out=dh)
         given = 1
-    return (product(of_input, w_ih) if needs[0] else None, dh, _weight_grads(of_input, input), _recurrent_grad(of_state, output, h0, reverse),
-            None if b_ih is None else _row_sums(of_input), None if b_hh is None else _row_sums(of_state))
+    return (
+        product(of_input, w_ih) if needs[0] else None,
+        dh,
+        _weight_grads(of_input, input),
+        _recurrent_grad(of_state, output, h0, reverse),
+        None if b_ih is None else _row_sums(of_input),
+        None if b_hh is None else _row_sums(of_state),
+    )

@@ -1,4 +1,7 @@
-"""How kernels on rows are laid over a device: a work-item a row with wide vectors on CPUs, a work-group a row on GPUs, an item for neighbouring rows that lie across memory."""
+"""How kernels on rows are laid over a device: a work-item a row with wide vectors on CPUs, a work-group a row on GPUs,
+an item for neighbouring rows that lie across memory.
+"""
+
 from __future__ import annotations
 
 import math
@@ -16,7 +19,9 @@ _ITEM_WORK = 1 << 14  # elements that a work-item takes at least on CPUs, where 
 
 
 class Layout(NamedTuple):
-    """A launch over rows: macros, vector widths, sizes; `workers` items or groups take `per` rows each (W neighbours as one where they lie across memory)."""
+    """A launch over rows: macros, vector widths, sizes; `workers` items or groups take `per` rows each (W neighbours as
+    one where they lie across memory).
+    """
 
     macros: dict[str, str]
     widths: tuple[int, ...]
@@ -35,7 +40,8 @@ def lanes_of(device: Device, n: int) -> int:
 def layout(device: Device, kind: str, rows: int, n: int, inner: int = 1, workers: int = 0, run: int = 0) -> Layout:
     """The launch over `rows` rows of `n` elements, `inner` of which lie side by side when `inner` is not 1.
 
-    `workers` is the most that there may be, 0 for as many as pay; `run` is how many of a row's elements lie one after the other when it is not all.
+    `workers` is the most that there may be, 0 for as many as pay; `run` is how many of a row's elements lie one after
+    the other when it is not all.
     """
     lanes = 1 if inner > 1 else lanes_of(device, n)
     width = device.width // 2 if kind == "f64" else device.width
@@ -57,13 +63,14 @@ def layout(device: Device, kind: str, rows: int, n: int, inner: int = 1, workers
 def around(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
     """Rows, their length and how many lie side by side, for rows along `dim` of a contiguous array."""
     dim %= len(shape)
-    return math.prod(shape[:dim]) * math.prod(shape[dim + 1:]), shape[dim], math.prod(shape[dim + 1:])
+    return math.prod(shape[:dim]) * math.prod(shape[dim + 1 :]), shape[dim], math.prod(shape[dim + 1 :])
 
 
 def refuse(x: Array, kernel: str) -> None:
     """PyTorch's error for a dtype that a kernel does not take."""
     from torchlite._dtype import from_np
-    raise NotImplementedError(f'"{kernel}" not implemented for \'{from_np(x.dtype).scalar_name}\'')
+
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
 
 def parameters_for(kind: str, *given: Array | None) -> tuple[str, list[Array | None]]:
@@ -75,4 +82,7 @@ def parameters_for(kind: str, *given: Array | None) -> tuple[str, list[Array | N
     own = own or kind
     if FLOATS.get(own) != wide:
         own = wide
-    return own, [p if p is None or p.kind == own and p.contiguous else contiguous_array(cast(p, own) if p.kind != own else p) for p in given]
+    return own, [
+        p if p is None or p.kind == own and p.contiguous else contiguous_array(cast(p, own) if p.kind != own else p)
+        for p in given
+    ]

@@ -1,4 +1,5 @@
 """Running sums, products, extremes and linear recurrences along a dimension."""
+
 from __future__ import annotations
 
 import functools
@@ -19,7 +20,8 @@ from .reduce_text import WORK, work_kind
 
 
 class Scan(NamedTuple):
-    """A running combination: the fields of a State, their start, an element's own, and those of a State `a` with a State `b` after it.
+    """A running combination: the fields of a State, their start, an element's own, and those of a State `a` with a
+    State `b` after it.
 
     $W stands for the type of values, $I for that of places, $N for what neighbours in a vector add to a place.
     """
@@ -32,8 +34,12 @@ class Scan(NamedTuple):
 
 
 def _extreme(start: str, sign: str) -> Scan:
-    return Scan("$W v; $I at;", f"s.v = ($W)({start}); s.at = ($I)(0);", "s.v = v; s.at = ($I)(at)$N;",
-                f"s.v = ((b.v {sign} a.v) | ISNAN(b.v)) ? b.v : a.v; s.at = ((b.v {sign} a.v) | ISNAN(b.v)) ? b.at : a.at;")
+    return Scan(
+        "$W v; $I at;",
+        f"s.v = ($W)({start}); s.at = ($I)(0);",
+        "s.v = v; s.at = ($I)(at)$N;",
+        f"s.v = ((b.v {sign} a.v) | ISNAN(b.v)) ? b.v : a.v; s.at = ((b.v {sign} a.v) | ISNAN(b.v)) ? b.at : a.at;",
+    )
 
 
 SCANS = {
@@ -42,12 +48,18 @@ SCANS = {
     "cummax": _extreme("LEAST", ">="),
     "cummin": _extreme("GREATEST", "<="),
     "logcumsumexp": Scan("$W v;", "s.v = ($W)(LEAST);", "s.v = v;", "s.v = log_of_sum(a.v, b.v);", False),
-    "linear_recurrence": Scan("$W v; $W by;", "s.v = ($W)(0); s.by = ONE;", "s.v = v; s.by = $LOAD(pf, i);",
-                              "s.v = b.v + TIMES(b.by, a.v); s.by = TIMES(a.by, b.by);", False),
+    "linear_recurrence": Scan(
+        "$W v; $W by;",
+        "s.v = ($W)(0); s.by = ONE;",
+        "s.v = v; s.by = $LOAD(pf, i);",
+        "s.v = b.v + TIMES(b.by, a.v); s.by = TIMES(a.by, b.by);",
+        False,
+    ),
 }
 _pack = struct.Struct("7i").pack
 
-# State is one element's or, in the column layout, sixteen neighbours'; WIDE of them are walked together. `inner` is the distance of two elements of a row.
+# State is one element's or, in the column layout, sixteen neighbours'; WIDE of them are walked together. `inner` is the
+# distance of two elements of a row.
 _HEAD = r"""
 #define ARGUMENTS IN(T, x), IN(T, factor), OUT(O, out), OUT(M, more), OUT(State, states), const Geometry g
 typedef struct { int rows, length, inner, strips, chunk, parts, first; } Geometry;
@@ -55,12 +67,16 @@ typedef struct { int rows, length, inner, strips, chunk, parts, first; } Geometr
 _PLACE = r"""
     int row = ITEM % g.strips, part = ITEM / g.strips;
     if (part >= g.parts - g.first) { return; }
-    int across = (g.inner + LANES - 1) / LANES, base = (row / across) * g.length * g.inner + min((row % across) * LANES, g.inner - LANES);
+    int across = (g.inner + LANES - 1) / LANES, base = (row / across) * g.length * g.inner + min((row % across) * LANES,
+        g.inner - LANES);
     int begin = part * g.chunk, end = min(begin + g.chunk, g.length);
     GLOBAL const T* p = AT(x) + base;
     GLOBAL const T* pf = AT(factor) + base;
 """
-_TOTAL = "KERNEL void total(ARGUMENTS) {" + _PLACE + r"""
+_TOTAL = (
+    "KERNEL void total(ARGUMENTS) {"
+    + _PLACE
+    + r"""
     State s[WIDE];
     for (int c = 0; c < WIDE; c++) { s[c] = start(); }
     for (int i = begin; i < end; i++) {
@@ -69,6 +85,7 @@ _TOTAL = "KERNEL void total(ARGUMENTS) {" + _PLACE + r"""
     for (int c = 0; c < WIDE; c++) { AT(states)[(part * g.strips + row) * WIDE + c] = s[c]; }
 }
 """
+)
 _CARRY = r"""
 KERNEL void carry(ARGUMENTS) {
     int row = ITEM, rows = g.strips * WIDE;
@@ -81,7 +98,10 @@ KERNEL void carry(ARGUMENTS) {
     }
 }
 """
-_RUN = "KERNEL void run(ARGUMENTS) {" + _PLACE + r"""
+_RUN = (
+    "KERNEL void run(ARGUMENTS) {"
+    + _PLACE
+    + r"""
     GLOBAL O* q = AT(out) + base;
     GLOBAL M* r = AT(more) + base;
 #ifdef BY_ROWS
@@ -109,7 +129,9 @@ _RUN = "KERNEL void run(ARGUMENTS) {" + _PLACE + r"""
 #endif
 }
 """
-_GROUP = r"""
+)
+_GROUP = (
+    r"""
 #define ALL_OF_GROUP(i) \
     shared[THREAD] = s; \
     BARRIER; \
@@ -120,7 +142,9 @@ _GROUP = r"""
         BARRIER; \
     }
 KERNEL void run(ARGUMENTS) {
-    LOCAL_ARRAY(State, shared, GROUP);""" + _PLACE.replace("ITEM", "BLOCK") + r"""
+    LOCAL_ARRAY(State, shared, GROUP);"""
+    + _PLACE.replace("ITEM", "BLOCK")
+    + r"""
     GLOBAL O* q = AT(out) + base;
     GLOBAL M* r = AT(more) + base;
     State before = g.parts > 1 ? AT(states)[part * g.strips + row] : start();
@@ -134,7 +158,9 @@ KERNEL void run(ARGUMENTS) {
     }
 }
 KERNEL void total(ARGUMENTS) {
-    LOCAL_ARRAY(State, shared, GROUP);""" + _PLACE.replace("ITEM", "BLOCK") + r"""
+    LOCAL_ARRAY(State, shared, GROUP);"""
+    + _PLACE.replace("ITEM", "BLOCK")
+    + r"""
     State before = start();
     for (int i = begin + THREAD; i - THREAD < end; i += THREADS) {
         State s = start();
@@ -146,6 +172,7 @@ KERNEL void total(ARGUMENTS) {
     if (THREAD == 0) { AT(states)[part * g.strips + row] = before; }
 }
 """
+)
 _LOG = r"""
 FUNCTION W log_of_sum(W a, W b) {
     W high = (a > b) ? a : b, low = (a > b) ? b : a;
@@ -166,11 +193,18 @@ _COMPLEX_PRODUCT = "(VEC2(W, (a).x * (b).x - (a).y * (b).y, (a).x * (b).y + (a).
 _STATE = r"""
 typedef struct { $FIELDS } State$S;
 FUNCTION State$S merge$S(State$S a, State$S b) { State$S s; $MERGE return s; }
-FUNCTION State$S lift$S(GLOBAL const T* p, GLOBAL const T* pf, int i, int at) { $W v = $LOAD(p, i); State$S s; $LIFT return s; }
+FUNCTION State$S lift$S(GLOBAL const T* p, GLOBAL const T* pf, int i, int at) {
+    $W v = $LOAD(p, i); State$S s; $LIFT return s;
+}
 FUNCTION void put$S(GLOBAL O* q, GLOBAL M* r, int i, State$S s) { O_ST$L(q, i, $CONVERT(s.v)); $MORE }
 """
 # By how far neighbours are shifted: the parts of the new vector, $T its type, `one` what comes in and `a` the old one.
-_SHIFTS = {1: "one, a.s0, a.s12, a.s3456, a.s789abcde", 2: "one, one, a.s01, a.s2345, a.s6789abcd", 4: "($T4)(one), a.s0123, a.s456789ab", 8: "($T8)(one), a.s01234567"}
+_SHIFTS = {
+    1: "one, a.s0, a.s12, a.s3456, a.s789abcde",
+    2: "one, one, a.s01, a.s2345, a.s6789abcd",
+    4: "($T4)(one), a.s0123, a.s456789ab",
+    8: "($T8)(one), a.s01234567",
+}
 
 
 def _substitute(text: str, **values: str) -> str:
@@ -183,27 +217,57 @@ def _state(how: Scan, work: str, out: str, suffix: str, lanes: int) -> str:
     """The State of `lanes` neighbours with its functions, whose names end in `suffix`."""
     scalar, integer = WORK[work][:2]
     n = str(lanes) if lanes > 1 else ""
-    text = _substitute(_STATE, FIELDS=how.fields, MERGE=how.merge, LIFT=how.lift, MORE=f"M_ST{n}(r, i, convert_long{n}(s.at));" if " at;" in how.fields else "")
-    return _substitute(text, S=suffix, W=scalar + n, I=integer + n, N=" + IOTA" if suffix else "", LOAD=f"LOAD{n}", L=n,
-                 CONVERT=f"convert_{KINDS[out].computed}{n}" if work[0] != "c" else "")
+    text = _substitute(
+        _STATE,
+        FIELDS=how.fields,
+        MERGE=how.merge,
+        LIFT=how.lift,
+        MORE=f"M_ST{n}(r, i, convert_long{n}(s.at));" if " at;" in how.fields else "",
+    )
+    return _substitute(
+        text,
+        S=suffix,
+        W=scalar + n,
+        I=integer + n,
+        N=" + IOTA" if suffix else "",
+        LOAD=f"LOAD{n}",
+        L=n,
+        CONVERT=f"convert_{KINDS[out].computed}{n}" if work[0] != "c" else "",
+    )
 
 
 def _row_functions(how: Scan, work: str) -> str:
     """What the tree over sixteen neighbours needs."""
     scalar, integer = WORK[work][:2]
-    fields = [(f.split()[1], f.split()[0].replace("$W", scalar).replace("$I", integer)) for f in how.fields.rstrip(";").split(";")]
+    fields = [
+        (f.split()[1], f.split()[0].replace("$W", scalar).replace("$I", integer))
+        for f in how.fields.rstrip(";").split(";")
+    ]
     text = []
     for count, parts in _SHIFTS.items():
-        set_all = [f"{{ {t} one = begin.{f}; {t}16 a = all.{f}; s.{f} = ({t}16)({parts.replace('$T', t)}); }}" for f, t in fields]
-        text.append(f"State16 shift{count}(State16 all) {{ State begin = start(); State16 s; {' '.join(set_all)} return s; }}")
-    text.append("State16 spread(State a) { State16 s; " + " ".join(f"s.{f} = ({t}16)(a.{f});" for f, t in fields) + " return s; }")
-    text.append("State last(State16 a) { State s; " + " ".join(f"s.{f} = a.{f}.sf;" for f, _ in fields) + " return s; }")
+        set_all = [
+            f"{{ {t} one = begin.{f}; {t}16 a = all.{f}; s.{f} = ({t}16)({parts.replace('$T', t)}); }}"
+            for f, t in fields
+        ]
+        text.append(
+            f"State16 shift{count}(State16 all) {{ State begin = start(); State16 s; {' '.join(set_all)} return s; }}"
+        )
+    text.append(
+        "State16 spread(State a) { State16 s; "
+        + " ".join(f"s.{f} = ({t}16)(a.{f});" for f, t in fields)
+        + " return s; }"
+    )
+    text.append(
+        "State last(State16 a) { State s; " + " ".join(f"s.{f} = a.{f}.sf;" for f, _ in fields) + " return s; }"
+    )
     return "\n".join(text) + "\n"
 
 
 @functools.cache
 def scan_text(op: str, work: str, vector: str, out: str, layout: str, group: int, wide: int) -> str:
-    """The kernels total, carry and run of a scan; `layout` any, row, column or group. Neighbours in a row are combined in the kind `vector`, all else in `work`."""
+    """The kernels total, carry and run of a scan; `layout` any, row, column or group. Neighbours in a row are combined
+    in the kind `vector`, all else in `work`.
+    """
     how, real = SCANS[op], work[0] != "c"
     scalar, _, greatest, least = WORK[work]
     lanes = 16 if layout == "column" else 1
@@ -211,16 +275,31 @@ def scan_text(op: str, work: str, vector: str, out: str, layout: str, group: int
     if not real:
         least = "VEC2(W, -INFINITY, 0)"
     load = "T_LD(p, i)" if not real else f"convert_{scalar}(T_LD(p, i))"
-    lines = [f"#define GREATEST {greatest}", f"#define LEAST {least}", f"#define LANES {lanes * wide}", f"#define WIDE {wide}", f"#define GROUP {group}", f"#define W {scalar}{n}",
-             f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}", f"#define ONE {'((W)(1))' if real else 'VEC2(W, 1, 0)'}",
-             f"#define TIMES(a, b) {'((a) * (b))' if real else _COMPLEX_PRODUCT}", f"#define LOAD(p, i) {load}",
-             f"#define LOAD16(p, i) convert_{WORK[vector if layout == 'row' else work][0]}16(T_LD16(p, i))"]
+    lines = [
+        f"#define GREATEST {greatest}",
+        f"#define LEAST {least}",
+        f"#define LANES {lanes * wide}",
+        f"#define WIDE {wide}",
+        f"#define GROUP {group}",
+        f"#define W {scalar}{n}",
+        f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}",
+        f"#define ONE {'((W)(1))' if real else 'VEC2(W, 1, 0)'}",
+        f"#define TIMES(a, b) {'((a) * (b))' if real else _COMPLEX_PRODUCT}",
+        f"#define LOAD(p, i) {load}",
+        f"#define LOAD16(p, i) convert_{WORK[vector if layout == 'row' else work][0]}16(T_LD16(p, i))",
+    ]
     if op == "logcumsumexp":
         lines.append(_LOG if real else _COMPLEX_LOG)
     text = "\n".join(lines) + _state(how, work, out, "", lanes)
-    text += _substitute("FUNCTION State start(void) { State s; " + how.start + " return s; }\n", W=scalar + n, I=WORK[work][1] + n)
+    text += _substitute(
+        "FUNCTION State start(void) { State s; " + how.start + " return s; }\n", W=scalar + n, I=WORK[work][1] + n
+    )
     if layout == "row" and how.by_rows:
-        iota = "#define BY_ROWS\n#define IOTA ((" + WORK[work][1] + "16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))\n"
+        iota = (
+            "#define BY_ROWS\n#define IOTA (("
+            + WORK[work][1]
+            + "16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))\n"
+        )
         text += iota + _state(how, vector, out, "16", 16) + _row_functions(how, vector)
     return text + _HEAD + (_GROUP if layout == "group" else _TOTAL + _RUN) + _CARRY
 
@@ -232,7 +311,7 @@ class _Plan:
 
     def __init__(self, op: str, x: Array, dim: int, out: str, more: str, work: str):
         device, length = x.device, x.shape[dim]
-        inner = math.prod(x.shape[dim + 1:])
+        inner = math.prod(x.shape[dim + 1 :])
         rows = x.size // length
         layout, lanes, wide, group = "any", 1, 1, 1
         if not device.is_cpu:
@@ -245,18 +324,38 @@ class _Plan:
                 lanes = 16 * wide
         strips = rows // inner * -(-inner // lanes)
         wanted, least = (4 * device.units, 16384) if device.is_cpu else (8 * device.units, 2048)
-        parts = max(min(-(-wanted // strips), x.size // (least * strips)), 1) if strips < 2 * device.units or not device.is_cpu else 1
+        parts = (
+            max(min(-(-wanted // strips), x.size // (least * strips)), 1)
+            if strips < 2 * device.units or not device.is_cpu
+            else 1
+        )
         chunk = -(-length // (16 * parts)) * 16
         parts = -(-length // chunk)
-        single = work == "f32" and op == "cumsum" and device.is_cpu and device.fp64  # as PyTorch, sums of single precision are kept in double
+        single = (
+            work == "f32" and op == "cumsum" and device.is_cpu and device.fp64
+        )  # as PyTorch, sums of single precision are kept in double
         text = scan_text(op, "f64" if single else work, work, out, layout, group, wide)
         widths = (16,) if layout in ("row", "column") else ()
         self.form = _pack(rows, length, inner, strips, chunk, parts, 0)
-        self.states = strips * parts * 4 * lanes if parts > 1 else 0  # of eight bytes each: a State is no larger than two complex128
-        steps = (("total", strips * (parts - 1) * group), ("carry", strips * wide), ("run", strips * parts * group)) if parts > 1 else (("run", strips * group),)
+        self.states = (
+            strips * parts * 4 * lanes if parts > 1 else 0
+        )  # of eight bytes each: a State is no larger than two complex128
+        steps = (
+            (("total", strips * (parts - 1) * group), ("carry", strips * wide), ("run", strips * parts * group))
+            if parts > 1
+            else (("run", strips * group),)
+        )
         self.launches = []
         for name, items in steps:
-            local = (group if name != "carry" else 1) if group > 1 else min(64, device.group) if not device.is_cpu else 16 if items >= 64 * device.units else 1
+            local = (
+                (group if name != "carry" else 1)
+                if group > 1
+                else min(64, device.group)
+                if not device.is_cpu
+                else 16
+                if items >= 64 * device.units
+                else 1
+            )
             function = device.function(text, name, "pppppx", widths, T=x.kind, O=out, M=more)
             form = _pack(rows, length, inner, strips, chunk, parts, 1) if name == "total" else self.form
             self.launches.append((function, grid(items, local), (local,), form))

@@ -1,4 +1,5 @@
 """Selection and writing by index along a dimension or in the flattened array, and whole slices written."""
+
 from __future__ import annotations
 
 import math
@@ -62,7 +63,9 @@ def gather(input, dim, index, *, sparse_grad=False):
 
 
 def _scatter(operation: str, out: Array, dim: int, index: Array, src: Array | None, value=None) -> None:
-    """Write `src` (or one value) into a row-major `out` at the places that an index of as many dimensions names along `dim`."""
+    """Write `src` (or one value) into a row-major `out` at the places that an index of as many dimensions names along
+    `dim`.
+    """
     out, index = _at_least_1d(out), _at_least_1d(index)
     code = error_code(SCATTERED, dim)
     part = planes_as_they_lie(_narrowed_to(out, index.shape, dim), dim, dim + 1)
@@ -81,11 +84,15 @@ def _scatter(operation: str, out: Array, dim: int, index: Array, src: Array | No
 
 
 def _flat_along(out: Array, dim: int, index: Array) -> Array:
-    """The places in a row-major array that an index names along a dimension, for an index smaller than the array in the others."""
+    """The places in a row-major array that an index names along a dimension, for an index smaller than the array in the
+    others.
+    """
     arrays, sizes, steps = [], [], []
     for d, n in enumerate(index.shape):
         along = index if d == dim else range_of(out.device, 0, 1, n, "i32")
-        arrays.append(along if d == dim else view_of(along, (n,) + (1,) * (index.ndim - 1 - d), (1,) * (index.ndim - d), 0))
+        arrays.append(
+            along if d == dim else view_of(along, (n,) + (1,) * (index.ndim - 1 - d), (1,) * (index.ndim - d), 0)
+        )
         sizes.append(out.shape[d])
         steps.append(out.steps[d])
     return flat_places(arrays, index.shape, sizes, steps, [error_code(SCATTERED, dim)] * len(arrays), wrap=False)
@@ -105,7 +112,15 @@ def _scattered(operation: str, out: Array, dim: int, index: Array, src: Array | 
     dim = wrap_dim(dim, out.ndim)
     if not index.size:
         return out
-    check_scatter("scatter", out.shape, dim, index.shape, _is_integer(index), None if src is None else src.shape, src is None or out.kind == src.kind)
+    check_scatter(
+        "scatter",
+        out.shape,
+        dim,
+        index.shape,
+        _is_integer(index),
+        None if src is None else src.shape,
+        src is None or out.kind == src.kind,
+    )
     return combined(operation, out, lambda target: _scatter(operation, target, dim, index, src, value))
 
 
@@ -135,7 +150,15 @@ def _scatter_reduce_into(out, dim, index, src, reduce, *, include_self=True):
     dim = wrap_dim(dim, out.ndim)
     if not index.size:
         return out
-    check_scatter("scatter", out.shape, dim, index.shape, _is_integer(index), None if src is None else src.shape, src is None or out.kind == src.kind)
+    check_scatter(
+        "scatter",
+        out.shape,
+        dim,
+        index.shape,
+        _is_integer(index),
+        None if src is None else src.shape,
+        src is None or out.kind == src.kind,
+    )
     if not include_self:
         _scatter("set", out, dim, index, None, _neutral(reduce, out))
     out = combined(_OPERATION[reduce], out, lambda target: _scatter(_OPERATION[reduce], target, dim, index, src))
@@ -160,7 +183,7 @@ def index_select(input, dim, index):
     _check_vector("index_select", index)
     dim = wrap_dim(dim, input.ndim)
     x = _at_least_1d(input)
-    out = empty(input.device, (*x.shape[:dim], index.size, *x.shape[dim + 1:]) if input.ndim else (), input.kind)
+    out = empty(input.device, (*x.shape[:dim], index.size, *x.shape[dim + 1 :]) if input.ndim else (), input.kind)
     return take_slices(planes_of(x, dim, dim + 1), index_array(index), out, x.shape[dim], False, error_code(SELECTED))
 
 
@@ -171,11 +194,17 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
 
 def _write_slices(operation: str, out: Array, dim: int, index: Array, source: Array, wrap: bool, code: int) -> Array:
     """`out` with the slices of `source` at `index`, a vector, along `dim`; a 0-d source is repeated."""
+
     def write(out):
         target = planes_of(_at_least_1d(out), dim, dim + 1)
         P, _, Q = target.sizes
-        values = planes_of(_at_least_1d(source), dim, dim + 1) if source.ndim or not out.ndim else as_scalar_planes(source, (P, index.size, Q))
+        values = (
+            planes_of(_at_least_1d(source), dim, dim + 1)
+            if source.ndim or not out.ndim
+            else as_scalar_planes(source, (P, index.size, Q))
+        )
         scatter_planes(operation, target, Planes(places, (P, index.size, Q), (0, 1, 0)), values, wrap, code)
+
     places = index_array(index)
     return combined(operation, out, write)
 
@@ -193,21 +222,31 @@ def _index_copy_into(input, dim, index, source):
     dim = wrap_dim(dim, input.ndim)
     _check_vector("index_copy_", index)
     if input.kind != source.kind:
-        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) {_name(input)} and (source) {_name(source)}")
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {_name(input)} and "
+            f"(source) {_name(source)}"
+        )
     count = source.shape[dim] if source.ndim else 1
     if index.size != count:
-        raise IndexError(f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})")
-    theirs, ours = source.shape[:dim] + source.shape[dim + 1:], input.shape[:dim] + input.shape[dim + 1:]
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})"
+        )
+    theirs, ours = source.shape[:dim] + source.shape[dim + 1 :], input.shape[:dim] + input.shape[dim + 1 :]
     if input.ndim and source.ndim and theirs != ours:
-        raise RuntimeError(f"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-                           f"{' '.join(map(str, ours))} at dimension {dim} and source slice shape: {' '.join(map(str, theirs))} at dimension 0.")
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, ours))} at dimension {dim} and source slice shape: {' '.join(map(str, theirs))} at "
+            "dimension 0."
+        )
     return _write_slices("set", input, dim, index, source, False, error_code(COPIED, dim))
 
 
 def _index_fill_into(input, dim, index, value):
     dim = wrap_dim(dim, input.ndim)
     if value.__class__ is Array and value.ndim:
-        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
     _check_vector("index_fill_", index)
     value = cast(value, input.kind) if value.__class__ is Array else constant(input.device, value, input.kind)
     return _write_slices("set", input, dim, index, value, True, error_code(INDEXED, dim))
@@ -224,21 +263,41 @@ def _flat_index(name, index):
 
 def take(input, index):
     places, x = _flat_index("take", index), contiguous_array(input)
-    return take_slices(Planes(x, (1, x.size, 1), (0, 1, 0)), places, empty(input.device, index.shape, input.kind), x.size, True, error_code(FLAT))
+    return take_slices(
+        Planes(x, (1, x.size, 1), (0, 1, 0)),
+        places,
+        empty(input.device, index.shape, input.kind),
+        x.size,
+        True,
+        error_code(FLAT),
+    )
 
 
 def _put_into(input, index, source, accumulate=False):
     if input.kind != source.kind:
-        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {_name(input)} and source.dtype = {_name(source)}")
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_name(input)} and "
+            f"source.dtype = {_name(source)}"
+        )
     if index.size != source.size:
-        raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-                         f"{source.size}, index.numel() = {index.size}")
+        raise IndexError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.size}, index.numel() = {index.size}"
+        )
     places, sizes = _flat_index("put_", index), (1, index.size, 1)
     values = Planes(contiguous_array(source), sizes, (0, 1, 0))
     operation = "add" if accumulate else "set"
 
     def write(out):
-        scatter_planes(operation, Planes(out, (1, out.size, 1), (0, 1, 0)), Planes(places, sizes, (0, 1, 0)), values, True, error_code(FLAT))
+        scatter_planes(
+            operation,
+            Planes(out, (1, out.size, 1), (0, 1, 0)),
+            Planes(places, sizes, (0, 1, 0)),
+            values,
+            True,
+            error_code(FLAT),
+        )
+
     return combined(operation, input, write)
 
 
@@ -254,7 +313,10 @@ def _window(x, dim, start, end, step):
 def written(out: Array, part: Array, src: Array) -> Array:
     """`out` after `src` was written into its view `part`. RuntimeError for a source of another shape."""
     if part.shape != src.shape:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}")
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(part.shape)}"
+        )
     copy_into(part, src)
     return out
 
@@ -268,7 +330,9 @@ def select_scatter(input, src, dim, index):
     dim = wrap_dim(dim, input.ndim)
     size = input.shape[dim]
     if not -size <= index < size:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+        )
     out = clone_row_major(input)
     return written(out, select(out, dim, index), src)
 
@@ -284,22 +348,36 @@ def select_backward(grad, shape, dim, index):
 
 def _on_a_copy(write):
     """The kernel of an op that `write` does to a row-major array."""
+
     def kernel(input, *args, **options):
         return write(clone_row_major(input), *args, **options)
+
     return kernel
 
 
 def _in_place(write):
     """The in-place kernel: into the array itself where it is row-major."""
+
     def kernel(input, *args, **options):
         args = [clone_row_major(a) if a.__class__ is Array and a.buffer is input.buffer else a for a in args]
         out = write(input if input.contiguous else clone_row_major(input), *args, **options)
         if out is not input:
             copy_into(input, out)
+
     return kernel
 
 
-_WRITERS = {"scatter": _scatter_into, "scatter_add": _scatter_add_into, "scatter_reduce": _scatter_reduce_into, "index_add": _index_add_into,
-            "index_copy": _index_copy_into, "index_fill": _index_fill_into, "put": _put_into}
-KERNELS = {**{name: _on_a_copy(write) for name, write in _WRITERS.items()}, **{f"{name}_": _in_place(write) for name, write in _WRITERS.items()}}
+_WRITERS = {
+    "scatter": _scatter_into,
+    "scatter_add": _scatter_add_into,
+    "scatter_reduce": _scatter_reduce_into,
+    "index_add": _index_add_into,
+    "index_copy": _index_copy_into,
+    "index_fill": _index_fill_into,
+    "put": _put_into,
+}
+KERNELS = {
+    **{name: _on_a_copy(write) for name, write in _WRITERS.items()},
+    **{f"{name}_": _in_place(write) for name, write in _WRITERS.items()},
+}
 index_add, scatter_add = KERNELS["index_add"], KERNELS["scatter_add"]  # other modules call these

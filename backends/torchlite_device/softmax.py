@@ -1,4 +1,5 @@
 """Softmax and log-softmax with their backward passes."""
+
 from __future__ import annotations
 
 from torchlite_kernels import softmax as texts
@@ -9,7 +10,12 @@ from .creation import full
 from .rowwise import FLOATS, around, layout, refuse
 from .views import repeated_to
 
-_SOURCES = {"softmax": texts.SOFTMAX, "log_softmax": texts.LOG_SOFTMAX, "softmax_backward": texts.SOFTMAX_BACKWARD, "log_softmax_backward": texts.LOG_SOFTMAX_BACKWARD}
+_SOURCES = {
+    "softmax": texts.SOFTMAX,
+    "log_softmax": texts.LOG_SOFTMAX,
+    "softmax_backward": texts.SOFTMAX_BACKWARD,
+    "log_softmax_backward": texts.LOG_SOFTMAX_BACKWARD,
+}
 
 
 def _run(name: str, dim: int, *operands: Array) -> Array:
@@ -21,7 +27,15 @@ def _run(name: str, dim: int, *operands: Array) -> Array:
     if found is None:
         rows, n, inner = around(shape, dim)
         at = layout(device, kind, rows, n, inner)
-        function = device.function(_SOURCES[name], name, "p" * (len(operands) + 1) + "iiii", at.widths, T=kind, RECOMPUTE=str(int(FLOATS[kind] != kind)), **at.macros)
+        function = device.function(
+            _SOURCES[name],
+            name,
+            "p" * (len(operands) + 1) + "iiii",
+            at.widths,
+            T=kind,
+            RECOMPUTE=str(int(FLOATS[kind] != kind)),
+            **at.macros,
+        )
         found = device.plans[key] = function, at.global_size, at.local_size, (at.rows, n, inner, at.per)
     function, global_size, local_size, numbers = found
     out = empty(device, shape, kind)

@@ -1,4 +1,5 @@
 """Sorting, selection by rank, search, and distinct elements."""
+
 from __future__ import annotations
 
 import math
@@ -32,7 +33,7 @@ class Rows:
     def __init__(self, x: Array, dim: int):
         self.x, self.dim, self.device = contiguous_array(x), dim, x.device
         self.length = x.shape[dim] if x.shape else 1
-        self.inner = math.prod(x.shape[dim + 1:])
+        self.inner = math.prod(x.shape[dim + 1 :])
         self.count = x.size // self.length if self.length else 0
 
     def pack(self, width: int = 0, keep: int = 0, parts: int = 1, chunk: int = 0, items: int = 0) -> bytes:
@@ -42,10 +43,20 @@ class Rows:
     def shape(self, length: int, keepdim: bool = True) -> tuple[int, ...]:
         """The array's shape with rows of another length."""
         shape = self.x.shape
-        return shape[:self.dim] + ((length,) if keepdim else ()) + shape[self.dim + 1:] if shape else ()
+        return shape[: self.dim] + ((length,) if keepdim else ()) + shape[self.dim + 1 :] if shape else ()
 
-    def function(self, family: str, name: str, signature: str, descending: bool = False, widths: tuple[int, ...] = (), **kinds: str) -> Function:
-        return self.device.function(sort_text(family, self.x.kind, descending), name, signature, widths, T=self.x.kind, **kinds)
+    def function(
+        self,
+        family: str,
+        name: str,
+        signature: str,
+        descending: bool = False,
+        widths: tuple[int, ...] = (),
+        **kinds: str,
+    ) -> Function:
+        return self.device.function(
+            sort_text(family, self.x.kind, descending), name, signature, widths, T=self.x.kind, **kinds
+        )
 
     def items(self, count: int) -> Array:
         """Memory for items."""
@@ -90,10 +101,15 @@ def _by_parts(rows: Rows, descending: bool) -> Array:
     items, spare = rows.items(total), rows.items(total)
     counts = empty(device, (rows.count, 256 * parts), "i32")
     _each(rows.function("long", "make", "ppx", descending), total, rows.x, items, form)
-    tally, scatter = rows.function("long", "tally", "ppxi", descending), rows.function("long", "scatter", "ppppxi", descending)
+    tally, scatter = (
+        rows.function("long", "tally", "ppxi", descending),
+        rows.function("long", "scatter", "ppppxi", descending),
+    )
     for shift in range(0, 8 * min(rows.x.itemsize if rows.x.kind not in ("f16", "bf16") else 4, 8), 8):
         _start(tally, rows.count * parts, items, counts, form, shift)
-        _start(scatter, rows.count * parts, items, counts, scan("cumsum", counts, 1, "i32", "i32")[0], spare, form, shift)
+        _start(
+            scatter, rows.count * parts, items, counts, scan("cumsum", counts, 1, "i32", "i32")[0], spare, form, shift
+        )
         items, spare = spare, items
     return items
 
@@ -117,7 +133,10 @@ def _by_network(rows: Rows, descending: bool) -> tuple[Array, int]:
     return items, width
 
 
-_FIRST, _LAST = "(i)", "(g.length - 1 - (i))"  # which of equal elements is selected: as PyTorch, of the greatest the last
+_FIRST, _LAST = (
+    "(i)",
+    "(g.length - 1 - (i))",
+)  # which of equal elements is selected: as PyTorch, of the greatest the last
 
 
 def _write(rows: Rows, items: Array, width: int, keep: int, tie: str = _FIRST) -> tuple[Array, Array]:
@@ -178,17 +197,32 @@ def _selected(rows: Rows, k: int, largest: bool) -> tuple[Array, int]:
     chunk = max(-(-rows.length // parts), k)
     parts = -(-rows.length // chunk)
     vectors = device.is_cpu and rows.inner == 1 and rows.length > 2 * k + 32
-    kinds = {"MOST": str(max(8, 1 << (k - 1).bit_length())), "TIE(i)": _LAST if largest else _FIRST} | ({"BEYOND": "<=" if largest else ">="} if vectors else {})
+    kinds = {"MOST": str(max(8, 1 << (k - 1).bit_length())), "TIE(i)": _LAST if largest else _FIRST} | (
+        {"BEYOND": "<=" if largest else ">="} if vectors else {}
+    )
     found = rows.items(rows.count * parts * k)
     form = rows.pack(k, k, parts, chunk)
-    _start(rows.function("select", "select_parts", "ppx", largest, (16,) if vectors else (), **kinds), rows.count * parts, rows.x, found, form)
+    _start(
+        rows.function("select", "select_parts", "ppx", largest, (16,) if vectors else (), **kinds),
+        rows.count * parts,
+        rows.x,
+        found,
+        form,
+    )
     if parts > 1:
-        _start(rows.function("select", "select_all", "px", largest, (16,) if vectors else (), **kinds), rows.count, found, form)
+        _start(
+            rows.function("select", "select_all", "px", largest, (16,) if vectors else (), **kinds),
+            rows.count,
+            found,
+            form,
+        )
     return found, parts * k
 
 
 def by_rank(input: Array, dim: int, keepdim: bool, which: int, rank: int = 0) -> tuple[Array, Array]:
-    """One element of each row and its place: of a rank (`which` 0), the median (1), the median of what is not NaN (2), or the one that comes most often (3)."""
+    """One element of each row and its place: of a rank (`which` 0), the median (1), the median of what is not NaN (2),
+    or the one that comes most often (3).
+    """
     check_takes(input, "fib", ("kthvalue_cpu", "median_cpu", "nanmedian_cpu", "mode_cpu")[which])
     rows = Rows(input, dim)
     device = rows.device
@@ -198,10 +232,20 @@ def by_rank(input: Array, dim: int, keepdim: bool, which: int, rank: int = 0) ->
         if which < 3 and device.is_cpu:
             items = min(rows.count, 4 * device.units)
             spare = rows.items(items * rows.length)
-            rows.function("rank", "rank", "ppppx", RANK=str(which))((items,), (1,), rows.x, values, places, spare, rows.pack(keep=rank, items=items))
+            rows.function("rank", "rank", "ppppx", RANK=str(which))(
+                (items,), (1,), rows.x, values, places, spare, rows.pack(keep=rank, items=items)
+            )
         else:
             ranked, width = sorted_items(rows, False)
-            _start(rows.function("pick", "pick", "ppppx", RANK=str(which)), rows.count, rows.x, ranked, values, places, rows.pack(width, rank))
+            _start(
+                rows.function("pick", "pick", "ppppx", RANK=str(which)),
+                rows.count,
+                rows.x,
+                ranked,
+                values,
+                places,
+                rows.pack(width, rank),
+            )
     return values, places
 
 
@@ -220,16 +264,20 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
-        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
     right = right or side == "right"
     keys, values = contiguous_array(sorted_sequence), input
     device = keys.device
     if values.__class__ is not Array:
         values = from_numpy(np.asarray(values), device)
     if keys.ndim > 1 and keys.shape[:-1] != values.shape[:-1]:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
-                           "input value "
-                           f"tensor must match, but we got boundaries tensor {list(keys.shape)} and input value tensor {list(values.shape)}")
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            f"tensor and input value tensor must match, but we got boundaries tensor {list(keys.shape)} and input "
+            f"value tensor {list(values.shape)}"
+        )
     kind = kind_of(np.promote_types(keys.dtype, values.dtype)) if keys.kind != values.kind else keys.kind
     if values is not input and keys.kind[0] in "fb":
         kind = keys.kind
@@ -238,18 +286,34 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     if out.size:
         length = keys.shape[-1] if keys.ndim else 1
         per_row = values.shape[-1] if values.ndim else 1
-        kinds = {"T": kind, "O": out.kind, "BEYOND": ">" if right else ">="} | ({"SORTED_BY": "1"} if sorter is not None else {})
+        kinds = {"T": kind, "O": out.kind, "BEYOND": ">" if right else ">="} | (
+            {"SORTED_BY": "1"} if sorter is not None else {}
+        )
         function = device.function(sort_text("search", kind), "search", "ppppiiii", **kinds)
-        _each(function, out.size, keys, keys if sorter is None else contiguous_array(sorter), values, out, out.size // per_row, per_row, length, int(keys.ndim <= 1))
+        _each(
+            function,
+            out.size,
+            keys,
+            keys if sorter is None else contiguous_array(sorter),
+            values,
+            out,
+            out.size // per_row,
+            per_row,
+            length,
+            int(keys.ndim <= 1),
+        )
     return out
 
 
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     if elements.__class__ is not Array and test_elements.__class__ is not Array:
-        raise TypeError(f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, {type(test_elements).__name__}), "
-                        f"but expected one of:"
-                        "\n * (Tensor elements, Tensor test_elements)\n * (Number element, Tensor test_elements)\n * (Tensor elements, Number "
-                        "test_element)")
+        raise TypeError(
+            f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, "
+            f"{type(test_elements).__name__}), but expected one of:\n"
+            " * (Tensor elements, Tensor test_elements)\n"
+            " * (Number element, Tensor test_elements)\n"
+            " * (Tensor elements, Number test_element)"
+        )
     sides = [elements, test_elements]
     for side in sides:
         if side.__class__ is Array and side.kind[0] == "c":
@@ -257,11 +321,23 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     device = next(side.device for side in sides if side.__class__ is Array)
     dtypes = [side.dtype if side.__class__ is Array else side for side in sides]
     kind = kind_of(np.result_type(*dtypes)) if not any(d == "bfloat16" for d in dtypes) else "f32"
-    x, test = (contiguous_array(cast(side if side.__class__ is Array else from_numpy(np.asarray(side), device), kind)) for side in sides)
+    x, test = (
+        contiguous_array(cast(side if side.__class__ is Array else from_numpy(np.asarray(side), device), kind))
+        for side in sides
+    )
     out = empty(device, x.shape, "b8")
     if out.size:
         test = view_of(test, (test.size,), (1,), test.offset)
         rows = Rows(test, 0)
         items = sorted_items(rows, False)[0] if test.size else rows.items(1)
-        _each(device.function(sort_text("among", kind), "among", "pppiii", T=kind), out.size, x, items, out, out.size, test.size, int(bool(invert)))
+        _each(
+            device.function(sort_text("among", kind), "among", "pppiii", T=kind),
+            out.size,
+            x,
+            items,
+            out,
+            out.size,
+            test.size,
+            int(bool(invert)),
+        )
     return out

@@ -1,4 +1,7 @@
-"""Texts of the kernels that sort, select and search. An element travels as an Item: its key (an unsigned number in the order wanted) above its place."""
+"""Texts of the kernels that sort, select and search. An element travels as an Item: its key (an unsigned number in the
+order wanted) above its place.
+"""
+
 from __future__ import annotations
 
 import functools
@@ -8,7 +11,9 @@ from .reduce_text import WORK, work_kind
 # Arguments that most kernels share: rows of `length` elements that lie `inner` apart.
 GEOMETRY = r"""
 typedef struct { int rows, length, inner, width, keep, parts, chunk, items; } Geometry;
-FUNCTION int row_base(const Geometry g, int row, int length) { return (row / g.inner) * length * g.inner + row % g.inner; }
+FUNCTION int row_base(const Geometry g, int row, int length) {
+    return (row / g.inner) * length * g.inner + row % g.inner;
+}
 """
 _ITEM32 = r"""
 typedef uint Key;
@@ -33,14 +38,17 @@ typedef ulong2 Item;
 _KEYS = {
     "i8": "FUNCTION uint key_of(int v) { return (uint)(v + 128); }",
     "i16": "FUNCTION uint key_of(int v) { return (uint)(v + 32768); }",
-    "f32": "FUNCTION uint key_of(float v) { uint u = as_uint(v == 0 ? 0.0f : v); return v != v ? 0xffffffffu : (u >> 31) ? ~u : (u | 0x80000000u); }",
-    "f64": "FUNCTION ulong key_of(double v) { ulong u = as_ulong(v == 0 ? 0.0 : v); return v != v ? 0xffffffffffffffffUL : (u >> 63) ? ~u : (u | 0x8000000000000000UL); }",
+    "f32": "FUNCTION uint key_of(float v) { uint u = as_uint(v == 0 ? 0.0f : v); return v != v ? 0xffffffffu : (u >> "
+    "31) ? ~u : (u | 0x80000000u); }",
+    "f64": "FUNCTION ulong key_of(double v) { ulong u = as_ulong(v == 0 ? 0.0 : v); return v != v ? "
+    "0xffffffffffffffffUL : (u >> 63) ? ~u : (u | 0x8000000000000000UL); }",
     "i32": "FUNCTION uint key_of(int v) { return (uint)v ^ 0x80000000u; }",
     "i64": "FUNCTION ulong key_of(long v) { return (ulong)v ^ 0x8000000000000000UL; }",
     "u64": "FUNCTION ulong key_of(ulong v) { return v; }",
 }
 
-# A stable radix sort of each row by bytes; `spare` is as long as the rows of all work-items. Short rows are sorted by insertion.
+# A stable radix sort of each row by bytes; `spare` is as long as the rows of all work-items. Short rows are sorted by
+# insertion.
 _ROWS = r"""
 KERNEL void rows(IN(T, x), OUT(Item, out), OUT(Item, spare), const Geometry g) {
     int count[DIGITS][256];
@@ -75,13 +83,15 @@ KERNEL void rows(IN(T, x), OUT(Item, out), OUT(Item, spare), const Geometry g) {
     }
 }
 """
-# The same for long rows, a byte a launch: parts of a row are counted, the counts are added up, and each part's elements are put where they belong.
+# The same for long rows, a byte a launch: parts of a row are counted, the counts are added up, and each part's elements
+# are put where they belong.
 _LONG = r"""
 KERNEL void make(IN(T, x), OUT(Item, out), const Geometry g) {
     int i = ITEM;
     if (i < g.rows * g.width) {
         int row = i / g.width, at = i % g.width;
-        out_[i] = at < g.length ? MAKE(ORDER(key_of(T_LD(AT(x), row_base(g, row, g.length) + at * g.inner))), at) : LAST_ITEM;
+        out_[i] = at < g.length ? MAKE(ORDER(key_of(T_LD(AT(x), row_base(g, row, g.length) + at * g.inner))), at)
+            : LAST_ITEM;
     }
 }
 KERNEL void tally(IN(Item, from), OUT(int, counts), const Geometry g, const int shift) {
@@ -97,7 +107,9 @@ KERNEL void scatter(IN(Item, from), IN(int, counts), IN(int, ends), OUT(Item, to
     if (row >= g.rows) { return; }
     GLOBAL const Item* p = from_ + row * g.length;
     for (int j = 0; j < 256; j++) { int k = (row * 256 + j) * g.parts + part; count[j] = ends_[k] - counts_[k]; }
-    for (int i = part * g.chunk; i < end; i++) { Item e = p[i]; to_[row * g.length + count[(KEY(e) >> shift) & 255]++] = e; }
+    for (int i = part * g.chunk; i < end; i++) {
+        Item e = p[i]; to_[row * g.length + count[(KEY(e) >> shift) & 255]++] = e;
+    }
 }
 """
 # A bitonic network over rows of a power of two: steps within SPAN elements in local memory, wider ones a launch each.
@@ -127,7 +139,8 @@ KERNEL void far(OUT(Item, items), const int total, const int mask, const int siz
     }
 }
 """
-# Elements and places of the first `keep` items of each row. TIE says which of equal elements comes first, by a number made of its place and back.
+# Elements and places of the first `keep` items of each row. TIE says which of equal elements comes first, by a number
+# made of its place and back.
 _WRITE = r"""
 KERNEL void write(IN(T, x), IN(Item, items), OUT(T, values), OUT(long, places), const Geometry g) {
     int row = ITEM / g.parts, part = ITEM % g.parts, end = min((part + 1) * g.chunk, g.keep);
@@ -152,7 +165,8 @@ _SELECT = r"""
 }
 KERNEL void select_parts(IN(T, x), OUT(Item, found), const Geometry g) {
     Item best[MOST];
-    int row = ITEM / g.parts, part = ITEM % g.parts, i = part * g.chunk, end = min(i + g.chunk, g.length), filled = min(end, i + g.keep);
+    int row = ITEM / g.parts, part = ITEM % g.parts, i = part * g.chunk, end = min(i + g.chunk, g.length),
+        filled = min(end, i + g.keep);
     if (row >= g.rows) { return; }
     GLOBAL const T* p = AT(x) + row_base(g, row, g.length);
     for (int j = 0; j < g.keep; j++) { best[j] = LAST_ITEM; }
@@ -162,7 +176,9 @@ KERNEL void select_parts(IN(T, x), OUT(Item, found), const Geometry g) {
     for (; i + 16 <= end; i += 16) {
         W_16 v = convert_W16(T_LD16(p, i));
         if (any(!(v BEYOND (W_16)(limit)))) {
-            for (int k = i; k < i + 16; k++) { Item e = MAKE(ORDER(key_of(T_LD(p, k))), TIE(k)); INSERT(best, g.keep, e) }
+            for (int k = i; k < i + 16; k++) {
+                Item e = MAKE(ORDER(key_of(T_LD(p, k))), TIE(k)); INSERT(best, g.keep, e)
+            }
             limit = T_LD(p, TIE(PLACE(best[g.keep - 1])));
         }
     }
@@ -180,7 +196,8 @@ KERNEL void select_all(OUT(Item, found), const Geometry g) {
     for (int j = 0; j < g.keep; j++) { p[j] = best[j]; }
 }
 """
-# The element of a rank in each row. RANK 0: `keep` is the rank; 1: the median, or the first NaN; 2: the median of what is not NaN.
+# The element of a rank in each row. RANK 0: `keep` is the rank; 1: the median, or the first NaN; 2: the median of what
+# is not NaN.
 _RANK = r"""
 KERNEL void rank(IN(T, x), OUT(T, values), OUT(long, places), OUT(Item, spare), const Geometry g) {
     int count[256];
@@ -245,7 +262,8 @@ KERNEL void pick(IN(T, x), IN(Item, items), OUT(T, values), OUT(long, places), c
 }
 """
 _SEARCH = r"""
-KERNEL void search(IN(T, keys), IN(long, sorter), IN(T, values), OUT(O, out), const int rows, const int per_row, const int length, const int same) {
+KERNEL void search(IN(T, keys), IN(long, sorter), IN(T, values), OUT(O, out), const int rows, const int per_row,
+    const int length, const int same) {
     int i = ITEM;
     if (i >= rows * per_row) { return; }
     W v = T_LD(AT(values), i);
@@ -280,7 +298,17 @@ KERNEL void among(IN(T, x), IN(Item, items), OUT(uchar, out), const int count, c
     out_[i] = (v == v && low < length && KEY(items_[low]) == key) != invert;
 }
 """
-_ALL = {"rows": _ROWS, "long": _LONG, "network": _NETWORK, "write": _WRITE, "select": _SELECT, "rank": _RANK, "pick": _PICK, "search": _SEARCH, "among": _AMONG}
+_ALL = {
+    "rows": _ROWS,
+    "long": _LONG,
+    "network": _NETWORK,
+    "write": _WRITE,
+    "select": _SELECT,
+    "rank": _RANK,
+    "pick": _PICK,
+    "search": _SEARCH,
+    "among": _AMONG,
+}
 
 
 def wide(kind: str) -> bool:
@@ -294,7 +322,17 @@ def sort_text(family: str, kind: str, descending: bool = False) -> str:
     work = work_kind(kind)
     scalar = WORK[work][0]
     nan = "((key) == (Key)-1)" if work[0] == "f" else "0"
-    return "\n".join([
-        _ITEM64 if wide(kind) else _ITEM32, _KEYS.get(kind, _KEYS[work]), f"#define W {scalar}", f"#define W_16 {scalar}16", f"#define convert_W16 convert_{scalar}16",
-        f"#define ORDER(key) ({'~' if descending else ''}(key))", f"#define IS_NAN(key) {nan}",
-        "#define SAME(a, b) (KEY(a) == KEY(b) && !IS_NAN(KEY(a)))", GEOMETRY, _ALL.get(family, "")])
+    return "\n".join(
+        [
+            _ITEM64 if wide(kind) else _ITEM32,
+            _KEYS.get(kind, _KEYS[work]),
+            f"#define W {scalar}",
+            f"#define W_16 {scalar}16",
+            f"#define convert_W16 convert_{scalar}16",
+            f"#define ORDER(key) ({'~' if descending else ''}(key))",
+            f"#define IS_NAN(key) {nan}",
+            "#define SAME(a, b) (KEY(a) == KEY(b) && !IS_NAN(KEY(a)))",
+            GEOMETRY,
+            _ALL.get(family, ""),
+        ]
+    )

@@ -1,4 +1,5 @@
 """Medians, modes, counts and histograms."""
+
 from __future__ import annotations
 
 import math
@@ -21,7 +22,8 @@ from .transfer import from_numpy, to_numpy
 
 # A histogram of each part of the elements; PLACE is the bin of element i, negative for none.
 _COUNT = r"""
-KERNEL void count_bins(IN(T, x), IN(V, weights), OUT(B, bins), const int count, const int size, const int chunk, const R low, const R high) {
+KERNEL void count_bins(IN(T, x), IN(V, weights), OUT(B, bins), const int count, const int size, const int chunk,
+    const R low, const R high) {
     int part = ITEM, end = min((part + 1) * chunk, count);
     GLOBAL B* mine = AT(bins) + part * size;
     for (int j = 0; j < size; j++) { mine[j] = 0; }
@@ -32,11 +34,15 @@ KERNEL void count_bins(IN(T, x), IN(V, weights), OUT(B, bins), const int count, 
     }
 }
 """
-_GIVEN, _SPREAD = "bin = (int)(v);", "R f = v; if (f >= low && f <= high) { bin = min((int)((f - low) * size / (high - low)), size - 1); }"
+_GIVEN, _SPREAD = (
+    "bin = (int)(v);",
+    "R f = v; if (f >= low && f <= high) { bin = min((int)((f - low) * size / (high - low)), size - 1); }",
+)
 
 # The number of the box that a point falls into, one dimension a launch.
 _FIND = r"""
-KERNEL void find_bins(IN(T, x), IN(T, edges), OUT(int, place), const int count, const int dims, const int column, const int size) {
+KERNEL void find_bins(IN(T, x), IN(T, edges), OUT(int, place), const int count, const int dims, const int column,
+    const int size) {
     int i = ITEM;
     if (i >= count) { return; }
     T_C v = T_LD(AT(x), i * dims + column);
@@ -57,7 +63,9 @@ KERNEL void find_bins(IN(T, x), IN(T, edges), OUT(int, place), const int count, 
 def _by_rank(name: str, which: int, input: Array, dim, keepdim: bool) -> tuple[Array, Array]:
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
-        return cast(input, input.kind, empty(input.device, (), input.kind)), from_numpy(np.zeros((), np.int64), input.device)
+        return cast(input, input.kind, empty(input.device, (), input.kind)), from_numpy(
+            np.zeros((), np.int64), input.device
+        )
     check_not_empty(name, input, dim)
     return by_rank(input, dim, keepdim, which)
 
@@ -98,7 +106,9 @@ def _parts(device: Device, count: int, size: int) -> int:
     return max(1, min(wanted, count // (4096 if device.is_cpu else 256), (1 << 22) // max(size, 1)))
 
 
-def _histogram(x: Array, size: int, place: str, kind: str, weights: Array | None = None, low: float = 0.0, high: float = 0.0) -> Array:
+def _histogram(
+    x: Array, size: int, place: str, kind: str, weights: Array | None = None, low: float = 0.0, high: float = 0.0
+) -> Array:
     """How much of `x` falls into each of `size` bins, as elements of `kind`."""
     device = x.device
     if weights is not None:
@@ -109,7 +119,14 @@ def _histogram(x: Array, size: int, place: str, kind: str, weights: Array | None
     out = empty(device, (parts, size), bins)
     defines = {"PLACE(v)": place, "WEIGHT": "1" if weights is None else "V_LD(AT(weights), i)", "R": WORK[real][0]}
     source = "".join(f"#define {name} {text}\n" for name, text in defines.items()) + _COUNT
-    function = device.function(source, "count_bins", "pppiii" + 2 * ("d" if real == "f64" else "f"), T=x.kind, V=x.kind if weights is None else weights.kind, B=bins)
+    function = device.function(
+        source,
+        "count_bins",
+        "pppiii" + 2 * ("d" if real == "f64" else "f"),
+        T=x.kind,
+        V=x.kind if weights is None else weights.kind,
+        B=bins,
+    )
     function((parts,), (1,), x, x if weights is None else weights, out, x.size, size, -(-x.size // parts), low, high)
     return reduce("sum", out, 0, False, kind, "i64" if kind in WHOLE else work_kind(kind))
 
@@ -127,7 +144,9 @@ def bincount(input, weights=None, minlength=0):
     size = max(int(to_numpy(amax(input))) + 1 if input.size else 0, minlength)
     if not input.size or not size:
         return fill_with(empty(input.device, (size,), kind), 0)
-    return _histogram(contiguous_array(input), size, _GIVEN, kind, None if weights is None else contiguous_array(weights))
+    return _histogram(
+        contiguous_array(input), size, _GIVEN, kind, None if weights is None else contiguous_array(weights)
+    )
 
 
 def _range(name: str, x: Array, low: float, high: float) -> tuple[float, float]:
@@ -160,6 +179,8 @@ def histogram_counts(input, edges, weight=None):
     place = empty(device, (count,), "i32")
     function = device.function(_FIND, "find_bins", "pppiiii", T=x.kind)
     for column, e in enumerate(edges):
-        function(grid(count, 64), (64,), x, contiguous_array(cast(e, x.kind)), place, count, dims, column, shape[column])
+        function(
+            grid(count, 64), (64,), x, contiguous_array(cast(e, x.kind)), place, count, dims, column, shape[column]
+        )
     found = _histogram(place, out.size, _GIVEN, input.kind, None if weight is None else contiguous_array(weight))
     return view_of(found, shape, out.steps, found.offset)

@@ -1,4 +1,7 @@
-"""Singular values by one-sided Jacobi rotations (Demmel and Veselic, 1992), what follows from them, and the matrix exponential."""
+"""Singular values by one-sided Jacobi rotations (Demmel and Veselic, 1992), what follows from them, and the matrix
+exponential.
+"""
+
 from __future__ import annotations
 
 import numpy as np
@@ -11,10 +14,16 @@ from .linalg import BLOCKED, count_of, det_core, on_elements, on_matrices, real_
 from .pointwise import COMPLEX_KIND, REAL_KIND, cast
 from .views import expand
 
-# Rows of w are the columns of the matrix (of its adjoint where it is wide): pairs of them are turned until all are orthogonal, v collects the turns. A round of
-# the tournament is n/2 pairs that share no row. The matrix is scaled to elements of at most 1. Columns that shrink to the size of rounding errors are left
-# alone, and their vectors made from the others'.
-_JACOBI = text.ELEMENTS + text.GROUPS + text.STEPS + text.REFLECTORS + r"""
+# Rows of w are the columns of the matrix (of its adjoint where it is wide): pairs of them are turned until all are
+# orthogonal, v collects the turns. A round of the tournament is n/2 pairs that share no row. The matrix is scaled to
+# elements of at most 1. Columns that shrink to the size of rounding errors are left alone, and their vectors made from
+# the others'.
+_JACOBI = (
+    text.ELEMENTS
+    + text.GROUPS
+    + text.STEPS
+    + text.REFLECTORS
+    + r"""
 #if GROUP == 1
 #define LANES 1
 FUNCTION R sum_of(V v) {
@@ -79,7 +88,9 @@ FUNCTION R lane_sum(R v, LOCAL R* s) {
 APART void inspect(int m, GLOBAL const T* x, GLOBAL const T* y, R* xx, R* yy, T* xy, LOCAL R* s) {
     T both = ZERO;
     R one = 0, other = 0;
-    for (int i = ME % LANES; i < m; i += LANES) { one += ABS2(x[i]); other += ABS2(y[i]); both = plus(both, CONJ(x[i]), y[i]); }
+    for (int i = ME % LANES; i < m; i += LANES) {
+        one += ABS2(x[i]); other += ABS2(y[i]); both = plus(both, CONJ(x[i]), y[i]);
+    }
     *xx = lane_sum(one, s);
     *yy = lane_sum(other, s);
     R re = lane_sum(RE(both), s);
@@ -105,7 +116,8 @@ APART void rotate_all(int n, int m, GLOBAL T* w, GLOBAL T* v, int wanted, LOCAL 
         for (int round_ = 0; round_ < even - 1; round_++) {
             for (int first = 0; first < even / 2; first += slots) {
                 int slot = first + ME / LANES;
-                int one = slot ? (round_ + slot) % (even - 1) : round_, other = slot ? (round_ - slot + even - 1) % (even - 1) : even - 1;
+                int one = slot ? (round_ + slot) % (even - 1) : round_,
+                    other = slot ? (round_ - slot + even - 1) % (even - 1) : even - 1;
                 bool active = slot < even / 2 && one < n && other < n;
                 int p = active ? min(one, other) : 0, q = active ? max(one, other) : 0;
                 R xx, yy;
@@ -113,7 +125,8 @@ APART void rotate_all(int n, int m, GLOBAL T* w, GLOBAL T* v, int wanted, LOCAL 
                 inspect(m, w + p * m, w + q * m, &xx, &yy, &xy, s);
                 R size = ABS(xy);
                 if (active && min(xx, yy) > EPSILON * EPSILON && size > near_ * sqrt(xx) * sqrt(yy)) {
-                    R zeta = (yy - xx) / (2 * size), t = copysign((R)1, zeta) / (fabs(zeta) + hypot((R)1, zeta)), c = 1 / sqrt(1 + t * t);
+                    R zeta = (yy - xx) / (2 * size), t = copysign((R)1, zeta) / (fabs(zeta) + hypot((R)1, zeta)),
+                        c = 1 / sqrt(1 + t * t);
                     T turn = xy / size * (c * t);
                     turn_rows(m, CPLX(c, (R)0), turn, w + p * m, w + q * m, ME % LANES);
                     if (wanted) turn_rows(n, CPLX(c, (R)0), turn, v + p * n, v + q * n, ME % LANES);
@@ -126,8 +139,9 @@ APART void rotate_all(int n, int m, GLOBAL T* w, GLOBAL T* v, int wanted, LOCAL 
     }
 }
 
-KERNEL MATRICES void svd(OUT(T, w_), OUT(T, v_), OUT(T, x_), OUT(T, q_), OUT(R, r_), OUT(int, o_), OUT(int, info), OUT(T, u_), OUT(R, values), OUT(T, vh_),
-                const int n, const int m, const int wide, const int columns, const int wanted, const int room) {
+KERNEL MATRICES void svd(OUT(T, w_), OUT(T, v_), OUT(T, x_), OUT(T, q_), OUT(R, r_), OUT(int, o_), OUT(int, info),
+    OUT(T, u_), OUT(R, values), OUT(T, vh_), const int n, const int m, const int wide, const int columns,
+    const int wanted, const int room) {
     LOCAL_ARRAY(R, s, GROUP);
     int b = MATRIX, whole = columns > n;
     GLOBAL T* w = AT(w_) + b * m * n;
@@ -192,15 +206,22 @@ KERNEL MATRICES void svd(OUT(T, w_), OUT(T, v_), OUT(T, x_), OUT(T, q_), OUT(R, 
     }
 }
 """
+)
 
-_PRODUCTS = text.ELEMENTS + text.GROUPS + r"""
-KERNEL void inverses(IN(R, values), IN(R, rtol), IN(R, atol), OUT(R, inverse), const int k, const int rtol_step, const int atol_step, const int count) {
+_PRODUCTS = (
+    text.ELEMENTS
+    + text.GROUPS
+    + r"""
+KERNEL void inverses(IN(R, values), IN(R, rtol), IN(R, atol), OUT(R, inverse), const int k, const int rtol_step,
+    const int atol_step, const int count) {
     int b = ITEM;
     if (b >= count) return;
     R most = 0;
     for (int i = 0; i < k; i++) most = fmax(most, fabs(AT(values)[b * k + i]));
     R limit = fmax(AT(atol)[b * atol_step], AT(rtol)[b * rtol_step] * most);
-    for (int i = 0; i < k; i++) { R v = AT(values)[b * k + i]; AT(inverse)[b * k + i] = fabs(v) > limit ? 1 / v : isnan(v) ? v : 0; }
+    for (int i = 0; i < k; i++) {
+        R v = AT(values)[b * k + i]; AT(inverse)[b * k + i] = fabs(v) > limit ? 1 / v : isnan(v) ? v : 0;
+    }
 }
 
 KERNEL void ranks(IN(R, values), OUT(long, rank), const int k, const R cut, const int count) {
@@ -231,7 +252,8 @@ KERNEL void adjoint(IN(T, x), OUT(T, y), const int m, const int n, const int cou
     if (t < count) AT(y)[t] = CONJ(AT(x)[(b * m + j) * n + i]);
 }
 
-KERNEL MATRICES void product(IN(T, x), IN(T, y), OUT(T, out), const int m, const int k, const int n, const int parts, const int wide) {
+KERNEL MATRICES void product(IN(T, x), IN(T, y), OUT(T, out), const int m, const int k, const int n, const int parts,
+    const int wide) {
     int id = MATRIX, b = id / parts, from = id % parts * wide, columns = min(wide, n - from);
     GLOBAL T* mine = AT(out) + b * m * n + from;
     for (int i = 0; i < m; i++) for (int j = ME; j < columns; j += GROUP) mine[i * n + j] = ZERO;
@@ -239,8 +261,15 @@ KERNEL MATRICES void product(IN(T, x), IN(T, y), OUT(T, out), const int m, const
     subtract_product(m, columns, k, AT(x) + b * m * k, k, AT(y) + b * k * n + from, n, mine, n);
 }
 """
+)
 
-_EXPONENTIAL = text.ELEMENTS + text.GROUPS + text.STEPS + text.ELIMINATION + text.SUBSTITUTION + r"""
+_EXPONENTIAL = (
+    text.ELEMENTS
+    + text.GROUPS
+    + text.STEPS
+    + text.ELIMINATION
+    + text.SUBSTITUTION
+    + r"""
 APART void multiply(int n, GLOBAL const T* x, GLOBAL const T* y, GLOBAL T* out) {
     for (int t = ME; t < n * n; t += GROUP) out[t] = ZERO;
     SYNC;
@@ -297,7 +326,9 @@ KERNEL MATRICES void exponential(OUT(T, a_), OUT(T, work), OUT(int, pivots), OUT
     factor_lu(n, n, a2, order, AT(panel) + b * n * min(n, BLOCKED), s);
     SYNC;
     for (int j = ME; j < n; j += GROUP)
-        for (int i = 0; i < n; i++) { int o = order[i] - 1; T kept = a4[i * n + j]; a4[i * n + j] = a4[o * n + j]; a4[o * n + j] = kept; }
+        for (int i = 0; i < n; i++) {
+            int o = order[i] - 1; T kept = a4[i * n + j]; a4[i * n + j] = a4[o * n + j]; a4[o * n + j] = kept;
+        }
     SYNC;
     substitute(n, n, a2, n, a4, n, 0, 1);
     substitute(n, n, a2, n, a4, n, 1, 0);
@@ -305,6 +336,7 @@ KERNEL MATRICES void exponential(OUT(T, a_), OUT(T, work), OUT(int, pivots), OUT
     for (int t = ME; t < n * n; t += GROUP) a[t] = halvings % 2 ? a6[t] : a4[t];
 }
 """
+)
 
 
 # --- singular values ---
@@ -313,6 +345,7 @@ KERNEL MATRICES void exponential(OUT(T, a_), OUT(T, work), OUT(int, pivots), OUT
 def decompose(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[Array, Array, Array, Array]:
     """U, S, Vh and info: 1 for a matrix with NaN or infinity, whose results are NaN."""
     from .linalg import LU
+
     *batch, rows, columns = input.shape
     device, kind, real, count = input.device, input.kind, real_kind(input.kind), count_of(batch)
     n, m, wide = min(rows, columns), max(rows, columns), rows < columns
@@ -322,15 +355,46 @@ def decompose(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[A
     values, info = empty(device, (*batch, n), real), full(device, batch, 0, "i32")
     if values.size:
         w = empty(device, (*batch, n, m), kind)
-        on_elements(device, kind, _PRODUCTS, "adjoint", "ppiii", w.size, contiguous_array(input), w, *((1, m * n) if wide else (m, n)))
+        on_elements(
+            device,
+            kind,
+            _PRODUCTS,
+            "adjoint",
+            "ppiii",
+            w.size,
+            contiguous_array(input),
+            w,
+            *((1, m * n) if wide else (m, n)),
+        )
         if not wide and kind in REAL_KIND:
             from .pointwise import conj
+
             w = conj(w)
         room = n + reflector_room(m, long)
         sizes = (count * n * n, count * (m * n + room), count * m * long) if wanted else (1, 1, 1)
         scratch = [empty(device, (size,), kind) for size in sizes]
-        on_matrices(device, kind, _JACOBI, "svd", "ppppppppppiiiiii", count, w, *scratch, empty(device, (count, n), real), empty(device, (count, n), "i32"),
-                    info, u, values, vh, n, m, int(wide), long, int(wanted), room)
+        on_matrices(
+            device,
+            kind,
+            _JACOBI,
+            "svd",
+            "ppppppppppiiiiii",
+            count,
+            w,
+            *scratch,
+            empty(device, (count, n), real),
+            empty(device, (count, n), "i32"),
+            info,
+            u,
+            values,
+            vh,
+            n,
+            m,
+            int(wide),
+            long,
+            int(wanted),
+            room,
+        )
     elif wanted:
         for x in (u, vh):
             on_elements(device, kind, LU, "identity", "piii", x.size, x, *x.shape[-2:])
@@ -340,6 +404,7 @@ def decompose(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[A
 def _converged(result: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array]:
     """Singular values and vectors. LinAlgError where a matrix was not finite, which the host must wait to learn."""
     from .transfer import to_numpy
+
     *parts, info = result
     if info.size and np.any(to_numpy(info)):
         raise np.linalg.LinAlgError("SVD did not converge")
@@ -364,7 +429,9 @@ def _product(x: Array, y: Array) -> Array:
     out, wide = empty(x.device, (*batch, m, n), x.kind), 64
     if out.size:
         parts = -(-n // wide)
-        on_matrices(x.device, x.kind, _PRODUCTS, "product", "pppiiiii", count_of(batch) * parts, x, y, out, m, k, n, parts, wide)
+        on_matrices(
+            x.device, x.kind, _PRODUCTS, "product", "pppiiiii", count_of(batch) * parts, x, y, out, m, k, n, parts, wide
+        )
     return out
 
 
@@ -398,6 +465,7 @@ def _tolerance(value, batch: tuple[int, ...], like: Array) -> tuple[Array, int]:
 
 def pinv_core(input, rtol, atol, hermitian):
     from .eigen import eigh_core
+
     *batch, rows, columns = input.shape
     device, kind = input.device, input.kind
     if not input.size:
@@ -408,8 +476,25 @@ def pinv_core(input, rtol, atol, hermitian):
     else:
         u, values, vh = _converged(decompose(input, False))
     inverse, k = empty(device, values.shape, values.kind), values.shape[-1]
-    (rtol, rtol_step), (atol, atol_step) = _tolerance(rtol, tuple(batch), values), _tolerance(atol, tuple(batch), values)
-    on_elements(device, kind, _PRODUCTS, "inverses", "ppppiiii", count_of(batch), values, rtol, atol, inverse, k, rtol_step, atol_step)
+    (rtol, rtol_step), (atol, atol_step) = (
+        _tolerance(rtol, tuple(batch), values),
+        _tolerance(atol, tuple(batch), values),
+    )
+    on_elements(
+        device,
+        kind,
+        _PRODUCTS,
+        "inverses",
+        "ppppiiii",
+        count_of(batch),
+        values,
+        rtol,
+        atol,
+        inverse,
+        k,
+        rtol_step,
+        atol_step,
+    )
     return _product(_scaled(vh, _as_elements(inverse, kind), True), _adjoint(u))
 
 
@@ -419,7 +504,18 @@ def lstsq_rank(input, rcond):
         return full(input.device, values.shape[:-1], 0, "i64")
     rank = empty(input.device, values.shape[:-1], "i64")
     number = "d" if values.kind == "f64" else "f"
-    on_elements(input.device, input.kind, _PRODUCTS, "ranks", f"ppi{number}i", rank.size, values, rank, values.shape[-1], float(rcond))
+    on_elements(
+        input.device,
+        input.kind,
+        _PRODUCTS,
+        "ranks",
+        f"ppi{number}i",
+        rank.size,
+        values,
+        rank,
+        values.shape[-1],
+        float(rcond),
+    )
     return rank
 
 
@@ -428,7 +524,19 @@ def conj_cofactors(input, det):
         return empty(input.device, input.shape, input.kind)
     u, values, vh, _ = decompose(input, False)
     factors = empty(input.device, values.shape, input.kind)
-    on_elements(input.device, input.kind, _PRODUCTS, "others", "ppppii", factors.size, values, det_core(u), det_core(vh), factors, values.shape[-1])
+    on_elements(
+        input.device,
+        input.kind,
+        _PRODUCTS,
+        "others",
+        "ppppii",
+        factors.size,
+        values,
+        det_core(u),
+        det_core(vh),
+        factors,
+        values.shape[-1],
+    )
     return _product(_scaled(u, factors, False), vh)
 
 
@@ -442,6 +550,17 @@ def matrix_exp(input):
     a = cast(input, kind, empty(device, input.shape, kind)) if input.kind != kind else clone_row_major(input)
     count = count_of(input.shape[:-2])
     if a.size:
-        on_matrices(device, kind, _EXPONENTIAL, "exponential", "ppppi", count, a, empty(device, (count, 5, n, n), kind), empty(device, (count, n), "i32"),
-                    empty(device, (count, n, min(n, BLOCKED)), kind), n)
+        on_matrices(
+            device,
+            kind,
+            _EXPONENTIAL,
+            "exponential",
+            "ppppi",
+            count,
+            a,
+            empty(device, (count, 5, n, n), kind),
+            empty(device, (count, n), "i32"),
+            empty(device, (count, n, min(n, BLOCKED)), kind),
+            n,
+        )
     return a if kind == input.kind else cast(a, input.kind)

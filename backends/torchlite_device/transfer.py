@@ -2,6 +2,7 @@
 
 `COUNTS` says how often elements went either way, so that a test can show that a computation stays on its device.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -24,7 +25,9 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 
 def from_numpy(array: np.ndarray, device: Device) -> Array:
-    """A new array on the device with the elements of a NumPy array, and its order of dimensions where they fill memory without gaps."""
+    """A new array on the device with the elements of a NumPy array, and its order of dimensions where they fill memory
+    without gaps.
+    """
     out = empty(device, array.shape, kind_of(array.dtype))
     if not array.size:
         return out
@@ -32,7 +35,9 @@ def from_numpy(array: np.ndarray, device: Device) -> Array:
     host = array
     if not array.flags.c_contiguous:
         steps = tuple([s // array.itemsize for s in array.strides])
-        order = dense_order(array.shape, steps) if all(s >= 0 and s % array.itemsize == 0 for s in array.strides) else None
+        order = (
+            dense_order(array.shape, steps) if all(s >= 0 and s % array.itemsize == 0 for s in array.strides) else None
+        )
         if order is not None:
             host, out.steps = array.transpose(order), steps
             out.contiguous = is_row_major(out.shape, steps)
@@ -45,7 +50,9 @@ def from_numpy(array: np.ndarray, device: Device) -> Array:
 
 
 def to_numpy(x: Array) -> np.ndarray:
-    """The elements of an array in a new NumPy array, with its order of dimensions in memory where they fill it without gaps; waits for the device."""
+    """The elements of an array in a new NumPy array, with its order of dimensions in memory where they fill it without
+    gaps; waits for the device.
+    """
     if not x.size:
         return np.empty(x.shape, x.dtype)
     COUNTS["to_host"] += 1
@@ -62,7 +69,8 @@ def to_numpy(x: Array) -> np.ndarray:
 
 
 class mapped:
-    """`with mapped(x) as a:` gives the memory of a contiguous array of a CPU device as a NumPy array, without a copy; with `write` to be written to as well.
+    """`with mapped(x) as a:` gives the memory of a contiguous array of a CPU device as a NumPy array, without a copy;
+    with `write` to be written to as well.
 
     Entering waits for the device. The NumPy array must not be used after the block.
     """

@@ -1,4 +1,5 @@
 """Copies into another order of the dimensions, by tiles."""
+
 from __future__ import annotations
 
 import struct
@@ -29,7 +30,9 @@ _NO_PLAN = _Plan()
 
 
 def transpose_into(target: Array, source: Array) -> bool:
-    """Copy `source` into a row-major `target` of its shape and kind where the innermost dimension in memory is not the last one. Whether that was so."""
+    """Copy `source` into a row-major `target` of its shape and kind where the innermost dimension in memory is not the
+    last one. Whether that was so.
+    """
     if source.size < _LEAST:
         return False
     plans, key = source.device.plans, ("transpose", source.shape, source.steps, source.itemsize)

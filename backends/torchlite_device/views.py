@@ -1,4 +1,5 @@
 """Views: other shapes and steps on the same memory."""
+
 from __future__ import annotations
 
 import builtins
@@ -13,7 +14,9 @@ from .copying import clone_row_major
 _ALL = builtins.slice(None)
 
 
-def _steps_without_copy(shape: tuple[int, ...], old_shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, ...] | None:
+def _steps_without_copy(
+    shape: tuple[int, ...], old_shape: tuple[int, ...], steps: tuple[int, ...]
+) -> tuple[int, ...] | None:
     """Steps for elements of an old shape seen in another shape of as many, None when they do not lie so."""
     if is_row_major(old_shape, steps):
         return row_major(shape)[1]
@@ -53,7 +56,9 @@ def _resolved(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
 
 
 @functools.lru_cache(16384)
-def _seen_in(shape: tuple[int, ...], old_shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+def _seen_in(
+    shape: tuple[int, ...], old_shape: tuple[int, ...], steps: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
     """A shape with its -1 worked out, and the steps in it of elements of an old shape, None when they do not lie so."""
     shape = _resolved(shape, math.prod(old_shape))
     return shape, _steps_without_copy(shape, old_shape, steps)
@@ -70,8 +75,10 @@ def reshape(input, shape):
 def _view(input, shape):
     shape, steps = _seen_in((shape,) if shape.__class__ is int else tuple(shape), input.shape, input.steps)
     if steps is None:
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-                           "contiguous subspaces). Use .reshape(...) instead.")
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
     return view_of(input, shape, steps, input.offset)
 
 
@@ -131,8 +138,11 @@ def as_strided(input, size, stride, offset=None, input_stride=None):
     held = owner.size * owner.itemsize // input.itemsize
     if 0 not in size and not 0 <= start < reach <= held:
         step = input.itemsize
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {step} requiring a storage size of "
-                           f"{(reach - input.offset) * step} are out of bounds for storage of size {held * step}")
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {step} "
+            f"requiring a storage size of {(reach - input.offset) * step} are out of bounds for storage of size "
+            f"{held * step}"
+        )
     return view_of(input, size, stride, start)
 
 
@@ -163,7 +173,9 @@ def select(input, dim, index):
     if not -shape[dim] <= index < shape[dim]:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
     index = index + shape[dim] if index < 0 else index
-    return view_of(input, shape[:dim] + shape[dim + 1:], steps[:dim] + steps[dim + 1:], input.offset + index * steps[dim])
+    return view_of(
+        input, shape[:dim] + shape[dim + 1 :], steps[:dim] + steps[dim + 1 :], input.offset + index * steps[dim]
+    )
 
 
 def unbind(input, dim=0):
@@ -178,10 +190,15 @@ def split_with_sizes(input, split_sizes, dim=0):
     if not input.shape:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     if sum(split_sizes) != input.shape[dim]:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at dimension {dim}), but got "
-                           f"split_sizes={list(split_sizes)}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at "
+            f"dimension {dim}), but got split_sizes={list(split_sizes)}"
+        )
     if min(split_sizes, default=0) < 0:
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
+        raise RuntimeError(
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={list(split_sizes)}"
+        )
     out, at = [], 0
     for n in split_sizes:
         out.append(narrowed(input, dim, at, n))
@@ -190,7 +207,9 @@ def split_with_sizes(input, split_sizes, dim=0):
 
 
 def basic_index(x: Array, index) -> Array:
-    """`x[index]` for an index (or a tuple) of integers, slices, None, truth values and one Ellipsis. IndexError when an integer does not fit."""
+    """`x[index]` for an index (or a tuple) of integers, slices, None, truth values and one Ellipsis. IndexError when an
+    integer does not fit.
+    """
     index = index if index.__class__ is tuple else (index,)
     taken = sum([item is not None and item is not Ellipsis and item.__class__ is not bool for item in index])
     ellipses = index.count(Ellipsis)

@@ -1,4 +1,5 @@
 """Sliding blocks (im2col, col2im) and resampling on a grid."""
+
 from __future__ import annotations
 
 import math
@@ -21,7 +22,12 @@ from .transfer import from_numpy
 
 
 def _windows(size, kernel, dilation, padding, stride):
-    return tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(size, kernel, dilation, padding, stride, strict=True)])
+    return tuple(
+        [
+            (n + 2 * p - d * (k - 1) - 1) // s + 1
+            for n, k, d, p, s in zip(size, kernel, dilation, padding, stride, strict=True)
+        ]
+    )
 
 
 def _im2col(input, kernel_size, dilation, padding, stride):
@@ -33,7 +39,9 @@ def _im2col(input, kernel_size, dilation, padding, stride):
     if blocks.size:
         take, items, group = span(device, blocks.size, 256)
         run = device.function(pooling.IM2COL, "im2col", "ppiix", (16,), T=moved_kind(x))
-        run(items, group, x, blocks, blocks.size, take, window(x.shape[2:], out, kernel_size, stride, padding, dilation))
+        run(
+            items, group, x, blocks, blocks.size, take, window(x.shape[2:], out, kernel_size, stride, padding, dilation)
+        )
     return blocks
 
 
@@ -48,24 +56,31 @@ def _col2im(input, output_size, kernel_size, dilation, padding, stride):
     return image
 
 
-# Resampling: for each axis a table of the places (out, taps) that a result looks at, and their weights, kept on the device
+# Resampling: for each axis a table of the places (out, taps) that a result looks at, and their weights, kept on the
+# device
 
 
 def _table(device, n: int, out: int, how: Any, real, transposed: bool) -> tuple[Array, Array]:
     """Places and weights of an axis of `n` places resampled to `out`, or of the transpose of that."""
+
     def make():
         places, weights = shared._places(n, out, *how, real=real)
         weights = np.ones(places.shape, real) if weights is None else np.asarray(weights, real)
         if transposed:
             places, weights = _turned(places, weights, n, out, real)
         return from_numpy(places.astype(np.int32), device), from_numpy(np.ascontiguousarray(weights), device)
+
     return kept(device, "resampling", (n, out, how, real, transposed), make)
 
 
 def _turned(places, weights, n: int, out: int, real):
     """For each place of the input the results that look at it, and with what weight."""
     used = weights.reshape(-1) != 0
-    where, which, weights = places.reshape(-1)[used], np.repeat(np.arange(out), places.shape[1])[used], weights.reshape(-1)[used]
+    where, which, weights = (
+        places.reshape(-1)[used],
+        np.repeat(np.arange(out), places.shape[1])[used],
+        weights.reshape(-1)[used],
+    )
     order = where.argsort(kind="stable")
     counts = np.bincount(where, minlength=n)
     width = max(1, int(counts.max(initial=0)))
@@ -78,10 +93,10 @@ def _turned(places, weights, n: int, out: int, real):
 def _along(x: Array, axis: int, length: int, table: tuple[Array, Array], kind: str) -> Array:
     """`x` resampled along an axis, as elements of a kind."""
     device, (places, weights) = x.device, table
-    out = empty(device, (*x.shape[:axis], length, *x.shape[axis + 1:]), kind)
+    out = empty(device, (*x.shape[:axis], length, *x.shape[axis + 1 :]), kind)
     if not out.size:
         return out
-    inner, real = math.prod(x.shape[axis + 1:]), "double" if weights.kind == "f64" else "float"
+    inner, real = math.prod(x.shape[axis + 1 :]), "double" if weights.kind == "f64" else "float"
     whole = CATEGORY[kind] in "ib"
     wide = device.is_cpu and inner >= 16 and not whole and CATEGORY[x.kind] != "c"
     text = f"#define W16 {real}16\n#define convert_W16 convert_{real}16\n" + ("#define WIDE\n" if wide else "")
@@ -98,7 +113,8 @@ def _along(x: Array, axis: int, length: int, table: tuple[Array, Array], kind: s
 
 
 def _resampled(x: Array, lengths, mode: str, how, factors, antialias: bool, transposed: bool) -> Array:
-    """`x` resampled to lengths along its last dimensions, one after the other from the first, where vectors run along the others.
+    """`x` resampled to lengths along its last dimensions, one after the other from the first, where vectors run along
+    the others.
 
     Half precision and integers go through single.
     """
@@ -107,7 +123,13 @@ def _resampled(x: Array, lengths, mode: str, how, factors, antialias: bool, tran
     nearest = mode in ("nearest", "nearest-exact")
     work = x.kind if x.kind in ("f64", "f32") or nearest and not transposed else "f32"
     sizes = [(x.shape[x.ndim - count + i], lengths[i]) for i in range(count)]
-    todo = [i for i in range(count) if not shared._same(*(sizes[i][::-1] if transposed else sizes[i]), mode=mode, factor=factors[i], antialias=antialias)]
+    todo = [
+        i
+        for i in range(count)
+        if not shared._same(
+            *(sizes[i][::-1] if transposed else sizes[i]), mode=mode, factor=factors[i], antialias=antialias
+        )
+    ]
     if not todo:
         return clone_row_major(x)
     out, real = contiguous_array(x), np.float64 if x.kind == "f64" else np.float32
@@ -118,6 +140,7 @@ def _resampled(x: Array, lengths, mode: str, how, factors, antialias: bool, tran
         kind = x.kind if at == len(todo) - 1 else work
         if nearest and not transposed:
             from .scatter import index_select
+
             out = index_select(out, out.ndim - count + i, _column(table[0]))
         else:
             out = _along(out, out.ndim - count + i, length, table, kind)
@@ -127,6 +150,7 @@ def _resampled(x: Array, lengths, mode: str, how, factors, antialias: bool, tran
 def _column(places: Array) -> Array:
     """The places of a table with one tap."""
     from .views import reshape
+
     return reshape(places, (places.size,))
 
 
@@ -136,5 +160,7 @@ def _resize(input, size, mode, align_corners, factors, antialias):
 
 def _resize_backward(grad_output, size, mode, align_corners, factors, antialias):
     if not grad_output.size:
-        return full(grad_output.device, (*grad_output.shape[:grad_output.ndim - len(size)], *size), 0, grad_output.kind)
+        return full(
+            grad_output.device, (*grad_output.shape[: grad_output.ndim - len(size)], *size), 0, grad_output.kind
+        )
     return _resampled(grad_output, tuple(size), mode, align_corners, factors, antialias, True)

@@ -1,9 +1,11 @@
-"""Large pointwise ops wait: what the next one reads from the one before is then computed in one launch, without a way through memory.
+"""Large pointwise ops wait: what the next one reads from the one before is then computed in one launch, without a way
+through memory.
 
-A step is an op that has not started; its result has its memory already. The steps of a device read one another and have one shape. They start, together,
-before anything else is started or read on the device, so that no program can see that they waited. A chain that comes for the first time starts op by op:
-its own program is built when it comes again.
+A step is an op that has not started; its result has its memory already. The steps of a device read one another and have
+one shape. They start, together, before anything else is started or read on the device, so that no program can see that
+they waited. A chain that comes for the first time starts op by op: its own program is built when it comes again.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -56,8 +58,9 @@ class Waiting:
         return result
 
     def _joined(self, operands: tuple) -> list | None:
-        """The operands with steps in the place of their results. None where the op does not belong to what waits: it reads none of their results, or one as another
-        array on its memory, or they are many."""
+        """The operands with steps in the place of their results. None where the op does not belong to what waits: it
+        reads none of their results, or one as another array on its memory, or they are many.
+        """
         if len(self.steps) >= _MOST:
             return None
         given, joins = list(operands), False
@@ -73,7 +76,12 @@ class Waiting:
 
     def _inputs(self, more: Any = ()) -> list[Array]:
         """The arrays that the steps read, each once, and those of a list of operands."""
-        found = {id(x): x for operands in (*[step.operands for step in self.steps], more) for x in operands if x.__class__ is Array}
+        found = {
+            id(x): x
+            for operands in (*[step.operands for step in self.steps], more)
+            for x in operands
+            if x.__class__ is Array
+        }
         return list(found.values())
 
     def start(self) -> None:
@@ -83,7 +91,9 @@ class Waiting:
                 return
             self._starting = True
             try:
-                with contextlib.nullcontext() if self.device.lane() == self._lane else self.device.in_lane(self._lane):  # another thread may be the one that reads
+                with (
+                    contextlib.nullcontext() if self.device.lane() == self._lane else self.device.in_lane(self._lane)
+                ):  # another thread may be the one that reads
                     if len(self.steps) > 1:
                         self._start_several()
                     else:
@@ -94,7 +104,10 @@ class Waiting:
 
     def _start_several(self) -> None:
         steps, inputs, chains = self.steps, self._inputs(), self.device.kept("chains")
-        results, read = [step.result() for step in steps], {x for step in steps for x in step.operands if x.__class__ is Step}
+        results, read = (
+            [step.result() for step in steps],
+            {x for step in steps for x in step.operands if x.__class__ is Step},
+        )
         written = tuple([result is not None or step not in read for step, result in zip(steps, results, strict=True)])
         key = (tuple([(step.rule, *references(step, steps, inputs)) for step in steps]), written, inputs[0].kind)
         if key not in chains:

@@ -1,1 +1,3 @@
-"""Fused kernels as source strings: one text for OpenCL and CUDA where both can say it. Nothing here imports a runtime."""
+"""Fused kernels as source strings: one text for OpenCL and CUDA where both can say it. Nothing here
+imports a runtime.
+"""

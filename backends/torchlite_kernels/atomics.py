@@ -1,4 +1,7 @@
-"""Atomic read-modify-write of any element type by compare-and-exchange: the portable subset of OpenCL has no atomic addition of floats."""
+"""Atomic read-modify-write of any element type by compare-and-exchange: the portable subset of OpenCL has no atomic
+addition of floats.
+"""
+
 from __future__ import annotations
 
 from .preamble import KINDS
@@ -6,7 +9,11 @@ from .preamble import KINDS
 # What COMBINE(a, b) is for an operation, in the computed type: for numbers, truth values and complex numbers.
 COMBINE = {
     "add": ("((a) + (b))", "((a) | (b))", "((a) + (b))"),
-    "multiply": ("((a) * (b))", "((a) & (b))", "(VEC2(O, (a).x * (b).x - (a).y * (b).y, (a).x * (b).y + (a).y * (b).x))"),
+    "multiply": (
+        "((a) * (b))",
+        "((a) & (b))",
+        "(VEC2(O, (a).x * (b).x - (a).y * (b).y, (a).x * (b).y + (a).y * (b).x))",
+    ),
     "amax": ("((b) > (a) || (b) != (b) ? (b) : (a))", "((a) | (b))", ""),
     "amin": ("((b) < (a) || (b) != (b) ? (b) : (a))", "((a) & (b))", ""),
     "set": ("(b)", "(b)", "(b)"),
@@ -17,7 +24,7 @@ def combine(operation: str, kind: str) -> str:
     """The definition of COMBINE for arrays of a kind."""
     text = COMBINE[operation][2 if kind[0] == "c" else kind == "b8"]
     if not text:
-        raise NotImplementedError(f"\"{operation}\" not implemented for complex numbers")
+        raise NotImplementedError(f'"{operation}" not implemented for complex numbers')
     return f"#define COMBINE(a, b) {text}\n"
 
 
@@ -25,7 +32,8 @@ _WORD = """
 FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {{
     volatile GLOBAL {word}* place = (volatile GLOBAL {word}*)p;
     {word} seen = 0, before;
-    do {{ before = seen; seen = {exchange}(place, before, as_{word}((O)COMBINE(as_{stored}(before), v))); }} while (seen != before);
+    do {{ before = seen; seen = {exchange}(place, before, as_{word}((O)COMBINE(as_{stored}(before), v))); }}
+    while (seen != before);
 }}
 """
 _PART = """
@@ -53,7 +61,10 @@ FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {
 }
 """
 _LONG = "#ifdef __OPENCL_VERSION__\n#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n#endif\n"
-_SIZES = {"b8": 1, "u8": 1, "i8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "f32": 4, "i64": 8, "u64": 8, "f64": 8, "c64": 8, "c128": 16}
+_SIZES = {
+    "b8": 1, "u8": 1, "i8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "f32": 4, "i64": 8, "u64": 8, "f64": 8, "c64": 8,
+    "c128": 16,
+}  # fmt: skip
 
 
 def possible(operation: str, kind: str, long_atomics: bool) -> bool:

@@ -1,13 +1,15 @@
 """Scaled dot product attention that never stores the matrix of scores.
 
-Forward keeps a running softmax (Milakov and Gimelshein, 2018); backward computes the weights again (Dao et al., 2022). A work-item owns NV *
-LANES rows of one side (queries, or keys for their gradients), one a vector lane, and holds them transposed: element d of its rows is the vector
-`x[d]`. The rows of the other side are staged tile by tile in local memory and multiplied as scalars, so maxima and sums over a row are plain
-vector operations. LANES is 1 on GPUs; wider vectors are OpenCL's alone.
+Forward keeps a running softmax (Milakov and Gimelshein, 2018); backward computes the weights again (Dao et al., 2022).
+A work-item owns NV * LANES rows of one side (queries, or keys for their gradients), one a vector lane, and holds them
+transposed: element d of its rows is the vector `x[d]`. The rows of the other side are staged tile by tile in local
+memory and multiplied as scalars, so maxima and sums over a row are plain vector operations. LANES is 1 on GPUs; wider
+vectors are OpenCL's alone.
 
-Text to be defined by the caller: LANES and V (vector width and type), NV, DMAX (the most features, a multiple of 16), BK (rows of a tile, a multiple of 8), MASK (0
-none, 1 booleans, 2 added).
+Text to be defined by the caller: LANES and V (vector width and type), NV, DMAX (the most features, a multiple of 16),
+BK (rows of a tile, a multiple of 8), MASK (0 none, 1 booleans, 2 added).
 """
+
 from __future__ import annotations
 
 _TYPES = r"""
@@ -44,7 +46,8 @@ def _stage(tile: str, source: str, walk: str, width: str, limit: str) -> str:
             int width = first + j < {limit} ? {width} : 0, d = THREAD;
             GLOBAL const T* line = {source} + (first + j) * {walk}.row;
 #if LANES > 1
-            if ({walk}.column == 1) for (; d + LANES <= width; d += LANES) WIDE_TILE(WIDE_LOAD(line, d), 0, {tile} + j * LD + d);
+            if ({walk}.column == 1) for (; d + LANES <= width; d += LANES)
+                WIDE_TILE(WIDE_LOAD(line, d), 0, {tile} + j * LD + d);
 #endif
             for (; d < width; d += THREADS) {tile}[j * LD + d] = T_LD(line, d * {walk}.column);
             for (; d < LD; d += THREADS) {tile}[j * LD + d] = 0;
@@ -188,42 +191,66 @@ _MASK_KEYS = r"""
         }
 """
 
-FORWARD = _TYPES + r"""
+FORWARD = (
+    _TYPES
+    + r"""
 KERNEL void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(T_C, lse), const Shape s, const T_C scale) {
-    LOCAL_ARRAY(T_C, tile, BK * DMAX);""" + _PLACE + r"""
-    GLOBAL const T* query = AT(q) + START(s.q); GLOBAL const T* key_rows = AT(k) + START(s.k); GLOBAL const T* value_rows = AT(v) + START(s.v);
+    LOCAL_ARRAY(T_C, tile, BK * DMAX);"""
+    + _PLACE
+    + r"""
+    GLOBAL const T* query = AT(q) + START(s.q); GLOBAL const T* key_rows = AT(k) + START(s.k);
+    GLOBAL const T* value_rows = AT(v) + START(s.v);
     GLOBAL const M* mask = AT(m) + START(s.m);
     V x[DMAX * NV], out[DMAX * NV], weights[BK * NV], largest[NV], total[NV], factor_[NV];
-    for (int u = 0; u < NV; u++) { largest[u] = -INFINITY; total[u] = 0; }""" + _own("x", "query", "s.q", "s.features", "s.rows", "scale") + r"""
+    for (int u = 0; u < NV; u++) { largest[u] = -INFINITY; total[u] = 0; }"""
+    + _own("x", "query", "s.q", "s.features", "s.rows", "scale")
+    + r"""
     for (int i = 0; i < LD * NV; i++) out[i] = 0;
     const int stop = s.causal ? min(s.columns, group + THREADS * OWN) : s.columns;
     for (int first = 0; first < stop; first += BK) {
         const int count = min(BK, (stop - first + JB - 1) / JB * JB);
-        BARRIER;""" + _stage("tile", "key_rows", "s.k", "s.features", "s.columns") + r"""
-        BARRIER;""" + _products("weights", "tile", "x") + _MASK_QUERIES + r"""
-        BARRIER;""" + _stage("tile", "value_rows", "s.v", "s.values", "s.columns") + r"""
+        BARRIER;"""
+    + _stage("tile", "key_rows", "s.k", "s.features", "s.columns")
+    + r"""
+        BARRIER;"""
+    + _products("weights", "tile", "x")
+    + _MASK_QUERIES
+    + r"""
+        BARRIER;"""
+    + _stage("tile", "value_rows", "s.v", "s.values", "s.columns")
+    + r"""
         BARRIER;
         for (int u = 0; u < NV; u++) {
             V top = largest[u], sum = 0;
             for (int j = 0; j < count; j++) top = fmax(top, weights[j * NV + u]);
             V shift = top == (V)(-INFINITY) ? (V)(0) : top;
-            for (int j = 0; j < count; j++) { V w = exp(weights[j * NV + u] - shift); weights[j * NV + u] = w; sum += w; }
+            for (int j = 0; j < count; j++) {
+                V w = exp(weights[j * NV + u] - shift); weights[j * NV + u] = w; sum += w;
+            }
             factor_[u] = exp(largest[u] - shift);
             total[u] = total[u] * factor_[u] + sum;
             largest[u] = top;
-        }""" + _accumulate("out", "tile", "weights", "factor_") + r"""
+        }"""
+    + _accumulate("out", "tile", "weights", "factor_")
+    + r"""
     }
     for (int u = 0; u < NV; u++) {
         V shift = largest[u] == (V)(-INFINITY) ? (V)(0) : largest[u], sum = total[u] == (V)(0) ? (V)(1) : total[u];
         for (int d = 0; d < LD; d++) out[d * NV + u] /= sum;
         total[u] = log(sum) + shift;
-    }""" + _give("(AT(o) + START(s.o))", "out", "s.o", "s.values", "s.rows") + r"""
-    for (int lane = 0; lane < OWN && mine + lane < s.rows; lane++) AT(lse)[ITEM_Y * s.rows + mine + lane] = ((T_C*)total)[lane];
+    }"""
+    + _give("(AT(o) + START(s.o))", "out", "s.o", "s.values", "s.rows")
+    + r"""
+    for (int lane = 0; lane < OWN && mine + lane < s.rows; lane++)
+        AT(lse)[ITEM_Y * s.rows + mine + lane] = ((T_C*)total)[lane];
 }
 """
+)
 
 # delta = sum of grad * out over a query's values
-DELTA = _TYPES + r"""
+DELTA = (
+    _TYPES
+    + r"""
 KERNEL void dots(IN(T, g), IN(T, o), OUT(T_C, delta), const Shape s, const T_C scale) {
     const int outer = ITEM_Y / s.inner, inner = ITEM_Y % s.inner, row = ITEM;
     if (row >= s.rows) return;
@@ -241,47 +268,83 @@ KERNEL void dots(IN(T, g), IN(T, o), OUT(T_C, delta), const Shape s, const T_C s
     AT(delta)[ITEM_Y * s.rows + row] = sum;
 }
 """
+)
 
 # `o` walks the gradient of the queries.
-BACKWARD_QUERY = _TYPES + r"""
+BACKWARD_QUERY = (
+    _TYPES
+    + r"""
 KERNEL void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_C, lse), IN(T_C, delta),
                            OUT(T, dq), const Shape s, const T_C scale) {
-    LOCAL_ARRAY(T_C, tile, BK * DMAX); LOCAL_ARRAY(T_C, values, BK * DMAX);""" + _PLACE + r"""
-    GLOBAL const T* query = AT(q) + START(s.q); GLOBAL const T* key_rows = AT(k) + START(s.k); GLOBAL const T* value_rows = AT(v) + START(s.v);
+    LOCAL_ARRAY(T_C, tile, BK * DMAX); LOCAL_ARRAY(T_C, values, BK * DMAX);"""
+    + _PLACE
+    + r"""
+    GLOBAL const T* query = AT(q) + START(s.q); GLOBAL const T* key_rows = AT(k) + START(s.k);
+    GLOBAL const T* value_rows = AT(v) + START(s.v);
     GLOBAL const T* grad = AT(g) + START(s.g); GLOBAL const M* mask = AT(m) + START(s.m);
     V x[DMAX * NV], y[DMAX * NV], out[DMAX * NV], weights[BK * NV], slopes[BK * NV], log_sum[NV], dot_[NV];
     for (int lane = 0; lane < OWN; lane++) {
         int inside = mine + lane < s.rows, at = ITEM_Y * s.rows + mine + lane;
         ((T_C*)log_sum)[lane] = inside ? AT(lse)[at] : 0;
         ((T_C*)dot_)[lane] = inside ? AT(delta)[at] : 0;
-    }""" + _own("x", "query", "s.q", "s.features", "s.rows", "scale") + _own("y", "grad", "s.g", "s.values", "s.rows") + r"""
+    }"""
+    + _own("x", "query", "s.q", "s.features", "s.rows", "scale")
+    + _own("y", "grad", "s.g", "s.values", "s.rows")
+    + r"""
     for (int i = 0; i < LD * NV; i++) out[i] = 0;
     const int stop = s.causal ? min(s.columns, group + THREADS * OWN) : s.columns;
     for (int first = 0; first < stop; first += BK) {
         const int count = min(BK, (stop - first + JB - 1) / JB * JB);
-        BARRIER;""" + _stage("tile", "key_rows", "s.k", "s.features", "s.columns") + _stage("values", "value_rows", "s.v", "s.values", "s.columns") + r"""
-        BARRIER;""" + _products("weights", "tile", "x") + _MASK_QUERIES + _products("slopes", "values", "y") + r"""
-        for (int j = 0; j < count * NV; j++) weights[j] = exp(weights[j] - log_sum[j % NV]) * (slopes[j] - dot_[j % NV]);""" + _accumulate("out", "tile", "weights") + r"""
+        BARRIER;"""
+    + _stage("tile", "key_rows", "s.k", "s.features", "s.columns")
+    + _stage("values", "value_rows", "s.v", "s.values", "s.columns")
+    + r"""
+        BARRIER;"""
+    + _products("weights", "tile", "x")
+    + _MASK_QUERIES
+    + _products("slopes", "values", "y")
+    + r"""
+        for (int j = 0; j < count * NV; j++)
+            weights[j] = exp(weights[j] - log_sum[j % NV]) * (slopes[j] - dot_[j % NV]);"""
+    + _accumulate("out", "tile", "weights")
+    + r"""
     }
-    for (int i = 0; i < LD * NV; i++) out[i] *= (V)(scale);""" + _give("(AT(dq) + START(s.o))", "out", "s.o", "s.features", "s.rows") + r"""
+    for (int i = 0; i < LD * NV; i++) out[i] *= (V)(scale);"""
+    + _give("(AT(dq) + START(s.o))", "out", "s.o", "s.features", "s.rows")
+    + r"""
 }
 """
+)
 
 # dk and dv are walked as `o` (batch entries and rows the same; `o.row` for dk) and `v`-like through `w`.
-BACKWARD_KEY = _TYPES + r"""
+BACKWARD_KEY = (
+    _TYPES
+    + r"""
 KERNEL void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_C, lse), IN(T_C, delta),
                          OUT(T, dk), OUT(T, dv), const Shape s, const T_C scale, const Walk w) {
-    LOCAL_ARRAY(T_C, tile, BK * DMAX); LOCAL_ARRAY(T_C, values, BK * DMAX);""" + _PLACE + r"""
-    GLOBAL const T* key_rows = AT(k) + START(s.k); GLOBAL const T* query_rows = AT(q) + START(s.q); GLOBAL const T* value_rows = AT(v) + START(s.v);
+    LOCAL_ARRAY(T_C, tile, BK * DMAX); LOCAL_ARRAY(T_C, values, BK * DMAX);"""
+    + _PLACE
+    + r"""
+    GLOBAL const T* key_rows = AT(k) + START(s.k); GLOBAL const T* query_rows = AT(q) + START(s.q);
+    GLOBAL const T* value_rows = AT(v) + START(s.v);
     GLOBAL const T* grad = AT(g) + START(s.g); GLOBAL const M* mask = AT(m) + START(s.m);
     GLOBAL const T_C* log_sums = AT(lse) + ITEM_Y * s.rows; GLOBAL const T_C* dots = AT(delta) + ITEM_Y * s.rows;
-    V x[DMAX * NV], y[DMAX * NV], out[DMAX * NV], more[DMAX * NV], weights[BK * NV], slopes[BK * NV];""" + _own(
-    "x", "key_rows", "s.k", "s.features", "s.columns", "scale") + _own("y", "value_rows", "s.v", "s.values", "s.columns") + r"""
+    V x[DMAX * NV], y[DMAX * NV], out[DMAX * NV], more[DMAX * NV], weights[BK * NV], slopes[BK * NV];"""
+    + _own("x", "key_rows", "s.k", "s.features", "s.columns", "scale")
+    + _own("y", "value_rows", "s.v", "s.values", "s.columns")
+    + r"""
     for (int i = 0; i < LD * NV; i++) { out[i] = 0; more[i] = 0; }
     for (int first = s.causal ? group / BK * BK : 0; first < s.rows; first += BK) {
         const int count = min(BK, (s.rows - first + JB - 1) / JB * JB);
-        BARRIER;""" + _stage("tile", "query_rows", "s.q", "s.features", "s.rows") + _stage("values", "grad", "s.g", "s.values", "s.rows") + r"""
-        BARRIER;""" + _products("weights", "tile", "x") + _MASK_KEYS + _products("slopes", "values", "y") + r"""
+        BARRIER;"""
+    + _stage("tile", "query_rows", "s.q", "s.features", "s.rows")
+    + _stage("values", "grad", "s.g", "s.values", "s.rows")
+    + r"""
+        BARRIER;"""
+    + _products("weights", "tile", "x")
+    + _MASK_KEYS
+    + _products("slopes", "values", "y")
+    + r"""
         for (int j = 0; j < count; j++) {
             int at = min(first + j, s.rows - 1);
             for (int u = 0; u < NV; u++) {
@@ -289,9 +352,15 @@ KERNEL void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_
                 weights[j * NV + u] = w_;
                 slopes[j * NV + u] = (slopes[j * NV + u] - (V)(dots[at])) * w_;
             }
-        }""" + _accumulate("more", "values", "weights") + _accumulate("out", "tile", "slopes") + r"""
+        }"""
+    + _accumulate("more", "values", "weights")
+    + _accumulate("out", "tile", "slopes")
+    + r"""
     }
-    for (int i = 0; i < LD * NV; i++) out[i] *= (V)(scale);""" + _give(
-    "(AT(dk) + START(s.o))", "out", "s.o", "s.features", "s.columns") + _give("(AT(dv) + START(w))", "more", "w", "s.values", "s.columns") + r"""
+    for (int i = 0; i < LD * NV; i++) out[i] *= (V)(scale);"""
+    + _give("(AT(dk) + START(s.o))", "out", "s.o", "s.features", "s.columns")
+    + _give("(AT(dv) + START(w))", "more", "w", "s.values", "s.columns")
+    + r"""
 }
 """
+)

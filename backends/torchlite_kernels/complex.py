@@ -1,8 +1,9 @@
 """C functions of complex numbers, held as R2 (double2 or float2): x is the real part, y the imaginary one.
 
-Roots, inverse functions and tanh are W. Kahan's ("Branch cuts for complex elementary functions", 1987), which keep the sign of zero and do not cancel.
-`text_of(expression)` gives the functions that an expression calls.
+Roots, inverse functions and tanh are W. Kahan's ("Branch cuts for complex elementary functions", 1987), which keep the
+sign of zero and do not cancel. `text_of(expression)` gives the functions that an expression calls.
 """
+
 from __future__ import annotations
 
 import math
@@ -53,23 +54,32 @@ FUNCTION R2 c_log(R2 z) {{ return VEC2(R2, c_log_abs(z), c_angle(z)); }}
 FUNCTION R2 c_log2(R2 z) {{ return c_log(z) * (R){1 / math.log(2)!r}; }}
 FUNCTION R2 c_log10(R2 z) {{ return c_log(z) * (R){1 / math.log(10)!r}; }}
 FUNCTION R2 c_log1p(R2 z) {{
-    R x = z.x + 1, real = fabs(z.x) < (R)0.5 && fabs(z.y) < (R)0.5 ? (R)0.5 * log1p(z.x * (2 + z.x) + z.y * z.y) : c_log_abs(VEC2(R2, x, z.y));
+    R x = z.x + 1, real = fabs(z.x) < (R)0.5 && fabs(z.y) < (R)0.5 ? (R)0.5 * log1p(z.x * (2 + z.x) + z.y * z.y)
+        : c_log_abs(VEC2(R2, x, z.y));
     return VEC2(R2, real, atan2(z.y, x));
 }}
 FUNCTION R2 c_sqrt(R2 z) {{
     if (z.x == 0 && z.y == 0) return VEC2(R2, 0, z.y);
     if (isinf(z.y)) return VEC2(R2, INFINITY, z.y);
-    if (isinf(z.x)) return z.x > 0 ? VEC2(R2, z.x, isnan(z.y) ? z.y : copysign((R)0, z.y)) : VEC2(R2, isnan(z.y) ? z.y : 0, copysign((R)INFINITY, z.y));
-    R scale = fmax(fabs(z.x), fabs(z.y)) > (R)1e30 ? (R)0.25 : fmax(fabs(z.x), fabs(z.y)) < (R)1e-30 ? (R)1125899906842624.0 : 1;
+    if (isinf(z.x)) return z.x > 0 ? VEC2(R2, z.x, isnan(z.y) ? z.y : copysign((R)0, z.y)) : VEC2(R2,
+        isnan(z.y) ? z.y : 0, copysign((R)INFINITY, z.y));
+    R scale = fmax(fabs(z.x), fabs(z.y)) > (R)1e30 ? (R)0.25 : fmax(fabs(z.x), fabs(z.y)) < (R)1e-30
+        ? (R)1125899906842624.0 : 1;
     R2 w = z * scale;
     R root = sqrt((fabs(w.x) + c_abs(w)) * (R)0.5), other = w.y / (2 * root), back = rsqrt(scale);
     return w.x >= 0 ? VEC2(R2, root, other) * back : VEC2(R2, fabs(other), copysign(root, w.y)) * back;
 }}
 FUNCTION R2 c_rsqrt(R2 z) {{ return c_reciprocal(c_sqrt(z)); }}
-FUNCTION R2 c_sinh(R2 z) {{ return z.y == 0 ? VEC2(R2, sinh(z.x), z.y) : VEC2(R2, sinh(z.x) * cos(z.y), cosh(z.x) * sin(z.y)); }}
-FUNCTION R2 c_cosh(R2 z) {{ return z.y == 0 ? VEC2(R2, cosh(z.x), z.y * copysign((R)1, z.x)) : VEC2(R2, cosh(z.x) * cos(z.y), sinh(z.x) * sin(z.y)); }}
+FUNCTION R2 c_sinh(R2 z) {{
+    return z.y == 0 ? VEC2(R2, sinh(z.x), z.y) : VEC2(R2, sinh(z.x) * cos(z.y), cosh(z.x) * sin(z.y));
+}}
+FUNCTION R2 c_cosh(R2 z) {{
+    return z.y == 0 ? VEC2(R2, cosh(z.x), z.y * copysign((R)1, z.x)) : VEC2(R2, cosh(z.x) * cos(z.y),
+        sinh(z.x) * sin(z.y));
+}}
 FUNCTION R2 c_tanh(R2 z) {{
-    if (fabs(z.x) > 20) return VEC2(R2, copysign((R)1, z.x), isfinite(z.y) ? 4 * sin(z.y) * cos(z.y) * exp(-2 * fabs(z.x)) : 0);
+    if (fabs(z.x) > 20) return VEC2(R2, copysign((R)1, z.x), isfinite(z.y)
+        ? 4 * sin(z.y) * cos(z.y) * exp(-2 * fabs(z.x)) : 0);
     R t = tan(z.y), square = 1 + t * t, s = sinh(z.x), c = sqrt(1 + s * s);
     if (isinf(t)) return VEC2(R2, c / s, 1 / t);
     R scale = 1 + square * s * s;
@@ -107,7 +117,8 @@ FUNCTION R2 c_power(R2 z, int n) {{
 }}
 FUNCTION R2 c_pow(R2 z, R2 w) {{
     if (w.x == 0 && w.y == 0) return VEC2(R2, 1, 0);
-    if (z.x == 0 && z.y == 0) return w.x > 0 && w.y == 0 ? VEC2(R2, 0, 0) : w.x > 0 ? VEC2(R2, 0, 0) : VEC2(R2, NAN, NAN);
+    if (z.x == 0 && z.y == 0)
+        return w.x > 0 && w.y == 0 ? VEC2(R2, 0, 0) : w.x > 0 ? VEC2(R2, 0, 0) : VEC2(R2, NAN, NAN);
     if (w.y == 0 && w.x == rint(w.x) && fabs(w.x) <= 64) return c_power(z, (int)w.x);
     R2 power = c_mul(w, c_log(z));
     return c_polar(exp(power.x), power.y);

@@ -1,9 +1,13 @@
-"""Copies with zeros around each image, which convolutions then read without a question about edges, and convolutions of one channel a group."""
+"""Copies with zeros around each image, which convolutions then read without a question about edges, and convolutions of
+one channel a group.
+"""
+
 from __future__ import annotations
 
 import functools
 
-# A row of the padded array for each work-item of a CPU (a stretch of them), an element for each of a GPU. Elements are moved as bits, whatever they mean.
+# A row of the padded array for each work-item of a CPU (a stretch of them), an element for each of a GPU. Elements are
+# moved as bits, whatever they mean.
 PAD = r"""
 typedef struct { int rows, depth, height, width, before_d, before_h, before_w, padded_d, padded_h, padded_w; } Pad;
 #ifdef BY_ELEMENT
@@ -36,7 +40,10 @@ KERNEL void pad(IN(T, x), OUT(T, y), const Pad s) {
 #endif
 """
 
-_DIRECT = "typedef struct { int batch, channels, rows, width, taps, share, in_image, in_channel, out_image, out_channel, in_step, out_step, weight_step, added; } Direct;\n"
+_DIRECT = (
+    "typedef struct { int batch, channels, rows, width, taps, share, in_image, in_channel, out_image, out_channel, "
+    "in_step, out_step, weight_step, added; } Direct;\n"
+)
 
 
 def _vectors(width: int) -> str:
@@ -59,8 +66,13 @@ FUNCTION T_C total(V v) {{ return {total}; }}
 
 @functools.cache
 def direct_text(width: int) -> str:
-    """The kernel `direct`: each output place sums over the taps of its channel. A work-item takes a stretch of pieces of `width` neighbours of output rows."""
-    store = "T_ST(y, 0, sum);" if width == 1 else f"""
+    """The kernel `direct`: each output place sums over the taps of its channel. A work-item takes a stretch of pieces
+    of `width` neighbours of output rows.
+    """
+    store = (
+        "T_ST(y, 0, sum);"
+        if width == 1
+        else f"""
         if (s.out_step == 1 && at + {width} <= s.width) {{
             T_ST{width}(y, 0, sum);
         }} else {{
@@ -69,15 +81,22 @@ def direct_text(width: int) -> str:
             #pragma nounroll
             for (int i = 0; i < min({width}, s.width - at); ++i) {{ T_ST(y, i * s.out_step, lanes[i]); }}
         }}"""
-    return _DIRECT + _vectors(width) + f"""
+    )
+    return (
+        _DIRECT
+        + _vectors(width)
+        + f"""
 VECTORS KERNEL void direct(IN(T, x_), IN(T, w_), OUT(T, y_), IN(T, bias), IN(int, table), const Direct s) {{
-    GLOBAL const int *rows_in = AT(table), *rows_out = rows_in + s.rows, *moves = rows_out + s.rows, *taps = moves + s.taps;
+    GLOBAL const int *rows_in = AT(table), *rows_out = rows_in + s.rows, *moves = rows_out + s.rows,
+        *taps = moves + s.taps;
     int pieces = (s.width + {width - 1}) / {width}, items = ITEMS;
     int pieces_of_all = s.batch * s.channels * s.rows * pieces, stop = (int)((long)pieces_of_all * (ITEM + 1) / items);
     for (int piece = (int)((long)pieces_of_all * ITEM / items); piece < stop; ++piece) {{
-        int at = piece % pieces * {width}, line = piece / pieces, row = line % s.rows, image = line / s.rows, channel = image % s.channels;
+        int at = piece % pieces * {width}, line = piece / pieces, row = line % s.rows, image = line / s.rows,
+            channel = image % s.channels;
         image /= s.channels;
-        GLOBAL const T* x = AT(x_) + image * s.in_image + channel / s.share * s.in_channel + rows_in[row] + at * s.in_step;
+        GLOBAL const T* x = AT(x_) + image * s.in_image + channel / s.share * s.in_channel + rows_in[row]
+            + at * s.in_step;
         GLOBAL const T* w = AT(w_) + channel * s.weight_step;
         GLOBAL T* y = AT(y_) + image * s.out_image + channel * s.out_channel + rows_out[row] + at * s.out_step;
         V sum = (V)(0);
@@ -87,13 +106,24 @@ VECTORS KERNEL void direct(IN(T, x_), IN(T, w_), OUT(T, y_), IN(T, bias), IN(int
     }}
 }}
 """
+    )
 
 
 @functools.cache
 def direct_weight_text(width: int) -> str:
-    """The kernel `direct_weight`: the sum over the batch and all places of y times what the tap sees, for each tap of each channel."""
-    wide = "" if width == 1 else f"for (; at + {width} <= s.width; at += {width}) {{ sums += T_LD{width}(y, at) * LOAD(x + at * s.in_step, s.in_step); }}"
-    return _DIRECT + _vectors(width) + f"""
+    """The kernel `direct_weight`: the sum over the batch and all places of y times what the tap sees, for each tap of
+    each channel.
+    """
+    wide = (
+        ""
+        if width == 1
+        else f"for (; at + {width} <= s.width; at += {width}) {{ sums += T_LD{width}(y, at) * LOAD(x + at * "
+        "s.in_step, s.in_step); }"
+    )
+    return (
+        _DIRECT
+        + _vectors(width)
+        + f"""
 VECTORS KERNEL void direct_weight(IN(T, x_), IN(T, y_), OUT(T, w), IN(int, table), const Direct s) {{
     GLOBAL const int *rows_in = AT(table), *moves = rows_in + 2 * s.rows;
     int items = ITEMS, stop = (int)((long)s.channels * s.taps * (ITEM + 1) / items);
@@ -103,14 +133,16 @@ VECTORS KERNEL void direct_weight(IN(T, x_), IN(T, y_), OUT(T, w), IN(int, table
         T_C sum = 0;
         for (int image = 0; image < s.batch; ++image) {{
             for (int row = 0; row < s.rows; ++row) {{
-                GLOBAL const T* x = AT(x_) + image * s.in_image + channel / s.share * s.in_channel + rows_in[row] + moves[t];
+                GLOBAL const T* x = AT(x_) + image * s.in_image + channel / s.share * s.in_channel + rows_in[row]
+                    + moves[t];
                 GLOBAL const T* y = AT(y_) + image * s.out_image + channel * s.out_channel + row * s.width;
                 int at = 0;
                 {wide}
                 for (; at < s.width; ++at) {{ sum += T_LD(y, at) * T_LD(x, at * s.in_step); }}
             }}
         }}
-        T_ST(AT(w), job, sum{' + total(sums)' if width > 1 else ''});
+        T_ST(AT(w), job, sum{" + total(sums)" if width > 1 else ""});
     }}
 }}
 """
+    )

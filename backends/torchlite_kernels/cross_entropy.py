@@ -1,14 +1,17 @@
 """Cross entropy with class indices, forward and backward, along any dimension of the logits.
 
-I is the type of the targets, P that of the class weights. The bits of `flags`: 1 classes have weights, 2 mean; forward 4 one worker has all rows and adds up;
-backward 8 each worker adds up the weights itself, 16 one gradient for each row.
+I is the type of the targets, P that of the class weights. The bits of `flags`: 1 classes have weights, 2 mean; forward
+4 one worker has all rows and adds up; backward 8 each worker adds up the weights itself, 16 one gradient for each row.
 """
+
 from __future__ import annotations
 
 from .indexing import PLACE
 from .rows import rows
 
-_WORDS = rows("P") + r"""
+_WORDS = (
+    rows("P")
+    + r"""
 FUNCTION C weight_of(const long target, GLOBAL const P* weight, const int n, const int flags, const long ignore) {
     if (target == ignore || target < 0 || target >= n) return 0;
     return flags & 1 ? (C)P_LD(weight, target) : 1;
@@ -25,9 +28,14 @@ FUNCTION C weight_of(const long target, GLOBAL const P* weight, const int n, con
 #define PLACE_OF(chosen, k) (start + (chosen))
 #endif
 """
-CROSS_ENTROPY = _WORDS + PLACE + r"""
-KERNEL void cross_entropy(IN(T, x), IN(I, target), IN(P, weight), OUT(C, lse), OUT(C, losses), OUT(C, weights), OUT(T, result), OUT(int, error), const int code,
-                          const int rows, const int n, const int inner, const int per, const int flags, const long ignore) {
+)
+CROSS_ENTROPY = (
+    _WORDS
+    + PLACE
+    + r"""
+KERNEL void cross_entropy(IN(T, x), IN(I, target), IN(P, weight), OUT(C, lse), OUT(C, losses), OUT(C, weights),
+    OUT(T, result), OUT(int, error), const int code, const int rows, const int n, const int inner, const int per,
+    const int flags, const long ignore) {
     SCRATCH
     C loss = 0, shares = 0;
     EACH_ROW(row, rows, per) {
@@ -44,7 +52,8 @@ KERNEL void cross_entropy(IN(T, x), IN(I, target), IN(P, weight), OUT(C, lse), O
             int at = TARGET_OF(row, inner) + k;
             long chosen = (long)AT(target)[at];
             int place = chosen == ignore ? -1 : place_of(chosen, n, 0, AT(error), code);
-            C share = weight_of(chosen, AT(weight), n, flags, ignore), own = place < 0 ? 0 : (OF_LANE(sum, k) - T_LD(AT(x), PLACE_OF(place, k))) * share;
+            C share = weight_of(chosen, AT(weight), n, flags, ignore),
+                own = place < 0 ? 0 : (OF_LANE(sum, k) - T_LD(AT(x), PLACE_OF(place, k))) * share;
             AT(lse)[at] = OF_LANE(sum, k);
             loss += own;
             shares += share;
@@ -57,7 +66,10 @@ KERNEL void cross_entropy(IN(T, x), IN(I, target), IN(P, weight), OUT(C, lse), O
     if (LANE == 0 && flags & 4) T_ST(AT(result), 0, flags & 2 ? loss / shares : loss);
 }
 """
-CROSS_ENTROPY_TOTAL = rows() + r"""
+)
+CROSS_ENTROPY_TOTAL = (
+    rows()
+    + r"""
 KERNEL void cross_entropy_total(IN(C, losses), IN(C, weights), OUT(T, result), const int n, const int flags) {
     SCRATCH
     V loss = SPLAT(0), shares = SPLAT(0);
@@ -69,8 +81,12 @@ KERNEL void cross_entropy_total(IN(C, losses), IN(C, weights), OUT(T, result), c
     if (LANE == 0) T_ST(AT(result), 0, flags & 2 ? sum / all : sum);
 }
 """
-CROSS_ENTROPY_WEIGHTS = _WORDS + r"""
-KERNEL void cross_entropy_weights(IN(I, target), IN(P, weight), OUT(C, total), const int targets, const int n, const int flags, const long ignore) {
+)
+CROSS_ENTROPY_WEIGHTS = (
+    _WORDS
+    + r"""
+KERNEL void cross_entropy_weights(IN(I, target), IN(P, weight), OUT(C, total), const int targets, const int n,
+    const int flags, const long ignore) {
     SCRATCH
     C sum = 0;
     for (int i = LANE; i < targets; i += LANES) sum += weight_of((long)AT(target)[i], AT(weight), n, flags, ignore);
@@ -78,9 +94,13 @@ KERNEL void cross_entropy_weights(IN(I, target), IN(P, weight), OUT(C, total), c
     if (LANE == 0) AT(total)[0] = sum;
 }
 """
-CROSS_ENTROPY_BACKWARD = _WORDS + r"""
-KERNEL void cross_entropy_backward(IN(T, grad), IN(T, x), IN(I, target), IN(P, weight), IN(C, lse), IN(C, total), OUT(T, out),
-                                   const int rows, const int n, const int inner, const int per, const int flags, const int targets, const long ignore) {
+)
+CROSS_ENTROPY_BACKWARD = (
+    _WORDS
+    + r"""
+KERNEL void cross_entropy_backward(IN(T, grad), IN(T, x), IN(I, target), IN(P, weight), IN(C, lse), IN(C, total),
+    OUT(T, out), const int rows, const int n, const int inner, const int per, const int flags, const int targets,
+    const long ignore) {
     C all = 1;
     if (flags & 8) {
         all = 0;
@@ -102,8 +122,10 @@ KERNEL void cross_entropy_backward(IN(T, grad), IN(T, x), IN(I, target), IN(P, w
         EACH_LANE(k) {
             long chosen = (long)AT(target)[TARGET_OF(row, inner) + k];
             if (OF_LANE(scale, k) == 0 || chosen < 0 || chosen >= n || chosen == ignore) continue;
-            if (COLUMNS || chosen / W % LANES == LANE) T_ST(AT(out), PLACE_OF(chosen, k), (exp((C)T_LD(AT(x), PLACE_OF(chosen, k)) - OF_LANE(sum, k)) - 1) * OF_LANE(scale, k));
+            if (COLUMNS || chosen / W % LANES == LANE) T_ST(AT(out), PLACE_OF(chosen, k),
+                (exp((C)T_LD(AT(x), PLACE_OF(chosen, k)) - OF_LANE(sum, k)) - 1) * OF_LANE(scale, k));
         }
     }
 }
 """
+)

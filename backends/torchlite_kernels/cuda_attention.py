@@ -1,13 +1,18 @@
-"""Scaled dot product attention on NVIDIA's tensor cores, for half and bfloat16: FlashAttention-2's algorithm (Dao, 2023), CUDA only.
+"""Scaled dot product attention on NVIDIA's tensor cores, for half and bfloat16: FlashAttention-2's algorithm (Dao,
+2023), CUDA only.
 
-A block of four warps owns rows of one side (queries, or keys for their gradients), 16 * MT a warp, and walks the other side's rows, OTHER at a time. Both sides lie in
-shared memory in rows of DIM elements, whose chunks of 16 bytes are permuted so that those of 8 rows fall in different banks; what an operand lacks is zeros. Scores are
-made in registers in the form in which the next product takes them, so they never go through memory. Forward keeps the log of each row's sum; backward makes the weights
-again, once for the gradient of the queries and once for those of the keys and the values: nothing is added to from two blocks, so results do not depend on timing.
+A block of four warps owns rows of one side (queries, or keys for their gradients), 16 * MT a warp, and walks the other
+side's rows, OTHER at a time. Both sides lie in shared memory in rows of DIM elements, whose chunks of 16 bytes are
+permuted so that those of 8 rows fall in different banks; what an operand lacks is zeros. Scores are made in registers
+in the form in which the next product takes them, so they never go through memory. Forward keeps the log of each row's
+sum; backward makes the weights again, once for the gradient of the queries and once for those of the keys and the
+values: nothing is added to from two blocks, so results do not depend on timing.
 
-Every kernel stays within 48 KiB of shared memory and 255 registers a thread, so that two blocks share a multiprocessor: three where a thread has up to 168, one where the
-multiprocessor has 64 KiB. WIDE tiles read the other side's rows from shared memory half as often, NARROW ones make twice as many blocks, with registers to spare for masks.
+Every kernel stays within 48 KiB of shared memory and 255 registers a thread, so that two blocks share a multiprocessor:
+three where a thread has up to 168, one where the multiprocessor has 64 KiB. WIDE tiles read the other side's rows from
+shared memory half as often, NARROW ones make twice as many blocks, with registers to spare for masks.
 """
+
 from __future__ import annotations
 
 import functools
@@ -19,7 +24,9 @@ from .tensor_cores import TENSOR_CORES
 
 WARPS = 4
 LARGEST = 128  # features
-EVEN = 8  # elements of 16 bytes, which are copied as one: the features of an operand, and the steps of its other dimensions, are multiples
+# elements of 16 bytes, which are copied as one: the features of an operand, and the steps of its other dimensions, are
+# multiples
+EVEN = 8
 CAPABILITIES = {"f16": (7, 5), "bf16": (8, 0)}
 
 
@@ -43,15 +50,28 @@ class Tiles(NamedTuple):
 
 # By kernel and DIM. Chosen so that nothing is spilled (but for 12 bytes on sm_75 in the wide backward_key of 64).
 NARROW = {
-    ("forward", 32): Tiles(1, 64, 1), ("backward_query", 32): Tiles(1, 64, 2), ("backward_key", 32): Tiles(1, 64, 2),
-    ("forward", 64): Tiles(1, 64, 1), ("backward_query", 64): Tiles(1, 32, 2), ("backward_key", 64): Tiles(1, 32, 2),
-    ("forward", 96): Tiles(1, 32, 1), ("backward_query", 96): Tiles(1, 32, 2), ("backward_key", 96): Tiles(1, 32, 0),
-    ("forward", 128): Tiles(1, 32, 1), ("backward_query", 128): Tiles(1, 16, 2), ("backward_key", 128): Tiles(1, 16, 1),
+    ("forward", 32): Tiles(1, 64, 1),
+    ("backward_query", 32): Tiles(1, 64, 2),
+    ("backward_key", 32): Tiles(1, 64, 2),
+    ("forward", 64): Tiles(1, 64, 1),
+    ("backward_query", 64): Tiles(1, 32, 2),
+    ("backward_key", 64): Tiles(1, 32, 2),
+    ("forward", 96): Tiles(1, 32, 1),
+    ("backward_query", 96): Tiles(1, 32, 2),
+    ("backward_key", 96): Tiles(1, 32, 0),
+    ("forward", 128): Tiles(1, 32, 1),
+    ("backward_query", 128): Tiles(1, 16, 2),
+    ("backward_key", 128): Tiles(1, 16, 1),
 }
 WIDE = {
-    ("forward", 32): Tiles(2, 64, 1), ("backward_query", 32): Tiles(2, 64, 2), ("backward_key", 32): Tiles(2, 32, 2),
-    ("forward", 64): Tiles(2, 64, 1), ("backward_query", 64): Tiles(2, 32, 2), ("backward_key", 64): Tiles(2, 32, 0),
-    ("forward", 96): Tiles(2, 32, 0), ("forward", 128): Tiles(2, 32, 0),
+    ("forward", 32): Tiles(2, 64, 1),
+    ("backward_query", 32): Tiles(2, 64, 2),
+    ("backward_key", 32): Tiles(2, 32, 2),
+    ("forward", 64): Tiles(2, 64, 1),
+    ("backward_query", 64): Tiles(2, 32, 2),
+    ("backward_key", 64): Tiles(2, 32, 0),
+    ("forward", 96): Tiles(2, 32, 0),
+    ("forward", 128): Tiles(2, 32, 0),
 }
 
 _TYPES = r"""
@@ -62,7 +82,10 @@ typedef struct { int inner, rows, columns, features, values, causal; Walk q, k, 
 typedef Chunk<16> Cell;
 """
 
-_COMMON = TENSOR_CORES + _TYPES + r"""
+_COMMON = (
+    TENSOR_CORES
+    + _TYPES
+    + r"""
 #define WARPS 4
 #define OWN (16 * WARPS * MT)
 #define KT (DIM / 16)
@@ -77,8 +100,8 @@ _COMMON = TENSOR_CORES + _TYPES + r"""
 #define PACK pack_f16
 #endif
 
-// x, as a number that the compiler takes for another one in each turn of a loop over `at`: else it keeps all places that are worked out from it in registers.
-// `at` is not negative.
+// x, as a number that the compiler takes for another one in each turn of a loop over `at`: else it keeps all places
+// that are worked out from it in registers. `at` is not negative.
 INLINE int fresh(int x, int at) {
     asm volatile("" : "+r"(at));
     return x + (at >> 31);
@@ -87,7 +110,8 @@ INLINE int place(int row, int chunk) { return row * CHUNKS + (chunk ^ (CHUNKS % 
 
 // ROWS rows to shared memory, zeros beyond the last one and beyond their width.
 template <int ROWS> INLINE void stage(Cell* tile, const T* source, int step, int width, int limit, int at) {
-    const int beside = CHUNKS % 8 ? 4 : 8, below = 32 * WARPS / beside, thread = fresh(THREAD, at), first = thread / beside, chunk = thread % beside;
+    const int beside = CHUNKS % 8 ? 4 : 8, below = 32 * WARPS / beside, thread = fresh(THREAD, at),
+        first = thread / beside, chunk = thread % beside;
     Cell* to = tile + place(first, chunk);
     source += first * step + chunk * 8;
     #pragma unroll
@@ -101,7 +125,8 @@ template <int ROWS> INLINE void stage(Cell* tile, const T* source, int step, int
 
 INLINE void own_fragments(unsigned (*a)[4], const Cell* own, int thread, int k) {
     #pragma unroll
-    for (int m = 0; m < MT; m++) ldmatrix_x4(a[m], own + place((thread / 32 * MT + m) * 16 + thread % 16, 2 * k + thread % 32 / 16));
+    for (int m = 0; m < MT; m++)
+        ldmatrix_x4(a[m], own + place((thread / 32 * MT + m) * 16 + thread % 16, 2 * k + thread % 32 / 16));
 }
 INLINE void hold(unsigned (*held)[MT][4], const Cell* own) {
     #pragma unroll
@@ -109,7 +134,8 @@ INLINE void hold(unsigned (*held)[MT][4], const Cell* own) {
 }
 
 // x = own rows (their fragments in `held` or in shared memory) times the tile's rows
-template <int IS_HELD> INLINE void product(float (*x)[NT][4], const Cell* own, const unsigned (*held)[MT][4], const Cell* tile, int at) {
+template <int IS_HELD> INLINE void product(float (*x)[NT][4], const Cell* own, const unsigned (*held)[MT][4],
+    const Cell* tile, int at) {
     const int thread = fresh(THREAD, at), lane = thread % 32;
     #pragma unroll
     for (int m = 0; m < MT; m++)
@@ -165,7 +191,8 @@ INLINE void give(Cell* tile, T* target, int step, int width, int limit, const fl
     for (int m = 0; m < MT; m++)
         #pragma unroll
         for (int i = 0; i < CHUNKS * 2; i++)
-            tile[place(first + m * 16 + i % 2 * 8 + lane / 4, i / 2)].word[lane % 4] = PACK(out[m][i / 2][i % 2 * 2], out[m][i / 2][i % 2 * 2 + 1]);
+            tile[place(first + m * 16 + i % 2 * 8 + lane / 4, i / 2)].word[lane % 4] = PACK(out[m][i / 2][i % 2 * 2],
+                out[m][i / 2][i % 2 * 2 + 1]);
     __syncwarp();
     #pragma unroll
     for (int i = 0; i < MT * CHUNKS / 2; i++) {
@@ -182,7 +209,8 @@ INLINE void scaled(float (*out)[CHUNKS][4], float scale) {
     for (int i = 0; i < MT * CHUNKS * 4; i++) out[i / (CHUNKS * 4)][i / 4 % CHUNKS][i % 4] *= scale;
 }
 
-// Scores of own rows (the warp's from `upper` on) and the tile's rows, masked; `keys_own` says which of them are the keys. Where floats are added, they are scaled, too.
+// Scores of own rows (the warp's from `upper` on) and the tile's rows, masked; `keys_own` says which of them are the
+// keys. Where floats are added, they are scaled, too.
 INLINE void masked(float (*x)[NT][4], const Shape* s, const M* mask, int keys_own, int upper, int at, float factor) {
     const int lane = fresh(THREAD % 32, at), mine = upper + lane / 4;
     at += lane % 4 * 2;
@@ -190,7 +218,8 @@ INLINE void masked(float (*x)[NT][4], const Shape* s, const M* mask, int keys_ow
     for (int m = 0; m < MT; m++)
         #pragma unroll
         for (int i = 0; i < NT * 4; i++) {
-            int own = mine + m * 16 + i % 4 / 2 * 8, other = at + i / 4 * 8 + i % 2, query = keys_own ? other : own, key = keys_own ? own : other;
+            int own = mine + m * 16 + i % 4 / 2 * 8, other = at + i / 4 * 8 + i % 2, query = keys_own ? other : own,
+                key = keys_own ? own : other;
             float score = x[m][i / 4][i % 4];
 #if MASK
             float part = M_LD(mask, min(query, s->rows - 1) * s->m.row + min(key, s->columns - 1) * s->m.column);
@@ -200,20 +229,28 @@ INLINE void masked(float (*x)[NT][4], const Shape* s, const M* mask, int keys_ow
         }
 }
 """
+)
 
 _PLACE = r"""
-    const int tiles = ({side} + OWN - 1) / OWN, head = BLOCK / tiles, outer = head / s.inner, inner = head % s.inner, first = {tile} * OWN;
+    const int tiles = ({side} + OWN - 1) / OWN, head = BLOCK / tiles, outer = head / s.inner, inner = head % s.inner,
+        first = {tile} * OWN;
     const int lane = THREAD % 32, upper = first + THREAD / 32 * MT * 16, mine = upper + lane / 4;
-    const T* query = AT(q) + START(s.q); const T* key_rows = AT(k) + START(s.k); const T* value_rows = AT(v) + START(s.v);
+    const T* query = AT(q) + START(s.q); const T* key_rows = AT(k) + START(s.k);
+    const T* value_rows = AT(v) + START(s.v);
     const M* mask = AT(m) + START(s.m);
 """
 _QUERY_PLACE = _PLACE.format(side="s.rows", tile="(tiles - 1 - BLOCK % tiles)")  # where causal, the longest first
 _KEY_PLACE = _PLACE.format(side="s.columns", tile="(BLOCK % tiles)")
 
-FORWARD = _COMMON + r"""
-KERNEL __launch_bounds__(32 * WARPS, 2) void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(float, lse), const Shape s, const float scale) {
+FORWARD = (
+    _COMMON
+    + r"""
+KERNEL __launch_bounds__(32 * WARPS, 2) void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(float, lse),
+    const Shape s, const float scale) {
     LOCAL_ARRAY(Cell, memory, (OWN + 2 * OTHER) * CHUNKS);
-    Cell* own = memory; Cell* keys = own + OWN * CHUNKS; Cell* values = keys + OTHER * CHUNKS;""" + _QUERY_PLACE + r"""
+    Cell* own = memory; Cell* keys = own + OWN * CHUNKS; Cell* values = keys + OTHER * CHUNKS;"""
+    + _QUERY_PLACE
+    + r"""
     const float factor = scale * LOG2E, multiplier = MASK == 2 ? 1.0f : factor;
     const int stop = s.causal ? min(s.columns, first + OWN) : s.columns;
     float out[MT][CHUNKS][4], top[MT][2], total[MT][2];
@@ -238,7 +275,8 @@ KERNEL __launch_bounds__(32 * WARPS, 2) void forward(IN(T, q), IN(T, k), IN(T, v
             stage<OTHER>(keys, key_rows + (at + OTHER) * s.k.row, s.k.row, s.features, s.columns - at - OTHER, at);
             cp_async_commit();
         }
-        if (MASK || at + OTHER > s.columns || (s.causal && at + OTHER > upper)) masked(x, &s, mask, 0, upper, at, factor);
+        if (MASK || at + OTHER > s.columns || (s.causal && at + OTHER > upper))
+            masked(x, &s, mask, 0, upper, at, factor);
         #pragma unroll
         for (int i = 0; i < MT * 2; i++) {
             const int m = i / 2, r = i % 2 * 2;
@@ -251,7 +289,8 @@ KERNEL __launch_bounds__(32 * WARPS, 2) void forward(IN(T, q), IN(T, k), IN(T, v
             shrink = fast_exp2(top[m][i % 2] * multiplier - shift);
             top[m][i % 2] = best;
             #pragma unroll
-            for (int n = 0; n < NT * 2; n++) sum += x[m][n / 2][r + n % 2] = fast_exp2(fmaf(x[m][n / 2][r + n % 2], multiplier, -shift));
+            for (int n = 0; n < NT * 2; n++)
+                sum += x[m][n / 2][r + n % 2] = fast_exp2(fmaf(x[m][n / 2][r + n % 2], multiplier, -shift));
             total[m][i % 2] = total[m][i % 2] * shrink + sum;
             #pragma unroll
             for (int n = 0; n < CHUNKS * 2; n++) out[m][n / 2][r + n % 2] *= shrink;
@@ -273,15 +312,20 @@ KERNEL __launch_bounds__(32 * WARPS, 2) void forward(IN(T, q), IN(T, k), IN(T, v
     give(own, AT(o) + START(s.o) + first * s.o.row, s.o.row, s.values, s.rows - first, out);
 }
 """
+)
 
 # delta = sum of grad * out over a query's values
-DELTA = _TYPES + r"""
+DELTA = (
+    _TYPES
+    + r"""
 #define LANES (CHUNKS > 8 ? 16 : CHUNKS)
 KERNEL void dots(IN(T, g), IN(T, o), OUT(float, delta), const Shape s, const int heads) {
-    const int at = ITEM / LANES, chunk = ITEM % LANES, head = at / s.rows, row = at % s.rows, outer = head / s.inner, inner = head % s.inner;
+    const int at = ITEM / LANES, chunk = ITEM % LANES, head = at / s.rows, row = at % s.rows, outer = head / s.inner,
+        inner = head % s.inner;
     float sum = 0;
     if (head < heads && chunk * 8 < s.values) {
-        Cell a = *(const Cell*)(AT(g) + START(s.g) + row * s.g.row + chunk * 8), b = *(const Cell*)(AT(o) + START(s.o) + row * s.o.row + chunk * 8);
+        Cell a = *(const Cell*)(AT(g) + START(s.g) + row * s.g.row + chunk * 8),
+            b = *(const Cell*)(AT(o) + START(s.o) + row * s.o.row + chunk * 8);
         #pragma unroll
         for (int i = 0; i < 8; i++) sum += T_LD((const T*)&a, i) * T_LD((const T*)&b, i);
     }
@@ -290,12 +334,20 @@ KERNEL void dots(IN(T, g), IN(T, o), OUT(float, delta), const Shape s, const int
     if (head < heads && chunk == 0) AT(delta)[at] = sum;
 }
 """
+)
 
 
 def _loop(start: str, stop: str, tiles: tuple[tuple[str, str, str, str], tuple[str, str, str, str]], body: str) -> str:
-    """Walk the rows of two matrices (name, source, step, width) tile by tile; the next tiles come while these are worked on."""
+    """Walk the rows of two matrices (name, source, step, width) tile by tile; the next tiles come while these are
+    worked on.
+    """
+
     def staged(at: str, buffer: str) -> str:
-        lines = [f"stage<OTHER>({name} + {buffer} * OTHER * CHUNKS, {source} + ({at}) * {step}, {step}, {width}, {stop} - ({at}), {at});" for name, source, step, width in tiles]
+        lines = [
+            f"stage<OTHER>({name} + {buffer} * OTHER * CHUNKS, {source} + ({at}) * {step}, {step}, {width}, {stop} - "
+            f"({at}), {at});"
+            for name, source, step, width in tiles
+        ]
         return " ".join((*lines, "cp_async_commit();"))
 
     return f"""
@@ -313,7 +365,8 @@ def _loop(start: str, stop: str, tiles: tuple[tuple[str, str, str, str], tuple[s
 
 _BACKWARD = r"""
     LOCAL_ARRAY(Cell, memory, (2 * OWN + 4 * OTHER) * CHUNKS);
-    Cell* own = memory; Cell* more_own = own + OWN * CHUNKS; Cell* tile = more_own + OWN * CHUNKS; Cell* more_tile = tile + 2 * OTHER * CHUNKS;"""
+    Cell* own = memory; Cell* more_own = own + OWN * CHUNKS; Cell* tile = more_own + OWN * CHUNKS;
+    Cell* more_tile = tile + 2 * OTHER * CHUNKS;"""
 _HOLD = r"""
     const T* grad = AT(g) + START(s.g);
     const float factor = scale * LOG2E, multiplier = MASK == 2 ? 1.0f : factor;
@@ -322,10 +375,14 @@ _HOLD = r"""
 """
 
 # `o` walks the gradient of the queries.
-BACKWARD_QUERY = _COMMON + r"""
-KERNEL __launch_bounds__(32 * WARPS, 2) void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, lse), IN(float, delta), OUT(T, dq),
-                    const Shape s, const float scale) {""" + (
-    _BACKWARD + _QUERY_PLACE + _HOLD) + r"""
+BACKWARD_QUERY = (
+    _COMMON
+    + r"""
+KERNEL __launch_bounds__(32 * WARPS, 2)
+    void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, lse), IN(float, delta), OUT(T, dq),
+                    const Shape s, const float scale) {"""
+    + (_BACKWARD + _QUERY_PLACE + _HOLD)
+    + r"""
     const int end = s.causal ? min(s.columns, first + OWN) : s.columns;
     float out[MT][CHUNKS][4], log_sum[MT][2], dot_[MT][2];
     clear(out);
@@ -336,36 +393,56 @@ KERNEL __launch_bounds__(32 * WARPS, 2) void backward_query(IN(T, g), IN(T, q), 
         dot_[i / 2][i % 2] = row < s.rows ? dots[row] : 0;
     }
     stage<OWN>(own, query + first * s.q.row, s.q.row, s.features, s.rows - first, 0);
-    stage<OWN>(more_own, grad + first * s.g.row, s.g.row, s.values, s.rows - first, 0);""" + _loop(
-    "0", "s.columns", (("tile", "key_rows", "s.k.row", "s.features"), ("more_tile", "value_rows", "s.v.row", "s.values")), r"""
+    stage<OWN>(more_own, grad + first * s.g.row, s.g.row, s.values, s.rows - first, 0);"""
+    + _loop(
+        "0",
+        "s.columns",
+        (("tile", "key_rows", "s.k.row", "s.features"), ("more_tile", "value_rows", "s.v.row", "s.values")),
+        r"""
         float x[MT][NT][4], y[MT][NT][4];
         product<HELD>(x, own, held, a, at);
-        if (MASK || at + OTHER > s.columns || (s.causal && at + OTHER > upper)) masked(x, &s, mask, 0, upper, at, factor);
+        if (MASK || at + OTHER > s.columns || (s.causal && at + OTHER > upper))
+            masked(x, &s, mask, 0, upper, at, factor);
         product<HELD == 2>(y, more_own, held_more, b, at);
         #pragma unroll
         for (int m = 0; m < MT; m++)
             #pragma unroll
             for (int i = 0; i < NT * 4; i++)
-                x[m][i / 4][i % 4] = fast_exp2(fmaf(x[m][i / 4][i % 4], multiplier, -log_sum[m][i % 4 / 2])) * (y[m][i / 4][i % 4] - dot_[m][i % 4 / 2]);
+                x[m][i / 4][i % 4] = fast_exp2(fmaf(x[m][i / 4][i % 4], multiplier,
+                    -log_sum[m][i % 4 / 2])) * (y[m][i / 4][i % 4] - dot_[m][i % 4 / 2]);
         packed(w, x);
-        accumulate(out, w, a, at);""") + r"""
+        accumulate(out, w, a, at);""",
+    )
+    + r"""
     scaled(out, scale);
     give(own, AT(dq) + START(s.o) + first * s.o.row, s.o.row, s.features, s.rows - first, out);
 }
 """
+)
 
 # dk is walked as `o`, dv as `d`.
-BACKWARD_KEY = _COMMON + r"""
-KERNEL __launch_bounds__(32 * WARPS, 2) void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, lse), IN(float, delta),
-                  OUT(T, dk), OUT(T, dv), const Shape s, const float scale, const Walk d) {""" + _BACKWARD + _KEY_PLACE + _HOLD + r"""
+BACKWARD_KEY = (
+    _COMMON
+    + r"""
+KERNEL __launch_bounds__(32 * WARPS, 2)
+    void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(float, lse), IN(float, delta),
+                  OUT(T, dk), OUT(T, dv), const Shape s, const float scale, const Walk d) {"""
+    + _BACKWARD
+    + _KEY_PLACE
+    + _HOLD
+    + r"""
     const int begin = s.causal ? first : 0, end = s.rows;
     float out[MT][CHUNKS][4], more[MT][CHUNKS][4];
     clear(out);
     clear(more);
     stage<OWN>(own, key_rows + first * s.k.row, s.k.row, s.features, s.columns - first, 0);
     stage<OWN>(more_own, value_rows + first * s.v.row, s.v.row, s.values, s.columns - first, 0);
-    cp_async_commit();""" + _loop(
-    "begin", "s.rows", (("tile", "query", "s.q.row", "s.features"), ("more_tile", "grad", "s.g.row", "s.values")), r"""
+    cp_async_commit();"""
+    + _loop(
+        "begin",
+        "s.rows",
+        (("tile", "query", "s.q.row", "s.features"), ("more_tile", "grad", "s.g.row", "s.values")),
+        r"""
         float x[MT][NT][4], y[MT][NT][4];
         const int others = at + lane % 4 * 2;
         product<HELD>(x, own, held, a, at);
@@ -376,7 +453,8 @@ KERNEL __launch_bounds__(32 * WARPS, 2) void backward_key(IN(T, g), IN(T, q), IN
             const float log_sum = row < s.rows ? log_sums[row] * LOG2E : INFINITY;
             #pragma unroll
             for (int m = 0; m < MT * 2; m++)
-                x[m / 2][i / 2][m % 2 * 2 + i % 2] = fast_exp2(fmaf(x[m / 2][i / 2][m % 2 * 2 + i % 2], multiplier, -log_sum));
+                x[m / 2][i / 2][m % 2 * 2 + i % 2] = fast_exp2(fmaf(x[m / 2][i / 2][m % 2 * 2 + i % 2], multiplier,
+                    -log_sum));
         }
         packed(w, x);
         accumulate(more, w, b, at);
@@ -386,10 +464,13 @@ KERNEL __launch_bounds__(32 * WARPS, 2) void backward_key(IN(T, g), IN(T, q), IN
             const int row = others + i / 2 * 8 + i % 2;
             const float dot_ = row < s.rows ? dots[row] : 0;
             #pragma unroll
-            for (int m = 0; m < MT * 2; m++) x[m / 2][i / 2][m % 2 * 2 + i % 2] *= y[m / 2][i / 2][m % 2 * 2 + i % 2] - dot_;
+            for (int m = 0; m < MT * 2; m++)
+                x[m / 2][i / 2][m % 2 * 2 + i % 2] *= y[m / 2][i / 2][m % 2 * 2 + i % 2] - dot_;
         }
         packed(w, x);
-        accumulate(out, w, a, at);""") + r"""
+        accumulate(out, w, a, at);""",
+    )
+    + r"""
     cp_async_wait<0>();
     BARRIER;
     scaled(out, scale);
@@ -397,6 +478,7 @@ KERNEL __launch_bounds__(32 * WARPS, 2) void backward_key(IN(T, g), IN(T, q), IN
     give(more_own, AT(dv) + START(d) + first * d.row, d.row, s.values, s.columns - first, more);
 }
 """
+)
 
 TEXTS = {"forward": FORWARD, "dots": DELTA, "backward_query": BACKWARD_QUERY, "backward_key": BACKWARD_KEY}
 DIMS = (32, 64, 96, 128)
@@ -413,13 +495,20 @@ class Variant(NamedTuple):
 
 @functools.cache
 def variant(name: str, kind: str, dim: int, mask: str | None = None, wide: bool = False) -> Variant:
-    """The kernel of a name for operands of `kind` with up to `dim` features, and a mask of the kind `mask`. `wide` where its blocks are many enough."""
+    """The kernel of a name for operands of `kind` with up to `dim` features, and a mask of the kind `mask`. `wide`
+    where its blocks are many enough.
+    """
     kinds = {"T": kind, "DIM": str(dim)}
     if name == "dots":
         return Variant(DELTA, name, kinds, Tiles(0, 0, 0))
     key = name, dim
     tiles = WIDE[key] if wide and mask is None and key in WIDE else NARROW[key]
-    kinds |= {"M": mask or kind, "MASK": "0" if mask is None else "1" if mask == "b8" else "2", "BF16": str(int(kind == "bf16")), **tiles.macros}
+    kinds |= {
+        "M": mask or kind,
+        "MASK": "0" if mask is None else "1" if mask == "b8" else "2",
+        "BF16": str(int(kind == "bf16")),
+        **tiles.macros,
+    }
     return Variant(TEXTS[name], name, kinds, tiles)
 
 

@@ -2,6 +2,7 @@
 
 What CUDA's compiler has beyond C++ is behind `__CUDACC_RTC__`: other compilers take the same text.
 """
+
 from __future__ import annotations
 
 _SCALARS = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double")
@@ -92,9 +93,13 @@ template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16
     __device__ T& operator[](int i) { return reinterpret_cast<T*>(this)[i]; }
     __device__ T operator[](int i) const { return reinterpret_cast<const T*>(this)[i]; }
 #define BINARY(op) \
-    friend __device__ Vector operator op(Vector a, Vector b) { for (int i = 0; i < N; i++) a[i] = T(a[i] op b[i]); return a; } \
+    friend __device__ Vector operator op(Vector a, Vector b) { \
+        for (int i = 0; i < N; i++) a[i] = T(a[i] op b[i]); return a; \
+    } \
     __device__ Vector& operator op##=(Vector b) { return *this = *this op b; }
-#define COMPARISON(op) friend __device__ Mask operator op(Vector a, Vector b) { Mask c; for (int i = 0; i < N; i++) c[i] = a[i] op b[i] ? -1 : 0; return c; }
+#define COMPARISON(op) friend __device__ Mask operator op(Vector a, Vector b) { \
+    Mask c; for (int i = 0; i < N; i++) c[i] = a[i] op b[i] ? -1 : 0; return c; \
+}
     BINARY(+) BINARY(-) BINARY(*) BINARY(/) BINARY(%) BINARY(&) BINARY(|) BINARY(^) BINARY(<<) BINARY(>>)
     COMPARISON(<) COMPARISON(>) COMPARISON(<=) COMPARISON(>=) COMPARISON(==) COMPARISON(!=)
 #undef BINARY
@@ -127,7 +132,8 @@ template <int N, class T> FUNCTION Vector<T, N> load_cells(const T* p, cl_long i
     typedef Chunk<bytes> C;
     Vector<T, N> v;
     p += i;
-    if (reinterpret_cast<size_t>(p) % bytes == 0) for (int k = 0; k < int(sizeof(T) * N / bytes); k++) reinterpret_cast<C*>(&v)[k] = reinterpret_cast<const C*>(p)[k];
+    if (reinterpret_cast<size_t>(p) % bytes == 0) for (int k = 0; k < int(sizeof(T) * N / bytes); k++)
+        reinterpret_cast<C*>(&v)[k] = reinterpret_cast<const C*>(p)[k];
     else for (int k = 0; k < N; k++) v[k] = p[k];
     return v;
 }
@@ -135,7 +141,8 @@ template <int N, class T> FUNCTION void store_cells(T* p, cl_long i, Vector<T, N
     const int bytes = sizeof(T) * N < 16 ? sizeof(T) * N : 16;
     typedef Chunk<bytes> C;
     p += i;
-    if (reinterpret_cast<size_t>(p) % bytes == 0) for (int k = 0; k < int(sizeof(T) * N / bytes); k++) reinterpret_cast<C*>(p)[k] = reinterpret_cast<const C*>(&v)[k];
+    if (reinterpret_cast<size_t>(p) % bytes == 0) for (int k = 0; k < int(sizeof(T) * N / bytes); k++)
+        reinterpret_cast<C*>(p)[k] = reinterpret_cast<const C*>(&v)[k];
     else for (int k = 0; k < N; k++) p[k] = v[k];
 }
 template <class D, class S> FUNCTION D bits_as(S s) {
@@ -196,21 +203,32 @@ SHORT_FLOAT(BF16, bf16)
 
 _FUNCTIONS = r"""
 #if !defined(__CUDACC_RTC__) && !defined(CUDA_SIMULATOR)
-using std::fmin; using std::fmax; using std::fmod; using std::hypot; using std::pow; using std::atan2; using std::copysign; using std::ldexp; using std::frexp; using std::fma;
+using std::fmin; using std::fmax; using std::fmod; using std::hypot; using std::pow; using std::atan2;
+using std::copysign; using std::ldexp; using std::frexp; using std::fma;
 using std::nextafter; using std::isnan; using std::isinf; using std::isfinite; using std::signbit; using std::remainder;
-using std::exp; using std::exp2; using std::expm1; using std::log; using std::log2; using std::log10; using std::log1p; using std::sqrt; using std::cbrt;
-using std::sin; using std::cos; using std::tan; using std::asin; using std::acos; using std::atan; using std::sinh; using std::cosh; using std::tanh;
-using std::asinh; using std::acosh; using std::atanh; using std::erf; using std::erfc; using std::tgamma; using std::lgamma;
+using std::exp; using std::exp2; using std::expm1; using std::log; using std::log2; using std::log10; using std::log1p;
+using std::sqrt; using std::cbrt;
+using std::sin; using std::cos; using std::tan; using std::asin; using std::acos; using std::atan; using std::sinh;
+using std::cosh; using std::tanh;
+using std::asinh; using std::acosh; using std::atanh; using std::erf; using std::erfc; using std::tgamma;
+using std::lgamma;
 using std::floor; using std::ceil; using std::trunc; using std::rint; using std::round; using std::fabs;
 template <class T> FUNCTION T rsqrt(T v) { return 1 / sqrt(v); }
 FUNCTION int atomicCAS(int* p, int before, int now) { const int seen = *p; if (seen == before) *p = now; return seen; }
 #endif
-#define UNARY(name) template <class T, int N> FUNCTION Vector<T, N> name(Vector<T, N> v) { for (int i = 0; i < N; i++) v[i] = name(v[i]); return v; }
-UNARY(exp) UNARY(exp2) UNARY(expm1) UNARY(log) UNARY(log2) UNARY(log10) UNARY(log1p) UNARY(sqrt) UNARY(rsqrt) UNARY(sin) UNARY(cos) UNARY(tan) UNARY(tanh)
+#define UNARY(name) template <class T, int N> FUNCTION Vector<T, N> name(Vector<T, N> v) { \
+    for (int i = 0; i < N; i++) v[i] = name(v[i]); return v; \
+}
+UNARY(exp) UNARY(exp2) UNARY(expm1) UNARY(log) UNARY(log2) UNARY(log10) UNARY(log1p) UNARY(sqrt) UNARY(rsqrt) UNARY(sin)
+    UNARY(cos) UNARY(tan) UNARY(tanh)
 UNARY(erf) UNARY(floor) UNARY(ceil) UNARY(trunc) UNARY(rint) UNARY(fabs)
 #define BINARY(name) \
-    template <class T, int N> FUNCTION Vector<T, N> name(Vector<T, N> a, Vector<T, N> b) { for (int i = 0; i < N; i++) a[i] = name(a[i], b[i]); return a; } \
-    template <class T, int N> FUNCTION Vector<T, N> name(Vector<T, N> a, typename Vector<T, N>::Element b) { for (int i = 0; i < N; i++) a[i] = name(a[i], b); return a; }
+    template <class T, int N> FUNCTION Vector<T, N> name(Vector<T, N> a, Vector<T, N> b) { \
+        for (int i = 0; i < N; i++) a[i] = name(a[i], b[i]); return a; \
+    } \
+    template <class T, int N> FUNCTION Vector<T, N> name(Vector<T, N> a, typename Vector<T, N>::Element b) { \
+        for (int i = 0; i < N; i++) a[i] = name(a[i], b); return a; \
+    }
 template <class T> FUNCTION T cl_min(T a, T b) { return b < a ? b : a; }
 template <class T> FUNCTION T cl_max(T a, T b) { return a < b ? b : a; }
 template <class T> FUNCTION T cl_abs(T a) { return a < 0 ? T(0 - a) : a; }
@@ -227,10 +245,18 @@ FUNCTION cl_ulong mul_hi(cl_ulong a, cl_ulong b) {
     return cl_ulong((unsigned __int128)a * b >> 64);
 #endif
 }
-template <class M, int N> FUNCTION int any(Vector<M, N> c) { int found = 0; for (int i = 0; i < N; i++) found |= c[i] < 0; return found; }
-FUNCTION cl_int atomic_cmpxchg(volatile cl_int* p, cl_int before, cl_int now) { return atomicCAS(const_cast<cl_int*>(p), before, now); }
-FUNCTION cl_uint atomic_cmpxchg(volatile cl_uint* p, cl_uint before, cl_uint now) { return atomicCAS(const_cast<cl_uint*>(p), before, now); }
-FUNCTION cl_ulong atom_cmpxchg(volatile cl_ulong* p, cl_ulong before, cl_ulong now) { return atomicCAS(const_cast<cl_ulong*>(p), before, now); }
+template <class M, int N> FUNCTION int any(Vector<M, N> c) {
+    int found = 0; for (int i = 0; i < N; i++) found |= c[i] < 0; return found;
+}
+FUNCTION cl_int atomic_cmpxchg(volatile cl_int* p, cl_int before, cl_int now) {
+    return atomicCAS(const_cast<cl_int*>(p), before, now);
+}
+FUNCTION cl_uint atomic_cmpxchg(volatile cl_uint* p, cl_uint before, cl_uint now) {
+    return atomicCAS(const_cast<cl_uint*>(p), before, now);
+}
+FUNCTION cl_ulong atom_cmpxchg(volatile cl_ulong* p, cl_ulong before, cl_ulong now) {
+    return atomicCAS(const_cast<cl_ulong*>(p), before, now);
+}
 """
 
 
@@ -243,16 +269,38 @@ def _conversions() -> str:
         lines.append(f"template <class S> FUNCTION {own} as_{scalar}(S v) {{ return bits_as<{own}>(v); }}")
         for n in _WIDTHS:
             lines.append(f"typedef Vector<{own}, {n}> {own}{n};")
-            lines.append(f"template <class S> FUNCTION {own}{n} convert_{scalar}{n}(Vector<S, {n}> v) "
-                         f"{{ {own}{n} c; for (int i = 0; i < {n}; i++) c[i] = {own}(v[i]); return c; }}")
+            lines.append(
+                f"template <class S> FUNCTION {own}{n} convert_{scalar}{n}(Vector<S, {n}> v) "
+                f"{{ {own}{n} c; for (int i = 0; i < {n}; i++) c[i] = {own}(v[i]); return c; }}"
+            )
             lines.append(f"template <class S> FUNCTION {own}{n} as_{scalar}{n}(S v) {{ return bits_as<{own}{n}>(v); }}")
     for n in _WIDTHS:
-        lines.append(f"template <class T> FUNCTION Vector<T, {n}> vload{n}(cl_long i, const T* p) "
-                     f"{{ Vector<T, {n}> v; for (int k = 0; k < {n}; k++) v[k] = p[i * {n} + k]; return v; }}")
-        lines.append(f"template <class T> FUNCTION void vstore{n}(Vector<T, {n}> v, cl_long i, T* p) {{ for (int k = 0; k < {n}; k++) p[i * {n} + k] = v[k]; }}")
-        lines += [f"#define LD_{short}{n}(p, i) load_{short.lower()}<{n}>(p, i)\n#define ST_{short}{n}(p, i, v) store_{short.lower()}<{n}>(p, i, v)" for short in ("HALF", "BF16")]
+        lines.append(
+            f"template <class T> FUNCTION Vector<T, {n}> vload{n}(cl_long i, const T* p) "
+            f"{{ Vector<T, {n}> v; for (int k = 0; k < {n}; k++) v[k] = p[i * {n} + k]; return v; }}"
+        )
+        lines.append(
+            f"template <class T> FUNCTION void vstore{n}(Vector<T, {n}> v, cl_long i, T* p) {{ for (int k = 0; k < "
+            f"{n}; k++) p[i * {n} + k] = v[k]; }}"
+        )
+        lines += [
+            f"#define LD_{short}{n}(p, i) load_{short.lower()}<{n}>(p, i)\n"
+            f"#define ST_{short}{n}(p, i, v) store_{short.lower()}<{n}>(p, i, v)"
+            for short in ("HALF", "BF16")
+        ]
     names = [f"{scalar}{n}" for scalar in _SCALARS for n in _WIDTHS]
-    return "\n".join([*lines, *(f"#define {name} cl_{name}" for name in ("char", "uchar", "ushort", "uint", "long", "ulong", "half", *names))]) + "\n"
+    return (
+        "\n".join(
+            [
+                *lines,
+                *(
+                    f"#define {name} cl_{name}"
+                    for name in ("char", "uchar", "ushort", "uint", "long", "ulong", "half", *names)
+                ),
+            ]
+        )
+        + "\n"
+    )
 
 
 CUDA = _TYPES + _ACCESS + _FUNCTIONS + _conversions()

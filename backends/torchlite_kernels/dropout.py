@@ -1,11 +1,16 @@
-"""Dropout in one launch: the words of Philox decide what is kept, and a byte an element remembers it for backward. For LANES and types see `philox`."""
+"""Dropout in one launch: the words of Philox decide what is kept, and a byte an element remembers it for backward. For
+LANES and types see `philox`.
+"""
+
 from __future__ import annotations
 
 from .philox import ROUNDS
 
-FORWARD = ROUNDS + r"""
-KERNEL void dropout(IN(T, x), OUT(T, out), OUT(uchar, kept), const int n, const uint k0, const uint k1, const ulong first,
-                    const uint limit, const T_C scale) {
+FORWARD = (
+    ROUNDS
+    + r"""
+KERNEL void dropout(IN(T, x), OUT(T, out), OUT(uchar, kept), const int n,
+    const uint k0, const uint k1, const ulong first, const uint limit, const T_C scale) {
     const int block = ITEM * LANES;
     int at = block / 16 * 64 + block % 16;
     if (at >= n) return;
@@ -28,6 +33,7 @@ KERNEL void dropout(IN(T, x), OUT(T, out), OUT(uchar, kept), const int n, const 
     }
 }
 """
+)
 
 BACKWARD = r"""
 KERNEL void dropout_backward(IN(T, grad), IN(uchar, kept), OUT(T, out), const int n, const T_C scale) {

@@ -1,29 +1,40 @@
-"""The gradient of an embedding: rows of `grad` added at the rows of `out` that `index` names, always in the order of `index`.
+"""The gradient of an embedding: rows of `grad` added at the rows of `out` that `index` names, always in the order of
+`index`.
 
 Indices that do not fit and `padding` are passed over.
 """
+
 from __future__ import annotations
 
 from .rows import rows
 
 # A worker has `take` columns of all rows and sets them to zero first: no two workers write to one place.
-BY_COLUMNS = rows() + r"""
-KERNEL void embedding_by_columns(IN(T, grad), IN(I, index), IN(C, shares), OUT(C, out), const int count, const int size, const int n, const int take,
-                                 const int padding, const int shared) {
+BY_COLUMNS = (
+    rows()
+    + r"""
+KERNEL void embedding_by_columns(IN(T, grad), IN(I, index), IN(C, shares), OUT(C, out), const int count, const int size,
+    const int n, const int take, const int padding, const int shared) {
     const int first = ITEM * take, end = SMALLER(first + take, n);
-    for (int row = 0; row < size; row++) for (int i = first; i < end; i += W) STORE_C(AT(out) + row * n + i, end - i, SPLAT(0));
+    for (int row = 0; row < size; row++) for (int i = first; i < end; i += W)
+        STORE_C(AT(out) + row * n + i, end - i, SPLAT(0));
     for (int k = 0; k < count; k++) {
         long row = (long)AT(index)[k];
         if (row < 0 || row >= size || row == padding) continue;
         GLOBAL C* to = AT(out) + row * n;
         C share = shared ? AT(shares)[k] : 1;
-        for (int i = first; i < end; i += W) STORE_C(to + i, end - i, LOAD_C(to + i, end - i, 0) + LOAD_T(AT(grad) + k * n + i, end - i, 0) * share);
+        for (int i = first; i < end; i += W)
+            STORE_C(to + i, end - i, LOAD_C(to + i, end - i, 0) + LOAD_T(AT(grad) + k * n + i, end - i, 0) * share);
     }
 }
 """
-# A work-group has one position of `index`; where an index occurs for the first time it adds the rows of all its occurrences. `out` holds zeros.
-BY_POSITIONS = rows() + r"""
-KERNEL void embedding_by_positions(IN(T, grad), IN(I, index), IN(C, shares), OUT(C, out), const int count, const int size, const int n, const int padding, const int shared) {
+)
+# A work-group has one position of `index`; where an index occurs for the first time it adds the rows of all its
+# occurrences. `out` holds zeros.
+BY_POSITIONS = (
+    rows()
+    + r"""
+KERNEL void embedding_by_positions(IN(T, grad), IN(I, index), IN(C, shares), OUT(C, out), const int count,
+    const int size, const int n, const int padding, const int shared) {
     LOCAL_ARRAY(int, hits, LANES);
     const int own = BLOCK;
     const long row = (long)AT(index)[own];
@@ -47,6 +58,7 @@ KERNEL void embedding_by_positions(IN(T, grad), IN(I, index), IN(C, shares), OUT
     }
 }
 """
+)
 SHARES = r"""
 KERNEL void embedding_shares(IN(I, index), OUT(T, shares), const int count) {
     if (ITEM >= count) return;

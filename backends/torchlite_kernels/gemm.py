@@ -1,8 +1,10 @@
-"""Matrix products: panels of vectors for CPUs, tiles in local memory for GPUs. Both walk operands by steps or, for convolutions, by tables of offsets.
+"""Matrix products: panels of vectors for CPUs, tiles in local memory for GPUs. Both walk operands by steps or, for
+convolutions, by tables of offsets.
 
-c[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * d[m, n], for every matrix of a batch. Element (m, k) of `a` lies at m * am + k * ak, and so on; with tables
-at rows[m] + depth_a[k], and that of `b` at depth_b[k] + n * bn.
+c[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * d[m, n], for every matrix of a batch. Element (m, k) of `a`
+lies at m * am + k * ak, and so on; with tables at rows[m] + depth_a[k], and that of `b` at depth_b[k] + n * bn.
 """
+
 from __future__ import annotations
 
 import functools
@@ -16,9 +18,10 @@ ROWS = 8
 VECTORS_OF_ONE = 16
 # The numbers of a product, passed to kernels as one struct.
 FIELDS = (
-    "m", "n", "k", "am", "ak", "bk", "bn", "cm", "cn", "dm", "dn", "inner", "a0", "a1", "b0", "b1", "c0", "c1", "d0", "d1", "added", "direct", "conj_a", "conj_b",
-    "tiles", "panels", "splits", "depth", "block", "most", "slot", "total", "part", "a_fast", "b_fast",
-)
+    "m", "n", "k", "am", "ak", "bk", "bn", "cm", "cn", "dm", "dn", "inner", "a0", "a1", "b0", "b1", "c0", "c1", "d0",
+    "d1", "added", "direct", "conj_a", "conj_b", "tiles", "panels", "splits", "depth", "block", "most", "slot", "total",
+    "part", "a_fast", "b_fast",
+)  # fmt: skip
 _SHAPE = "typedef struct { int " + ", ".join(FIELDS[:17]) + ";\nint " + ", ".join(FIELDS[17:]) + "; } Shape;\n"
 pack_shape = struct.Struct("i" * len(FIELDS)).pack
 
@@ -43,7 +46,9 @@ def sums_of(kind: str) -> Sums:
 
 
 def _vector_access(name: str, kind: str, acc: str, w: int, as_name: str) -> str:
-    """The macros `T_V(p, i)` and `T_SV(p, i, v)` that load and store a vector of the summing type (for another name than V: of that name)."""
+    """The macros `T_V(p, i)` and `T_SV(p, i, v)` that load and store a vector of the summing type (for another name
+    than V: of that name).
+    """
     load, store = f"{name}_LD{w}(p, i)", f"{name}_ST{w}(p, i, v)"
     if kind in ("u8", "i8", "i16", "u16"):
         load, store = f"convert_{acc}{w}({load})", f"{name}_ST{w}(p, i, convert_{KINDS[kind].stored}{w}(v))"
@@ -53,16 +58,28 @@ def _vector_access(name: str, kind: str, acc: str, w: int, as_name: str) -> str:
 def _defines(kind: str, out: str, vectors: int) -> str:
     sums = sums_of(kind)
     acc = KINDS[sums.kind].computed
-    # The hint says that the kernel is written in vectors: without it Intel's compiler also tries to run several work-items in one, which takes seconds.
-    lines = ["#define VECTORS VECTOR_HINT(V)", f"#define ACC {acc}", f"#define W {sums.width}", f"#define NV {vectors}", f"#define V {acc}{sums.width}",
-             f"#define VLOAD vload{sums.width}", f"#define VSTORE vstore{sums.width}"]
+    # The hint says that the kernel is written in vectors: without it Intel's compiler also tries to run several
+    # work-items in one, which takes seconds.
+    lines = [
+        "#define VECTORS VECTOR_HINT(V)",
+        f"#define ACC {acc}",
+        f"#define W {sums.width}",
+        f"#define NV {vectors}",
+        f"#define V {acc}{sums.width}",
+        f"#define VLOAD vload{sums.width}",
+        f"#define VSTORE vstore{sums.width}",
+    ]
     if kind[0] == "c":
         lines += ["#define COMPLEX", "#define NR W", "#define PANEL (2 * W)"]
     else:
         lines += ["#define NR (NV * W)", "#define PANEL NR"]
     text = "\n".join(lines) + "\n"
     if kind[0] != "c":
-        text += "".join(_vector_access(name, of, acc, w, macro) for name, of in (("T", kind), ("U", out)) for w, macro in ((sums.width, "V"), (8, "V8")))
+        text += "".join(
+            _vector_access(name, of, acc, w, macro)
+            for name, of in (("T", kind), ("U", out))
+            for w, macro in ((sums.width, "V"), (8, "V8"))
+        )
         text += f"#define V8 {acc}8\n"
     return text
 
@@ -90,7 +107,8 @@ _PACK = r"""
 #define CM(m) ((m) * s.cm)
 #endif
 #ifdef COMPLEX
-FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth_b, const int bk, const int bn, const int wide, const int k0, const int k1, const int conj_b) {
+FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth_b, const int bk, const int bn,
+    const int wide, const int k0, const int k1, const int conj_b) {
     for (int k = k0; k < k1; ++k, panel += PANEL) {
         for (int j = 0; j < NR; ++j) {
             T v = b[BK(k) + min(j, wide - 1) * bn];
@@ -100,7 +118,8 @@ FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth
     }
 }
 #else
-FUNCTION void pack_rows(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth_b, const int bk, const int bn, const int wide, const int k0, const int k1) {
+FUNCTION void pack_rows(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth_b, const int bk, const int bn,
+    const int wide, const int k0, const int k1) {
     for (int k = k0; k < k1; ++k, panel += PANEL) {
         #pragma nounroll
         for (int j = 0; j < NR; ++j) { panel[j] = T_LD(b, BK(k) + min(j, wide - 1) * bn); }
@@ -123,7 +142,8 @@ FUNCTION void pack_block(GLOBAL const T* b, GLOBAL ACC* panel, const int bn, con
     #pragma unroll
     for (int i = 0; i < 8; ++i) { vstore8(x[i], 0, panel + i * PANEL); }
 }
-FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth_b, const int bk, const int bn, const int wide, const int k0, const int k1, const int conj_b) {
+FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth_b, const int bk, const int bn,
+    const int wide, const int k0, const int k1, const int conj_b) {
     if (bn == 1) {
         for (int k = k0; k < k1; ++k, panel += PANEL) {
             int j = 0;
@@ -138,7 +158,9 @@ FUNCTION void pack(GLOBAL const T* b, GLOBAL ACC* panel, GLOBAL const int* depth
         int stop = min(k + 8, k1);
         if (stop == k + 8 && BK(k + 7) - BK(k) == 7) {
             #pragma nounroll
-            for (int j = 0; j < NR; j += 8) { pack_block(b + BK(k) + min(j, wide - 1) * bn, panel + j, bn, max(1, wide - j)); }
+            for (int j = 0; j < NR; j += 8) {
+                pack_block(b + BK(k) + min(j, wide - 1) * bn, panel + j, bn, max(1, wide - j));
+            }
         } else {
             pack_rows(b, panel, depth_b, bk, bn, wide, k, stop);
         }
@@ -160,12 +182,14 @@ FUNCTION void store_scattered(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const 
     int high = min(@ROWS, s.m - m);
 #ifndef COMPLEX
     if (high == 8 && (!s.added || s.dm == 0)) {
-        int p0 = CM(m), p1 = CM(m + 1), p2 = CM(m + 2), p3 = CM(m + 3), p4 = CM(m + 4), p5 = CM(m + 5), p6 = CM(m + 6), p7 = CM(m + 7);
+        int p0 = CM(m), p1 = CM(m + 1), p2 = CM(m + 2), p3 = CM(m + 3), p4 = CM(m + 4), p5 = CM(m + 5), p6 = CM(m + 6),
+            p7 = CM(m + 7);
         for (int j = 0; j < wide; ++j, ++tile) {
             ACC more = s.added ? beta * T_LD(d, j * s.dn) : 0;
             GLOBAL U* to = c + j * s.cn;
             if (p7 - p0 == 7) {
-                V8 v = alpha * VEC8(V8, tile[0], tile[1 * PANEL], tile[2 * PANEL], tile[3 * PANEL], tile[4 * PANEL], tile[5 * PANEL], tile[6 * PANEL], tile[7 * PANEL]);
+                V8 v = alpha * VEC8(V8, tile[0], tile[1 * PANEL], tile[2 * PANEL], tile[3 * PANEL], tile[4 * PANEL],
+                    tile[5 * PANEL], tile[6 * PANEL], tile[7 * PANEL]);
                 U_SV8(to, p0, v + (V8)(more));
             } else {
                 U_ST(to, p0, alpha * tile[0 * PANEL] + more);
@@ -203,7 +227,8 @@ FUNCTION void store_scattered(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const 
 
 _STORE_ROWS = r"""
 #ifndef COMPLEX
-FUNCTION void store_rows(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d, GLOBAL const int* places, const Shape s, const int m, const ACC alpha, const ACC beta) {
+FUNCTION void store_rows(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d, GLOBAL const int* places,
+    const Shape s, const int m, const ACC alpha, const ACC beta) {
     int high = min(@ROWS, s.m - m);
     #pragma nounroll
     for (int r = 0; r < high; ++r) {
@@ -221,21 +246,32 @@ FUNCTION void store_rows(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d,
 def _multiply(complex_: bool, rows: int, vectors: int) -> str:
     """The inner loop's lines: one k for all rows."""
     if complex_:
-        return _each_row("T s@ = a@[place]; ACC i@ = conj * s@.y; c@_0 = fma((V)(s@.x), b0, fma((V)(-i@), b1, c@_0)); c@_1 = fma((V)(s@.x), b1, fma((V)(i@), b0, c@_1));\n", rows)
+        return _each_row(
+            "T s@ = a@[place]; ACC i@ = conj * s@.y; c@_0 = fma((V)(s@.x), b0, fma((V)(-i@), b1, c@_0)); c@_1 = "
+            "fma((V)(s@.x), b1, fma((V)(i@), b0, c@_1));\n",
+            rows,
+        )
     lines = "V s@ = (V)(T_LD(a@, place)); "
     return _each_row(lines + " ".join(f"c@_{v} += s@ * b{v};" for v in range(vectors)) + "\n", rows)
 
 
 @functools.cache
 def panels_text(kind: str, out: str, vectors: int, rows: int = ROWS) -> str:
-    """The CPU kernel `product`. A work-item takes a stretch of all row tiles of all panels of `b`: it packs a panel's columns one row after the other, and multiplies it
-    with each row tile.
+    """The CPU kernel `product`. A work-item takes a stretch of all row tiles of all panels of `b`: it packs a panel's
+    columns one row after the other, and multiplies it with each row tile.
     """
     complex_ = kind[0] == "c"
     registers = 2 if complex_ else vectors
-    return _SHAPE + _defines(kind, out, vectors) + f"#define FACTOR {'T' if complex_ else 'ACC'}\n" + _PACK + (_STORE + _STORE_ROWS).replace("@ROWS", str(rows)) + r"""
+    return (
+        _SHAPE
+        + _defines(kind, out, vectors)
+        + f"#define FACTOR {'T' if complex_ else 'ACC'}\n"
+        + _PACK
+        + (_STORE + _STORE_ROWS).replace("@ROWS", str(rows))
+        + r"""
 VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC* scratch, const int scratch_o,
-                            GLOBAL const int* table, const int table_o, const Shape s, const FACTOR alpha, const FACTOR beta) {
+                            GLOBAL const int* table, const int table_o, const Shape s, const FACTOR alpha,
+                                const FACTOR beta) {
     GLOBAL const int *rows = table, *places = table + s.m, *depth_a = places + s.m, *depth_b = depth_a + s.k;
     GLOBAL ACC* own = scratch + (long)ITEM * s.slot;
     GLOBAL ACC* kept = own + s.block * PANEL;
@@ -259,18 +295,32 @@ VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC*
 #endif
             pack(b_at, own, depth_b, s.bk, s.bn, wide, k0, k1, s.conj_b);
             for (int t = first; t < last; ++t) {
-                int m = t * """ + str(rows) + ";\n" + _each_row("GLOBAL const T* a@ = a_at + AM(min(m + @, s.m - 1));\n", rows) + _each("V c@_$ = 0;\n", rows, registers) + r"""
-                GLOBAL ACC* saved = kept + (s.block < s.depth ? (t - first) * """ + str(rows) + r""" * PANEL : 0);
+                int m = t * """
+        + str(rows)
+        + ";\n"
+        + _each_row("GLOBAL const T* a@ = a_at + AM(min(m + @, s.m - 1));\n", rows)
+        + _each("V c@_$ = 0;\n", rows, registers)
+        + r"""
+                GLOBAL ACC* saved = kept + (s.block < s.depth ? (t - first) * """
+        + str(rows)
+        + r""" * PANEL : 0);
                 if (k0 > split * s.depth) {
-""" + _each("c@_$ = VLOAD(0, saved + @ * PANEL + $ * W);\n", rows, registers) + r"""
+"""
+        + _each("c@_$ = VLOAD(0, saved + @ * PANEL + $ * W);\n", rows, registers)
+        + r"""
                 }
                 GLOBAL const ACC* row = panel;
                 ACC conj = s.conj_a ? -1 : 1;
                 for (int k = k0; k < k1; ++k, row += step) {
                     int place = AK(k);
-""" + "".join(f"V b{v} = VLOAD(0, row + {v} * W);\n" for v in range(registers)) + _multiply(complex_, rows, vectors) + r"""
+"""
+        + "".join(f"V b{v} = VLOAD(0, row + {v} * W);\n" for v in range(registers))
+        + _multiply(complex_, rows, vectors)
+        + r"""
                 }
-""" + _each("VSTORE(c@_$, 0, saved + @ * PANEL + $ * W);\n", rows, registers) + r"""
+"""
+        + _each("VSTORE(c@_$, 0, saved + @ * PANEL + $ * W);\n", rows, registers)
+        + r"""
                 if (k1 < end) { continue; }
 #ifndef COMPLEX
                 if (s.cn == 1 && wide == NR && (!s.added || s.dn == 1 || s.dn == 0)) {
@@ -284,6 +334,7 @@ VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC*
     }
 }
 """
+    )
 
 
 # Rows and columns of the tile of `dots_text`.
@@ -292,44 +343,76 @@ FEW = 4
 
 @functools.cache
 def dots_text(kind: str, out: str) -> str:
-    """The CPU kernel `dots` for few rows, k contiguous in both operands: vectors along k. A work-item takes a stretch of groups of columns."""
+    """The CPU kernel `dots` for few rows, k contiguous in both operands: vectors along k. A work-item takes a stretch
+    of groups of columns.
+    """
     pairs = [(r, j) for r in range(FEW) for j in range(FEW)]
     lines = "".join(f"V b{j} = T_V(b_{j}, k); " for j in range(FEW)) + "".join(
-        f"{{ V x = T_V(a_{r}, k); " + " ".join(f"c{r}_{j} += x * b{j};" for j in range(FEW)) + " }\n" for r in range(FEW))
+        f"{{ V x = T_V(a_{r}, k); " + " ".join(f"c{r}_{j} += x * b{j};" for j in range(FEW)) + " }\n"
+        for r in range(FEW)
+    )
     ends = "".join(f"t{r}_{j} += T_LD(a_{r}, k) * T_LD(b_{j}, k);\n" for r, j in pairs)
-    halves = "".join(f"ACC{w} h{w} = " + (f"h{2 * w}.lo + h{2 * w}.hi" if 2 * w < sums_of(kind).width else "v.lo + v.hi") + "; " for w in (8, 4, 2) if w < sums_of(kind).width)
+    halves = "".join(
+        f"ACC{w} h{w} = " + (f"h{2 * w}.lo + h{2 * w}.hi" if 2 * w < sums_of(kind).width else "v.lo + v.hi") + "; "
+        for w in (8, 4, 2)
+        if w < sums_of(kind).width
+    )
     acc = KINDS[sums_of(kind).kind].computed
     stores = "".join(
-        f"if ({r} < s.m && n + {j} < s.n) {{ ACC v = alpha * (sum_of(c{r}_{j}) + t{r}_{j}); if (s.added) {{ v += beta * T_LD(d, {r} * s.dm + (n + {j}) * s.dn); }} "
-        f"U_ST(c, {r} * s.cm + (n + {j}) * s.cn, v); }}\n" for r, j in pairs)
-    return _SHAPE + _defines(kind, out, 1) + f"FUNCTION ACC sum_of(V v) {{ {halves.replace('ACC', acc)}return h2.x + h2.y; }}\n" + r"""
+        f"if ({r} < s.m && n + {j} < s.n) {{ ACC v = alpha * (sum_of(c{r}_{j}) + t{r}_{j}); if (s.added) {{ v += "
+        f"beta * T_LD(d, {r} * s.dm + (n + {j}) * s.dn); }} U_ST(c, {r} * s.cm + (n + {j}) * s.cn, v); }}\n"
+        for r, j in pairs
+    )
+    return (
+        _SHAPE
+        + _defines(kind, out, 1)
+        + f"FUNCTION ACC sum_of(V v) {{ {halves.replace('ACC', acc)}return h2.x + h2.y; }}\n"
+        + r"""
 VECTORS KERNEL void dots(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), const Shape s, const ACC alpha, const ACC beta) {
     int items = ITEMS, at = (int)((long)s.total * ITEM / items), stop = (int)((long)s.total * (ITEM + 1) / items);
     for (; at < stop; ++at) {
-        int n = at % s.panels * """ + str(FEW) + r""", job = at / s.panels, split = job % s.splits, batch = job / s.splits, outer = batch / s.inner, inner = batch % s.inner;
+        int n = at % s.panels * """
+        + str(FEW)
+        + r""", job = at / s.panels, split = job % s.splits, batch = job / s.splits,
+            outer = batch / s.inner, inner = batch % s.inner;
         GLOBAL const T* a_at = AT(a) + outer * s.a0 + inner * s.a1;
         GLOBAL const T* b_at = AT(b) + outer * s.b0 + inner * s.b1;
         GLOBAL const T* d = AT(d_) + outer * s.d0 + inner * s.d1;
         GLOBAL U* c = AT(c_) + outer * s.c0 + inner * s.c1 + split * s.part;
         int k = split * s.depth, end = min(s.k, k + s.depth);
-""" + "".join(f"GLOBAL const T* a_{r} = a_at + min({r}, s.m - 1) * s.am;\nGLOBAL const T* b_{r} = b_at + min(n + {r}, s.n - 1) * s.bn;\n" for r in range(FEW)) \
-        + "".join(f"V c{r}_{j} = 0; ACC t{r}_{j} = 0;\n" for r, j in pairs) + r"""
+"""
+        + "".join(
+            f"GLOBAL const T* a_{r} = a_at + min({r}, s.m - 1) * s.am;\n"
+            f"GLOBAL const T* b_{r} = b_at + min(n + {r}, s.n - 1) * s.bn;\n"
+            for r in range(FEW)
+        )
+        + "".join(f"V c{r}_{j} = 0; ACC t{r}_{j} = 0;\n" for r, j in pairs)
+        + r"""
         for (; k + W <= end; k += W) {
-""" + lines + r"""
+"""
+        + lines
+        + r"""
         }
         for (; k < end; ++k) {
-""" + ends + r"""
+"""
+        + ends
+        + r"""
         }
-""" + stores + r"""
+"""
+        + stores
+        + r"""
     }
 }
 """
+    )
 
 
 @functools.cache
 def total_text() -> str:
     """The kernel `total`: the sum of the products of the parts (of kind P) that k was split into, as T."""
-    return _SHAPE + r"""
+    return (
+        _SHAPE
+        + r"""
 #ifdef COMPLEX
 #define TIMES(p, q) VEC2(T, (p).x * (q).x - (p).y * (q).y, (p).x * (q).y + (p).y * (q).x)
 #else
@@ -337,7 +420,8 @@ def total_text() -> str:
 #endif
 KERNEL void total(IN(P, parts), OUT(T, c), IN(T, d), const Shape s, const P_C alpha, const P_C beta) {
     if (ITEM >= s.part) { return; }
-    int n = ITEM % s.n, m = ITEM / s.n % s.m, batch = ITEM / s.n / s.m, outer = batch / s.inner, inner = batch % s.inner;
+    int n = ITEM % s.n, m = ITEM / s.n % s.m, batch = ITEM / s.n / s.m, outer = batch / s.inner,
+        inner = batch % s.inner;
     P_C v = P_LD(AT(parts), ITEM);
     for (int i = 1; i < s.splits; ++i) { v += P_LD(AT(parts), i * s.part + ITEM); }
     v = TIMES(alpha, v);
@@ -348,6 +432,7 @@ KERNEL void total(IN(P, parts), OUT(T, c), IN(T, d), const Shape s, const P_C al
     T_ST(AT(c), outer * s.c0 + inner * s.c1 + m * s.cm + n * s.cn, v);
 }
 """
+    )
 
 
 # Threads along each side of a GPU's work-group, and the rows and columns of its tile that a thread has along each.
@@ -356,12 +441,17 @@ EACH, DEPTH = 4, 8
 
 @functools.cache
 def tiles_text(kind: str, out: str, side: int) -> str:
-    """The GPU kernel `tiles`: a work-group of side * side threads computes a square of c, with pieces of a and b in local memory."""
+    """The GPU kernel `tiles`: a work-group of side * side threads computes a square of c, with pieces of a and b in
+    local memory.
+    """
     sums = sums_of(kind).kind
     complex_ = kind[0] == "c"
     acc = KINDS[kind].computed if complex_ else KINDS[sums].computed
-    return _SHAPE + f"#define ACC {acc}\n#define SIDE {side}\n#define EACH {EACH}\n#define DEPTH {DEPTH}\n" + (
-        "#define COMPLEX\n" if complex_ else "") + r"""
+    return (
+        _SHAPE
+        + f"#define ACC {acc}\n#define SIDE {side}\n#define EACH {EACH}\n#define DEPTH {DEPTH}\n"
+        + ("#define COMPLEX\n" if complex_ else "")
+        + r"""
 #define TILE (SIDE * EACH)
 #ifdef TABLES
 #define ACROSS_ROWS 1
@@ -383,7 +473,8 @@ def tiles_text(kind: str, out: str, side: int) -> str:
 #define ADD_PRODUCT(sum, p, q) sum += p * q
 #define SET_ZERO(v) v = 0
 #endif
-KERNEL void tiles(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), GLOBAL const int* table, const int table_o, const Shape s, const ACC alpha, const ACC beta) {
+KERNEL void tiles(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), GLOBAL const int* table, const int table_o, const Shape s,
+    const ACC alpha, const ACC beta) {
     LOCAL_MATRIX(ACC, left, DEPTH, TILE + 1);
     LOCAL_MATRIX(ACC, right, DEPTH, TILE + 1);
     GLOBAL const int* rows = table;
@@ -455,3 +546,4 @@ KERNEL void tiles(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), GLOBAL const int* t
     }
 }
 """
+    )

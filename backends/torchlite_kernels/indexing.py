@@ -1,7 +1,9 @@
-"""Gather and scatter by index. Arrays are walked as (P, N, Q): the dimensions before the indexed one, it, and those after it.
+"""Gather and scatter by index. Arrays are walked as (P, N, Q): the dimensions before the indexed one, it, and those
+after it.
 
 An index out of range is noted in the array `error` (see `PLACE`), and nothing is read or written for it.
 """
+
 from __future__ import annotations
 
 PLACE = r"""
@@ -24,9 +26,13 @@ FUNCTION void copy_run(GLOBAL T* to, GLOBAL const T* from, const int n) {
 """
 
 # out[p, b, q] = x[p, index[b], q]; a work-item makes `take` neighbouring elements of `out`.
-SLICES = PLACE + RUNS + r"""
-KERNEL void take_slices(IN(T, x), IN(I, index), OUT(T, out), OUT(int, error), const int code, const int n, const int take, const int B, const int Q,
-                        const int sp, const int sb, const int sq, const int size, const int wrap) {
+SLICES = (
+    PLACE
+    + RUNS
+    + r"""
+KERNEL void take_slices(IN(T, x), IN(I, index), OUT(T, out), OUT(int, error), const int code, const int n,
+    const int take, const int B, const int Q, const int sp, const int sb, const int sq, const int size,
+    const int wrap) {
     GLOBAL const T* a = AT(x); GLOBAL T* o = AT(out); GLOBAL const I* w = AT(index);
     int i = ITEM * take, end = min(i + take, n);
     if (i >= end) return;
@@ -64,11 +70,14 @@ KERNEL void take_slices(IN(T, x), IN(I, index), OUT(T, out), OUT(int, error), co
     }
 }
 """
+)
 
 # out[r, j] = x[r / D, index[r, j], j]
-GATHER = PLACE + r"""
-KERNEL void gather(IN(T, x), IN(I, index), OUT(T, out), OUT(int, error), const int code, const int n, const int take, const int J, const int D,
-                   const int sp, const int sd, const int sj, const int size) {
+GATHER = (
+    PLACE
+    + r"""
+KERNEL void gather(IN(T, x), IN(I, index), OUT(T, out), OUT(int, error), const int code, const int n, const int take,
+    const int J, const int D, const int sp, const int sd, const int sj, const int size) {
     GLOBAL const T* a = AT(x); GLOBAL T* o = AT(out); GLOBAL const I* w = AT(index);
     int i = ITEM * take, end = min(i + take, n);
     if (i >= end) return;
@@ -91,12 +100,16 @@ KERNEL void gather(IN(T, x), IN(I, index), OUT(T, out), OUT(int, error), const i
     }
 }
 """
+)
 
-# out[p, index[p, n, q], q] = COMBINE(that, src[p, n, q]) in the order of n: a work-item owns `chunk` columns q of a plane p.
-SCATTER = PLACE + r"""
-KERNEL void scatter(OUT(O, out), IN(I, index), IN(S, src), OUT(int, error), const int code, const int P, const int N, const int Q,
-                    const int chunk, const int take, const int op, const int od, const int oq, const int ip, const int in, const int iq,
-                    const int sp, const int sn, const int sq, const int size, const int wrap) {
+# out[p, index[p, n, q], q] = COMBINE(that, src[p, n, q]) in the order of n: a work-item owns `chunk` columns q of a
+# plane p.
+SCATTER = (
+    PLACE
+    + r"""
+KERNEL void scatter(OUT(O, out), IN(I, index), IN(S, src), OUT(int, error), const int code, const int P, const int N,
+    const int Q, const int chunk, const int take, const int op, const int od, const int oq, const int ip, const int in,
+    const int iq, const int sp, const int sn, const int sq, const int size, const int wrap) {
     int chunks = (Q + chunk - 1) / chunk, count = P * chunks;
     for (int item = ITEM * take; item < min(ITEM * take + take, count); item++) {
         int p = item / chunks, first = (item - p * chunks) * chunk, wide = min(chunk, Q - first);
@@ -117,7 +130,8 @@ KERNEL void scatter(OUT(O, out), IN(I, index), IN(S, src), OUT(int, error), cons
                 GLOBAL O* to = o + at * od;
                 int q = 0;
 #ifdef WIDE
-                if (oq == 1 && sq == 1) for (; q + 16 <= wide; q += 16) O_ST16(to, q, COMBINE(O_LD16(to, q), S_LD16(s, q)));
+                if (oq == 1 && sq == 1) for (; q + 16 <= wide; q += 16)
+                    O_ST16(to, q, COMBINE(O_LD16(to, q), S_LD16(s, q)));
 #endif
                 for (; q < wide; q++) O_ST(to, q * oq, COMBINE(O_LD(to, q * oq), S_LD(s, q * sq)));
             } else for (int q = 0; q < wide; q++) {
@@ -128,12 +142,15 @@ KERNEL void scatter(OUT(O, out), IN(I, index), IN(S, src), OUT(int, error), cons
     }
 }
 """
+)
 
 # The same with a work-item for each element of the source, which may meet others at a place.
-SCATTER_ATOMIC = PLACE + r"""
-KERNEL void scatter_atomic(OUT(O, out), IN(I, index), IN(S, src), OUT(int, error), const int code, const int count, const int N, const int Q,
-                           const int op, const int od, const int oq, const int ip, const int in, const int iq,
-                           const int sp, const int sn, const int sq, const int size, const int wrap) {
+SCATTER_ATOMIC = (
+    PLACE
+    + r"""
+KERNEL void scatter_atomic(OUT(O, out), IN(I, index), IN(S, src), OUT(int, error), const int code, const int count,
+    const int N, const int Q, const int op, const int od, const int oq, const int ip, const int in, const int iq,
+    const int sp, const int sn, const int sq, const int size, const int wrap) {
     int i = ITEM;
     if (i >= count) return;
     int row = i / Q, q = i - row * Q, p = row / N, n = row - p * N;
@@ -147,6 +164,7 @@ KERNEL void scatter_atomic(OUT(O, out), IN(I, index), IN(S, src), OUT(int, error
 #endif
 }
 """
+)
 
 # out[i] = x[i] / max(count[i], 1), rounded down for integers.
 DIVIDE = r"""
@@ -164,14 +182,23 @@ KERNEL void divide_by_count(IN(T, x), IN(int, counts), OUT(T, out), const int n,
 }
 """
 
+
 def places(count: int) -> str:
-    """out[b] = the sum of the places that `count` index arrays, broadcast over the dimensions of b, name in steps of their own."""
+    """out[b] = the sum of the places that `count` index arrays, broadcast over the dimensions of b, name in steps of
+    their own.
+    """
     each = range(count)
     arrays = ", ".join(f"IN(I, i{k})" for k in each)
-    sums = "\n".join(f"        at = place_of((long)AT(i{k})[o[{k}]], how.size[{k}], how.wrap, AT(error), how.code[{k}]);\n"
-                     f"        total += max(at, 0) * how.to[{k}];\n        bad |= at < 0;" for k in each)
-    return PLACE + f"""
-typedef struct {{ int ndim; int shape[8]; int steps[{count}][8]; int size[{count}]; int to[{count}]; int code[{count}]; int wrap; }} Places;
+    sums = "\n".join(
+        f"        at = place_of((long)AT(i{k})[o[{k}]], how.size[{k}], how.wrap, AT(error), how.code[{k}]);\n"
+        f"        total += max(at, 0) * how.to[{k}];\n        bad |= at < 0;"
+        for k in each
+    )
+    return (
+        PLACE
+        + f"""
+typedef struct {{ int ndim; int shape[8]; int steps[{count}][8]; int size[{count}]; int to[{count}]; int code[{count}];
+int wrap; }} Places;
 KERNEL void places({arrays}, OUT(int, out), OUT(int, error), const int n, const int take, const Places how) {{
     for (int i = ITEM * take; i < min(ITEM * take + take, n); i++) {{
         int o[{count}], rest = i, at, total = 0, bad = 0;
@@ -186,3 +213,4 @@ KERNEL void places({arrays}, OUT(int, out), OUT(int, error), const int n, const 
     }}
 }}
 """
+    )

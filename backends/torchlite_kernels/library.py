@@ -1,4 +1,5 @@
 """C functions by name, of which a program gets those that it calls."""
+
 from __future__ import annotations
 
 import functools
@@ -7,7 +8,9 @@ from collections.abc import Callable
 
 
 def text_maker(functions: dict[str, str], prefixes: str) -> Callable[[str], str]:
-    """A function from an expression to the text of all `functions` that it needs, callees first. Their names begin with one of the letters of `prefixes` and `_`."""
+    """A function from an expression to the text of all `functions` that it needs, callees first. Their names begin with
+    one of the letters of `prefixes` and `_`.
+    """
     call = re.compile(rf"\b([{prefixes}]_\w+)\(")
 
     @functools.cache

@@ -1,4 +1,7 @@
-"""Running sums of masks and counts by blocks: first each block's sum, then the sums before each block, then the places within the blocks."""
+"""Running sums of masks and counts by blocks: first each block's sum, then the sums before each block, then the places
+within the blocks.
+"""
+
 from __future__ import annotations
 
 SUMS = r"""

@@ -1,14 +1,19 @@
 """Layer, RMS and batch normalisation with their backward passes, and a line for each channel.
 
-P is the type of weights, biases and their gradients. The bits of `flags`: 1 weight, 2 bias, 4 centred (layer norm; RMS norm does not subtract the mean);
-backward 1 weight, 4 centred, 8, 16 and 32 for the gradients of input, weight and bias.
+P is the type of weights, biases and their gradients. The bits of `flags`: 1 weight, 2 bias, 4 centred (layer norm; RMS
+norm does not subtract the mean); backward 1 weight, 4 centred, 8, 16 and 32 for the gradients of input, weight and
+bias.
 """
+
 from __future__ import annotations
 
 from .rows import rows
 
-LAYER_NORM = rows("P") + r"""
-KERNEL void layer_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(C, mean), OUT(C, rstd), const int rows, const int n, const int per, const int flags, const C eps) {
+LAYER_NORM = (
+    rows("P")
+    + r"""
+KERNEL void layer_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(C, mean), OUT(C, rstd), const int rows,
+    const int n, const int per, const int flags, const C eps) {
     SCRATCH
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, 1)
@@ -34,10 +39,14 @@ KERNEL void layer_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(C,
     }
 }
 """
-# Each worker adds up the gradients of weight and bias over its rows into a row of its own; COLUMN_SUMS adds the workers' rows.
-LAYER_NORM_BACKWARD = rows("P") + r"""
-KERNEL void layer_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(C, mean), IN(C, rstd), OUT(T, out), OUT(C, weight_sums), OUT(C, bias_sums),
-                                const int rows, const int n, const int per, const int flags) {
+)
+# Each worker adds up the gradients of weight and bias over its rows into a row of its own; COLUMN_SUMS adds the
+# workers' rows.
+LAYER_NORM_BACKWARD = (
+    rows("P")
+    + r"""
+KERNEL void layer_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(C, mean), IN(C, rstd), OUT(T, out),
+    OUT(C, weight_sums), OUT(C, bias_sums), const int rows, const int n, const int per, const int flags) {
     SCRATCH
     if (WORKER * per >= rows) return;
     GLOBAL C* of_weight = AT(weight_sums) + WORKER * n;
@@ -70,8 +79,12 @@ KERNEL void layer_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(C, mean
     }
 }
 """
-COLUMN_SUMS = rows("P") + r"""
-KERNEL void column_sums(IN(C, first), IN(C, second), OUT(P, first_out), OUT(P, second_out), const int chunks, const int n, const int flags) {
+)
+COLUMN_SUMS = (
+    rows("P")
+    + r"""
+KERNEL void column_sums(IN(C, first), IN(C, second), OUT(P, first_out), OUT(P, second_out), const int chunks,
+    const int n, const int flags) {
     int pieces = (n + W - 1) / W, i = ITEM % pieces * W, of_second = ITEM >= pieces;
     if (ITEM >= 2 * pieces || !(flags & (of_second ? 32 : 16))) return;
     GLOBAL const C* sums = (of_second ? AT(second) : AT(first)) + i;
@@ -80,8 +93,11 @@ KERNEL void column_sums(IN(C, first), IN(C, second), OUT(P, first_out), OUT(P, s
     STORE_P((of_second ? AT(second_out) : AT(first_out)) + i, n - i, total);
 }
 """
+)
 # The cells of a channel in an array (samples, channels, length). COLUMNS: length is 1, and a worker takes W channels.
-_CHANNELS = rows("P") + r"""
+_CHANNELS = (
+    rows("P")
+    + r"""
 #if COLUMNS
 #define CHANNEL_OF(row) const int first = (row) * W, left = channels - first;
 #define EACH_CELL for (int s = 0; s < samples; s++)
@@ -108,9 +124,12 @@ _CHANNELS = rows("P") + r"""
 #define CELL(x, fill) LOAD_T(AT(x) + PLACE, LEFT, FILL(fill))
 #define SET_CELL(x, v) STORE_T(AT(x) + PLACE, LEFT, v)
 """
-BATCH_NORM = _CHANNELS + r"""
-KERNEL void batch_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(T, mean), OUT(T, var), const int rows, const int samples, const int channels, const int length,
-                       const int per, const int flags, const C eps) {
+)
+BATCH_NORM = (
+    _CHANNELS
+    + r"""
+KERNEL void batch_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(T, mean), OUT(T, var), const int rows,
+    const int samples, const int channels, const int length, const int per, const int flags, const C eps) {
     SCRATCH
     EACH_ROW(row, rows, per) {
         CHANNEL_OF(row)
@@ -131,9 +150,13 @@ KERNEL void batch_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(T,
     }
 }
 """
-BATCH_NORM_BACKWARD = _CHANNELS + r"""
-KERNEL void batch_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(T, mean), IN(T, var), OUT(T, out), OUT(P, of_weight), OUT(P, of_bias),
-                                const int rows, const int samples, const int channels, const int length, const int per, const int flags, const C eps) {
+)
+BATCH_NORM_BACKWARD = (
+    _CHANNELS
+    + r"""
+KERNEL void batch_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(T, mean), IN(T, var), OUT(T, out),
+    OUT(P, of_weight), OUT(P, of_bias), const int rows, const int samples, const int channels, const int length,
+    const int per, const int flags, const C eps) {
     SCRATCH
     EACH_ROW(row, rows, per) {
         CHANNEL_OF(row)
@@ -156,8 +179,12 @@ KERNEL void batch_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(T, mean
     }
 }
 """
-CHANNEL_AFFINE = _CHANNELS + r"""
-KERNEL void channel_affine(IN(T, x), IN(P, scale), IN(P, shift), OUT(T, out), const int rows, const int samples, const int channels, const int length, const int per) {
+)
+CHANNEL_AFFINE = (
+    _CHANNELS
+    + r"""
+KERNEL void channel_affine(IN(T, x), IN(P, scale), IN(P, shift), OUT(T, out), const int rows, const int samples,
+    const int channels, const int length, const int per) {
     EACH_ROW(row, rows, per) {
         CHANNEL_OF(row)
         R slope = OF_CHANNEL(P, scale), rise = OF_CHANNEL(P, shift);
@@ -165,3 +192,4 @@ KERNEL void channel_affine(IN(T, x), IN(P, scale), IN(P, shift), OUT(T, out), co
     }
 }
 """
+)

@@ -1,12 +1,13 @@
 """Optimizer steps for several parameters at once, whose states lie one after the other in flat arrays.
 
-A work-group updates TILE elements of one parameter, a work-item LANES at a time (1 on GPUs; wider vectors are OpenCL's alone). `step_text` writes the
-program for K parameters.
+A work-group updates TILE elements of one parameter, a work-item LANES at a time (1 on GPUs; wider vectors are OpenCL's
+alone). `step_text` writes the program for K parameters.
 """
+
 from __future__ import annotations
 
-# Statements over the gradient g, the parameter p and the states a, b, c; n.v holds the step's numbers, of which the first two are the gradient's sign and
-# the weight decay that is added to it.
+# Statements over the gradient g, the parameter p and the states a, b, c; n.v holds the step's numbers, of which the
+# first two are the gradient's sign and the weight decay that is added to it.
 STEPS = {
     # numbers: 1 - beta1, beta2, 1 - beta2, eps, size of the step, decoupled decay
     "adam": """
@@ -63,11 +64,14 @@ SCALAR
         }
     }
 """
-_STEP = r"""
+_STEP = (
+    r"""
 typedef struct { int first[K + 1], size[K], state[K], p[K], g[K], start[3] SCALARS; } Layout;
 typedef struct { T_C v[8]; } Numbers;
 KERNEL void update_all(POINTERS, const Layout l, const Numbers n) {
-SCALER""" + _FIND + r"""
+SCALER"""
+    + _FIND
+    + r"""
     GLOBAL T* param; GLOBAL GRADIENT* grad;
     switch (k) {
 CASES
@@ -76,12 +80,17 @@ CASES
     param += start;
     grad += l.g[k];
     grad += start;
-POINTED""" + _WALK + "}\n"
+POINTED"""
+    + _WALK
+    + "}\n"
+)
 
 
-# Adam's numbers from its count of steps, for steps whose numbers stay on the device: those of a graph change with every replay.
+# Adam's numbers from its count of steps, for steps whose numbers stay on the device: those of a graph change with every
+# replay.
 ADAM_NUMBERS = r"""
-typedef struct { T_C sign, added, new1, decay2, new2, log1, log2, eps, lr, taken; } Options;  /* new: 1 - beta, log: of beta */
+typedef struct { T_C sign, added, new1, decay2, new2, log1, log2, eps, lr, taken; } Options;
+ /* new: 1 - beta, log: of beta */
 KERNEL void adam_numbers(GLOBAL const float* count, GLOBAL T* numbers, const Options o) {
     if (ITEM > 0) return;
     const T_C steps = count[0];
@@ -99,7 +108,12 @@ KERNEL void adagrad_numbers(GLOBAL const float* count, GLOBAL T* numbers, const 
     numbers[4] = 0; numbers[5] = 0; numbers[6] = 0; numbers[7] = 0;
 }
 """
-_GIVEN, _KEPT = "const Layout l, const Numbers n) {\n", "GLOBAL const T* numbers, const Layout l) {\n    Numbers n;\n    for (int j = 0; j < 8; j++) n.v[j] = numbers[j];\n"
+_GIVEN, _KEPT = (
+    "const Layout l, const Numbers n) {\n",
+    "GLOBAL const T* numbers, const Layout l) {\n"
+    "    Numbers n;\n"
+    "    for (int j = 0; j < 8; j++) n.v[j] = numbers[j];\n",
+)
 
 
 def _update(name: str, states: str, place: str, width: str, scaled: bool) -> str:
@@ -118,7 +132,12 @@ def _update(name: str, states: str, place: str, width: str, scaled: bool) -> str
 
 def _cases(count: int, text: str) -> str:
     """The cases of a switch over the arrays' numbers."""
-    return "\n".join([*(f"    case {k}: {text.replace('{k}', str(k))} break;" for k in range(1, count)), f"    default: {text.replace('{k}', '0')}"])
+    return "\n".join(
+        [
+            *(f"    case {k}: {text.replace('{k}', str(k))} break;" for k in range(1, count)),
+            f"    default: {text.replace('{k}', '0')}",
+        ]
+    )
 
 
 def _filled(text: str, count: int, lanes: int, tile: int, parts: dict[str, str]) -> str:
@@ -129,29 +148,50 @@ def _filled(text: str, count: int, lanes: int, tile: int, parts: dict[str, str])
 
 
 # What a gradient scaler gives, in this order.
-SCALER = {"found_inf": "    if (found_inf[l.found_inf] != 0) return;", "grad_scale": "    const T_C scale = grad_scale[l.grad_scale];"}
+SCALER = {
+    "found_inf": "    if (found_inf[l.found_inf] != 0) return;",
+    "grad_scale": "    const T_C scale = grad_scale[l.grad_scale];",
+}
 
 
-def step_text(name: str, count: int, states: int, lanes: int, tile: int, kept: bool = False, scaler: tuple[str, ...] = ()) -> str:
+def step_text(
+    name: str, count: int, states: int, lanes: int, tile: int, kept: bool = False, scaler: tuple[str, ...] = ()
+) -> str:
     """The program that steps `count` parameters by the rule `name` with `states` flat states.
 
-    kept: its numbers are in memory. scaler: which of SCALER are there: no step is taken where `found_inf` is not 0, gradients are divided by
-    `grad_scale`, in place.
+    kept: its numbers are in memory. scaler: which of SCALER are there: no step is taken where `found_inf` is not 0,
+    gradients are divided by `grad_scale`, in place.
     """
     letters, scaled = "abc"[:states], "grad_scale" in scaler
     gradient = "T" if scaled else "const T"
     pointers = [f"GLOBAL T* p{k}, GLOBAL {gradient}* g{k}" for k in range(count)] + [f"GLOBAL T* {s}_" for s in letters]
     pointers += [f"GLOBAL const float* {x}" for x in scaler]
-    pointed = "\n".join(f"    GLOBAL T* state_{s} = {s}_ + l.start[{i}] + l.state[k];\n    state_{s} += start;" for i, s in enumerate(letters))
-    parts = {"POINTERS": ", ".join(pointers), "CASES": _cases(count, "param = p{k}; grad = g{k};"), "POINTED": pointed, "GRADIENT": gradient}
+    pointed = "\n".join(
+        f"    GLOBAL T* state_{s} = {s}_ + l.start[{i}] + l.state[k];\n    state_{s} += start;"
+        for i, s in enumerate(letters)
+    )
+    parts = {
+        "POINTERS": ", ".join(pointers),
+        "CASES": _cases(count, "param = p{k}; grad = g{k};"),
+        "POINTED": pointed,
+        "GRADIENT": gradient,
+    }
     parts |= {"SCALARS": "".join(f", {x}" for x in scaler), "SCALER": "\n".join(SCALER[x] for x in scaler)}
-    parts |= {"VECTOR": _update(name, letters, "i", str(lanes), scaled), "SCALAR": _update(name, letters, "j", "", scaled)}
-    return f"#define STATES {states}\n" + _filled(_STEP.replace(_GIVEN, _KEPT) if kept else _STEP, count, lanes, tile, parts)
+    parts |= {
+        "VECTOR": _update(name, letters, "i", str(lanes), scaled),
+        "SCALAR": _update(name, letters, "j", "", scaled),
+    }
+    return f"#define STATES {states}\n" + _filled(
+        _STEP.replace(_GIVEN, _KEPT) if kept else _STEP, count, lanes, tile, parts
+    )
 
 
-_UNSCALE = r"""
+_UNSCALE = (
+    r"""
 typedef struct { int first[K + 1], size[K], grad[K], found, factor; } Layout;
-KERNEL void unscale_all(POINTERS, GLOBAL float* found, GLOBAL const float* factor, const Layout l) {""" + _FIND + r"""
+KERNEL void unscale_all(POINTERS, GLOBAL float* found, GLOBAL const float* factor, const Layout l) {"""
+    + _FIND
+    + r"""
     GLOBAL T* grad;
     switch (k) {
 CASES
@@ -159,19 +199,30 @@ CASES
     grad += l.grad[k];
     grad += start;
     const T_C by = factor[l.factor];
-    int bad = 0;""" + _WALK + r"""
+    int bad = 0;"""
+    + _WALK
+    + r"""
     if (bad) found[l.found] = 1;
 }
 """
+)
 
 
 def _unscale(place: str, width: str) -> str:
     """Check and multiply `width` elements."""
     bad = "any(isfinite(v) == 0)" if width else "!isfinite(v)"
-    return f"const T_C{width} v = T_LD{width}(grad, {place});\nbad |= {bad};\nif (by != 1) T_ST{width}(grad, {place}, v * by);"
+    return (
+        f"const T_C{width} v = T_LD{width}(grad, {place});\n"
+        f"bad |= {bad};\n"
+        f"if (by != 1) T_ST{width}(grad, {place}, v * by);"
+    )
 
 
 def unscale_text(count: int, lanes: int, tile: int) -> str:
-    """The program that multiplies `count` gradients by `factor` and sets `found` to 1 where one has an infinity or a NaN."""
+    """The program that multiplies `count` gradients by `factor` and sets `found` to 1 where one has an infinity or a
+    NaN.
+    """
     parts = {"POINTERS": ", ".join(f"GLOBAL T* g{k}" for k in range(count)), "CASES": _cases(count, "grad = g{k};")}
-    return _filled(_UNSCALE, count, lanes, tile, parts | {"VECTOR": _unscale("i", str(lanes)), "SCALAR": _unscale("j", "")})
+    return _filled(
+        _UNSCALE, count, lanes, tile, parts | {"VECTOR": _unscale("i", str(lanes)), "SCALAR": _unscale("j", "")}
+    )

@@ -1,9 +1,11 @@
-"""Random numbers by Philox4x32-10, a counter-based generator (Salmon et al., 2011): four words from a 128-bit counter and a 64-bit key.
+"""Random numbers by Philox4x32-10, a counter-based generator (Salmon et al., 2011): four words from a 128-bit counter
+and a 64-bit key.
 
-Block number i of a stream has the counter (low word of i, high word of i, 0, 0). Sixteen blocks fill neighbouring elements, the first words
-first, then the second ones, and so on: numbers depend on seed and offset alone, not on the device or its work-groups. `LANES` blocks are made at
-once: 1, or 16 where vectors are wide (which is OpenCL's alone).
+Block number i of a stream has the counter (low word of i, high word of i, 0, 0). Sixteen blocks fill neighbouring
+elements, the first words first, then the second ones, and so on: numbers depend on seed and offset alone, not on the
+device or its work-groups. `LANES` blocks are made at once: 1, or 16 where vectors are wide (which is OpenCL's alone).
 """
+
 from __future__ import annotations
 
 import functools
@@ -31,8 +33,11 @@ FUNCTION void words(U* c, const ulong first, const uint k0, const uint k1) {
 """
 
 # `first` is the stream's first block, (k0, k1) the seed; a, b, edge and limit mean what the value wants.
-_DRAW = ROUNDS + r"""
-KERNEL void draw(OUT(T, out), const int n, const uint k0, const uint k1, const ulong first, const S a, const S b, const S edge, const uint limit) {
+_DRAW = (
+    ROUNDS
+    + r"""
+KERNEL void draw(OUT(T, out), const int n, const uint k0, const uint k1, const ulong first, const S a, const S b,
+    const S edge, const uint limit) {
     const int block = ITEM * LANES;
     int at = block / 16 * (16 * PER) + block % 16;
     if (at >= n) return;
@@ -44,14 +49,19 @@ BODY
 #if LANES == 16
         if (at + 16 <= n) { T_ST16(AT(out), at, TO_T(value[k])); continue; }
 #endif
-        for (int lane = 0; lane < LANES && at + lane < n; lane++) T_ST(AT(out), at + lane, (T_C)(((S*)(value + k))[lane]));
+        for (int lane = 0; lane < LANES && at + lane < n; lane++)
+            T_ST(AT(out), at + lane, (T_C)(((S*)(value + k))[lane]));
     }
 }
 """
+)
 
 # Integers a + word * b / 2**32, or of 64 bits; b = 0 stands for all of them.
-_INTEGERS = ROUNDS + r"""
-KERNEL void draw(OUT(T, out), const int n, const uint k0, const uint k1, const ulong first, const long a, const ulong b) {
+_INTEGERS = (
+    ROUNDS
+    + r"""
+KERNEL void draw(OUT(T, out), const int n, const uint k0, const uint k1, const ulong first, const long a,
+    const ulong b) {
     const int block = ITEM * LANES;
     int at = block / 16 * (16 * PER) + block % 16;
     if (at >= n) return;
@@ -72,12 +82,17 @@ KERNEL void draw(OUT(T, out), const int n, const uint k0, const uint k1, const u
     }
 }
 """
+)
 
 # The half-open unit interval and the open one, of word k for float and of the words 2k and 2k + 1 for double.
-_UNIT = {"float": "(TO_R(c[k] >> 8) * 5.9604644775390625e-8f)",
-         "double": "(TO_R(TO_UL(c[2 * k]) << 21 ^ TO_UL(c[2 * k + 1]) >> 11) * 1.1102230246251565e-16)"}
-_OPEN = {"float": "fmin((TO_R(c[k]) + 0.5f) * 2.3283064365386963e-10f, (R)(0.99999994f))",
-         "double": "((TO_R(TO_UL(c[2 * k]) << 20 ^ TO_UL(c[2 * k + 1]) >> 12) + 0.5) * 2.220446049250313e-16)"}
+_UNIT = {
+    "float": "(TO_R(c[k] >> 8) * 5.9604644775390625e-8f)",
+    "double": "(TO_R(TO_UL(c[2 * k]) << 21 ^ TO_UL(c[2 * k + 1]) >> 11) * 1.1102230246251565e-16)",
+}
+_OPEN = {
+    "float": "fmin((TO_R(c[k]) + 0.5f) * 2.3283064365386963e-10f, (R)(0.99999994f))",
+    "double": "((TO_R(TO_UL(c[2 * k]) << 20 ^ TO_UL(c[2 * k + 1]) >> 12) + 0.5) * 2.220446049250313e-16)",
+}
 _VALUES = {
     "uniform": "value[k] = fma(UNIT, (R)(b), (R)(a)); value[k] = value[k] < (R)(edge) ? value[k] : (R)(a);",
     "below": "value[k] = TO_R(c[k] <= (U)(limit) ? (U)(1) : (U)(0)) * (R)(a);",
@@ -109,12 +124,17 @@ def numbers(value: str, real: str) -> tuple[str, int]:
 
 
 _NUMBERS, _PLACE = "const uint k0, const uint k1, const ulong first", "IN(ulong, stream), const ulong ahead"
-_READ = "    const uint k0 = (uint)AT(stream)[0], k1 = (uint)(AT(stream)[0] >> 32);\n    const ulong first = AT(stream)[1] + ahead;\n"
+_READ = (
+    "    const uint k0 = (uint)AT(stream)[0], k1 = (uint)(AT(stream)[0] >> 32);\n"
+    "    const ulong first = AT(stream)[1] + ahead;\n"
+)
 
 
 @functools.cache
 def from_memory(text: str) -> str:
-    """The text of a kernel that reads its seed and its stream's first block from memory, for graphs: each replay writes them there."""
+    """The text of a kernel that reads its seed and its stream's first block from memory, for graphs: each replay writes
+    them there.
+    """
     before, after = text.split(_NUMBERS)
     parameters, body = after.split(") {\n", 1)
     return f"{before}{_PLACE}{parameters}) {{\n{_READ}{body}"
@@ -125,10 +145,13 @@ def integers(bits: int) -> tuple[str, int]:
     per = 128 // bits
     return _INTEGERS.replace("PER", str(per)), per
 
-# Numbers that take as many words as chance wants: element e has a stream of its own, with the counters (first block, e + 1, 0), (first block, e + 1, 1) …
-# Poisson and binomial numbers come by transformed rejection for large means (W. Hörmann, 1993), else by products of uniforms and sums of geometric
-# numbers.
-_STREAM = ROUNDS + r"""
+
+# Numbers that take as many words as chance wants: element e has a stream of its own, with the counters (first block, e
+# + 1, 0), (first block, e + 1, 1) … Poisson and binomial numbers come by transformed rejection for large means (W.
+# Hörmann, 1993), else by products of uniforms and sums of geometric numbers.
+_STREAM = (
+    ROUNDS
+    + r"""
 typedef struct { uint words[4]; uint used, k0, k1, low, high, element; } Stream;
 FUNCTION S next(Stream* s) {
     if (s->used % 4 == 0) {
@@ -143,7 +166,10 @@ FUNCTION Stream stream_of(const ulong first, const uint k0, const uint k1, const
     return s;
 }
 """
-POISSON = _STREAM + r"""
+)
+POISSON = (
+    _STREAM
+    + r"""
 FUNCTION S poisson(const S rate, Stream* s) {
     if (rate == 0) return 0;
     if (rate < 10) {
@@ -152,7 +178,8 @@ FUNCTION S poisson(const S rate, Stream* s) {
         return count;
     }
     S b = (S)0.931 + (S)2.53 * sqrt(rate), a = (S)-0.059 + (S)0.02483 * b;
-    S log_alpha = log((S)1.1239 + (S)1.1328 / (b - (S)3.4)), sure = (S)0.9277 - (S)3.6224 / (b - 2), log_rate = log(rate);
+    S log_alpha = log((S)1.1239 + (S)1.1328 / (b - (S)3.4)), sure = (S)0.9277 - (S)3.6224 / (b - 2),
+        log_rate = log(rate);
     for (int tries = 0; tries < 10000; tries++) {
         S u = next(s) - (S)0.5, v = next(s), edge = (S)0.5 - fabs(u);
         if (edge <= 0) continue;
@@ -170,23 +197,30 @@ KERNEL void draw(IN(T, rate), OUT(T, out), const int n, const uint k0, const uin
     T_ST(AT(out), i, (T_C)(poisson((S)(T_LD(AT(rate), i)), &s)));
 }
 """
-BINOMIAL = _STREAM + r"""
+)
+BINOMIAL = (
+    _STREAM
+    + r"""
 FUNCTION S stirling_rest(const S k) {
     S square = (k + 1) * (k + 1);
     if (k <= 9) return lgamma(k + 1) - ((S)0.91893853320467274 + (k + (S)0.5) * log(k + 1) - (k + 1));
     return ((S)(1.0 / 12) - ((S)(1.0 / 360) - (S)(1.0 / 1260) / square) / square) / (k + 1);
 }
 FUNCTION S binomial_large(const S count, const S p, Stream* s) {
-    S deviation = sqrt(count * p * (1 - p)), b = (S)1.15 + (S)2.53 * deviation, a = (S)-0.0873 + (S)0.0248 * b + (S)0.01 * p, centre = count * p + (S)0.5;
-    S sure = (S)0.92 - (S)4.2 / b, odds = p / (1 - p), alpha = ((S)2.83 + (S)5.1 / b) * deviation, mode = floor((count + 1) * p);
+    S deviation = sqrt(count * p * (1 - p)), b = (S)1.15 + (S)2.53 * deviation,
+        a = (S)-0.0873 + (S)0.0248 * b + (S)0.01 * p, centre = count * p + (S)0.5;
+    S sure = (S)0.92 - (S)4.2 / b, odds = p / (1 - p), alpha = ((S)2.83 + (S)5.1 / b) * deviation,
+        mode = floor((count + 1) * p);
     for (int tries = 0; tries < 10000; tries++) {
         S u = next(s) - (S)0.5, v = next(s), edge = (S)0.5 - fabs(u);
         if (edge <= 0) continue;
         S k = floor((2 * a / edge + b) * u + centre);
         if (k < 0 || k > count) continue;
         if (edge >= (S)0.07 && v <= sure) return k;
-        S bound = (mode + (S)0.5) * log((mode + 1) / (odds * (count - mode + 1))) + (count + 1) * log((count - mode + 1) / (count - k + 1))
-            + (k + (S)0.5) * log(odds * (count - k + 1) / (k + 1)) + stirling_rest(mode) + stirling_rest(count - mode) - stirling_rest(k) - stirling_rest(count - k);
+        S bound = (mode + (S)0.5) * log((mode + 1) / (odds * (count - mode + 1)))
+            + (count + 1) * log((count - mode + 1) / (count - k + 1))
+            + (k + (S)0.5) * log(odds * (count - k + 1) / (k + 1)) + stirling_rest(mode) + stirling_rest(count - mode)
+                - stirling_rest(k) - stirling_rest(count - k);
         if (log(v * alpha / (a / (edge * edge) + b)) <= bound) return k;
     }
     return NAN;
@@ -213,9 +247,13 @@ KERNEL void draw(IN(T, count), IN(T, prob), OUT(T, out), const int n, const uint
     T_ST(AT(out), i, (T_C)(binomial((S)(T_LD(AT(count), i)), (S)(T_LD(AT(prob), i)), &s)));
 }
 """
+)
 # The first place in a row of running sums that is above a uniform share of their total.
-BISECT = _STREAM + r"""
-KERNEL void draw(IN(T, sums), OUT(long, out), const int n, const uint k0, const uint k1, const ulong first, const int samples, const int length) {
+BISECT = (
+    _STREAM
+    + r"""
+KERNEL void draw(IN(T, sums), OUT(long, out), const int n, const uint k0, const uint k1, const ulong first,
+    const int samples, const int length) {
     int i = ITEM;
     if (i >= n) return;
     Stream s = stream_of(first, k0, k1, i);
@@ -229,3 +267,4 @@ KERNEL void draw(IN(T, sums), OUT(long, out), const int n, const uint k0, const 
     AT(out)[i] = low;
 }
 """
+)

@@ -1,8 +1,10 @@
-"""Pooling over windows of up to three dimensions, and sliding blocks. Arrays are (planes, depth, height, width), row-major.
+"""Pooling over windows of up to three dimensions, and sliding blocks. Arrays are (planes, depth, height, width),
+row-major.
 
 A work-item makes `take` neighbouring elements of its output. Sums have the type ACC.
 Gradients are gathered: each place of the input asks which windows look at it.
 """
+
 from __future__ import annotations
 
 from .indexing import RUNS
@@ -11,11 +13,14 @@ WINDOW = r"""
 typedef struct { int size[3]; int out[3]; int extent[3]; int stride[3]; int padding[3]; int dilation[3]; } Window;
 #define VOLUME(n) ((n)[0] * (n)[1] * (n)[2])
 #define SPLIT(i, n, plane, c0, c1, c2) \
-    int row = (i) / (n)[2], c2 = (i) - row * (n)[2], slab = row / (n)[1], c1 = row - slab * (n)[1], plane = slab / (n)[0], c0 = slab - plane * (n)[0];
+    int row = (i) / (n)[2], c2 = (i) - row * (n)[2], slab = row / (n)[1], c1 = row - slab * (n)[1], \
+        plane = slab / (n)[0], c0 = slab - plane * (n)[0];
 """
 
 # Where the window of output place `o` begins and how many of its places, `step` apart, are inside the input.
-REGULAR = WINDOW + r"""
+REGULAR = (
+    WINDOW
+    + r"""
 #define STEP(w, d) ((w).dilation[d])
 FUNCTION int taps(const Window w, const int d, const int o, int* begin) {
     int at = o * w.stride[d] - w.padding[d], step = w.dilation[d];
@@ -24,16 +29,21 @@ FUNCTION int taps(const Window w, const int d, const int o, int* begin) {
     return last - first;
 }
 """
-ADAPTIVE = WINDOW + r"""
+)
+ADAPTIVE = (
+    WINDOW
+    + r"""
 #define STEP(w, d) 1
 FUNCTION int taps(const Window w, const int d, const int o, int* begin) {
     *begin = (int)((long)o * w.size[d] / w.out[d]);
     return (int)(((long)(o + 1) * w.size[d] + w.out[d] - 1) / w.out[d]) - *begin;
 }
 """
+)
 
-# The largest element of each window, or the last that is not a number; with INDICES its flat place in the plane.
-# WIDE is the stride along the width (1 or 2) with which sixteen windows are looked at together where they are inside the input.
+# The largest element of each window, or the last that is not a number; with INDICES its flat place in the plane. WIDE
+# is the stride along the width (1 or 2) with which sixteen windows are looked at together where they are inside the
+# input.
 MAXIMUM = r"""
 #if WIDE == 1
 #define LANES(p) T_LD16(p, 0)
@@ -52,7 +62,8 @@ KERNEL void maximum(IN(T, x), OUT(T, values), OUT(I, indices), const int n, cons
             if (k + 16 <= run && at >= 0 && at + (w.extent[2] - 1) * STEP(w, 2) + 16 * WIDE <= W) {
                 T_C16 best = LANES(a + (b0 * w.size[1] + b1) * W + at);
 #ifdef INDICES
-                int16 lanes = VEC16(int16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) * WIDE + at, found = lanes + (b0 * w.size[1] + b1) * W;
+                int16 lanes = VEC16(int16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) * WIDE + at,
+                    found = lanes + (b0 * w.size[1] + b1) * W;
 #endif
                 for (int k0 = 0; k0 < t0; k0++) for (int k1 = 0; k1 < t1; k1++) {
                     GLOBAL const T* line = a + ((b0 + k0 * STEP(w, 0)) * w.size[1] + b1 + k1 * STEP(w, 1)) * W + at;
@@ -93,7 +104,8 @@ KERNEL void maximum(IN(T, x), OUT(T, values), OUT(I, indices), const int n, cons
 
 # Its gradient from the places of the maxima. A work-item has whole planes.
 MAXIMUM_BACKWARD = r"""
-KERNEL void maximum_backward(IN(T, g), IN(int, indices), OUT(T, out), const int planes, const int take, const int volume, const int windows) {
+KERNEL void maximum_backward(IN(T, g), IN(int, indices), OUT(T, out), const int planes, const int take,
+    const int volume, const int windows) {
     for (int plane = ITEM * take; plane < min(ITEM * take + take, planes); plane++) {
         GLOBAL const int* found = AT(indices) + plane * windows;
         GLOBAL const T* from = AT(g) + plane * windows;
@@ -119,7 +131,8 @@ KERNEL void maximum_gathered(IN(T, g), IN(int, indices), OUT(T, out), const int 
         }
         int mine = (c0 * w.size[1] + c1) * w.size[2] + c2, base = plane * VOLUME(w.out);
         T_C sum = (T_C)0;
-        for (int o0 = first[0]; o0 <= last[0]; o0++) for (int o1 = first[1]; o1 <= last[1]; o1++) for (int o2 = first[2]; o2 <= last[2]; o2++) {
+        for (int o0 = first[0]; o0 <= last[0]; o0++) for (int o1 = first[1]; o1 <= last[1]; o1++)
+            for (int o2 = first[2]; o2 <= last[2]; o2++) {
             int o = base + (o0 * w.out[1] + o1) * w.out[2] + o2;
             if (AT(indices)[o] == mine) sum += T_LD(AT(g), o);
         }
@@ -129,19 +142,26 @@ KERNEL void maximum_gathered(IN(T, g), IN(int, indices), OUT(T, out), const int 
 """
 
 # What the sum of a window is divided by.
-AVERAGE = REGULAR + r"""
+AVERAGE = (
+    REGULAR
+    + r"""
 FUNCTION int width_of(const Window w, const int d, const int o, const int padded) {
     int at = o * w.stride[d] - w.padding[d], end = min(at + w.extent[d], w.size[d] + w.padding[d]);
     return padded ? end - at : min(end, w.size[d]) - max(at, 0);
 }
-#define DIVISOR(w, o0, o1, o2) (how.fixed ? how.fixed : width_of(w, 0, o0, how.padded) * width_of(w, 1, o1, how.padded) * width_of(w, 2, o2, how.padded))
+#define DIVISOR(w, o0, o1, o2) (how.fixed ? how.fixed : width_of(w, 0, o0, how.padded) * width_of(w, 1, o1, \
+    how.padded) * width_of(w, 2, o2, how.padded))
 typedef struct { int padded; int fixed; } How;
 """
-ADAPTIVE_AVERAGE = ADAPTIVE + r"""
+)
+ADAPTIVE_AVERAGE = (
+    ADAPTIVE
+    + r"""
 typedef struct { int padded; int fixed; } How;
 FUNCTION int width_of(const Window w, const int d, const int o) { int begin; return taps(w, d, o, &begin); }
 #define DIVISOR(w, o0, o1, o2) (width_of(w, 0, o0) * width_of(w, 1, o1) * width_of(w, 2, o2))
 """
+)
 MEAN = r"""
 #if WIDE == 1
 #define LANES(p) T_LD16(p, 0)
@@ -192,7 +212,8 @@ KERNEL void mean_of_windows(IN(T, x), OUT(T, out), const int n, const int take, 
 """
 # The windows that look at a place: of `mean_of_windows` its transpose.
 LOOKING_REGULAR = r"""
-#define FIRST(w, d, c) ((c) + (w).padding[d] < (w).extent[d] ? 0 : ((c) + (w).padding[d] - (w).extent[d]) / (w).stride[d] + 1)
+#define FIRST(w, d, c) ((c) + (w).padding[d] < (w).extent[d] ? 0 \
+    : ((c) + (w).padding[d] - (w).extent[d]) / (w).stride[d] + 1)
 #define LAST(w, d, c) min((w).out[d] - 1, ((c) + (w).padding[d]) / (w).stride[d])
 """
 LOOKING_ADAPTIVE = r"""
@@ -204,7 +225,8 @@ KERNEL void mean_backward(IN(T, g), OUT(T, out), const int n, const int take, co
     int i = ITEM * take, end = min(i + take, n);
     while (i < end) {
         SPLIT(i, w.size, plane, c0, c1, c2)
-        int run = min(w.size[2] - c2, end - i), f0 = FIRST(w, 0, c0), l0 = LAST(w, 0, c0), f1 = FIRST(w, 1, c1), l1 = LAST(w, 1, c1);
+        int run = min(w.size[2] - c2, end - i), f0 = FIRST(w, 0, c0), l0 = LAST(w, 0, c0), f1 = FIRST(w, 1, c1),
+            l1 = LAST(w, 1, c1);
         GLOBAL const T* from = AT(g) + plane * VOLUME(w.out);
         for (int k = 0; k < run; k++, c2++) {
             int f2 = FIRST(w, 2, c2), l2 = LAST(w, 2, c2);
@@ -219,22 +241,26 @@ KERNEL void mean_backward(IN(T, g), OUT(T, out), const int n, const int take, co
 """
 
 # Windows whose places `samples` choose (Graham, 2014, arXiv:1412.6071), in the precision R of the samples.
-FRACTIONAL = WINDOW + r"""
+FRACTIONAL = (
+    WINDOW
+    + r"""
 FUNCTION int start_of(const R sample, const Window w, const int d, const int o) {
     if (o == w.out[d] - 1) return w.size[d] - w.extent[d];
     R alpha = (R)(w.size[d] - w.extent[d]) / (R)(w.out[d] - 1);
     return (int)(((R)o + sample) * alpha) - (int)(sample * alpha);
 }
-KERNEL void fractional(IN(T, x), IN(R, samples), OUT(T, values), OUT(long, indices), const int n, const int take, const int channels, const int sn, const int sc,
-                       const int a0, const int a1, const int a2, const Window w) {
+KERNEL void fractional(IN(T, x), IN(R, samples), OUT(T, values), OUT(long, indices), const int n, const int take,
+    const int channels, const int sn, const int sc, const int a0, const int a1, const int a2, const Window w) {
     for (int i = ITEM * take; i < min(ITEM * take + take, n); i++) {
         SPLIT(i, w.out, plane, o0, o1, o2)
         GLOBAL const R* s = AT(samples) + plane / channels * sn + (plane - plane / channels * channels) * sc;
-        int b0 = a0 < 0 ? 0 : start_of(s[max(a0, 0)], w, 0, o0), b1 = start_of(s[a1], w, 1, o1), b2 = start_of(s[a2], w, 2, o2);
+        int b0 = a0 < 0 ? 0 : start_of(s[max(a0, 0)], w, 0, o0), b1 = start_of(s[a1], w, 1, o1),
+            b2 = start_of(s[a2], w, 2, o2);
         GLOBAL const T* a = AT(x) + plane * VOLUME(w.size);
         int found = (b0 * w.size[1] + b1) * w.size[2] + b2;
         T_C best = T_LD(a, found);
-        for (int k0 = 0; k0 < w.extent[0]; k0++) for (int k1 = 0; k1 < w.extent[1]; k1++) for (int k2 = 0; k2 < w.extent[2]; k2++) {
+        for (int k0 = 0; k0 < w.extent[0]; k0++) for (int k1 = 0; k1 < w.extent[1]; k1++)
+            for (int k2 = 0; k2 < w.extent[2]; k2++) {
             int at = ((b0 + k0) * w.size[1] + b1 + k1) * w.size[2] + b2 + k2;
             T_C v = T_LD(a, at);
             if (v > best || v != v) { best = v; found = at; }
@@ -244,31 +270,42 @@ KERNEL void fractional(IN(T, x), IN(R, samples), OUT(T, values), OUT(long, indic
     }
 }
 """
+)
 
 # blocks[plane, k0, k1, k2, o0, o1, o2] = image[plane, o * stride - padding + k * dilation], zero outside.
-IM2COL = WINDOW + RUNS + r"""
+IM2COL = (
+    WINDOW
+    + RUNS
+    + r"""
 KERNEL void im2col(IN(T, image), OUT(T, blocks), const int n, const int take, const Window w) {
     int i = ITEM * take, end = min(i + take, n);
     T zero = (T)(0);
     while (i < end) {
         SPLIT(i, w.out, rest, o0, o1, o2)
-        int middle = rest / w.extent[2], k2 = rest - middle * w.extent[2], upper = middle / w.extent[1], k1 = middle - upper * w.extent[1];
+        int middle = rest / w.extent[2], k2 = rest - middle * w.extent[2], upper = middle / w.extent[1],
+            k1 = middle - upper * w.extent[1];
         int plane = upper / w.extent[0], k0 = upper - plane * w.extent[0];
-        int c0 = o0 * w.stride[0] - w.padding[0] + k0 * w.dilation[0], c1 = o1 * w.stride[1] - w.padding[1] + k1 * w.dilation[1];
+        int c0 = o0 * w.stride[0] - w.padding[0] + k0 * w.dilation[0],
+            c1 = o1 * w.stride[1] - w.padding[1] + k1 * w.dilation[1];
         int c2 = o2 * w.stride[2] - w.padding[2] + k2 * w.dilation[2], run = min(w.out[2] - o2, end - i);
         int inside = c0 >= 0 && c0 < w.size[0] && c1 >= 0 && c1 < w.size[1];
         GLOBAL const T* a = AT(image) + ((plane * w.size[0] + c0) * w.size[1] + c1) * w.size[2];
         if (w.stride[2] == 1) {
-            int first = inside ? clamp(-c2, 0, run) : run, last = inside ? clamp(w.size[2] - c2, first, run) : run, k = 0;
+            int first = inside ? clamp(-c2, 0, run) : run, last = inside ? clamp(w.size[2] - c2, first, run) : run,
+                k = 0;
             for (; k < first; k++) AT(blocks)[i + k] = zero;
             copy_run(AT(blocks) + i + first, a + c2 + first, last - first);
             for (k = last; k < run; k++) AT(blocks)[i + k] = zero;
-        } else for (int k = 0; k < run; k++, c2 += w.stride[2]) AT(blocks)[i + k] = inside && c2 >= 0 && c2 < w.size[2] ? a[c2] : zero;
+        } else for (int k = 0; k < run; k++, c2 += w.stride[2])
+            AT(blocks)[i + k] = inside && c2 >= 0 && c2 < w.size[2] ? a[c2] : zero;
         i += run;
     }
 }
 """
-COL2IM = WINDOW + r"""
+)
+COL2IM = (
+    WINDOW
+    + r"""
 KERNEL void col2im(IN(T, blocks), OUT(T, image), const int n, const int take, const Window w) {
     for (int i = ITEM * take; i < min(ITEM * take + take, n); i++) {
         SPLIT(i, w.size, plane, c0, c1, c2)
@@ -291,11 +328,13 @@ KERNEL void col2im(IN(T, blocks), OUT(T, image), const int n, const int take, co
     }
 }
 """
+)
 
-# out[p, o, q] = the sum over t of weights[o, t] * x[p, places[o, t], q]; a weight of zero counts for nothing, whatever x is there.
+# out[p, o, q] = the sum over t of weights[o, t] * x[p, places[o, t], q]; a weight of zero counts for nothing, whatever
+# x is there.
 RESAMPLE = r"""
-KERNEL void resample(IN(T, x), IN(int, places), IN(W, weights), OUT(O, out), const int n, const int take, const int N, const int M, const int Q,
-                     const int count) {
+KERNEL void resample(IN(T, x), IN(int, places), IN(W, weights), OUT(O, out), const int n, const int take, const int N,
+    const int M, const int Q, const int count) {
     int i = ITEM * take, end = min(i + take, n);
 #ifndef ROUNDED
     if (Q == 1 && count == 2) {
@@ -320,13 +359,15 @@ KERNEL void resample(IN(T, x), IN(int, places), IN(W, weights), OUT(O, out), con
 #ifdef WIDE
         for (; k + 16 <= run; k += 16) {
             W16 sum = (W16)(0);
-            for (int t = 0; t < count; t++) if (weight[t] != 0) sum += weight[t] * convert_W16(T_LD16(AT(x), (p * N + at[t]) * Q + q + k));
+            for (int t = 0; t < count; t++) if (weight[t] != 0)
+                sum += weight[t] * convert_W16(T_LD16(AT(x), (p * N + at[t]) * Q + q + k));
             O_ST16(AT(out), i + k, sum);
         }
 #endif
         for (; k < run; k++) {
             W sum = (W)0;
-            for (int t = 0; t < count; t++) if (weight[t] != 0) sum += weight[t] * (W)T_LD(AT(x), (p * N + at[t]) * Q + q + k);
+            for (int t = 0; t < count; t++) if (weight[t] != 0)
+                sum += weight[t] * (W)T_LD(AT(x), (p * N + at[t]) * Q + q + k);
 #ifdef ROUNDED
             sum = clamp(rint(sum), (W)(LOWEST), (W)(HIGHEST));
 #endif

@@ -1,9 +1,11 @@
 """The two preambles that let one kernel text compile as OpenCL C and as CUDA C++, and the macros of a data type.
 
-A kernel's array parameter is a pointer and an offset: `IN(T, x)` and `OUT(T, x)` declare both, `AT(x)` is the place of its first element. `types(T="f16")` defines, for the name T:
-`T` (how it is stored), `T_C` (what it is computed in), `T_LD(p, i)` and `T_ST(p, i, v)` (element i, converted), and `T_LD16(p, i)`, `T_ST16(p, i, v)`
-for 16 elements from i on (also 4 and 8).
+A kernel's array parameter is a pointer and an offset: `IN(T, x)` and `OUT(T, x)` declare both, `AT(x)` is the place of
+its first element. `types(T="f16")` defines, for the name T: `T` (how it is stored), `T_C` (what it is computed in),
+`T_LD(p, i)` and `T_ST(p, i, v)` (element i, converted), and `T_LD16(p, i)`, `T_ST16(p, i, v)` for 16 elements from i on
+(also 4 and 8).
 """
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -76,21 +78,27 @@ OPENCL = r"""
 #define LD_HALF(p, i) vload_half(0, (p) + (i))
 #define ST_HALF(p, i, v) vstore_half_rte(v, 0, (p) + (i))
 """
-_HALF_WIDE = "#define LD_HALF{w}(p, i) vload_half{w}(0, (p) + (i))\n#define ST_HALF{w}(p, i, v) vstore_half{w}_rte(v, 0, (p) + (i))"
+_HALF_WIDE = (
+    "#define LD_HALF{w}(p, i) vload_half{w}(0, (p) + (i))\n"
+    "#define ST_HALF{w}(p, i, v) vstore_half{w}_rte(v, 0, (p) + (i))"
+)
 _BF16 = r"""
 uint bf16_bits(float v) { uint u = as_uint(v); return v != v ? 0x7fc0u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16; }
 #define LD_BF16(p, i) as_float((uint)(p)[i] << 16)
 #define ST_BF16(p, i, v) ((p)[i] = (ushort)bf16_bits(v))
 """
 _BF16_WIDE = r"""
-uint{w} bf16_bits{w}(float{w} v) {{ uint{w} u = as_uint{w}(v); return v != v ? (uint{w})(0x7fc0u) : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16; }}
+uint{w} bf16_bits{w}(float{w} v) {{ uint{w} u = as_uint{w}(v);
+return v != v ? (uint{w})(0x7fc0u) : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16; }}
 #define LD_BF16{w}(p, i) as_float{w}(convert_uint{w}(vload{w}(0, (p) + (i))) << 16)
 #define ST_BF16{w}(p, i, v) vstore{w}(convert_ushort{w}(bf16_bits{w}(v)), 0, (p) + (i))
 """
 
 
 def types(widths: tuple[int, ...] = (), target: str = "opencl", **names: str) -> str:
-    """The macros of data types for a language: `types((16,), T="f16")`. `widths` lists the vector widths that the kernel loads and stores."""
+    """The macros of data types for a language: `types((16,), T="f16")`. `widths` lists the vector widths that the
+    kernel loads and stores.
+    """
     text = []
     kinds = set(names.values())
     if target == "opencl":
@@ -99,13 +107,29 @@ def types(widths: tuple[int, ...] = (), target: str = "opencl", **names: str) ->
         if "bf16" in kinds:
             text.append(_BF16 + "".join(_BF16_WIDE.format(w=w) for w in widths))
         text += [_HALF_WIDE.format(w=w) for w in widths if "f16" in kinds]
-    load, store = ("vload{w}(0, (p) + (i))", "vstore{w}(v, 0, (p) + (i))") if target == "opencl" else ("load_cells<{w}>(p, i)", "store_cells(p, i, {own}{w}(v))")
+    load, store = (
+        ("vload{w}(0, (p) + (i))", "vstore{w}(v, 0, (p) + (i))")
+        if target == "opencl"
+        else ("load_cells<{w}>(p, i)", "store_cells(p, i, {own}{w}(v))")
+    )
     for name, kind in names.items():
         how = KINDS[kind]
         text += [f"#define {name} {how.stored}", f"#define {name}_C {how.computed}"]
         text.append(f"#define {name}_LD(p, i) {how.load}(p, i)" if how.load else f"#define {name}_LD(p, i) ((p)[i])")
-        text.append(f"#define {name}_ST(p, i, v) {how.store}(p, i, v)" if how.store else f"#define {name}_ST(p, i, v) ((p)[i] = (v))")
+        text.append(
+            f"#define {name}_ST(p, i, v) {how.store}(p, i, v)"
+            if how.store
+            else f"#define {name}_ST(p, i, v) ((p)[i] = (v))"
+        )
         for w in widths if kind[0] != "c" else ():
-            read, write = (f"{how.load}{w}(p, i)", f"{how.store}{w}(p, i, v)") if how.load else (load.format(w=w), store.format(w=w, own=how.stored))
-            text += [f"#define {name}_LD{w}(p, i) {read}", f"#define {name}_ST{w}(p, i, v) {write}", f"#define {name}_C{w} {how.computed}{w}"]
+            read, write = (
+                (f"{how.load}{w}(p, i)", f"{how.store}{w}(p, i, v)")
+                if how.load
+                else (load.format(w=w), store.format(w=w, own=how.stored))
+            )
+            text += [
+                f"#define {name}_LD{w}(p, i) {read}",
+                f"#define {name}_ST{w}(p, i, v) {write}",
+                f"#define {name}_C{w} {how.computed}{w}",
+            ]
     return "\n".join(text) + "\n"

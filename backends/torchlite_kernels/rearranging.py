@@ -1,16 +1,25 @@
 """Copies that move elements by runs: joins, rotations, triangles, transposed tiles, windows added up."""
+
 from __future__ import annotations
 
 from .indexing import RUNS
 
 
 def cat(count: int) -> str:
-    """The kernel that writes `count` row-major arrays of (rows, width k) elements side by side into rows that are `pitch` apart; a work-item copies `take` elements."""
+    """The kernel that writes `count` row-major arrays of (rows, width k) elements side by side into rows that are
+    `pitch` apart; a work-item copies `take` elements.
+    """
     arrays = ", ".join(f"IN(T, x{k})" for k in range(count))
-    cases = "\n".join(f"            {'else ' if k else ''}if (k == {k}) copy_run(o + i, AT(x{k}) + row * how.width[{k}] + j, run);" for k in range(count))
-    return RUNS + f"""
+    cases = "\n".join(
+        f"            {'else ' if k else ''}if (k == {k}) copy_run(o + i, AT(x{k}) + row * how.width[{k}] + j, run);"
+        for k in range(count)
+    )
+    return (
+        RUNS
+        + f"""
 typedef struct {{ int width[{count}]; }} Widths;
-KERNEL void join({arrays}, OUT(T, out), const int n, const int take, const int total, const int pitch, const Widths how) {{
+KERNEL void join({arrays}, OUT(T, out), const int n, const int take, const int total, const int pitch,
+    const Widths how) {{
     GLOBAL T* o = AT(out);
     int i = ITEM * take, end = min(i + take, n);
     if (i >= end) return;
@@ -28,10 +37,13 @@ KERNEL void join({arrays}, OUT(T, out), const int n, const int take, const int t
     }}
 }}
 """
+    )
 
 
 # out[r, (j + shift) % width] = x[r, j]
-ROLL = RUNS + r"""
+ROLL = (
+    RUNS
+    + r"""
 KERNEL void roll(IN(T, x), OUT(T, out), const int n, const int take, const int width, const int shift) {
     int i = ITEM * take, end = min(i + take, n);
     while (i < end) {
@@ -42,9 +54,12 @@ KERNEL void roll(IN(T, x), OUT(T, out), const int n, const int take, const int w
     }
 }
 """
+)
 
 # The part of each row of the matrices on and below a diagonal (lower) or on and above it, zeros elsewhere.
-TRIANGLE = RUNS + r"""
+TRIANGLE = (
+    RUNS
+    + r"""
 FUNCTION void zero_run(GLOBAL T* to, const int n) {
     T zero = (T)(0);
     int i = 0;
@@ -53,7 +68,8 @@ FUNCTION void zero_run(GLOBAL T* to, const int n) {
 #endif
     for (; i < n; i++) to[i] = zero;
 }
-KERNEL void triangle(IN(T, x), OUT(T, out), const int rows, const int take, const int height, const int width, const int diagonal, const int lower) {
+KERNEL void triangle(IN(T, x), OUT(T, out), const int rows, const int take, const int height, const int width,
+    const int diagonal, const int lower) {
     for (int row = ITEM * take; row < min(ITEM * take + take, rows); row++) {
         GLOBAL const T* from = AT(x) + row * width;
         GLOBAL T* to = AT(out) + row * width;
@@ -63,10 +79,12 @@ KERNEL void triangle(IN(T, x), OUT(T, out), const int rows, const int take, cons
     }
 }
 """
+)
 
 # out[p, i, q] = the sum of g[p, w, q, k] over the windows w and places k in them with w * step + k == i
 UNFOLD_BACKWARD = r"""
-KERNEL void unfold_backward(IN(T, g), OUT(T, out), const int n, const int take, const int N, const int Q, const int windows, const int size, const int step) {
+KERNEL void unfold_backward(IN(T, g), OUT(T, out), const int n, const int take, const int N, const int Q,
+    const int windows, const int size, const int step) {
     for (int i = ITEM * take; i < min(ITEM * take + take, n); i++) {
         int rest = i / Q, q = i - rest * Q, p = rest / N, at = rest - p * N;
         int last = min(at / step, windows - 1), first = at < size ? 0 : (at - size) / step + 1;
@@ -77,15 +95,18 @@ KERNEL void unfold_backward(IN(T, g), OUT(T, out), const int n, const int take, 
 }
 """
 
-# out[r, c] = x[c, r] for matrices whose rows are `to` and `from` apart, in batches. `transpose_vectors` holds tiles of 16 by 16 in a work-item,
-# `transpose_local` in a group.
+# out[r, c] = x[c, r] for matrices whose rows are `to` and `from` apart, in batches. `transpose_vectors` holds tiles of
+# 16 by 16 in a work-item, `transpose_local` in a group.
 _BATCHES = r"""
 typedef struct { int ndim; int n[6]; int to[6]; int from[6]; } Batches;
 #define BATCH(i, a, o) for (int d = how.ndim - 1, rest = (i), above, c; d >= 0; rest = above, d--) { \
     above = rest / how.n[d]; c = rest - above * how.n[d]; a += c * how.from[d]; o += c * how.to[d]; }
 """
-TRANSPOSE_VECTORS = _BATCHES + r"""
-KERNEL void transpose_vectors(IN(T, x), OUT(T, out), const int rows, const int columns, const int to, const int from, const Batches how) {
+TRANSPOSE_VECTORS = (
+    _BATCHES
+    + r"""
+KERNEL void transpose_vectors(IN(T, x), OUT(T, out), const int rows, const int columns, const int to, const int from,
+    const Batches how) {
     GLOBAL const T* a = AT(x); GLOBAL T* o = AT(out);
     BATCH(ITEM_Z, a, o)
     int bottom = min(ITEM * 64 + 64, rows), right = min(ITEM_Y * 64 + 64, columns);
@@ -94,16 +115,23 @@ KERNEL void transpose_vectors(IN(T, x), OUT(T, out), const int rows, const int c
             T tile[256];
             for (int k = 0; k < 16; k++) vstore16(T_LD16(a, (c + k) * from + r), k, tile);
             for (int j = 0; j < 16; j++) {
-                T_C16 v = VEC16(T_C16, tile[j], tile[16 + j], tile[32 + j], tile[48 + j], tile[64 + j], tile[80 + j], tile[96 + j], tile[112 + j],
-                                  tile[128 + j], tile[144 + j], tile[160 + j], tile[176 + j], tile[192 + j], tile[208 + j], tile[224 + j], tile[240 + j]);
+                T_C16 v = VEC16(T_C16, tile[j], tile[16 + j], tile[32 + j], tile[48 + j], tile[64 + j], tile[80 + j],
+                    tile[96 + j], tile[112 + j],
+                                  tile[128 + j], tile[144 + j], tile[160 + j], tile[176 + j], tile[192 + j],
+                                      tile[208 + j], tile[224 + j], tile[240 + j]);
                 T_ST16(o, (r + j) * to + c, v);
             }
-        } else for (int j = r; j < min(r + 16, bottom); j++) for (int k = c; k < min(c + 16, right); k++) o[j * to + k] = a[k * from + j];
+        } else for (int j = r; j < min(r + 16, bottom); j++) for (int k = c; k < min(c + 16, right); k++)
+            o[j * to + k] = a[k * from + j];
     }
 }
 """
-TRANSPOSE_LOCAL = _BATCHES + r"""
-KERNEL void transpose_local(IN(T, x), OUT(T, out), const int rows, const int columns, const int to, const int from, const Batches how) {
+)
+TRANSPOSE_LOCAL = (
+    _BATCHES
+    + r"""
+KERNEL void transpose_local(IN(T, x), OUT(T, out), const int rows, const int columns, const int to, const int from,
+    const Batches how) {
     LOCAL_MATRIX(T, tile, 16, 17);
     GLOBAL const T* a = AT(x); GLOBAL T* o = AT(out);
     BATCH(ITEM_Z, a, o)
@@ -113,11 +141,15 @@ KERNEL void transpose_local(IN(T, x), OUT(T, out), const int rows, const int col
     if (r + j < rows && c + i < columns) o[(r + j) * to + c + i] = tile[i][j];
 }
 """
+)
 
 # Rows of `width` elements with `kept` elements of x from `at` on and the value elsewhere; rows outside x are all value.
-PAD = RUNS + r"""
+PAD = (
+    RUNS
+    + r"""
 typedef struct { int ndim; int outer[7]; int inner[7]; int before[7]; int steps[7]; } Frame;
-KERNEL void pad(IN(T, x), IN(T, value), OUT(T, out), const int rows, const int take, const int width, const int at, const int kept, const Frame f) {
+KERNEL void pad(IN(T, x), IN(T, value), OUT(T, out), const int rows, const int take, const int width, const int at,
+    const int kept, const Frame f) {
     T v = AT(value)[0];
     for (int row = ITEM * take; row < min(ITEM * take + take, rows); row++) {
         int rest = row, from = 0, inside = 1;
@@ -135,3 +167,4 @@ KERNEL void pad(IN(T, x), IN(T, value), OUT(T, out), const int rows, const int t
     }
 }
 """
+)

@@ -1,7 +1,9 @@
-"""Words for kernels that work on rows: one text for a work-item a row with wide vectors (CPU devices) and for a work-group a row (GPUs).
+"""Words for kernels that work on rows: one text for a work-item a row with wide vectors (CPU devices) and for a
+work-group a row (GPUs).
 
-Defined from outside: `T` (the data type), `W` (elements in a vector, 1 for none), `LANES` (work-items that share a row, 1 for none) and `COLUMNS` (1 where the
-rows lie across memory: then a worker takes W neighbouring ones, and a sum over a row is a vector of W sums).
+Defined from outside: `T` (the data type), `W` (elements in a vector, 1 for none), `LANES` (work-items that share a row,
+1 for none) and `COLUMNS` (1 where the rows lie across memory: then a worker takes W neighbouring ones, and a sum over a
+row is a vector of W sums).
 
 A kernel reads:
 
@@ -13,18 +15,32 @@ A kernel reads:
         R sum = ROW_SUM(total);
         ...
 
-`C` is the type computed in, `V` a vector of it, `R` what a reduction over a row gives (C, or V for columns). `GET(x, i, fill)` loads element i of the row and
-those beside it, with `fill` past the end.
+`C` is the type computed in, `V` a vector of it, `R` what a reduction over a row gives (C, or V for columns). `GET(x, i,
+fill)` loads element i of the row and those beside it, with `fill` past the end.
 """
+
 from __future__ import annotations
 
 
 def _fold(name: str, pair: str) -> str:
-    """A function from a vector to one number, by way of its halves where the language has them; `pair` combines two numbers or halves."""
-    text = f"#ifdef __cplusplus\nFUNCTION C {name}(V v) {{ C all = v[0]; for (int k = 1; k < W; k++) all = {pair.format('all', 'v[k]')}; return all; }}\n#else\n"
+    """A function from a vector to one number, by way of its halves where the language has them; `pair` combines two
+    numbers or halves.
+    """
+    text = (
+        "#ifdef __cplusplus\n"
+        f"FUNCTION C {name}(V v) {{ C all = v[0]; for (int k = 1; k < W; k++) all = {pair.format('all', 'v[k]')}; "
+        "return all; }\n"
+        "#else\n"
+    )
     for w in (16, 8, 4, 2):
         halves = [f"JOIN(T_C, {n}) v{n} = {pair.format(f'v{2 * n}.lo', f'v{2 * n}.hi')};" for n in (8, 4, 2) if n < w]
-        text += "\n    ".join([f"#if W == {w}\nFUNCTION C {name}(V v{w}) {{", *halves, f"return {pair.format('v2.lo', 'v2.hi')};\n}}\n#endif\n"])
+        text += "\n    ".join(
+            [
+                f"#if W == {w}\nFUNCTION C {name}(V v{w}) {{",
+                *halves,
+                f"return {pair.format('v2.lo', 'v2.hi')};\n}}\n#endif\n",
+            ]
+        )
     return text + "#endif\n"
 
 
@@ -49,7 +65,8 @@ FUNCTION void store_part_@(GLOBAL @* p, int n, V v) {{
 {"".join(_part(w, f"@_ST{w}(p, k, vload{w}(0, lane + k));") for w in (8, 4, 2))}    if (n & 1) @_ST(p, k, lane[k]);
 }}
 """
-_COMMON = r"""
+_COMMON = (
+    r"""
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define SMALLER(a, b) ((a) < (b) ? (a) : (b))
@@ -58,7 +75,9 @@ typedef T_C C;
 #if W > 1
 typedef JOIN(T_C, W) V;
 #define LANE_OF(v, k) (((C*)&(v))[k])
-""" + _FOLDS + r"""#else
+"""
+    + _FOLDS
+    + r"""#else
 typedef T_C V;
 #define LANE_OF(v, k) (v)
 #define lanes_sum(v) (v)
@@ -102,11 +121,13 @@ FUNCTION C block_max(C v, LOCAL C* shared) {
 #define MAX_OF_LANES(v) lanes_max(v)
 #endif
 
-#define EACH_ROW(row, rows, per) for (int row = WORKER * (per), last_ = SMALLER(WORKER * (per) + (per), rows); row < last_; row++)
+#define EACH_ROW(row, rows, per) \
+    for (int row = WORKER * (per), last_ = SMALLER(WORKER * (per) + (per), rows); row < last_; row++)
 #define ALONG(i, n) for (int i = LANE * W; i < (n); i += LANES * W)
 #if COLUMNS
 typedef V R;
-#define ROW_OF(row, n, inner) const int step = inner, left = inner - (row) % PIECES(inner) * W, start = (row) / PIECES(inner) * (n) * (inner) + (row) % PIECES(inner) * W;
+#define ROW_OF(row, n, inner) const int step = inner, left = inner - (row) % PIECES(inner) * W, \
+    start = (row) / PIECES(inner) * (n) * (inner) + (row) % PIECES(inner) * W;
 #define PIECES(inner) (((inner) + W - 1) / W)
 #define ACROSS(i, n) for (int i = 0; i < (n); i++)
 #define ROW_SUM(v) (v)
@@ -123,9 +144,13 @@ typedef C R;
 #define PUT(x, i, v) STORE_T(AT(x) + start + (i), left - (i), v)
 #endif
 """
-_OF_TYPE = r"""
+)
+_OF_TYPE = (
+    r"""
 #if W > 1
-""" + _PARTS + r"""
+"""
+    + _PARTS
+    + r"""
 #define LOAD_@(p, n, fill) ((n) >= W ? JOIN(@_LD, W)(p, 0) : load_part_@(p, n, fill))
 #define STORE_@(p, n, v) do { if ((n) >= W) JOIN(@_ST, W)(p, 0, v); else store_part_@(p, n, v); } while (0)
 #else
@@ -133,13 +158,19 @@ _OF_TYPE = r"""
 #define STORE_@(p, n, v) @_ST(p, 0, v)
 #endif
 """
+)
 # Arrays of the type computed in: sums and statistics.
 _COMPUTED = r"""
 #define C_LD(p, i) ((p)[i])
 #define C_ST(p, i, v) ((p)[i] = (v))
-""" + "".join(f"#define C_LD{w}(p, i) vload{w}(0, (p) + (i))\n#define C_ST{w}(p, i, v) vstore{w}(v, 0, (p) + (i))\n" for w in (2, 4, 8, 16))
+""" + "".join(
+    f"#define C_LD{w}(p, i) vload{w}(0, (p) + (i))\n#define C_ST{w}(p, i, v) vstore{w}(v, 0, (p) + (i))\n"
+    for w in (2, 4, 8, 16)
+)
 
 
 def rows(*names: str) -> str:
-    """The words above; `LOAD_P(p, n, fill)` and `STORE_P(p, n, v)` for each further type name P, which must be computed in the same type as T, and for C itself."""
+    """The words above; `LOAD_P(p, n, fill)` and `STORE_P(p, n, v)` for each further type name P, which must be computed
+    in the same type as T, and for C itself.
+    """
     return _COMMON + _COMPUTED + "".join(_OF_TYPE.replace("@", name) for name in ("T", "C", *names))

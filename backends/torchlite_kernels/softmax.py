@@ -1,10 +1,13 @@
 """Softmax and log-softmax along any dimension, with their backward passes."""
+
 from __future__ import annotations
 
 from .rows import rows
 
 # RECOMPUTE: the exponentials do not survive in the output's precision and are computed twice.
-SOFTMAX = rows() + r"""
+SOFTMAX = (
+    rows()
+    + r"""
 KERNEL void softmax(IN(T, x), OUT(T, out), const int rows, const int n, const int inner, const int per) {
     SCRATCH
     EACH_ROW(row, rows, per) {
@@ -33,7 +36,10 @@ KERNEL void softmax(IN(T, x), OUT(T, out), const int rows, const int n, const in
     }
 }
 """
-LOG_SOFTMAX = rows() + r"""
+)
+LOG_SOFTMAX = (
+    rows()
+    + r"""
 KERNEL void log_softmax(IN(T, x), OUT(T, out), const int rows, const int n, const int inner, const int per) {
     SCRATCH
     EACH_ROW(row, rows, per) {
@@ -50,8 +56,12 @@ KERNEL void log_softmax(IN(T, x), OUT(T, out), const int rows, const int n, cons
     }
 }
 """
-SOFTMAX_BACKWARD = rows() + r"""
-KERNEL void softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int rows, const int n, const int inner, const int per) {
+)
+SOFTMAX_BACKWARD = (
+    rows()
+    + r"""
+KERNEL void softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int rows, const int n, const int inner,
+    const int per) {
     SCRATCH
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, inner)
@@ -62,8 +72,12 @@ KERNEL void softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int rows,
     }
 }
 """
-LOG_SOFTMAX_BACKWARD = rows() + r"""
-KERNEL void log_softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int rows, const int n, const int inner, const int per) {
+)
+LOG_SOFTMAX_BACKWARD = (
+    rows()
+    + r"""
+KERNEL void log_softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int rows, const int n, const int inner,
+    const int per) {
     SCRATCH
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, inner)
@@ -74,3 +88,4 @@ KERNEL void log_softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int r
     }
 }
 """
+)

@@ -1,8 +1,9 @@
 """C functions of the special functions, over a real type R: double, where the device has it, else float.
 
-Formulas and coefficients are those of the array kernels (`torchlite_array.special`); references stand with each family. `text_of(expression)` gives the
-functions that an expression calls.
+Formulas and coefficients are those of the array kernels (`torchlite_array.special`); references stand with each family.
+`text_of(expression)` gives the functions that an expression calls.
 """
+
 from __future__ import annotations
 
 import math
@@ -16,16 +17,26 @@ from .library import text_maker
 def _polynomial(coefficients) -> str:
     """A function by Horner's rule, highest power first."""
     first, *rest = (repr(float(c)) for c in coefficients)
-    return "FUNCTION R @(R x) {\n    R t = " + first + ";\n" + "".join(f"    t = t * x + {c};\n" for c in rest) + "    return t;\n}\n"
+    return (
+        "FUNCTION R @(R x) {\n    R t = "
+        + first
+        + ";\n"
+        + "".join(f"    t = t * x + {c};\n" for c in rest)
+        + "    return t;\n}\n"
+    )
 
 
 _STIRLING = (-691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
 _DIGAMMA = (-691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
 # B_2j / (2j)!, the weights of the Euler-Maclaurin sum
-_EULER_MACLAURIN = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600, -3617 / 10670622842880000,
-                    43867 / 5109094217170944000, -174611 / 802857662698291200000)
-_EULER_STEPS = "".join(f"    tail += {weight!r} * factor;\n    factor = factor * (s + {2 * j + 1}) * (s + {2 * j + 2}) / (w * w);\n"
-                       for j, weight in enumerate(_EULER_MACLAURIN))
+_EULER_MACLAURIN = (
+    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600,
+    -3617 / 10670622842880000, 43867 / 5109094217170944000, -174611 / 802857662698291200000,
+)  # fmt: skip
+_EULER_STEPS = "".join(
+    f"    tail += {weight!r} * factor;\n    factor = factor * (s + {2 * j + 1}) * (s + {2 * j + 2}) / (w * w);\n"
+    for j, weight in enumerate(_EULER_MACLAURIN)
+)
 
 _TABLES = {f"p_{name.lower()}": getattr(T, name) for name in vars(T) if name.isupper() and name != "TEMME"}
 _TABLES |= {f"p_temme{k}": row for k, row in enumerate(T.TEMME)} | {"p_stirling": _STIRLING, "p_digamma": _DIGAMMA}
@@ -40,8 +51,9 @@ def _add(text: str) -> None:
             FUNCTIONS[name[1]] = body
 
 
-# Error functions: near zero a polynomial; elsewhere exp(x*x) erfc(x) as a Chebyshev series in (x-4)/(x+4) (Schonfelder, Math. Comp. 32, 1978),
-# and the square in the exponent split so that its rounding error does not reach the result. The normal quantile: the splits of Wichura's AS 241.
+# Error functions: near zero a polynomial; elsewhere exp(x*x) erfc(x) as a Chebyshev series in (x-4)/(x+4) (Schonfelder,
+# Math. Comp. 32, 1978), and the square in the exponent split so that its rounding error does not reach the result. The
+# normal quantile: the splits of Wichura's AS 241.
 _add(f"""
 FUNCTION R s_erfcx_right(R x) {{ return p_erfcx(1 - 8 / (x + 4)) / (x + 4); }}
 FUNCTION R s_erfc_right(R x) {{
@@ -76,11 +88,14 @@ FUNCTION R s_log_ndtr(R x) {{
 }}
 """)
 
-# Gamma functions: a rational function around 1 and 2, the recurrence up to 10, Stirling's series, reflection (DLMF 5.5, 5.11).
-# Zeta: ten terms, then the Euler-Maclaurin sum; left of zero, for an integer s, the terms are those of the zeta of 1 - q (DLMF 25.11).
+# Gamma functions: a rational function around 1 and 2, the recurrence up to 10, Stirling's series, reflection (DLMF 5.5,
+# 5.11). Zeta: ten terms, then the Euler-Maclaurin sum; left of zero, for an integer s, the terms are those of the zeta
+# of 1 - q (DLMF 25.11).
 _add(f"""
 FUNCTION R s_stirling(R x) {{ R w = 1 / x; return w * p_stirling(w * w); }}
-FUNCTION R s_lgamma_large(R x) {{ return (x - 0.5) * (log(x) - 1) + {0.5 * math.log(2 * math.pi) - 0.5!r} + s_stirling(x); }}
+FUNCTION R s_lgamma_large(R x) {{
+    return (x - 0.5) * (log(x) - 1) + {0.5 * math.log(2 * math.pi) - 0.5!r} + s_stirling(x);
+}}
 FUNCTION R s_lgamma_right(R x) {{
     if (x > 0.75 && x < 2.5) return (x - 1) * (x - 2) * p_lgamma_p(x) / p_lgamma_q(x);
     R product = 1;
@@ -143,8 +158,9 @@ FUNCTION R s_trigamma(R x) {{
 FUNCTION R s_polygamma(R x, R n, R scale) {{ return n == 1 ? s_trigamma(x) : scale * s_zeta(n + 1, x); }}
 """)
 
-# Incomplete gamma functions P (lower) and Q (upper): series, Legendre's continued fraction by Lentz' method (DLMF 8.9), and for a large shape and an
-# argument near it Temme's uniform expansion (SIAM J. Math. Anal. 10, 1979). Each is computed where it is the small one, and is 1 - the other elsewhere.
+# Incomplete gamma functions P (lower) and Q (upper): series, Legendre's continued fraction by Lentz' method (DLMF 8.9),
+# and for a large shape and an argument near it Temme's uniform expansion (SIAM J. Math. Anal. 10, 1979). Each is
+# computed where it is the small one, and is 1 - the other elsewhere.
 _add(f"""
 FUNCTION R s_log1p_less(R x) {{
     R r = x / (2 + x), square = r * r, term = r * square, total = 0;
@@ -222,9 +238,9 @@ FUNCTION R s_igammac(R a, R x) {{
 }}
 """)
 
-# Bessel functions: polynomials near zero (of the function less its logarithm), polynomials of 1/x for the factors of the asymptotic forms beyond
-# (DLMF 10.17 and 10.40; Airy: Abramowitz and Stegun 10.4.59 and 10.4.60). The angle x - pi/4 is taken by sums of sine and cosine: nothing is lost for
-# large x.
+# Bessel functions: polynomials near zero (of the function less its logarithm), polynomials of 1/x for the factors of
+# the asymptotic forms beyond (DLMF 10.17 and 10.40; Airy: Abramowitz and Stegun 10.4.59 and 10.4.60). The angle x -
+# pi/4 is taken by sums of sine and cosine: nothing is lost for large x.
 _add(f"""
 FUNCTION R s_i0e_right(R x) {{ return x <= 8 ? p_i0e_small(x * 0.25 - 1) : p_i0e_large(16 / x - 1) / sqrt(x); }}
 FUNCTION R s_i1e_right(R x) {{ return x <= 8 ? x * p_i1e_small(x * 0.25 - 1) : p_i1e_large(16 / x - 1) / sqrt(x); }}
@@ -262,7 +278,9 @@ FUNCTION R s_y1_large(R x) {{
     return scale * (p_hankel1_q(t) * (8 / x) * (s - c) - p_hankel1_p(t) * (s + c));
 }}
 FUNCTION R s_j0(R x) {{ return fabs(x) <= 8 ? p_j0_small(x * x / 32 - 1) : s_j0_large(fabs(x)); }}
-FUNCTION R s_j1(R x) {{ return fabs(x) <= 8 ? x * p_j1_small(x * x / 32 - 1) : copysign((R)1, x) * s_j1_large(fabs(x)); }}
+FUNCTION R s_j1(R x) {{
+    return fabs(x) <= 8 ? x * p_j1_small(x * x / 32 - 1) : copysign((R)1, x) * s_j1_large(fabs(x));
+}}
 FUNCTION R s_y0(R x) {{
     if (!(x > 0)) return x == 0 ? (R)-INFINITY : (R)NAN;
     if (x > 8) return s_y0_large(x);
@@ -294,18 +312,17 @@ FUNCTION R s_airy(R x) {{
 }}
 """)
 
-# Orthogonal polynomials by their three-term recurrences (DLMF 18.9): p_1 and p_{k+1} of k, x, now (p_k) and before (p_{k-1}).
-# A result too large for float is computed again in float, to become what it becomes in PyTorch: infinite or not a number.
+# Orthogonal polynomials by their three-term recurrences (DLMF 18.9): p_1 and p_{k+1} of k, x, now (p_k) and before
+# (p_{k-1}). A result too large for float is computed again in float, to become what it becomes in PyTorch: infinite or
+# not a number.
 _RECURRENCES = {
-    "chebyshev_t": ("x", "(x + x) * now - before"),
-    "chebyshev_u": ("x + x", "(x + x) * now - before"),
-    "chebyshev_v": ("x + x - 1", "(x + x) * now - before"),
-    "chebyshev_w": ("x + x + 1", "(x + x) * now - before"),
+    "chebyshev_t": ("x", "(x + x) * now - before"), "chebyshev_u": ("x + x", "(x + x) * now - before"),
+    "chebyshev_v": ("x + x - 1", "(x + x) * now - before"), "chebyshev_w": ("x + x + 1", "(x + x) * now - before"),
     "hermite_h": ("x + x", "(x + x) * now - (F)(2 * k) * before"),
     "hermite_he": ("x", "x * now - (F)k * before"),
     "laguerre": ("1 - x", "(((F)(2 * k + 1) - x) * now - (F)k * before) / (F)(k + 1)"),
     "legendre": ("x", "((F)(2 * k + 1) * x * now - (F)k * before) / (F)(k + 1)"),
-}
+}  # fmt: skip
 _RECURRENCE = """
 FUNCTION F NAME(F x, F n) {
     if (!(n > -1 && n < 9e18f)) return 0;
@@ -322,6 +339,12 @@ FUNCTION F NAME(F x, F n) {
 """
 for _name, (_first, _step) in _RECURRENCES.items():
     for _suffix, _type in (("", "R"), ("_f", "float")):
-        _add(re.sub(r"\bF\b", _type, _RECURRENCE.replace("NAME", f"s_{_name}{_suffix}").replace("FIRST", _first).replace("STEP", _step)))
+        _add(
+            re.sub(
+                r"\bF\b",
+                _type,
+                _RECURRENCE.replace("NAME", f"s_{_name}{_suffix}").replace("FIRST", _first).replace("STEP", _step),
+            )
+        )
 
 text_of = text_maker(FUNCTIONS, "ps")

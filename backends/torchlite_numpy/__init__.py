@@ -1,4 +1,5 @@
 """The CPU: NumPy."""
+
 from __future__ import annotations
 
 import sys
@@ -26,7 +27,8 @@ class NumpyBackend:
         return 1
 
     def kernels(self, index: int) -> dict[str, Any]:
-        # PyTorch does not warn of overflow, division by zero or NaN. Only what happens under our own frames is silenced.
+        # PyTorch does not warn of overflow, division by zero or NaN. Only what happens under our own frames is
+        # silenced.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="torchlite")
         keep_freed_memory()
         table = torchlite_array.bind(np)
@@ -62,13 +64,16 @@ class NumpyBackend:
 
     def random_engine(self, index: int) -> Any:
         from .mt19937 import Engine
+
         return Engine()
 
 
 def in_place(ufunc: np.ufunc):
     """The in-place kernel of a ufunc."""
+
     def kernel(target, *others):
         ufunc(target, *others, out=target)
+
     return kernel
 
 

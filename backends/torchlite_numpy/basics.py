@@ -1,4 +1,5 @@
 """What the shared kernels say in Python and NumPy's array object says faster: small tensors spend their time here."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Matrix products on threads of our own.
 
-OpenBLAS splits each product over its threads, which wait for each other by spinning: on a busy machine that costs ten times the product. A kernel
-that has several products to make, or that has other work between them, runs whole blocks on its own threads instead, with BLAS told to use one
-thread meanwhile.
+OpenBLAS splits each product over its threads, which wait for each other by spinning: on a busy machine that costs ten
+times the product. A kernel that has several products to make, or that has other work between them, runs whole blocks on
+its own threads instead, with BLAS told to use one thread meanwhile.
 """
 
 from __future__ import annotations
@@ -15,12 +15,19 @@ import threading
 
 import numpy as np
 
-_NAMES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
+_NAMES = (
+    "scipy_openblas_{}_num_threads64_",
+    "scipy_openblas_{}_num_threads",
+    "openblas_{}_num_threads64_",
+    "openblas_{}_num_threads",
+)
 
 
 @functools.cache
 def _controls():
-    """The functions that set and get the number of threads of the OpenBLAS that NumPy's wheel brings, and its library; None when there is none."""
+    """The functions that set and get the number of threads of the OpenBLAS that NumPy's wheel brings, and its library;
+    None when there is none.
+    """
     here = pathlib.Path(np.__file__).parent
     for folder in (here.parent / "numpy.libs", here / ".dylibs"):
         for path in folder.glob("*openblas*") if folder.is_dir() else ():
@@ -36,7 +43,8 @@ def _controls():
 
 @functools.cache
 def product_function(dtype: np.dtype):
-    """`gemm(transposed_b, m, n, k, a, a_row, b, b_row, beta, c, c_row)` on addresses and row lengths of row-major matrices: c = a @ b + beta * c.
+    """`gemm(transposed_b, m, n, k, a, a_row, b, b_row, beta, c, c_row)` on addresses and row lengths of row-major
+    matrices: c = a @ b + beta * c.
 
     NumPy cannot add a product to what is there. None where BLAS has no such function for the dtype.
     """
@@ -63,7 +71,9 @@ def can_limit() -> bool:
 
 
 class _SingleThreaded:
-    """`with single_threaded:` BLAS calls made meanwhile use one thread each. May be entered by several threads at once."""
+    """`with single_threaded:` BLAS calls made meanwhile use one thread each. May be entered by
+    several threads at once.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

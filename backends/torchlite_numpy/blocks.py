@@ -1,8 +1,8 @@
 """Work in cache: split rows into blocks and run them on a few threads.
 
-NumPy's ufuncs run on one core and pass over whole arrays, so a chain of them is bound by memory. Every fused CPU kernel works on one block of rows
-at a time instead,
-into buffers that each thread keeps, and goes through `run` or `elementwise`. The ufuncs release the GIL, so threads help; small inputs run inline.
+NumPy's ufuncs run on one core and pass over whole arrays, so a chain of them is bound by memory. Every fused CPU kernel
+works on one block of rows at a time instead, into buffers that each thread keeps, and goes through `run` or
+`elementwise`. The ufuncs release the GIL, so threads help; small inputs run inline.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from torchlite._threads import get_threads
 
 from .blas import single_threaded
 
-# Elements that one step of a kernel touches. A ufunc call costs about as much as 4000 elements, and four float32 buffers of this size fit in 1 MiB
-# of cache.
+# Elements that one step of a kernel touches. A ufunc call costs about as much as 4000 elements, and four float32
+# buffers of this size fit in 1 MiB of cache.
 BLOCK = 1 << 16
 # Below this many elements a kernel runs inline, in one piece: waking a thread costs as much as the work.
 SMALL = 1 << 16
@@ -90,20 +90,24 @@ class _Task:
 
 _workers = _Workers()
 if hasattr(os, "register_at_fork"):
-
-    # The same object anew: functions bound for a namespace have globals of their own, which a new object would not reach.
+    # The same object anew: functions bound for a namespace have globals of their own, which a new object would not
+    # reach.
     os.register_at_fork(after_in_child=_workers.__init__)
 
 
 def _aligned(size: int) -> np.ndarray:
-    """Bytes that begin at a multiple of 64: NumPy's own begin 16 bytes later, and a 64-byte load then touches two cache lines."""
+    """Bytes that begin at a multiple of 64: NumPy's own begin 16 bytes later, and a 64-byte load then touches two cache
+    lines.
+    """
     raw = np.empty(size + 64, np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + size]
 
 
 def buffer(slot: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Scratch memory of this thread, reused from call to call: kernels must not return it. `slot` tells buffers in use at once apart."""
+    """Scratch memory of this thread, reused from call to call: kernels must not return it. `slot` tells buffers in use
+    at once apart.
+    """
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     try:
@@ -120,14 +124,17 @@ def buffer(slot: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def run(body: Callable[[int, int], None], rows: int, row_size: int, block: int = BLOCK) -> None:
-    """Call `body(start, stop)` for blocks that cover `range(rows)`, each of about `block` elements, on several threads when there is enough work."""
+    """Call `body(start, stop)` for blocks that cover `range(rows)`, each of about `block` elements, on several threads
+    when there is enough work.
+    """
     if rows * row_size <= SMALL:
         if rows:
             body(0, rows)
         return
     step = max(1, block // max(row_size, 1))
     count = -(-rows // step)
-    # Operands that broadcast along rows are copied into NumPy's buffers when a row is shorter than these; for long rows that costs half the pass.
+    # Operands that broadcast along rows are copied into NumPy's buffers when a row is shorter than these; for long rows
+    # that costs half the pass.
     long = LONG_ROW <= row_size
     threads = 1 if count < 3 or getattr(_local, "is_worker", False) else get_threads()
     blocks = iter(range(0, rows, step))
@@ -144,7 +151,8 @@ def run(body: Callable[[int, int], None], rows: int, row_size: int, block: int =
 
     if threads == 1:
         return work()
-    # BLAS calls of several threads at once (dot products, say) would wait for each other when each of them had threads of its own.
+    # BLAS calls of several threads at once (dot products, say) would wait for each other when each of them had threads
+    # of its own.
     with single_threaded:
         task = _workers.submit(work, min(threads, count) - 1)
         try:

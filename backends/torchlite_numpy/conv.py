@@ -1,11 +1,11 @@
 """Convolution on the CPU: windows gathered block by block into a reused buffer, then one BLAS call a block.
 
-Work is shared among our own threads in one of two ways. Usually a thread takes a block of images (or of one image's rows) and does all that belongs
-to it.
-Where weights outweigh images (the last layers of a network), the columns of the whole batch are gathered once and a thread takes some of the filters.
+Work is shared among our own threads in one of two ways. Usually a thread takes a block of images (or of one image's
+rows) and does all that belongs to it. Where weights outweigh images (the last layers of a network), the columns of the
+whole batch are gathered once and a thread takes some of the filters.
 
-Two layouts of columns are used: (channel, kernel place, image, output place), and, where the images are so small that their rows are too short to
-copy fast, (channel, kernel place, output place, image).
+Two layouts of columns are used: (channel, kernel place, image, output place), and, where the images are so small that
+their rows are too short to copy fast, (channel, kernel place, output place, image).
 """
 
 from __future__ import annotations
@@ -30,17 +30,23 @@ _PIECE = 1 << 16
 _SHORT_ROW = 12
 # Blocks that a convolution is cut into at least, where it is large enough, so that threads get even shares.
 _SHARES = 4
-# Elements of columns below which one thread does it all: waking others and doing the rest of the work block by block would cost more.
+# Elements of columns below which one thread does it all: waking others and doing the rest of the work block by block
+# would cost more.
 _LITTLE = 3 << 18
 
 
 class _Plan:
-    """Sizes of one convolution from `channels` to `filters`, and how it is cut into blocks. `size` is the input's spatial size, `out` the output's."""
+    """Sizes of one convolution from `channels` to `filters`, and how it is cut into blocks. `size` is the input's
+    spatial size, `out` the output's.
+    """
 
     def __init__(self, batch, channels, filters, size, kernel, stride, padding, dilation, groups):
         self.batch, self.channels, self.filters, self.size, self.kernel = batch, channels, filters, size, kernel
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
-        self.out = tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True))
+        self.out = tuple(
+            (n + 2 * p - d * (k - 1) - 1) // s + 1
+            for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)
+        )
         if min(self.out, default=1) <= 0 or groups < 1 or channels % groups:
             raise RuntimeError("the kernel does not fit the input")
         self.places, self.taps = math.prod(self.out), math.prod(kernel)
@@ -48,7 +54,13 @@ class _Plan:
         self.pointwise = self.taps == 1 and max(stride) == 1 and max(padding) == 0
         self.batch_inner = self.out[-1] < _SHORT_ROW and batch >= 4 and not self.pointwise
         columns = channels * self.taps * self.places
-        self.by_filters = groups == 1 and filters >= 32 and channels >= 32 and batch * self.places <= 4 * filters and batch * columns <= 16 * BLOCK
+        self.by_filters = (
+            groups == 1
+            and filters >= 32
+            and channels >= 32
+            and batch * self.places <= 4 * filters
+            and batch * columns <= 16 * BLOCK
+        )
         self._cut(max(1, columns))
 
     def _cut(self, columns):
@@ -112,7 +124,12 @@ def _padded(x, plan):
     if not max(plan.padding):
         return x
     memory = make((plan.batch, plan.channels, *plan.padded), x.dtype)
-    run(lambda a, b: np.copyto(memory[(slice(a, b), slice(None), *inside)], x[a:b]), plan.batch, x.size // plan.batch, _PIECE)
+    run(
+        lambda a, b: np.copyto(memory[(slice(a, b), slice(None), *inside)], x[a:b]),
+        plan.batch,
+        x.size // plan.batch,
+        _PIECE,
+    )
     return memory
 
 
@@ -142,7 +159,9 @@ def _gather(windows, plan, block):
 
 
 def _to_rows(g, plan, block, slot=1):
-    """A block of an output-shaped array as (groups, channels of a group, images * places) in the order of the columns."""
+    """A block of an output-shaped array as (groups, channels of a group, images * places) in the
+    order of the columns.
+    """
     first, last, top, bottom = block
     piece = g[first:last, :, top:bottom]
     if last - first == 1:
@@ -227,7 +246,11 @@ def _by_filters(matrix, columns_of, bias, plan, out):
     """The forward pass with the filters shared among the threads."""
     block = (0, plan.batch, 0, plan.out[0])
     columns = columns_of(block)[0]
-    rows = out.reshape(plan.filters, plan.places) if plan.batch == 1 else buffer(1, (plan.filters, columns.shape[1]), out.dtype)
+    rows = (
+        out.reshape(plan.filters, plan.places)
+        if plan.batch == 1
+        else buffer(1, (plan.filters, columns.shape[1]), out.dtype)
+    )
 
     def some(part):
         piece = np.matmul(matrix[part], columns, out=rows[part])
@@ -267,7 +290,9 @@ def _depthwise(x, weight, bias, plan, out):
 
 
 def _spread(g, weight, bias, plan):
-    """The transpose of `_correlate`: from output-shaped `g` to an input-shaped array (the gradient of the input, and the transposed convolution)."""
+    """The transpose of `_correlate`: from output-shaped `g` to an input-shaped array (the gradient of the input, and
+    the transposed convolution).
+    """
     filters, groups = plan.filters, plan.groups
     out = np.empty((plan.batch, plan.channels, *plan.size), g.dtype)
     if not out.size:
@@ -276,12 +301,20 @@ def _spread(g, weight, bias, plan):
         out[...] = 0
         return _add_bias(out, bias)
     reach = tuple(d * (k - 1) - p for d, k, p in zip(plan.dilation, plan.kernel, plan.padding, strict=True))
-    if plan.pointwise or max(plan.stride) == 1 and min(reach) >= 0 and filters <= 2 * plan.channels and not plan.by_filters:
+    if (
+        plan.pointwise
+        or max(plan.stride) == 1
+        and min(reach) >= 0
+        and filters <= 2 * plan.channels
+        and not plan.by_filters
+    ):
         # With stride 1 this is a correlation with the turned-over kernel: gathering is faster than adding up.
         turned = weight[(slice(None), slice(None), *(slice(None, None, -1),) * len(plan.size))]
         turned = turned.reshape(groups, filters // groups, plan.channels // groups, *plan.kernel).swapaxes(1, 2)
         turned = turned.reshape(plan.channels, filters // groups, *plan.kernel)
-        back = _plan(plan.batch, filters, plan.channels, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups)
+        back = _plan(
+            plan.batch, filters, plan.channels, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups
+        )
         if back.out == plan.size:
             return _correlate(g, turned, bias, back)
     matrix = weight.reshape(groups, filters // groups, -1).swapaxes(1, 2)
@@ -289,22 +322,29 @@ def _spread(g, weight, bias, plan):
         _add_up_by_channels(g, matrix[0], out, plan)
     else:
         first_images = list(range(0, plan.batch, plan.images))
-        _share(lambda first: _add_up(g, matrix, out, plan, first), first_images, plan.channels * plan.taps * plan.places * plan.images)
+        _share(
+            lambda first: _add_up(g, matrix, out, plan, first),
+            first_images,
+            plan.channels * plan.taps * plan.places * plan.images,
+        )
     return _add_bias(out, bias)
 
 
 class _Phases:
     """The sum of a block's columns at their places in the input, from which the gradient is read.
 
-    A place y of the padded input is place y // stride of phase y % stride, so that every tap is added to one phase at neighbouring places. Where
-    that makes the matrix product little larger, the output's rows are widened with zeros to the phases' width: then a tap's columns are one long
-    run, which NumPy adds at full speed.
+    A place y of the padded input is place y // stride of phase y % stride, so that every tap is added to one phase at
+    neighbouring places. Where that makes the matrix product little larger, the output's rows are widened with zeros to
+    the phases' width: then a tap's columns are one long run, which NumPy adds at full speed.
     """
 
     def __init__(self, plan, channels, count, dtype):
         self.plan, self.channels, self.count = plan, channels, count
         reach = [d * (k - 1) // s for d, k, s in zip(plan.dilation, plan.kernel, plan.stride, strict=True)]
-        self.size = [max(o + r, (n - 1 + p) // s + 1) for o, r, n, p, s in zip(plan.out, reach, plan.size, plan.padding, plan.stride, strict=True)]
+        self.size = [
+            max(o + r, (n - 1 + p) // s + 1)
+            for o, r, n, p, s in zip(plan.out, reach, plan.size, plan.padding, plan.stride, strict=True)
+        ]
         self.steps = [math.prod(self.size[i + 1 :]) for i in range(len(self.size))]
         self.width = self.size[1:] if 5 * self.steps[0] <= 6 * math.prod(plan.out[1:]) else list(plan.out[1:])
         self.inner = count if plan.batch_inner else 1
@@ -327,13 +367,17 @@ class _Phases:
             length = rows * self.steps[0] * self.inner
             columns = columns.reshape(lead[0], self.plan.taps, *lead[1:], length)
             for number, (slot, offset) in enumerate(self.taps):
-                start = (top * self.steps[0] + sum(o * step for o, step in zip(offset, self.steps, strict=True))) * self.inner
+                start = (
+                    top * self.steps[0] + sum(o * step for o, step in zip(offset, self.steps, strict=True))
+                ) * self.inner
                 target = self.memory[slot][..., start : start + length]
                 np.add(target, columns[:, number], out=target)
             return
         last = (self.inner,) if self.plan.batch_inner else ()
         columns = columns.reshape(lead[0], self.plan.taps, *lead[1:], rows, *self.width, *last)
-        images = self.memory[..., : math.prod(self.size) * self.inner].reshape(len(self.slots), *lead, *self.size, *last)
+        images = self.memory[..., : math.prod(self.size) * self.inner].reshape(
+            len(self.slots), *lead, *self.size, *last
+        )
         for number, (slot, offset) in enumerate(self.taps):
             where = [slice(o, o + n) for o, n in zip(offset, (rows, *self.width), strict=True)]
             where[0] = slice(top + offset[0], top + offset[0] + rows)
@@ -361,7 +405,9 @@ class _Phases:
 
 
 def _widened(g, plan, block, width):
-    """A block of the output's gradient as rows (groups, filters of a group, places), its dimensions but the first widened with zeros."""
+    """A block of the output's gradient as rows (groups, filters of a group, places), its dimensions but the first
+    widened with zeros.
+    """
     first, last, top, bottom = block
     piece = g[first:last, :, top:bottom]
     filters, spatial = g.shape[1], len(plan.size)
@@ -453,7 +499,7 @@ def _depthwise_weight_gradient(g, x, gradient, plan):
     return gradient
 
 
-# -- the records' kernels ----------------------------------------------------------------------------------------------------------------------------
+# -- the records' kernels --------------------------------------------------------------------------
 
 
 def _spatial(value, count):
@@ -467,7 +513,13 @@ def _checked(input, weight, stride, padding, dilation):
     """The geometry as tuples. Any error raised here is worded by the record's shape rule."""
     count = input.ndim - 2
     stride, padding, dilation = (_spatial(v, count) for v in (stride, padding, dilation))
-    if weight.ndim != input.ndim or min(stride) < 1 or min(padding) < 0 or min(dilation) < 1 or input.dtype != weight.dtype:
+    if (
+        weight.ndim != input.ndim
+        or min(stride) < 1
+        or min(padding) < 0
+        or min(dilation) < 1
+        or input.dtype != weight.dtype
+    ):
         raise RuntimeError("convolution: arguments do not fit each other")
     return stride, padding, dilation
 
@@ -485,7 +537,9 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     stride, padding, dilation = _checked(input, weight, stride, padding, dilation)
     kernel = weight.shape[2:]
     if bias is not None and (
-        bias.ndim != 1 or bias.dtype != input.dtype or bias.shape[0] != (weight.shape[1] * groups if transposed else weight.shape[0])
+        bias.ndim != 1
+        or bias.dtype != input.dtype
+        or bias.shape[0] != (weight.shape[1] * groups if transposed else weight.shape[0])
     ):
         raise RuntimeError("convolution: the bias does not fit")
     dtype = input.dtype
@@ -495,7 +549,9 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
         if input.shape[1] != weight.shape[0] or min(extra) < 0:
             raise RuntimeError("convolution: channels do not fit")
         size = _transposed_size(input.shape[2:], kernel, stride, padding, dilation, extra)
-        plan = _plan(x.shape[0], weight.shape[1] * groups, weight.shape[0], size, kernel, stride, padding, dilation, groups)
+        plan = _plan(
+            x.shape[0], weight.shape[1] * groups, weight.shape[0], size, kernel, stride, padding, dilation, groups
+        )
         with single_threaded:
             out = _spread(_covering(x, plan), w, b, plan)
     else:
@@ -508,14 +564,19 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 
 
 def _transposed_size(size, kernel, stride, padding, dilation, extra):
-    out = tuple((n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, k, s, p, d, e in zip(size, kernel, stride, padding, dilation, extra, strict=True))
+    out = tuple(
+        (n - 1) * s - 2 * p + d * (k - 1) + e + 1
+        for n, k, s, p, d, e in zip(size, kernel, stride, padding, dilation, extra, strict=True)
+    )
     if min(out) <= 0:
         raise RuntimeError("convolution: output size is too small")
     return out
 
 
 def _covering(g, plan):
-    """`g` with zeros after it, where the size of the output would let a window more fit than `g` has places (a large output_padding)."""
+    """`g` with zeros after it, where the size of the output would let a window more fit than `g` has places (a large
+    output_padding).
+    """
     if g.shape[2:] == plan.out:
         return g
     larger = np.zeros((*g.shape[:2], *plan.out), g.dtype)
@@ -527,7 +588,9 @@ def _conjugated(array):
     return array.conj() if array.dtype.kind == "c" else array
 
 
-def _convolution_backward(grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
+def _convolution_backward(
+    grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs
+):
     with single_threaded:
         return _gradients(grad_output, input, weight, stride, padding, dilation, transposed, groups, needs)
 
@@ -549,7 +612,9 @@ def _gradients(grad_output, input, weight, stride, padding, dilation, transposed
         if needs[1]:
             grad_weight = _weight_gradient(_covering(x, plan), g, weight.shape, plan)
     else:
-        plan = _plan(g.shape[0], input.shape[1], weight.shape[0], input.shape[2:], kernel, stride, padding, dilation, groups)
+        plan = _plan(
+            g.shape[0], input.shape[1], weight.shape[0], input.shape[2:], kernel, stride, padding, dilation, groups
+        )
         if needs[0]:
             grad_input = _spread(g, w, None, plan)
         if needs[1]:

@@ -1,8 +1,9 @@
 """Convolution with stride 1 and no columns at all: one matrix product a kernel place, on the padded image itself.
 
-Seen as one long row a channel, the padded image shifted by a kernel place is again a matrix (channels, places) with the same row length, so BLAS can
-read it where it is and add up the products. Results come out at the padded width, with a few meaningless places at the end of each row, which are
-dropped. This saves gathering and reading the columns (9 times the image for a 3x3 kernel), and pays where rows are long.
+Seen as one long row a channel, the padded image shifted by a kernel place is again a matrix (channels, places) with the
+same row length, so BLAS can read it where it is and add up the products. Results come out at the padded width, with a
+few meaningless places at the end of each row, which are dropped. This saves gathering and reading the columns (9 times
+the image for a 3x3 kernel), and pays where rows are long.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import numpy as np
 from .blas import product_function
 from .blocks import buffer, run
 
-# Elements of a block's result: 512 KiB of float32, which stays in a core's second-level cache while the products add up in it.
+# Elements of a block's result: 512 KiB of float32, which stays in a core's second-level cache while the products add up
+# in it.
 _BLOCK = 1 << 17
 _PIECE = 1 << 16
 
@@ -23,9 +25,17 @@ _PIECE = 1 << 16
 def fits(plan, dtype) -> bool:
     """Whether this way is the faster one."""
     return (
-        len(plan.size) == 2 and plan.groups == 1 and plan.taps > 1 and max(plan.stride) == 1 and plan.out[1] >= 14 and not plan.by_filters
-        and plan.channels >= 32 and plan.filters >= 32 and plan.padded[1] <= 1.25 * plan.out[1] and product_function(dtype) is not None
-    )  # fmt: skip
+        len(plan.size) == 2
+        and plan.groups == 1
+        and plan.taps > 1
+        and max(plan.stride) == 1
+        and plan.out[1] >= 14
+        and not plan.by_filters
+        and plan.channels >= 32
+        and plan.filters >= 32
+        and plan.padded[1] <= 1.25 * plan.out[1]
+        and product_function(dtype) is not None
+    )
 
 
 class _Image:
@@ -35,7 +45,10 @@ class _Image:
         height, self.width = plan.padded
         self.row = height * self.width + plan.kernel[1] * plan.dilation[1]
         self.memory = np.empty((plan.batch, plan.channels, self.row), x.dtype)
-        self.offsets = [i * plan.dilation[0] * self.width + j * plan.dilation[1] for i, j in product(*(range(k) for k in plan.kernel))]
+        self.offsets = [
+            i * plan.dilation[0] * self.width + j * plan.dilation[1]
+            for i, j in product(*(range(k) for k in plan.kernel))
+        ]
         (above, left), (rows, columns) = plan.padding, plan.size
 
         def fill(start, stop):
@@ -81,7 +94,19 @@ def correlate(x, weight, bias, plan, out):
         rows = buffer(1, (filters, length), x.dtype)
         target = rows.ctypes.data
         for i, offset in enumerate(image.offsets):
-            gemm(False, filters, length, channels, weights[i], channels, image.at(number, top, offset), image.row, float(i > 0), target, length)
+            gemm(
+                False,
+                filters,
+                length,
+                channels,
+                weights[i],
+                channels,
+                image.at(number, top, offset),
+                image.row,
+                float(i > 0),
+                target,
+                length,
+            )
         kept = rows.reshape(filters, bottom - top, width)[:, :, : plan.out[1]]
         if bias is None:
             out[number, :, top:bottom] = kept
@@ -94,7 +119,9 @@ def correlate(x, weight, bias, plan, out):
 
 
 def weight_gradient(g, x, gradient, plan):
-    """The gradient of the weight into `gradient`: the products of the output's gradient, widened with zeros, with the shifted images."""
+    """The gradient of the weight into `gradient`: the products of the output's gradient, widened with zeros, with the
+    shifted images.
+    """
     gemm, image = product_function(x.dtype), _Image(x, plan)
     width, filters, channels = image.width, plan.filters, plan.channels
     sums: dict[int, np.ndarray] = {}
@@ -111,7 +138,19 @@ def weight_gradient(g, x, gradient, plan):
             mine = sums[get_ident()] = np.empty((plan.taps, filters, channels), x.dtype)
         source, target = rows.ctypes.data, mine.ctypes.data
         for i, offset in enumerate(image.offsets):
-            gemm(True, filters, channels, length, source, length, image.at(number, top, offset), image.row, beta, target + i * step, channels)
+            gemm(
+                True,
+                filters,
+                channels,
+                length,
+                source,
+                length,
+                image.at(number, top, offset),
+                image.row,
+                beta,
+                target + i * step,
+                channels,
+            )
 
     blocks = _blocks(plan, width)
     _share(one, blocks, channels * plan.taps * plan.places * plan.batch // len(blocks))

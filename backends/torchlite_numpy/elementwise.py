@@ -1,4 +1,6 @@
-"""Elementwise kernels of several passes over large arrays: block by block in cache, on several threads; small ones go the shared way."""
+"""Elementwise kernels of several passes over large arrays: block by block in cache, on several threads; small ones go
+the shared way.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +113,9 @@ def erf(input):
 
 
 def _by_bits(out, condition, x, y):
-    """x where condition, else y, by bits: a branch for each element, as `np.where` takes one, costs six times as much on a mask without order."""
+    """x where condition, else y, by bits: a branch for each element, as `np.where` takes one, costs six times as much
+    on a mask without order.
+    """
     mask = buffer(0, out.shape, out.dtype)
     np.negative(condition, out=mask)
     np.bitwise_xor(x, y, out=out)
@@ -140,7 +144,12 @@ def _where(condition, input, other):
         return plain_where(condition, input, other)
     first, second = isinstance(input, np.ndarray), isinstance(other, np.ndarray)
     array = input if first else other
-    if not isinstance(array, np.ndarray) or array.dtype.itemsize not in _BITS or array.dtype.kind == "c" or not _plain_layout(condition, array):
+    if (
+        not isinstance(array, np.ndarray)
+        or array.dtype.itemsize not in _BITS
+        or array.dtype.kind == "c"
+        or not _plain_layout(condition, array)
+    ):
         return plain_where(condition, input, other)
     bits = _BITS[array.dtype.itemsize]
     mask = condition.view(np.int8)

@@ -1,6 +1,7 @@
 """Fused CPU kernels of the hot ops: activations, softmax and their backward, block by block in cache.
 
-Each is a kernel of the record of its name. Half precision is computed in float32. `fused_norm.py` and `fused_loss.py` hold the other families.
+Each is a kernel of the record of its name. Half precision is computed in float32. `fused_norm.py` and `fused_loss.py`
+hold the other families.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def refuse(x, kernel):
     """PyTorch's error for a dtype that a kernel does not take."""
     from torchlite._dtype import from_np
 
-    raise NotImplementedError(f'"{kernel}" not implemented for \'{from_np(x.dtype).scalar_name}\'')
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
 
 def _is_half(dtype):
@@ -69,7 +70,7 @@ def _map(body, kernel, x, *more):
     return out
 
 
-# --- relu ------------------------------------------------------------------------------------------------------------------------------------------
+# --- relu -----------------------------------------------------------------------------------------
 
 
 def relu(input):
@@ -88,7 +89,8 @@ def relu(input):
 
 
 def _relu_mask(out_block, grad, out):
-    # The bits of the gradient and of -1, but 0 where out <= 0: a product with the mask would make NaN of an infinite gradient.
+    # The bits of the gradient and of -1, but 0 where out <= 0: a product with the mask would make NaN of an infinite
+    # gradient.
     bits = out_block.view(I32)
     bits[...] = (out <= 0).view(I8)
     np.subtract(bits, 1, bits)
@@ -110,10 +112,11 @@ def _relu_backward(grad, out):
     return result
 
 
-# --- gelu ------------------------------------------------------------------------------------------------------------------------------------------
+# --- gelu -----------------------------------------------------------------------------------------
 
-# The normal distribution function is (1 + tanh(x P(x^2))) / 2. P was fitted here by weighted least squares (Lawson's iteration towards the smallest
-# largest error) on [0, 5.6]: the error of gelu is below 7e-8 + rounding; at 5.8 the tanh is exactly 1 in float32.
+# The normal distribution function is (1 + tanh(x P(x^2))) / 2. P was fitted here by weighted least squares (Lawson's
+# iteration towards the smallest largest error) on [0, 5.6]: the error of gelu is below 7e-8 + rounding; at 5.8 the tanh
+# is exactly 1 in float32.
 GELU_LIMIT = np.float32(5.8**2)
 GELU_FIT = [np.float32(c) for c in NORMAL_TANH]
 HALF, ONE = np.float32(0.5), np.float32(1.0)
@@ -215,7 +218,7 @@ def _gelu_backward(grad, input, approximate="none"):
     return _map(_GELU_BACKWARD[approximate], "GeluBackwardKernelImpl", grad, input)
 
 
-# --- silu and mish ---------------------------------------------------------------------------------------------------------------------------------
+# --- silu and mish --------------------------------------------------------------------------------
 
 
 def _sigmoid_into(x, out):
@@ -295,7 +298,7 @@ def _mish_backward(grad, input):
     return _map(_mish_backward_block, "mish_cpu", grad, input)
 
 
-# --- softmax ---------------------------------------------------------------------------------------------------------------------------------------
+# --- softmax --------------------------------------------------------------------------------------
 
 
 def _as_rows(x, dim):
@@ -314,14 +317,20 @@ def _from_rows(rows, shape, dim):
 
 
 def _columnwise(body, dim, *arrays):
-    """`_rowwise` without moving `dim` to the end: blocks of (outer, dim, inner), cut along outer when they fit in cache and else along inner."""
+    """`_rowwise` without moving `dim` to the end: blocks of (outer, dim, inner), cut along outer when they fit in cache
+    and else along inner.
+    """
     shape = arrays[0].shape
     count = shape[dim]
     inner = math.prod(shape[dim + 1 :])
     parts = [_contiguous(a).reshape(-1, count, inner) for a in arrays]
     out = np.empty(parts[0].shape, parts[0].dtype)
     if count * inner <= blocks.BLOCK:
-        blocks.run(lambda start, stop: body(out[start:stop], *[p[start:stop] for p in parts], axis=-2), out.shape[0], count * inner)
+        blocks.run(
+            lambda start, stop: body(out[start:stop], *[p[start:stop] for p in parts], axis=-2),
+            out.shape[0],
+            count * inner,
+        )
         return out.reshape(shape)
     width = blocks.BLOCK // count
     tiles = [(outer, left) for outer in range(out.shape[0]) for left in range(0, inner, width)]
@@ -364,7 +373,9 @@ def ones(count, dtype):
 
 
 def row_sums(x, axis=-1):
-    """Sums over a dimension, kept at size 1: over the last one a dot product with ones is three times as fast as add.reduce."""
+    """Sums over a dimension, kept at size 1: over the last one a dot product with ones is three times as fast as
+    add.reduce.
+    """
     if axis != -1 or x.size < 4096 or x.shape[-1] > LONGEST_DOT:
         return np.add.reduce(x, axis, keepdims=True)
     return np.vecdot(x, ones(x.shape[-1], x.dtype))[..., None]
@@ -377,7 +388,8 @@ def row_dots(first, second):
     return np.vecdot(first, second)
 
 
-# Rows of moderate numbers need no shift by their largest element before exp: neither the sum overflows, nor does what counts in it underflow.
+# Rows of moderate numbers need no shift by their largest element before exp: neither the sum overflows, nor does what
+# counts in it underflow.
 MODERATE, SUM_AT_LEAST = 60.0, 1e-8
 
 

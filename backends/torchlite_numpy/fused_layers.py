@@ -8,12 +8,25 @@ import numpy as np
 
 from . import blocks
 from .blocks import buffer
-from .fused import F32, F64, MODERATE, SMALL, SUM_AT_LEAST, _contiguous, _is_half, exp_and_sums, ones, refuse, row_sums, widened
+from .fused import (
+    F32,
+    F64,
+    MODERATE,
+    SMALL,
+    SUM_AT_LEAST,
+    _contiguous,
+    _is_half,
+    exp_and_sums,
+    ones,
+    refuse,
+    row_sums,
+    widened,
+)
 
 U64, I64 = np.dtype("u8"), np.dtype("i8")
 maximum_of, minimum_of = np.maximum.reduce, np.minimum.reduce
 
-# --- linear ----------------------------------------------------------------------------------------------------------------------------------------
+# --- linear ---------------------------------------------------------------------------------------
 
 
 def linear(input, weight, bias=None):
@@ -25,7 +38,11 @@ def linear(input, weight, bias=None):
     if input.ndim == 2 or weight.ndim == 1:
         out = input.dot(weight.T)
     else:
-        out = input.reshape(-1, input.shape[-1]).dot(weight.T).reshape(input.shape[:-1] + weight.shape[:-1]) if input.size else input @ weight.T
+        out = (
+            input.reshape(-1, input.shape[-1]).dot(weight.T).reshape(input.shape[:-1] + weight.shape[:-1])
+            if input.size
+            else input @ weight.T
+        )
     if bias is None:
         return out
     if bias.ndim > 1 or out.ndim == 0:
@@ -48,7 +65,11 @@ def _linear_input_grad(grad, weight):
         return widened(np.matmul, grad, weight) if _is_half(dtype) else grad @ weight.conj()
     if grad.ndim == 2:
         return grad.dot(weight)
-    return grad.reshape(-1, grad.shape[-1]).dot(weight).reshape(grad.shape[:-1] + weight.shape[1:]) if grad.size else grad @ weight
+    return (
+        grad.reshape(-1, grad.shape[-1]).dot(weight).reshape(grad.shape[:-1] + weight.shape[1:])
+        if grad.size
+        else grad @ weight
+    )
 
 
 def _linear_weight_grad(grad, input):
@@ -70,7 +91,7 @@ def _linear_bias_grad(grad):
     return np.add.reduce(grad.astype(F32), 0).astype(grad.dtype) if _is_half(grad.dtype) else np.add.reduce(grad, 0)
 
 
-# --- embedding -------------------------------------------------------------------------------------------------------------------------------------
+# --- embedding ------------------------------------------------------------------------------------
 
 
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
@@ -106,7 +127,7 @@ def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
     return out
 
 
-# --- cross entropy ---------------------------------------------------------------------------------------------------------------------------------
+# --- cross entropy --------------------------------------------------------------------------------
 
 
 @functools.lru_cache(64)
@@ -126,7 +147,9 @@ def _class_rows(input, target):
 
 
 def _counted(target, classes, ignore_index):
-    """None when every target is a class; else which are, with 0 for those that are ignored. IndexError for one that is out of range."""
+    """None when every target is a class; else which are, with 0 for those that are ignored. IndexError for one that is
+    out of range.
+    """
     if target.dtype != np.int64:
         target = target.astype(np.int64)
     if target.size == 0 or (np.maximum.reduce(target.view(U64)) < classes and not 0 <= ignore_index < classes):
@@ -161,11 +184,19 @@ def _sample_weights(target, counts, weight):
 
 
 def _plain(input, target, weight, ignore_index):
-    """The positions of the chosen logits in the common case (small float32 rows, no weight, every target a class), else None."""
+    """The positions of the chosen logits in the common case (small float32 rows, no weight, every target a class), else
+    None.
+    """
     if weight is not None or input.dtype is not F32 or input.ndim != 2 or input.size > SMALL or target.dtype is not I64:
         return None
     rows, classes = input.shape
-    if target.shape != (rows,) or not rows or maximum_of(target.view(U64)) >= classes or 0 <= ignore_index < classes or not input.flags.c_contiguous:
+    if (
+        target.shape != (rows,)
+        or not rows
+        or maximum_of(target.view(U64)) >= classes
+        or 0 <= ignore_index < classes
+        or not input.flags.c_contiguous
+    ):
         return None
     return _row_starts(rows, classes) + target
 
@@ -197,7 +228,9 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
     if dtype != F32 and dtype != F64:
         if not _is_half(dtype):
             refuse(input, "log_softmax_lastdim_kernel_impl")
-        loss, lse = _cross_entropy(input.astype(F32), target, None if weight is None else weight.astype(F32), ignore_index, reduction)
+        loss, lse = _cross_entropy(
+            input.astype(F32), target, None if weight is None else weight.astype(F32), ignore_index, reduction
+        )
         return np.asarray(loss).astype(dtype), lse
     shape = target.shape
     x, target = _class_rows(input, target)
@@ -226,7 +259,9 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
     dtype = input.dtype
     if _is_half(dtype):
         weight = None if weight is None else weight.astype(F32)
-        return _cross_entropy_backward(grad.astype(F32), input.astype(F32), target, weight, lse, ignore_index, reduction).astype(dtype)
+        return _cross_entropy_backward(
+            grad.astype(F32), input.astype(F32), target, weight, lse, ignore_index, reduction
+        ).astype(dtype)
     chosen = _plain(input, target, weight, ignore_index)
     if chosen is not None:
         out = input - lse[:, None]
@@ -273,7 +308,7 @@ def _row_scales(grad, weights, rows, reduction, dtype):
     return np.asarray(grad * weights, dtype)[:, None]
 
 
-# --- attention -------------------------------------------------------------------------------------------------------------------------------------
+# --- attention ------------------------------------------------------------------------------------
 
 
 @functools.lru_cache(16)
@@ -312,13 +347,17 @@ class _Attention:
         self.query, self.key, self.value = (_heads(a, lead) for a in (query, key, value))
         self.dtype = query.dtype
         self.rows, self.columns = query.shape[-2], key.shape[-2]
-        self.mask = None if attn_mask is None else _heads(np.broadcast_to(attn_mask, lead + (self.rows, self.columns)), lead)
+        self.mask = (
+            None if attn_mask is None else _heads(np.broadcast_to(attn_mask, lead + (self.rows, self.columns)), lead)
+        )
         if self.mask is not None and self.mask.dtype.kind != "b" and self.mask.dtype != self.dtype:
             self.mask = self.mask.astype(self.dtype)
         self.tiles = _tiles(self.query.shape[0], self.rows, self.columns)
 
     def scores(self, tile, slot):
-        """Scaled and masked scores of a tile, in scratch memory; causal tiles stop at the last key that a query sees."""
+        """Scaled and masked scores of a tile, in scratch memory; causal tiles stop at the last key
+        that a query sees.
+        """
         h0, h1, r0, r1 = tile
         seen = min(self.columns, r1) if self.is_causal else self.columns
         scores = buffer(slot, (h1 - h0, r1 - r0, seen), self.dtype)
@@ -371,7 +410,15 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
 
 def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
     if _is_half(query.dtype):
-        grads = _sdpa_backward(*(x.astype(F32) for x in (grad, query, key, value)), attn_mask, out.astype(F32), lse, is_causal, scale, needs)
+        grads = _sdpa_backward(
+            *(x.astype(F32) for x in (grad, query, key, value)),
+            attn_mask,
+            out.astype(F32),
+            lse,
+            is_causal,
+            scale,
+            needs,
+        )
         return tuple(None if g is None else g.astype(query.dtype) for g in grads)
     a = _Attention(query, key, value, attn_mask, is_causal, scale)
     grad, lse = _heads(grad, a.lead), _heads(lse, a.lead)
@@ -399,5 +446,8 @@ def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scal
             grad_key[h0:h1, :seen] += slopes.swapaxes(-1, -2) @ a.query[h0:h1, r0:r1]
 
     a.each(work)
-    shaped = ((g.reshape(a.lead + g.shape[1:]) if need else None) for g, need in zip((grad_query, grad_key, grad_value), needs, strict=True))
+    shaped = (
+        (g.reshape(a.lead + g.shape[1:]) if need else None)
+        for g, need in zip((grad_query, grad_key, grad_value), needs, strict=True)
+    )
     return tuple(shaped)

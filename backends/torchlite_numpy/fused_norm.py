@@ -10,7 +10,8 @@ from . import blocks
 from .blocks import buffer
 from .fused import F32, F64, SMALL, _is_half, ones, refuse, row_dots, row_sums
 
-# From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all channels.
+# From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all
+# channels.
 LONG = 256
 
 
@@ -48,8 +49,7 @@ class _ColumnSums:
         return parts[0] if len(parts) == 1 else np.add.reduce(parts, 0)
 
 
-# --- layer norm ------------------------------------------------------------------------------------------------------------------------------------
-
+# --- layer norm -----------------------------------------------------------------------------------
 
 
 def _layer_norm(input, weight, bias, n_dims, eps):
@@ -110,7 +110,9 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
     shape = input.shape[input.ndim - n_dims :]
     columns = math.prod(shape)
     if input.size == 0:
-        return tuple(np.zeros(s, dtype) if need else None for s, need in zip((input.shape, shape, shape), needs, strict=True))
+        return tuple(
+            np.zeros(s, dtype) if need else None for s, need in zip((input.shape, shape, shape), needs, strict=True)
+        )
     grad, x = _wide(grad).reshape(-1, columns), _wide(input).reshape(-1, columns)
     weight = None if weight is None else _wide(weight).reshape(columns)
     mean, rstd = mean.reshape(-1, 1), rstd.reshape(-1, 1)
@@ -120,7 +122,8 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
     one = ones(columns, x.dtype) if weight is None else weight
 
     def block(start, stop):
-        # With c = x - mean and s = 1 / std: gx = s (g w - mean(g w) - c s^2 mean(g w c)). Row and column sums are dot products.
+        # With c = x - mean and s = 1 / std: gx = s (g w - mean(g w) - c s^2 mean(g w c)). Row and column sums are dot
+        # products.
         g, inverse = grad[start:stop], rstd[start:stop]
         centred, product = buffer(0, g.shape, g.dtype), buffer(1, g.shape, g.dtype)
         np.subtract(x[start:stop], mean[start:stop], out=centred)
@@ -149,7 +152,7 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
     )
 
 
-# --- RMS norm --------------------------------------------------------------------------------------------------------------------------------------
+# --- RMS norm -------------------------------------------------------------------------------------
 
 
 def _rms_norm(input, weight, n_dims, eps):
@@ -216,20 +219,23 @@ def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
     )
 
 
-# --- batch norm ------------------------------------------------------------------------------------------------------------------------------------
+# --- batch norm -----------------------------------------------------------------------------------
 
 
 class _Channels:
     """An array (N, C, ...) as contiguous rows, with a vector over channels laid along them.
 
-    Long channels are rows of their own, (N * C, L), and short ones lie in one row a sample, (N, C * L): so every inner loop is long.
+    Long channels are rows of their own, (N * C, L), and short ones lie in one row a sample, (N, C * L): so every inner
+    loop is long.
     """
 
     def __init__(self, shape):
         self.samples, self.channels = shape[:2]
         self.length = math.prod(shape[2:])
         self.long = self.length >= LONG
-        self.rows = (self.samples * self.channels, self.length) if self.long else (self.samples, self.channels * self.length)
+        self.rows = (
+            (self.samples * self.channels, self.length) if self.long else (self.samples, self.channels * self.length)
+        )
         self.count = self.samples * self.length
 
     def spread(self, vector):
@@ -349,7 +355,10 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
     layout = _Channels(input.shape)
     if input.size == 0:
         channels = (layout.channels,)
-        return tuple(np.zeros(s, given) if need else None for s, need in zip((input.shape, channels, channels), needs, strict=True))
+        return tuple(
+            np.zeros(s, given) if need else None
+            for s, need in zip((input.shape, channels, channels), needs, strict=True)
+        )
     grad, x, weight, mean, var = (_wide(a) for a in (grad, input, weight, mean, var))
     dtype = x.dtype
     grad, x = grad.reshape(layout.rows), x.reshape(layout.rows)
@@ -372,7 +381,11 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
         of_x = -of_grad * rstd * product / layout.count
         constant = -of_grad * total / layout.count - of_x * mean
         out = _lines(grad, x, of_grad, of_x, constant, layout).reshape(input.shape)
-    return _narrow(out, given), _narrow(product, given) if needs[1] else None, _narrow(total, given) if needs[2] else None
+    return (
+        _narrow(out, given),
+        _narrow(product, given) if needs[1] else None,
+        _narrow(total, given) if needs[2] else None,
+    )
 
 
 def _small_batch_norm_backward(grad, x, weight, mean, var, eps, needs):

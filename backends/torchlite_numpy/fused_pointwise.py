@@ -100,7 +100,10 @@ def softshrink(input, lambd=0.5):
         from torchlite._dtype import finfo, from_np
 
         dtype = from_np(input.dtype)
-        raise RuntimeError(f"lambda must be in range [0, {finfo(dtype).max:g}] for input dtype {dtype.scalar_name}, but found {lambd:g}")
+        raise RuntimeError(
+            f"lambda must be in range [0, {finfo(dtype).max:g}] for input dtype {dtype.scalar_name}, but found "
+            f"{lambd:g}"
+        )
 
     def block(out, x):
         inside = buffer(0, x.shape, x.dtype)

@@ -1,4 +1,6 @@
-"""The dense GRU layer, forward and backward, in the manner of the LSTM's (lstm.py): batch last, one product a step, BLAS on one thread meanwhile."""
+"""The dense GRU layer, forward and backward, in the manner of the LSTM's (lstm.py): batch last, one product a step,
+BLAS on one thread meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,30 @@ def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
     steps, batch, features = input.shape
     hidden, dtype = w_hh.shape[1], input.dtype
     output, last = np.empty((steps, batch, hidden), dtype), np.empty((batch, hidden), dtype)
-    kept = np.empty(steps * batch * 4 * hidden, dtype)  # r, z, n and the state's part of n; each part of the batch lies together
+    kept = np.empty(
+        steps * batch * 4 * hidden, dtype
+    )  # r, z, n and the state's part of n; each part of the batch lies together
     halves = np.ones((3 * hidden, 1), dtype)
     halves[: 2 * hidden] = 0.5  # the logistic function is 1/2 + tanh(x / 2) / 2
     bias_i, bias_h = (None if bias is None else bias[:, None] * halves for bias in (b_ih, b_hh))
     recurrent = w_hh * halves
     with single_threaded:
-        sums = _product(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(3 * hidden, steps, batch)
+        sums = _product(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(
+            3 * hidden, steps, batch
+        )
 
         def run(start, stop):
             states = np.empty((steps, hidden, stop - start), dtype)
-            h = _steps(sums[:, :, start:stop], h0[start:stop].T, recurrent, bias_i, bias_h, _part(kept, steps, 4 * hidden, start, stop), states,
-                       reverse)
+            h = _steps(
+                sums[:, :, start:stop],
+                h0[start:stop].T,
+                recurrent,
+                bias_i,
+                bias_h,
+                _part(kept, steps, 4 * hidden, start, stop),
+                states,
+                reverse,
+            )
             output[:, start:stop] = states.transpose(0, 2, 1)
             last[start:stop] = h.T
 
@@ -62,10 +76,16 @@ def _steps(sums, h, recurrent, bias_i, bias_h, kept, states, reverse):
 
 
 def _steps_back(grad_output, dh, first, output, kept, back, of_input, of_state, reverse):
-    """All steps backwards for some columns; fills `of_input` (3H, T, n) and `of_state` (H, T, n: n's part). `dh` becomes the gradient of the first state."""
+    """All steps backwards for some columns; fills `of_input` (3H, T, n) and `of_state` (H, T, n: n's part). `dh`
+    becomes the gradient of the first state.
+    """
     steps, rows, columns = kept.shape
     hidden = rows // 4
-    d, slope, scratch = np.empty((3 * hidden, columns), dh.dtype), np.empty((2 * hidden, columns), dh.dtype), np.empty((hidden, columns), dh.dtype)
+    d, slope, scratch = (
+        np.empty((3 * hidden, columns), dh.dtype),
+        np.empty((2 * hidden, columns), dh.dtype),
+        np.empty((hidden, columns), dh.dtype),
+    )
     ds, product = np.empty((3 * hidden, columns), dh.dtype), np.empty((hidden, columns), dh.dtype)
     places = list(range(steps - 1, -1, -1) if reverse else range(steps))
     for place in range(steps - 1, -1, -1):
@@ -104,9 +124,22 @@ def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, 
     back, grad_h0 = np.ascontiguousarray(w_hh.T), np.empty((batch, hidden), dtype)
 
     def run(start, stop):
-        dh = np.zeros((hidden, stop - start), dtype) if grad_h is None else np.array(grad_h[start:stop].T, dtype, order="C")
-        _steps_back(None if grad_output is None else grad_output[:, start:stop], dh, h0[start:stop].T, output[:, start:stop],
-                    _part(gates, steps, 4 * hidden, start, stop), back, of_input[:, :, start:stop], of_state[:, :, start:stop], reverse)
+        dh = (
+            np.zeros((hidden, stop - start), dtype)
+            if grad_h is None
+            else np.array(grad_h[start:stop].T, dtype, order="C")
+        )
+        _steps_back(
+            None if grad_output is None else grad_output[:, start:stop],
+            dh,
+            h0[start:stop].T,
+            output[:, start:stop],
+            _part(gates, steps, 4 * hidden, start, stop),
+            back,
+            of_input[:, :, start:stop],
+            of_state[:, :, start:stop],
+            reverse,
+        )
         grad_h0[start:stop] = dh.T
 
     with single_threaded:

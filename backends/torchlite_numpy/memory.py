@@ -1,8 +1,8 @@
 """Keep memory that arrays gave back.
 
-glibc returns a freed block of a megabyte to the system at once and faults it in again, page by page, for the next array: a chain of a few ufuncs
-then spends most of its time there (five times slower, measured at 512x512). With higher thresholds freed blocks stay in the process and are used
-again.
+glibc returns a freed block of a megabyte to the system at once and faults it in again, page by page, for the next
+array: a chain of a few ufuncs then spends most of its time there (five times slower, measured at 512x512). With higher
+thresholds freed blocks stay in the process and are used again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """PyTorch's CPU random stream: a 32-bit Mersenne twister, read one word at a time.
 
-`Engine` holds the twister's state, hands out its words in bulk, and turns its state into PyTorch's 5056-byte layout and back. What the
-distributions make of the words is in `random.py`. Everything here is exact: after any sequence of calls the position in the stream is PyTorch's.
+`Engine` holds the twister's state, hands out its words in bulk, and turns its state into PyTorch's 5056-byte layout and
+back. What the distributions make of the words is in `random.py`. Everything here is exact: after any sequence of calls
+the position in the stream is PyTorch's.
 """
 
 from __future__ import annotations
@@ -14,31 +15,22 @@ import numpy as np
 WORDS = 624
 STATE_BYTES = 5056
 
-# The C structure that PyTorch's generator state is a dump of. `left` and `next` are the twister's counters, `state` has one word in each 64-bit slot.
+# The C structure that PyTorch's generator state is a dump of. `left` and `next` are the twister's counters, `state` has
+# one word in each 64-bit slot.
 STATE = np.dtype(
     [
-        ("seed", "<u8"),
-        ("left", "<i4"),
-        ("seeded", "<i4"),
-        ("next", "<u8"),
-        ("state", "<u8", (WORDS,)),
-        ("normal_x", "<f8"),
-        ("normal_y", "<f8"),
-        ("normal_rho", "<f8"),
-        ("normal_is_valid", "<i4"),
-        ("padding", "<i4"),
-        ("next_float_normal", "<f4"),
-        ("next_float_normal_is_valid", "u1"),
-        ("padding_end", "u1", (3,)),
+        ("seed", "<u8"), ("left", "<i4"), ("seeded", "<i4"), ("next", "<u8"), ("state", "<u8", (WORDS,)),
+        ("normal_x", "<f8"), ("normal_y", "<f8"), ("normal_rho", "<f8"), ("normal_is_valid", "<i4"), ("padding", "<i4"),
+        ("next_float_normal", "<f4"), ("next_float_normal_is_valid", "u1"), ("padding_end", "u1", (3,)),
     ]
-)
+)  # fmt: skip
 
 
 class Engine:
     """A generator's state on the NumPy backend.
 
-    The words of the current twister block (624 of them) are kept in `_block`, and `position` says how many of them are used, so a small draw is a
-    slice. NumPy's own twister always stands at the end of that block.
+    The words of the current twister block (624 of them) are kept in `_block`, and `position` says how many of them are
+    used, so a small draw is a slice. NumPy's own twister always stands at the end of that block.
     """
 
     def __init__(self, seed: int = 5489) -> None:
@@ -66,7 +58,10 @@ class Engine:
         self._block = np.empty(0, np.uint32)
         self.position = position
         self._fresh = fresh
-        self.ahead_from, self.ahead = WORDS + 1, self._block  # normals made of the words from a position on, not yet read; belongs to normals.py
+        self.ahead_from, self.ahead = (
+            WORDS + 1,
+            self._block,
+        )  # normals made of the words from a position on, not yet read; belongs to normals.py
 
     def words(self, count: int) -> np.ndarray:
         """The next `count` 32-bit words, as uint32. Read only: the array may be part of the engine's own block."""
@@ -122,7 +117,10 @@ class Engine:
         """Take over a state in PyTorch's layout."""
         data = np.ascontiguousarray(state, np.uint8).tobytes()
         if len(data) != STATE_BYTES:
-            raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be {len(data)}")
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be "
+                f"{len(data)}"
+            )
         record = np.frombuffer(data, STATE)[0]
         left, position = int(record["left"]), int(record["next"])
         if record["seeded"] != 1 or not 0 < left <= WORDS or position > WORDS:
@@ -131,11 +129,16 @@ class Engine:
         if left == 1:
             position = WORDS
         with self.lock:
-            self._twister.state = {"bit_generator": "MT19937", "state": {"key": record["state"].astype(np.uint32), "pos": position}}
+            self._twister.state = {
+                "bit_generator": "MT19937",
+                "state": {"key": record["state"].astype(np.uint32), "pos": position},
+            }
             self.initial_seed = int(record["seed"])
             self._start(position, fresh)
             if position < WORDS:
                 self._block = np.zeros(WORDS, np.uint32)
                 self._block[position:] = self._draw(0, 1 << 32, size=WORDS - position, dtype=np.uint32)
             self.next_normal = float(record["normal_y"]) if record["normal_is_valid"] else None
-            self.next_float_normal = float(record["next_float_normal"]) if record["next_float_normal_is_valid"] else None
+            self.next_float_normal = (
+                float(record["next_float_normal"]) if record["next_float_normal_is_valid"] else None
+            )

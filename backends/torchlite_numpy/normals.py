@@ -1,9 +1,10 @@
 """Normal deviates as PyTorch's CPU makes them.
 
-Sixteen or more values of a contiguous tensor come in blocks of 16 uniforms (Box-Muller, eight pairs a block); what remains after the last whole
-block is not drawn on its own: the last 16 values are drawn again. In float32 PyTorch computes these blocks with the logarithm, sine and cosine of
-the Cephes library (S. L. Moshier) in single precision with fused multiply-adds. The same steps are taken here in float64, rounded to float32 after
-each, which gives the same bits. Fewer values, or a tensor that is not contiguous, come one by one in double precision, and the generator keeps the
+Sixteen or more values of a contiguous tensor come in blocks of 16 uniforms (Box-Muller, eight pairs a block); what
+remains after the last whole block is not drawn on its own: the last 16 values are drawn again. In float32 PyTorch
+computes these blocks with the logarithm, sine and cosine of the Cephes library (S. L. Moshier) in single precision with
+fused multiply-adds. The same steps are taken here in float64, rounded to float32 after each, which gives the same bits.
+Fewer values, or a tensor that is not contiguous, come one by one in double precision, and the generator keeps the
 second of a pair.
 """
 
@@ -22,14 +23,17 @@ CHUNK = 1 << 14  # values computed at once, so that the temporaries stay in cach
 SCALE24 = 2.0**-24
 SCALE53 = 2.0**-53
 LOW21 = np.uint32(0x1FFFFF)
-SCALAR_LIMIT = 1024  # up to so many float64 results are computed with the C library's functions, which PyTorch calls; NumPy's own may round otherwise
+# up to so many float64 results are computed with the C library's functions, which PyTorch calls; NumPy's own may round
+# otherwise
+SCALAR_LIMIT = 1024
 
 
 def _single(*values: float) -> list[float]:
     return [float(np.float32(v)) for v in values]
 
 
-# Cephes' single-precision polynomials: of the logarithm of 1 + x, the cosine and the sine on [-pi/4, pi/4]; log(2) and pi/4 in parts.
+# Cephes' single-precision polynomials: of the logarithm of 1 + x, the cosine and the sine on [-pi/4, pi/4]; log(2) and
+# pi/4 in parts.
 LOG = _single(
     7.0376836292e-2,
     -1.1514610310e-1,
@@ -51,7 +55,9 @@ SQRT_HALF_BITS, ONE_BITS, MANTISSA = 0x3F3504F3, 0x3F800000, 0x007FFFFF
 
 
 def _fused_steps(x: np.ndarray, coefficients: list[float]) -> np.ndarray:
-    """The polynomial by Horner's rule with fused multiply-adds of single precision: each step in float64, rounded to float32."""
+    """The polynomial by Horner's rule with fused multiply-adds of single precision: each step in float64, rounded to
+    float32.
+    """
     y = x * coefficients[0]
     y += coefficients[1]
     single = y.astype(np.float32)
@@ -173,13 +179,17 @@ def _fill(part: np.ndarray, engine: Engine, scale) -> None:
 
 
 def block_normals(engine: Engine, out: np.ndarray, scale) -> None:
-    """Fill `out`, flat and of 16 or more values, from the float32 stream; `scale(values, target)` writes each part's standard normals."""
+    """Fill `out`, flat and of 16 or more values, from the float32 stream; `scale(values, target)` writes each part's
+    standard normals.
+    """
     rest = out.size % BLOCK
     whole = out[: out.size - rest]
     for start in range(0, whole.size, BATCH):
         _fill(whole[start : start + BATCH], engine, scale)
     if rest:
-        if out.dtype == np.float32:  # PyTorch draws the rest too before it draws the last 16 again; not so in the narrower dtypes
+        if (
+            out.dtype == np.float32
+        ):  # PyTorch draws the rest too before it draws the last 16 again; not so in the narrower dtypes
             engine.words(rest)
         scale(blocks(engine.words(BLOCK)), out[-BLOCK:])
 
@@ -215,9 +225,11 @@ def _pair(u: float, v: float) -> tuple[float, float]:
 
 
 def serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
-    """`count` standard normals drawn one by one, in float64, beginning with the one that the engine kept and keeping one that is left over.
+    """`count` standard normals drawn one by one, in float64, beginning with the one that the engine kept and keeping
+    one that is left over.
 
-    `exact`: use the C library's functions for up to SCALAR_LIMIT values (a result in float32 can't show the difference).
+    `exact`: use the C library's functions for up to SCALAR_LIMIT values (a result in float32 can't show the
+    difference).
     """
     out = np.empty(count)
     if count == 0:

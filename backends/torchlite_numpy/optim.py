@@ -1,6 +1,7 @@
 """Multi-tensor optimizer steps: in place, in flat arrays, with two temporaries.
 
-One parameter (a large one) is worked in blocks that fit the cache, on a few threads; several (small ones) are gathered into one flat array first.
+One parameter (a large one) is worked in blocks that fit the cache, on a few threads; several (small ones) are gathered
+into one flat array first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ def _scratch(cache, params):
         dtype = params[0].dtype
         gathered, update = np.empty(sum(sizes), dtype), np.empty(sum(sizes), dtype)
         ends = np.cumsum(sizes).tolist()
-        parts = [update[end - size : end].reshape(param.shape) for size, end, param in zip(sizes, ends, params, strict=True)]
+        parts = [
+            update[end - size : end].reshape(param.shape) for size, end, param in zip(sizes, ends, params, strict=True)
+        ]
         found = cache["scratch"] = gathered, update, parts
     return found
 
@@ -53,8 +56,24 @@ def _step(params, grads, states, cache, math_of_block, wants_params):
         np.subtract(param, part, param)
 
 
-def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize,
-                grad_scale, found_inf):
+def _fused_adam(
+    params,
+    grads,
+    exp_avg,
+    exp_avg_sq,
+    max_exp_avg_sq,
+    cache,
+    step,
+    lr,
+    beta1,
+    beta2,
+    eps,
+    weight_decay,
+    decoupled,
+    maximize,
+    grad_scale,
+    found_inf,
+):
     if _left_out(grads, grad_scale, found_inf):
         return
     correction = math.sqrt(1 - beta2**step)
@@ -89,7 +108,21 @@ def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step,
     _step(params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, block, weight_decay != 0)
 
 
-def _fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize, grad_scale, found_inf):
+def _fused_sgd(
+    params,
+    grads,
+    momentum_buffer,
+    cache,
+    first,
+    lr,
+    momentum,
+    dampening,
+    weight_decay,
+    nesterov,
+    maximize,
+    grad_scale,
+    found_inf,
+):
     if _left_out(grads, grad_scale, found_inf):
         return
 
@@ -118,7 +151,9 @@ def _fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampe
     _step(params, grads, (momentum_buffer,), cache, block, weight_decay != 0)
 
 
-def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize):
+def _fused_rmsprop(
+    params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize
+):
     def block(g, u, square, mean, buffer, p):
         if maximize:
             np.negative(g, g)
@@ -216,7 +251,8 @@ def _unscale_large(grad, factor):
 
 
 def _all_finite(flat):
-    # A sum of squares is infinite or NaN where one element is, and costs one pass; where large squares make it so each element is looked at.
+    # A sum of squares is infinite or NaN where one element is, and costs one pass; where large squares make it so each
+    # element is looked at.
     return flat.dtype.itemsize >= 4 and math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
 
 

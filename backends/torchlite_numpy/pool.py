@@ -15,7 +15,9 @@ _SMALL, _BLOCK = 1 << 19, 1 << 17
 
 
 def _by_planes(kernel, count, arrays, *arguments):
-    """kernel(*arrays, *arguments), computed for some of the leading dimensions' planes at a time. `count` is the number of spatial dimensions."""
+    """kernel(*arrays, *arguments), computed for some of the leading dimensions' planes at a time. `count` is the number
+    of spatial dimensions.
+    """
     first = arrays[0]
     largest = max(a.size for a in arrays)
     lead = first.shape[: first.ndim - count]
@@ -39,13 +41,34 @@ def _max_pool(input, kernel, stride, padding, dilation, ceil_mode):
 
 
 def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dilation, ceil_mode):
-    return _by_planes(shared._max_pool_backward, len(kernel), (grad_output, input, output), kernel, stride, padding, dilation, ceil_mode)
+    return _by_planes(
+        shared._max_pool_backward,
+        len(kernel),
+        (grad_output, input, output),
+        kernel,
+        stride,
+        padding,
+        dilation,
+        ceil_mode,
+    )
 
 
 def _avg_pool(input, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return _by_planes(shared._avg_pool, len(kernel), (input,), kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _by_planes(
+        shared._avg_pool, len(kernel), (input,), kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
 
 
 def _avg_pool_backward(grad_output, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return _by_planes(shared._avg_pool_backward, len(kernel), (grad_output,), size, kernel, stride, padding, ceil_mode, count_include_pad,
-                      divisor_override)
+    return _by_planes(
+        shared._avg_pool_backward,
+        len(kernel),
+        (grad_output,),
+        size,
+        kernel,
+        stride,
+        padding,
+        ceil_mode,
+        count_include_pad,
+        divisor_override,
+    )

@@ -1,8 +1,9 @@
 """The random kernels on NumPy: PyTorch's CPU distributions over the words of its twister.
 
-Every kernel takes the engine of a generator (`mt19937.Engine`) as its last argument and moves it exactly as far as PyTorch moves its own. Results
-in float32 and of integer or bool dtype are PyTorch's bit for bit, as are float16 and bfloat16; in float64 `log`, `log1p`, `cos`, `sin` and `tan` of
-larger arrays are NumPy's, which may differ from the C library's by one unit in the last place.
+Every kernel takes the engine of a generator (`mt19937.Engine`) as its last argument and moves it exactly as far as
+PyTorch moves its own. Results in float32 and of integer or bool dtype are PyTorch's bit for bit, as are float16 and
+bfloat16; in float64 `log`, `log1p`, `cos`, `sin` and `tan` of larger arrays are NumPy's, which may differ from the C
+library's by one unit in the last place.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def _fused(x, factor: float, term: float):
 
 
 def _scaled_into(out: np.ndarray, values: np.ndarray, factor: float, term: float) -> None:
-    """out = values * factor + term with one rounding to the dtype of `out` (float32, or a narrower one rounded from float32)."""
+    """out = values * factor + term with one rounding to the dtype of `out` (float32, or a narrower one rounded from
+    float32).
+    """
     if factor != 1.0 or term != 0.0:
         values = np.multiply(values, factor, dtype=np.float64)
         values += term
@@ -54,7 +57,9 @@ def _scaled_into(out: np.ndarray, values: np.ndarray, factor: float, term: float
 
 @functools.lru_cache(maxsize=256)
 def _affine(low: float, high: float, kind: np.dtype) -> tuple[float, float, np.generic | None]:
-    """Scale of a 24-bit draw and offset of uniforms in [low, high); and `high` in the dtype where rounding can reach it, else None."""
+    """Scale of a 24-bit draw and offset of uniforms in [low, high); and `high` in the dtype where rounding can reach
+    it, else None.
+    """
     bottom, top = np.float32(low), np.float32(high)
     span, start = float(top - bottom), float(bottom)
     end = top.astype(kind)
@@ -267,7 +272,9 @@ def _finished(values: np.ndarray, size, dtype: np.dtype) -> np.ndarray:
 
 
 def _by_libm(function, values: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """A few doubles by the C library's function, which PyTorch calls, where the result's dtype shows the difference to NumPy's own."""
+    """A few doubles by the C library's function, which PyTorch calls, where the result's dtype shows the difference to
+    NumPy's own.
+    """
     if dtype.itemsize < 8 or values.size > SCALAR_LIMIT:
         return None
     return np.array([function(v) for v in values.tolist()])
@@ -313,7 +320,10 @@ def random_multinomial(weights, num_samples, generator: Engine):
     cumulative /= cumulative[:, -1:].copy()
     cumulative[:, -1] = 1
     uniform = doubles(generator, len(rows) * num_samples).reshape(len(rows), num_samples)
-    out = [np.searchsorted(row, draws, side="left") for row, draws in zip(cumulative.astype(np.float64), uniform, strict=True)]
+    out = [
+        np.searchsorted(row, draws, side="left")
+        for row, draws in zip(cumulative.astype(np.float64), uniform, strict=True)
+    ]
     return np.array(out, np.int64).reshape(*weights.shape[:-1], num_samples)
 
 

@@ -1,8 +1,9 @@
-"""Poisson and binomial variates by PyTorch's methods, value by value: how much of the stream a value takes depends on what was drawn.
+"""Poisson and binomial variates by PyTorch's methods, value by value: how much of the stream a value takes depends on
+what was drawn.
 
-Transformed rejection for large means (W. Hoermann, "The transformed rejection method for generating Poisson random variables", 1993, and "The
-generation of binomial random variates", 1993), products of uniforms or sums of geometric variates for small ones. Near-ties of an acceptance test
-aside, the values are PyTorch's.
+Transformed rejection for large means (W. Hoermann, "The transformed rejection method for generating Poisson random
+variables", 1993, and "The generation of binomial random variates", 1993), products of uniforms or sums of geometric
+variates for small ones. Near-ties of an acceptance test aside, the values are PyTorch's.
 """
 
 from __future__ import annotations

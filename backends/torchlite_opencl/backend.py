@@ -1,4 +1,5 @@
 """The backend protocol for "opencl"."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -13,10 +14,12 @@ class OpenCLBackend(DeviceBackend):
 
     def why_not(self) -> str:
         from . import drivers
+
         return drivers.why_not()
 
     def device_count(self) -> int:
         from . import drivers
+
         return len(drivers.usable())
 
     def device(self, index: int) -> Any:
@@ -25,12 +28,14 @@ class OpenCLBackend(DeviceBackend):
             if index not in self._devices:
                 from .drivers import devices
                 from .runtime import Device
+
                 self._devices[index] = Device(index, devices()[index])
             return self._devices[index]
 
     def runtime(self, index: int) -> Any:
         """One device as `torch.opencl` asks for it."""
         from .streams import Runtime
+
         with self._lock:
             if index not in self._runtimes:
                 self._runtimes[index] = Runtime(self.device(index))
@@ -39,15 +44,19 @@ class OpenCLBackend(DeviceBackend):
     def describe(self, index: int) -> str:
         """One line about a device."""
         from . import drivers
+
         return drivers.describe(index)
 
     def problems(self) -> list[str]:
         """A sentence for each driver or device that is left out."""
         from . import drivers
+
         return drivers.problems()
 
     def from_dlpack(self, exporter: Any) -> Any:
-        raise NotImplementedError("DLPack has no agreed form for OpenCL buffers: go through the host, torch.from_dlpack(x).to('opencl')")
+        raise NotImplementedError(
+            "DLPack has no agreed form for OpenCL buffers: go through the host, torch.from_dlpack(x).to('opencl')"
+        )
 
 
 backend = OpenCLBackend()

@@ -1,8 +1,10 @@
-"""Which OpenCL devices there are: drivers found and tried, Intel's runtime from pip made visible, devices in a fixed order.
+"""Which OpenCL devices there are: drivers found and tried, Intel's runtime from pip made visible, devices in a fixed
+order.
 
-What the drivers of a machine can do is found out once, in a process of its own (`trial.py`), and kept on the disk until a driver changes. Nothing here
-imports PyOpenCL before a device is used.
+What the drivers of a machine can do is found out once, in a process of its own (`trial.py`), and kept on the disk until
+a driver changes. Nothing here imports PyOpenCL before a device is used.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -34,7 +36,10 @@ _KINDS = ("gpu", "accelerator", "cpu")
 _NO_PYOPENCL = "no PyOpenCL: "
 _TRIAL_SECONDS = 60
 _RETRY_SECONDS = 24 * 3600  # what failed is tried again after a day: perhaps the machine was only busy
-INSTALL = "install one: your GPU vendor's; for CPUs, on x86-64 Linux pip install intel-opencl-rt intel-cmplr-lib-rt, on Debian apt install pocl-opencl-icd"
+INSTALL = (
+    "install one: your GPU vendor's; for CPUs, on x86-64 Linux pip install intel-opencl-rt intel-cmplr-lib-rt, on "
+    "Debian apt install pocl-opencl-icd"
+)
 _lock = threading.RLock()
 
 
@@ -115,7 +120,9 @@ def intel_driver() -> Driver | None:
 
 
 def installed() -> list[Driver]:
-    """The drivers of this machine, each library once; empty where the system has other ways than .icd files to name them."""
+    """The drivers of this machine, each library once; empty where the system has other ways than .icd files to name
+    them.
+    """
     if not sys.platform.startswith("linux"):
         return []
     found = [driver for file in _icd_files() for driver in _drivers_of(file)]
@@ -146,7 +153,9 @@ class _Folder:
 
 @dataclasses.dataclass
 class Survey:
-    """What the trials found: the drivers to load (by library), a record for each of their devices, and why the other drivers are left out."""
+    """What the trials found: the drivers to load (by library), a record for each of their devices, and why the other
+    drivers are left out.
+    """
 
     keep: list[str]
     devices: list[dict[str, Any]]
@@ -154,7 +163,10 @@ class Survey:
 
     def errors(self) -> list[str]:
         """A sentence for each driver and device that cannot be used."""
-        return [*(f"{name}: {why}" for name, why in self.failed.items()), *(f"{d['platform']}, {d['name']}: {d['error']}" for d in self.devices if d["error"])]
+        return [
+            *(f"{name}: {why}" for name, why in self.failed.items()),
+            *(f"{d['platform']}, {d['name']}: {d['error']}" for d in self.devices if d["error"]),
+        ]
 
 
 def _try(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
@@ -163,8 +175,16 @@ def _try(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
         options = [folder, *(library for driver in drivers for library in driver.before)] if drivers is not None else []
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         try:
-            done = subprocess.run([sys.executable, "-P", trial.__file__, *options], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                                  check=False, text=True, errors="replace", timeout=_TRIAL_SECONDS)
+            done = subprocess.run(
+                [sys.executable, "-P", trial.__file__, *options],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                text=True,
+                errors="replace",
+                timeout=_TRIAL_SECONDS,
+            )
         except subprocess.TimeoutExpired:
             return [], f"gave no answer within {_TRIAL_SECONDS} seconds"
         except OSError as error:
@@ -181,7 +201,9 @@ def _try(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
 
 
 def _survey(drivers: list[Driver]) -> Survey:
-    """Try all drivers together; when that fails, take them up one by one, so that one that breaks (or breaks beside others) is left out."""
+    """Try all drivers together; when that fails, take them up one by one, so that one that breaks (or breaks beside
+    others) is left out.
+    """
     if not sys.platform.startswith("linux"):
         devices, error = _try(None)
         return Survey([], devices, {"the system's OpenCL": error} if error else {})
@@ -218,11 +240,31 @@ def _version(package: str) -> str:
 
 def _fingerprint(drivers: list[Driver]) -> str:
     """Changes with what the outcome of a trial may depend on."""
-    folders = ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib", f"/usr/lib/{platform.machine()}-linux-gnu", *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
-    libraries = [path for d in drivers for path in ([d.library] if os.path.isabs(d.library) else [os.path.join(f, d.library) for f in folders if f])]
+    folders = [
+        "/lib",
+        "/usr/lib",
+        "/lib64",
+        "/usr/lib64",
+        "/usr/local/lib",
+        f"/usr/lib/{platform.machine()}-linux-gnu",
+        *os.environ.get("LD_LIBRARY_PATH", "").split(":"),
+    ]
+    libraries = [
+        path
+        for d in drivers
+        for path in ([d.library] if os.path.isabs(d.library) else [os.path.join(f, d.library) for f in folders if f])
+    ]
     hardware = sorted(str(p) for pattern in ("dri/renderD*", "nvidia[0-9]*", "kfd") for p in Path("/dev").glob(pattern))
-    parts = [1, [dataclasses.astuple(d) for d in drivers], [s for s in map(_stamp, [*libraries, trial.__file__]) if not isinstance(s, str)], platform.node(), hardware,
-             _version("pyopencl"), sys.version, [os.environ.get(n) for n in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "POCL_DEVICES")]]
+    parts = [
+        1,
+        [dataclasses.astuple(d) for d in drivers],
+        [s for s in map(_stamp, [*libraries, trial.__file__]) if not isinstance(s, str)],
+        platform.node(),
+        hardware,
+        _version("pyopencl"),
+        sys.version,
+        [os.environ.get(n) for n in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "POCL_DEVICES")],
+    ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
 
@@ -256,7 +298,9 @@ def _surveyed(again: bool) -> Survey:
 
 
 def survey(again: bool = False) -> Survey:
-    """What the drivers of this machine can do; `again` tries anew where something failed. PyOpenCL must be installed."""
+    """What the drivers of this machine can do; `again` tries anew where something failed. PyOpenCL
+    must be installed.
+    """
     with _lock:
         return _surveyed(again)
 
@@ -270,7 +314,8 @@ def _wanted() -> list[str]:
 
 
 def usable() -> list[dict[str, Any]]:
-    """The records of the devices in the order of their indices: GPUs, accelerators, CPUs, each by platform name and version, then as the driver has them.
+    """The records of the devices in the order of their indices: GPUs, accelerators, CPUs, each by platform name and
+    version, then as the driver has them.
 
     `TORCHLITE_OPENCL_PLATFORM` keeps the platforms whose name contains one of its words, and puts them in its order.
     """
@@ -285,7 +330,7 @@ def usable() -> list[dict[str, Any]]:
 
 
 def why_not() -> str:
-    """"" when there is a device that can be used, else one sentence saying what is missing and what to install."""
+    """ "" when there is a device that can be used, else one sentence saying what is missing and what to install."""
     if _pyopencl() is None:
         return "device 'opencl' needs PyOpenCL and a driver: pip install 'torchlite-nd[opencl]'"
     if usable():
@@ -293,7 +338,10 @@ def why_not() -> str:
     found = survey()
     working = sorted({d["platform"] for d in found.devices if not d["error"]})
     if working:
-        return f"TORCHLITE_OPENCL_PLATFORM={','.join(_wanted())} names none of the platforms that work here: {', '.join(working)}"
+        return (
+            f"TORCHLITE_OPENCL_PLATFORM={','.join(_wanted())} names none of the platforms that work here: "
+            f"{', '.join(working)}"
+        )
     if found.errors():
         return f"no OpenCL driver works here ({'; '.join(found.errors())}); {INSTALL}"
     return f"no OpenCL driver with a device was found; {INSTALL}"
@@ -325,8 +373,10 @@ def _devices() -> list[Any]:
     by_key = {_key(record): device for record, device in trial.devices(platforms)}
     missing = [record for record in usable() if _key(record) not in by_key]
     if missing:
-        raise RuntimeError(f"the OpenCL loader of this process does not see {missing[0]['name']} ({missing[0]['platform']}): "
-                           "use torchlite's device before PyOpenCL is used otherwise")
+        raise RuntimeError(
+            f"the OpenCL loader of this process does not see {missing[0]['name']} ({missing[0]['platform']}): "
+            "use torchlite's device before PyOpenCL is used otherwise"
+        )
     return [by_key[_key(record)] for record in usable()]
 
 

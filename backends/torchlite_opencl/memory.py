@@ -1,4 +1,5 @@
 """A device's memory: the pool, what is in use, and what happens when there is no more."""
+
 from __future__ import annotations
 
 import contextlib
@@ -16,7 +17,8 @@ _LARGE = 1 << 20
 
 
 class Memory:
-    """Blocks of a device's memory from a pool. Drivers for CPUs promise memory that is not there, so the limits that the device names are kept here.
+    """Blocks of a device's memory from a pool. Drivers for CPUs promise memory that is not there, so the limits that
+    the device names are kept here.
 
     `capacity` and `largest` are the bytes that the device has, and gives in one block.
     """
@@ -66,12 +68,19 @@ class Memory:
 
     def _exhausted(self, nbytes: int) -> OutOfMemoryError:
         self.failures += 1
-        where, free = f"opencl:{self._device.index} ({self._device.name})", max(self.capacity - self.pool.managed_bytes, 0)
-        limit = f" The device gives at most {size_in_words(self.largest)} in one block." if nbytes > self.largest else ""
+        where, free = (
+            f"opencl:{self._device.index} ({self._device.name})",
+            max(self.capacity - self.pool.managed_bytes, 0),
+        )
+        limit = (
+            f" The device gives at most {size_in_words(self.largest)} in one block." if nbytes > self.largest else ""
+        )
         taken, total = size_in_words(self.pool.active_bytes), size_in_words(self.capacity)
         return OutOfMemoryError(
-            f"OpenCL out of memory. Tried to allocate {size_in_words(nbytes)}. Device {where} has a total capacity of {total} of which {size_in_words(free)} is free.{limit} "
-            f"{taken} is allocated by tensors, and {size_in_words(self.pool.managed_bytes)} is reserved by torchlite.")
+            f"OpenCL out of memory. Tried to allocate {size_in_words(nbytes)}. Device {where} has a total capacity "
+            f"of {total} of which {size_in_words(free)} is free.{limit} {taken} is allocated by tensors, and "
+            f"{size_in_words(self.pool.managed_bytes)} is reserved by torchlite."
+        )
 
     def reset_peak(self) -> None:
         """Begin to count the peaks anew."""
@@ -81,15 +90,26 @@ class Memory:
         """Bytes in use and held, now and at most, and how often there was no room, under PyTorch's names."""
         pool = self.pool
         held = pool.managed_bytes
-        return {"allocated_bytes.all.current": pool.active_bytes, "allocated_bytes.all.peak": max(self.peak, pool.active_bytes),
-                "reserved_bytes.all.current": held, "reserved_bytes.all.peak": max(self.reserved_peak, held), "active.all.current": pool.active_blocks,
-                "inactive.all.current": pool.held_blocks, "num_alloc_retries": self.retries, "num_ooms": self.failures}
+        return {
+            "allocated_bytes.all.current": pool.active_bytes,
+            "allocated_bytes.all.peak": max(self.peak, pool.active_bytes),
+            "reserved_bytes.all.current": held,
+            "reserved_bytes.all.peak": max(self.reserved_peak, held),
+            "active.all.current": pool.active_blocks,
+            "inactive.all.current": pool.held_blocks,
+            "num_alloc_retries": self.retries,
+            "num_ooms": self.failures,
+        }
 
     def free(self) -> int:
-        """Bytes that are free, as far as can be known: of a CPU what the system could give, of a GPU what this process has not taken."""
+        """Bytes that are free, as far as can be known: of a CPU what the system could give, of a GPU what this process
+        has not taken.
+        """
         rest = max(self.capacity - self.pool.managed_bytes, 0)
         if self._device.is_cpu:
             with contextlib.suppress(OSError, StopIteration):
-                line = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable"))
+                line = next(
+                    line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable")
+                )
                 rest = min(rest, int(line.split()[1]) << 10)
         return rest

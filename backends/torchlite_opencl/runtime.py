@@ -1,4 +1,5 @@
 """One OpenCL device at run time: context, queue, memory pool, built kernels."""
+
 from __future__ import annotations
 
 import contextlib
@@ -98,7 +99,9 @@ class Device(shared.Device):
         self.group = min(256, self.max_group)
         self.matrix_group = 1 if self.is_cpu else min(128, self.group)
         self._uploads: deque[Any] = deque()  # under way; each keeps its bytes alive
-        self._identity = "\n".join((cl_device.platform.version, cl_device.name, cl_device.version, cl_device.driver_version))
+        self._identity = "\n".join(
+            (cl_device.platform.version, cl_device.name, cl_device.version, cl_device.driver_version)
+        )
 
     @property
     def queue(self) -> Any:
@@ -129,7 +132,9 @@ class Device(shared.Device):
             program._build(b"", [self.cl_device])
         except cl.Error as error:
             log = program.get_build_info(self.cl_device, cl.program_build_info.LOG)
-            raise RuntimeError(f"opencl:{self.index} ({self.name}) could not build a kernel: {error}\n{log}\n{numbered(text)}") from error
+            raise RuntimeError(
+                f"opencl:{self.index} ({self.name}) could not build a kernel: {error}\n{log}\n{numbered(text)}"
+            ) from error
         if binaries.kept():
             built: Any = program.get_info(cl.program_info.BINARIES)
             binaries.store(path, built[0])

@@ -1,4 +1,5 @@
 """A device as `torch.opencl` asks for it: properties, markers in its one queue, memory."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -32,10 +33,13 @@ class DeviceProperties:
     extensions: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return (f"_OpenCLDeviceProperties(name='{self.name}', platform='{self.platform}', type='{self.type}', version='{self.version}', "
-                f"driver_version='{self.driver_version}', total_memory={self.total_memory >> 20}MB, max_allocation={self.max_allocation >> 20}MB, "
-                f"multi_processor_count={self.multi_processor_count}, max_work_group_size={self.max_work_group_size}, "
-                f"local_memory={self.local_memory >> 10}KB, has_fp64={self.has_fp64}, has_fp16={self.has_fp16})")
+        return (
+            f"_OpenCLDeviceProperties(name='{self.name}', platform='{self.platform}', type='{self.type}', "
+            f"version='{self.version}', driver_version='{self.driver_version}', "
+            f"total_memory={self.total_memory >> 20}MB, max_allocation={self.max_allocation >> 20}MB, "
+            f"multi_processor_count={self.multi_processor_count}, max_work_group_size={self.max_work_group_size}, "
+            f"local_memory={self.local_memory >> 10}KB, has_fp64={self.has_fp64}, has_fp16={self.has_fp16})"
+        )
 
 
 def properties_of(device: Device) -> DeviceProperties:
@@ -44,10 +48,21 @@ def properties_of(device: Device) -> DeviceProperties:
     kinds = ((cl.device_type.GPU, "gpu"), (cl.device_type.ACCELERATOR, "accelerator"), (cl.device_type.CPU, "cpu"))
     extensions = tuple(sorted(d.extensions.split()))
     return DeviceProperties(
-        name=device.name, platform=d.platform.name.strip(), vendor=d.vendor.strip(), version=d.version.strip(), driver_version=d.driver_version.strip(),
-        type=next((name for kind, name in kinds if d.type & kind), "other"), total_memory=d.global_mem_size, max_allocation=d.max_mem_alloc_size,
-        local_memory=device.local_memory, multi_processor_count=device.units, max_work_group_size=device.max_group, has_fp64=device.fp64,
-        has_fp16="cl_khr_fp16" in extensions, extensions=extensions)
+        name=device.name,
+        platform=d.platform.name.strip(),
+        vendor=d.vendor.strip(),
+        version=d.version.strip(),
+        driver_version=d.driver_version.strip(),
+        type=next((name for kind, name in kinds if d.type & kind), "other"),
+        total_memory=d.global_mem_size,
+        max_allocation=d.max_mem_alloc_size,
+        local_memory=device.local_memory,
+        multi_processor_count=device.units,
+        max_work_group_size=device.max_group,
+        has_fp64=device.fp64,
+        has_fp16="cl_khr_fp16" in extensions,
+        extensions=extensions,
+    )
 
 
 class Marker:

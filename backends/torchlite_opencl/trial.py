@@ -1,7 +1,10 @@
-"""Tries OpenCL drivers in a process of its own, which they may take down: `python -P trial.py FOLDER LIBRARY...` prints a line of JSON for each device.
+"""Tries OpenCL drivers in a process of its own, which they may take down: `python -P trial.py FOLDER LIBRARY...` prints
+a line of JSON for each device.
 
-FOLDER holds the .icd files of the drivers, the libraries are loaded before them; without arguments the system's own drivers are tried.
+FOLDER holds the .icd files of the drivers, the libraries are loaded before them; without arguments the system's own
+drivers are tried.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -38,11 +41,15 @@ def _variables(**values: str) -> Iterator[None]:
 
 
 def platforms(folder: str | None, libraries: Sequence[str]) -> list[Any]:
-    """The platforms of the drivers that the folder's .icd files name. The loader reads them at the first call in a process, and never again."""
+    """The platforms of the drivers that the folder's .icd files name. The loader reads them at the first call in a
+    process, and never again.
+    """
     for library in libraries:
-        # Local: their exp and sin are for the driver, and must not take the place of the C library's in what is loaded later.
+        # Local: their exp and sin are for the driver, and must not take the place of the C library's in what is loaded
+        # later.
         ctypes.CDLL(library, mode=ctypes.RTLD_LOCAL)
     import pyopencl as cl
+
     # PyOpenCL's own loader looks into its home as well (the driver of pocl-binary-distribution is there).
     with _variables(OCL_ICD_VENDORS=folder, PYOPENCL_HOME=folder) if folder else contextlib.nullcontext():
         try:
@@ -54,6 +61,7 @@ def platforms(folder: str | None, libraries: Sequence[str]) -> list[Any]:
 def devices(found: Sequence[Any]) -> Iterator[tuple[dict, Any]]:
     """Each device of some platforms with what tells it from others."""
     import pyopencl as cl
+
     met: dict[tuple, int] = {}
     for platform in found:
         try:
@@ -63,7 +71,13 @@ def devices(found: Sequence[Any]) -> Iterator[tuple[dict, Any]]:
         for device in inside:
             key = platform.name.strip(), platform.version.strip(), device.name.strip()
             met[key] = met.get(key, -1) + 1
-            kind = "gpu" if device.type & cl.device_type.GPU else "accelerator" if device.type & cl.device_type.ACCELERATOR else "cpu"
+            kind = (
+                "gpu"
+                if device.type & cl.device_type.GPU
+                else "accelerator"
+                if device.type & cl.device_type.ACCELERATOR
+                else "cpu"
+            )
             yield {"platform": key[0], "version": key[1], "name": key[2], "nth": met[key], "kind": kind}, device
 
 
@@ -71,6 +85,7 @@ def run(device: Any) -> None:
     """Build and run a kernel. RuntimeError when its result is wrong."""
     import numpy as np
     import pyopencl as cl
+
     context = cl.Context([device])
     queue = cl.CommandQueue(context)
     x = np.linspace(0, 1, 64, dtype=np.float32)
@@ -88,6 +103,7 @@ def run(device: Any) -> None:
 
 def main(arguments: list[str]) -> None:
     import warnings
+
     warnings.simplefilter("ignore")  # a compiler that says something has not failed
     try:
         import pyopencl  # noqa: F401

@@ -1,4 +1,5 @@
 """The parts of gpu_check.py, each run in a process of its own."""
+
 from __future__ import annotations
 
 import contextlib
@@ -77,7 +78,13 @@ def here(module: str) -> bool:
 
 def plain_environment() -> dict[str, str]:
     """The environment of programs that run beside others: one thread each for NumPy's products."""
-    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
 
 @contextlib.contextmanager
@@ -105,19 +112,29 @@ def output_of(command: list[str], limit: float, **how: Any) -> tuple[int | None,
 
 
 def checkout_environment(folder: Path, simulate: bool = False) -> dict[str, str]:
-    """An environment in which Python finds this checkout, installed or not: its folders, and in `folder` the metadata that names its backends.
+    """An environment in which Python finds this checkout, installed or not: its folders, and in `folder` the metadata
+    that names its backends.
 
     simulate: the tests' simulator is the backend of "cuda".
     """
     import tomllib
+
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     info.mkdir(parents=True, exist_ok=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    backends = project["entry-points"]["torchlite.backends"] | ({"cuda": "gpu_parts.simulated:backend"} if simulate else {})
+    backends = project["entry-points"]["torchlite.backends"] | (
+        {"cuda": "gpu_parts.simulated:backend"} if simulate else {}
+    )
     points = [f"{name} = {place}" for name, place in backends.items()]
     (info / "entry_points.txt").write_text("\n".join(["[torchlite.backends]", *points, ""]))
-    places = [str(ROOT), str(ROOT / "backends"), str(ROOT / "benchmarks"), str(folder), os.environ.get("PYTHONPATH", "")]
+    places = [
+        str(ROOT),
+        str(ROOT / "backends"),
+        str(ROOT / "benchmarks"),
+        str(folder),
+        os.environ.get("PYTHONPATH", ""),
+    ]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places)), "PYTHONUNBUFFERED": "1"}
 
 

@@ -1,4 +1,7 @@
-"""The workloads of the shared folder under torchlite and under torch, in turn (`ratio.py`), in groups, so that a crash costs one group."""
+"""The workloads of the shared folder under torchlite and under torch, in turn (`ratio.py`), in groups, so that a crash
+costs one group.
+"""
+
 from __future__ import annotations
 
 import re
@@ -51,8 +54,23 @@ def run(options: Options, result: Result) -> None:
         limit = (result.left(options) - 3) / (len(groups) - number) * (1.0 if number == len(groups) - 1 else 1.5)
         say(f"{only} …")
         if reference:
-            command = [python(), str(ratio), python(), "torchlite", python(), "torch", "--rounds", str(rounds), "--candidate-device", options.device,
-                       "--reference-device", reference, "--", "--only", only]
+            command = [
+                python(),
+                str(ratio),
+                python(),
+                "torchlite",
+                python(),
+                "torch",
+                "--rounds",
+                str(rounds),
+                "--candidate-device",
+                options.device,
+                "--reference-device",
+                reference,
+                "--",
+                "--only",
+                only,
+            ]
         else:
             command = [python(), str(workloads), "torchlite", "--device", options.device, "--only", only]
         begun = time.monotonic()

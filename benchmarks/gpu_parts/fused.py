@@ -1,4 +1,7 @@
-"""Fused kernels on the device against the composites of the same records, run on the device in double precision from the same (rounded) inputs."""
+"""Fused kernels on the device against the composites of the same records, run on the device in double precision from
+the same (rounded) inputs.
+"""
+
 from __future__ import annotations
 
 import functools
@@ -23,6 +26,7 @@ class Device:
 
     def __init__(self, device: str, dtype: str):
         import torchlite._dispatch as dispatch
+
         torch = library()
         self.torch, self.device, self.dtype, self.registry = torch, device, dtype, dispatch.REGISTRY
         self.table = dispatch.table_of(torch.device(device))
@@ -67,13 +71,18 @@ class Device:
         self.worst = max(self.worst, worst)
         if not worst <= limit:
             at = np.unravel_index(int(np.argmax(error)), error.shape)
-            raise Checked(f"{name}: {found[at]:.6g} at {tuple(int(i) for i in at)}, the composite gives {right[at]:.6g} (off by {worst:.2g}, allowed {limit:.2g})")
+            raise Checked(
+                f"{name}: {found[at]:.6g} at {tuple(int(i) for i in at)}, the composite gives {right[at]:.6g} (off "
+                f"by {worst:.2g}, allowed {limit:.2g})"
+            )
 
     def agree(self, name: str, *operands: Any, looser: float = 1) -> tuple:
         """The kernel's results, compared with the composite's."""
         record = self.registry[name]
         positional = sum(not p.kwonly for p in record.params)
-        keywords = {p.name: operand for p, operand in zip(record.params[positional:], operands[positional:], strict=False)}
+        keywords = {
+            p.name: operand for p, operand in zip(record.params[positional:], operands[positional:], strict=False)
+        }
         mine = getattr(self.table, name)(*operands[:positional], **keywords)
         want = record.composite(self.table, *self.exact(operands))
         mine, want = (r if isinstance(r, tuple) else (r,) for r in (mine, want))
@@ -91,7 +100,7 @@ def softmax(d: Device, shape: tuple[int, ...]) -> None:
     for dim in sorted({0, len(shape) - 1}):
         x, grad = d.normal(*shape), d.normal(*shape)
         for name in ("softmax", "log_softmax"):
-            out, = d.agree(f"_{name}", x, dim)
+            (out,) = d.agree(f"_{name}", x, dim)
             d.agree(f"_{name}_backward", grad, out, dim)
 
 
@@ -135,24 +144,49 @@ def activations(d: Device, shape: tuple[int, ...]) -> None:
 def attention(d: Device, sizes: tuple[int, ...]) -> None:
     batch, heads, rows, columns, features = sizes
     for mask in ("", "causal", "bool"):
-        query, key, value, grad = (d.normal(batch, heads, n, features, scale=1.0) for n in (rows, columns, columns, rows))
+        query, key, value, grad = (
+            d.normal(batch, heads, n, features, scale=1.0) for n in (rows, columns, columns, rows)
+        )
         given = d.put(d.rng.random((rows, columns)) > 0.3, "bool") if mask == "bool" else None
         scale, causal = 1 / math.sqrt(features), mask == "causal"
         out, lse = d.table._sdpa(query, key, value, given, causal, scale)
-        d.compare(f"_sdpa {mask}", out, d.registry["_sdpa"].composite(d.table, *d.exact((query, key, value, given)), causal, scale)[0], LIMITS[d.dtype])
+        d.compare(
+            f"_sdpa {mask}",
+            out,
+            d.registry["_sdpa"].composite(d.table, *d.exact((query, key, value, given)), causal, scale)[0],
+            LIMITS[d.dtype],
+        )
         # Twice as much: the kernels take the rounded result for what the composite sums anew.
         d.agree("_sdpa_backward", grad, query, key, value, given, out, lse, causal, scale, (True, True, True), looser=2)
 
 
 STEPS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
-    ("_fused_adam", ("exp_avg", "exp_avg_sq"), {"lr": 1e-2, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.1, "decoupled": False, "maximize": False}),
-    ("_fused_adam", ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"),
-     {"lr": 1e-2, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.1, "decoupled": True, "maximize": True}),
-    ("_fused_sgd", ("momentum_buffer",), {"lr": 1e-2, "momentum": 0.9, "dampening": 0.1, "weight_decay": 1e-2, "nesterov": True, "maximize": False}),
-    ("_fused_rmsprop", ("square_avg", "grad_avg", "momentum_buffer"),
-     {"lr": 1e-2, "alpha": 0.99, "eps": 1e-8, "momentum": 0.9, "weight_decay": 1e-2, "maximize": False}),
+    (
+        "_fused_adam", ("exp_avg", "exp_avg_sq"),
+        {
+            "lr": 1e-2, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.1, "decoupled": False,
+            "maximize": False,
+        },
+    ),
+    (
+        "_fused_adam",
+        ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"),
+        {
+            "lr": 1e-2, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.1, "decoupled": True,
+            "maximize": True,
+        },
+    ),
+    (
+        "_fused_sgd", ("momentum_buffer",),
+        {"lr": 1e-2, "momentum": 0.9, "dampening": 0.1, "weight_decay": 1e-2, "nesterov": True, "maximize": False},
+    ),
+    (
+        "_fused_rmsprop",
+        ("square_avg", "grad_avg", "momentum_buffer"),
+        {"lr": 1e-2, "alpha": 0.99, "eps": 1e-8, "momentum": 0.9, "weight_decay": 1e-2, "maximize": False},
+    ),
     ("_fused_adagrad", ("sum",), {"lr": 1e-2, "lr_decay": 0.1, "eps": 1e-10, "weight_decay": 1e-2, "maximize": False}),
-)
+)  # fmt: skip
 
 
 def optimizers(d: Device, shape: tuple[int, ...]) -> None:
@@ -161,19 +195,32 @@ def optimizers(d: Device, shape: tuple[int, ...]) -> None:
     total = sum(math.prod(s) for s in sizes)
     for name, states, options in STEPS:
         record = d.registry[name]
-        mine = {"params": [d.put(d.rng.standard_normal(s)) for s in sizes], "cache": {}, **{state: d.put(np.zeros(total)) for state in states}}
+        mine = {
+            "params": [d.put(d.rng.standard_normal(s)) for s in sizes],
+            "cache": {},
+            **{state: d.put(np.zeros(total)) for state in states},
+        }
         exact = {key: d.exact(value) for key, value in mine.items()} | {"cache": {}}
         for step in (1, 2, 3):
             grads = [d.put(d.rng.standard_normal(s)) for s in sizes]
             given = {**options, "step": step, "first": step == 1}
-            for run, own in ((getattr(d.table, name), {**mine, "grads": grads}), (functools.partial(record.composite, d.table), {**exact, "grads": d.exact(grads)})):
+            for run, own in (
+                (getattr(d.table, name), {**mine, "grads": grads}),
+                (functools.partial(record.composite, d.table), {**exact, "grads": d.exact(grads)}),
+            ):
                 run(*[(own | given).get(p.name) for p in record.params])  # None: a state or an option that is not used
-        for a, b in zip([*mine["params"], *[mine[state] for state in states]], [*exact["params"], *[exact[state] for state in states]], strict=True):
+        for a, b in zip(
+            [*mine["params"], *[mine[state] for state in states]],
+            [*exact["params"], *[exact[state] for state in states]],
+            strict=True,
+        ):
             d.compare(name, a, b, LIMITS[d.dtype] * 10)
 
 
 def dropout(d: Device, shape: tuple[int, ...]) -> None:
-    """Random, so no composite: what is kept is the input scaled, about as much as asked for, and the gradient is that of what was kept."""
+    """Random, so no composite: what is kept is the input scaled, about as much as asked for, and the gradient is that
+    of what was kept.
+    """
     torch, p = d.torch, 0.3
     x = torch_to(torch, d.rng.random(shape) + 0.5, d.dtype, d.device).requires_grad_()
     results = []
@@ -188,7 +235,10 @@ def dropout(d: Device, shape: tuple[int, ...]) -> None:
         raise Checked("dropout: one seed gave two results")
     kept = out != 0
     values = x.detach().cpu().to(torch.float64).numpy()
-    for name, mine, want in (("dropout", out, np.where(kept, values / (1 - p), 0)), ("its gradient", grad, np.where(kept, 1 / (1 - p), 0))):
+    for name, mine, want in (
+        ("dropout", out, np.where(kept, values / (1 - p), 0)),
+        ("its gradient", grad, np.where(kept, 1 / (1 - p), 0)),
+    ):
         error = float(np.max(np.abs(mine - want)))
         d.worst = max(d.worst, error)
         if error > 2 * LIMITS[d.dtype]:
@@ -199,25 +249,53 @@ def dropout(d: Device, shape: tuple[int, ...]) -> None:
 
 
 FLOATS = ("float32", "float16", "bfloat16", "float64")
-# What is checked, the ops that a device must have kernels for (else there is nothing to compare), sizes, those of a quick run, dtypes.
+# What is checked, the ops that a device must have kernels for (else there is nothing to compare), sizes, those of a
+# quick run, dtypes.
 FAMILIES: tuple[tuple[Any, tuple[str, ...], tuple, tuple, tuple[str, ...]], ...] = (
-    (softmax, ("_softmax", "_log_softmax", "_softmax_backward"), ((1000, 1000), (64, 50257), (3, 70001), (8, 8, 128, 128), (5, 1, 17)), ((7, 33),), FLOATS),
-    (layer_norm, ("_layer_norm", "_layer_norm_backward"), ((4096, 1024), (33, 8, 768), (5, 12289), (300, 3)), ((7, 33),), FLOATS),
-    (batch_norm, ("_batch_norm_train", "_batch_norm_backward"), ((64, 32, 16, 16), (4, 256, 7, 7), (1000, 10)), ((5, 3, 4, 4),), FLOATS),
-    (cross_entropy, ("_cross_entropy", "_cross_entropy_backward"), ((512, 1000), (64, 50257), (8, 21, 33, 35)), ((9, 5),), FLOATS),
+    (
+        softmax,
+        ("_softmax", "_log_softmax", "_softmax_backward"),
+        ((1000, 1000), (64, 50257), (3, 70001), (8, 8, 128, 128), (5, 1, 17)),
+        ((7, 33),), FLOATS,
+    ),
+    (
+        layer_norm, ("_layer_norm", "_layer_norm_backward"),
+        ((4096, 1024), (33, 8, 768), (5, 12289), (300, 3)),
+        ((7, 33),), FLOATS,
+    ),
+    (
+        batch_norm,
+        ("_batch_norm_train", "_batch_norm_backward"),
+        ((64, 32, 16, 16), (4, 256, 7, 7), (1000, 10)),
+        ((5, 3, 4, 4),), FLOATS,
+    ),
+    (
+        cross_entropy,
+        ("_cross_entropy", "_cross_entropy_backward"),
+        ((512, 1000), (64, 50257), (8, 21, 33, 35)),
+        ((9, 5),), FLOATS,
+    ),
     (activations, ("gelu", "_gelu_backward"), ((1024, 1024), (3, 5, 7)), ((5, 7),), FLOATS),
-    (attention, ("_sdpa", "_sdpa_backward"),
-     ((2, 4, 512, 512, 64), (1, 2, 129, 257, 32), (2, 3, 100, 100, 128), (1, 2, 77, 33, 96), (1, 1, 64, 64, 40), (1, 2, 50, 50, 256)), ((1, 2, 9, 9, 16),), FLOATS),
+    (
+        attention, ("_sdpa", "_sdpa_backward"),
+        (
+            (2, 4, 512, 512, 64), (1, 2, 129, 257, 32), (2, 3, 100, 100, 128), (1, 2, 77, 33, 96), (1, 1, 64, 64, 40),
+            (1, 2, 50, 50, 256),
+        ),
+        ((1, 2, 9, 9, 16),), FLOATS,
+    ),
     (optimizers, ("_fused_adam", "_fused_sgd"), ((1000, 1000), (33, 65)), ((4, 9),), ("float32", "float64")),
     (dropout, (), ((1024, 1024), (3, 333)), ((40, 50),), FLOATS),
-)
+)  # fmt: skip
 
 
 def run(options: Options, result: Result) -> None:
     result.put(rows=[], failed=[], notes=[])
     for family, needed, sizes, quick, dtypes in FAMILIES:
         name = family.__name__
-        for dtype, size in itertools.product(dtypes[:2] if options.quick else dtypes, quick if options.quick else sizes):
+        for dtype, size in itertools.product(
+            dtypes[:2] if options.quick else dtypes, quick if options.quick else sizes
+        ):
             d = Device(options.device, dtype)
             lacking = [op for op in needed if not d.is_fused(op)]
             if lacking:
@@ -230,7 +308,16 @@ def run(options: Options, result: Result) -> None:
                 trouble = str(error)
             except Exception as error:
                 trouble = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            result.add("rows", {"name": name, "dtype": dtype, "size": list(size), "worst": d.worst if math.isfinite(d.worst) else None, "ok": not trouble})
+            result.add(
+                "rows",
+                {
+                    "name": name,
+                    "dtype": dtype,
+                    "size": list(size),
+                    "worst": d.worst if math.isfinite(d.worst) else None,
+                    "ok": not trouble,
+                },
+            )
             if trouble:
                 result.add("failed", f"{name} {dtype} {size}: {trouble}")
                 say(f"FAILED {result.found['failed'][-1]}")

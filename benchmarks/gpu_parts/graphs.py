@@ -1,4 +1,5 @@
 """`mlp.train` through captured graphs under torchlite and under torch: gpu_parts/mlp_step.py, a program for each."""
+
 from __future__ import annotations
 
 import re

@@ -1,4 +1,5 @@
 """What the measurements were made on, and what is missing for some of them."""
+
 from __future__ import annotations
 
 import importlib.metadata
@@ -21,7 +22,11 @@ WANTED = (
 )
 WANTED_ON_CUDA = (
     ("cupy", "cupy-cuda12x or cupy-cuda13x", "everything on cuda"),
-    ("cudnn", "nvidia-cudnn-frontend", "convolution and attention through cuDNN (without it torchlite's own kernels are measured)"),
+    (
+        "cudnn",
+        "nvidia-cudnn-frontend",
+        "convolution and attention through cuDNN (without it torchlite's own kernels are measured)",
+    ),
 )
 
 
@@ -48,7 +53,10 @@ def missing(options: Options) -> list[str]:
     """A line for each thing that is not installed, with what is left out for it."""
     wanted = WANTED + (WANTED_ON_CUDA if options.kind == "cuda" else ())
     lines = [f"{package}: {without}" for module, package, without in wanted if not here(module)]
-    for names, without in ((("conformance", "opdb.py"), "the conformance tables"), (("bench", "ratio.py"), "the workloads against torch")):
+    for names, without in (
+        (("conformance", "opdb.py"), "the conformance tables"),
+        (("bench", "ratio.py"), "the workloads against torch"),
+    ):
         if options.shared_file(*names) is None:
             lines.append(f"{os.path.join(options.shared, *names)}: {without}")
     return lines
@@ -62,7 +70,9 @@ def of_torch() -> dict[str, str]:
     found = {"torch": torch.__version__, "torch's CUDA": str(torch.version.cuda)}
     if torch.cuda.is_available():
         found["torch's cuDNN"] = str(torch.backends.cudnn.version())
-        found["torch's TF32"] = f"matmul {torch.backends.cuda.matmul.allow_tf32}, cuDNN {torch.backends.cudnn.allow_tf32}"
+        found["torch's TF32"] = (
+            f"matmul {torch.backends.cuda.matmul.allow_tf32}, cuDNN {torch.backends.cudnn.allow_tf32}"
+        )
     return found
 
 
@@ -70,14 +80,22 @@ def of_cuda(torch: Any, options: Options) -> dict[str, str]:
     """The device's properties, the driver and CuPy."""
     properties = torch.cuda.get_device_properties(options.device)
     found = {
-        "compute capability": f"{properties.major}.{properties.minor}", "memory": f"{properties.total_memory / 2**30:.1f} GiB",
-        "multiprocessors": str(properties.multi_processor_count), "CuPy": version_of("cupy-cuda13x", "cupy-cuda12x", "cupy"),
-        "cuDNN frontend": version_of("nvidia-cudnn-frontend"), "cuDNN": version_of("nvidia-cudnn-cu13", "nvidia-cudnn-cu12"),
+        "compute capability": f"{properties.major}.{properties.minor}",
+        "memory": f"{properties.total_memory / 2**30:.1f} GiB",
+        "multiprocessors": str(properties.multi_processor_count),
+        "CuPy": version_of("cupy-cuda13x", "cupy-cuda12x", "cupy"),
+        "cuDNN frontend": version_of("nvidia-cudnn-frontend"),
+        "cuDNN": version_of("nvidia-cudnn-cu13", "nvidia-cudnn-cu12"),
     }
-    smi = line_of("nvidia-smi", "--query-gpu=driver_version,clocks.max.sm,clocks.max.memory,power.limit,ecc.mode.current", "--format=csv,noheader")
+    smi = line_of(
+        "nvidia-smi",
+        "--query-gpu=driver_version,clocks.max.sm,clocks.max.memory,power.limit,ecc.mode.current",
+        "--format=csv,noheader",
+    )
     found["driver (nvidia-smi)"] = smi or "nvidia-smi says nothing"
     if here("cupy"):
         import cupy
+
         for name, call in (("CUDA of the driver", "driverGetVersion"), ("CUDA runtime", "runtimeGetVersion")):
             number = getattr(cupy.cuda.runtime, call)()
             found[name] = f"{number // 1000}.{number % 1000 // 10}"
@@ -95,11 +113,18 @@ def run(options: Options, result: Result) -> None:
         return
     torch = library()
     module = getattr(torch, options.kind, None)
-    facts = {"device": module.get_device_name(options.device) if hasattr(module, "get_device_name") else platform.processor() or platform.machine()}
+    facts = {
+        "device": module.get_device_name(options.device)
+        if hasattr(module, "get_device_name")
+        else platform.processor() or platform.machine()
+    }
     if options.kind == "cuda":
         facts |= of_cuda(torch, options)
     facts |= {
-        "cores": str(os.cpu_count()), "system": platform.platform(), "Python": platform.python_version(), "NumPy": version_of("numpy"),
+        "cores": str(os.cpu_count()),
+        "system": platform.platform(),
+        "Python": platform.python_version(),
+        "NumPy": version_of("numpy"),
         "torchlite": f"{torch.__version__} {line_of('git', 'rev-parse', '--short', 'HEAD')}".strip(),
     }
     facts |= of_torch()

@@ -1,10 +1,13 @@
-"""A training step of a small network, eager and through CUDA graphs, timed like `mlp.train` of the workloads. Prints `name microseconds us` rows.
+"""A training step of a small network, eager and through CUDA graphs, timed like `mlp.train` of the workloads. Prints
+`name microseconds us` rows.
 
 usage: python -m gpu_parts.mlp_step MODULE [--device cuda] [--quick]
 
-`graphed`: the model's passes are replays (make_graphed_callables), the optimizer runs eagerly. `captured`: the whole step is one graph, with a capturable
-optimizer. Each is first checked against eager steps from the same weights: the losses of some steps.
+`graphed`: the model's passes are replays (make_graphed_callables), the optimizer runs eagerly. `captured`: the whole
+step is one graph, with a capturable optimizer. Each is first checked against eager steps from the same weights: the
+losses of some steps.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -73,6 +76,7 @@ def captured(T: Any, device: str, start: dict) -> tuple[Callable, int]:
     def replay(keeps: Any = training) -> Any:  # the graph reads and writes the memory of its parameters
         graph.replay()
         return loss
+
     return replay, 3
 
 
@@ -83,7 +87,7 @@ def losses(step: Callable, count: int) -> list[float]:
 def check(step: Callable, before: int, want: list[float]) -> None:
     """The step's losses against those of eager steps."""
     found = losses(step, STEPS)
-    for n, (mine, right) in enumerate(zip(found, want[before:before + STEPS], strict=True)):
+    for n, (mine, right) in enumerate(zip(found, want[before : before + STEPS], strict=True)):
         if not abs(mine - right) <= 1e-3 * abs(right):
             raise AssertionError(f"the loss of step {before + n} is {mine:.6f}, eagerly {right:.6f}")
 

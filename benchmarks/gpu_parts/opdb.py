@@ -1,4 +1,7 @@
-"""PyTorch's own table of operators (`opdb.py` of the conformance folder), in several programs at once; rows that fail on the CPU too are told apart."""
+"""PyTorch's own table of operators (`opdb.py` of the conformance folder), in several programs at once; rows that fail
+on the CPU too are told apart.
+"""
+
 from __future__ import annotations
 
 import json
@@ -11,16 +14,33 @@ from pathlib import Path
 from . import ROOT, Options, Result, here, plain_environment, program, python, say
 
 # Each name is in one of them.
-SHARES = ("^[ab]", "^c", "^[de]", "^fft", "^[f-k](?!ft)", "^linalg", "^l(?!inalg)", "^m", r"^nn\.functional\.[a-c]", r"^nn\.functional\.[d-l]",
-          r"^nn\.functional\.[m-z]", r"^n(?!n\.f)|^[o-r]", "^s(?!pecial)", "^special|^[t-zA-Z_]")
+SHARES = (
+    "^[ab]", "^c", "^[de]", "^fft", "^[f-k](?!ft)", "^linalg", "^l(?!inalg)", "^m", r"^nn\.functional\.[a-c]",
+    r"^nn\.functional\.[d-l]", r"^nn\.functional\.[m-z]", r"^n(?!n\.f)|^[o-r]", "^s(?!pecial)", "^special|^[t-zA-Z_]",
+)  # fmt: skip
 QUICK = ("^(add|softmax|cumsum)$", "^(matmul|sort)$")
 
 
 def command(script: Path, options: Options, device: str, only: str, output: Path) -> list[str]:
     """How a share of the table is run."""
-    words = [python(), str(script), "torchlite", "--device", device, "--dtypes", "float32", "--backward", "--public-only", "--only", only, "--json", str(output)]
+    words = [
+        python(),
+        str(script),
+        "torchlite",
+        "--device",
+        device,
+        "--dtypes",
+        "float32",
+        "--backward",
+        "--public-only",
+        "--only",
+        only,
+        "--json",
+        str(output),
+    ]
     if device.split(":")[0] == "cuda":
-        # Its rows would run in a child: torch's tables, imported by the parent, open CUDA, and what is open does not survive a fork.
+        # Its rows would run in a child: torch's tables, imported by the parent, open CUDA, and what is open does not
+        # survive a fork.
         words.append("--in-process")
     return [*words, "--max-samples", "2" if options.quick else "6", "--timeout", "15"]
 
@@ -34,7 +54,9 @@ def run_all(commands: dict[Path, list[str]], together: int, until: float) -> lis
             while waiting and len(running) < together:
                 output, words = waiting.pop(0)
                 log = stack.enter_context(open(output.with_suffix(".log"), "w"))
-                running[output] = stack.enter_context(program(words, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, env=plain_environment()))
+                running[output] = stack.enter_context(
+                    program(words, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, env=plain_environment())
+                )
             time.sleep(0.05)
             for output, process in list(running.items()):
                 if process.poll() is not None:
@@ -46,7 +68,9 @@ def run_all(commands: dict[Path, list[str]], together: int, until: float) -> lis
             if time.monotonic() > until:
                 unfinished = len(waiting) + len(running)
                 if unfinished:
-                    problems.append(f"the time limit: {unfinished} of {len(commands)} shares of the table were not finished")
+                    problems.append(
+                        f"the time limit: {unfinished} of {len(commands)} shares of the table were not finished"
+                    )
                 break
     return problems
 
@@ -80,14 +104,20 @@ def run(options: Options, result: Result) -> None:
     folder = result.path.parent
     until = result.begun + options.limit - 4
     shares = QUICK if options.quick else SHARES
-    commands = {folder / f"opdb-{n}.json": command(script, options, options.device, only, folder / f"opdb-{n}.json") for n, only in enumerate(shares)}
+    commands = {
+        folder / f"opdb-{n}.json": command(script, options, options.device, only, folder / f"opdb-{n}.json")
+        for n, only in enumerate(shares)
+    }
     problems = run_all(commands, max(1, min(options.workers, len(commands))), until - 12)
     rows = rows_of(commands)
     bad = [row for row in rows if not row["ok"]]
     result.put(counts=_counts(rows), failed=problems + [f"{label(row)}: {reason(row)}" for row in bad])
     elsewhere = _also_on_cpu(script, options, bad, folder, until) if options.kind != "cpu" else set()
-    result.put(on_cpu_too=sorted(elsewhere), failed=problems + [f"{label(row)}: {reason(row)}" for row in bad if label(row) not in elsewhere],
-               seconds=round(time.monotonic() - result.begun, 1))
+    result.put(
+        on_cpu_too=sorted(elsewhere),
+        failed=problems + [f"{label(row)}: {reason(row)}" for row in bad if label(row) not in elsewhere],
+        seconds=round(time.monotonic() - result.begun, 1),
+    )
     for line in result.found["failed"]:
         say(f"FAILED {line}")
     if elsewhere:
@@ -99,7 +129,10 @@ def run(options: Options, result: Result) -> None:
 def _counts(rows: list[dict]) -> dict[str, list[int]]:
     """{"forward": [rows that pass, rows], …}."""
     parts = dict.fromkeys(row["part"] for row in rows)
-    return {part: [sum(row["ok"] for row in rows if row["part"] == part), sum(row["part"] == part for row in rows)] for part in parts}
+    return {
+        part: [sum(row["ok"] for row in rows if row["part"] == part), sum(row["part"] == part for row in rows)]
+        for part in parts
+    }
 
 
 def _also_on_cpu(script: Path, options: Options, bad: list[dict], folder: Path, until: float) -> set[str]:

@@ -1,4 +1,7 @@
-"""A pytest plugin: each test's outcome goes to a file at once, and a worker whose device is lost is replaced instead of failing all tests to come."""
+"""A pytest plugin: each test's outcome goes to a file at once, and a worker whose device is lost is replaced instead of
+failing all tests to come.
+"""
+
 from __future__ import annotations
 
 import json
@@ -8,8 +11,11 @@ import re
 import pytest
 
 # After these errors CUDA refuses everything in the process.
-LOST = re.compile(r"ILLEGAL_ADDRESS|IllegalAddress|MISALIGNED_ADDRESS|MisalignedAddress|ILLEGAL_INSTRUCTION|IllegalInstruction|LAUNCH_FAILED|LaunchFailure"
-                  r"|illegal memory access|misaligned address|unspecified launch failure|DeviceUninitialized")
+LOST = re.compile(
+    r"ILLEGAL_ADDRESS|IllegalAddress|MISALIGNED_ADDRESS|MisalignedAddress|ILLEGAL_INSTRUCTION|IllegalInstruction"
+    r"|LAUNCH_FAILED|LaunchFailure"
+    r"|illegal memory access|misaligned address|unspecified launch failure|DeviceUninitialized"
+)
 
 
 def message_of(report: pytest.TestReport) -> str:
@@ -43,9 +49,19 @@ class Writer:
             self.write(id=report.nodeid or "collection", outcome="failed", message=message_of(report), seconds=0.0)
 
     def pytest_runtest_logreport(self, report) -> None:
-        if report.when in ("setup", "teardown") and report.outcome == "passed" or report.when == "teardown" and report.outcome == "skipped":
+        if (
+            report.when in ("setup", "teardown")
+            and report.outcome == "passed"
+            or report.when == "teardown"
+            and report.outcome == "skipped"
+        ):
             return
-        self.write(id=report.nodeid, outcome=report.outcome, message=message_of(report) if report.failed else "", seconds=getattr(report, "duration", 0.0))
+        self.write(
+            id=report.nodeid,
+            outcome=report.outcome,
+            message=message_of(report) if report.failed else "",
+            seconds=getattr(report, "duration", 0.0),
+        )
 
 
 class Leaver:

@@ -1,4 +1,7 @@
-"""The bandwidth of a large copy on the device and, beside it, that of kernels that do little but read and write; products and attention beside torch's."""
+"""The bandwidth of a large copy on the device and, beside it, that of kernels that do little but read and write;
+products and attention beside torch's.
+"""
+
 from __future__ import annotations
 
 import gc
@@ -54,12 +57,17 @@ def kernel(torch: Any, device: str, elements: int, dtype: Any, name: str) -> Cal
 
     def made() -> Any:
         return torch.randn(rows, COLUMNS, device=device).to(dtype)
+
     if name == "Adam":  # reads a parameter, its gradient and two states, and writes all but the gradient
         parameter = torch.nn.Parameter(made())
         parameter.grad = made()
         return torch.optim.Adam([parameter], lr=1e-3).step
     weight, bias = torch.ones(COLUMNS, device=device, dtype=dtype), torch.zeros(COLUMNS, device=device, dtype=dtype)
-    function = {"softmax": lambda x: torch.softmax(x, 1), "layer_norm": lambda x: F.layer_norm(x, (COLUMNS,), weight, bias), "gelu": F.gelu}[name.split()[0]]
+    function = {
+        "softmax": lambda x: torch.softmax(x, 1),
+        "layer_norm": lambda x: F.layer_norm(x, (COLUMNS,), weight, bias),
+        "gelu": F.gelu,
+    }[name.split()[0]]
     x = made()
     if name in FORWARD:
         return lambda: function(x)
@@ -69,12 +77,18 @@ def kernel(torch: Any, device: str, elements: int, dtype: Any, name: str) -> Cal
 
 
 # (name, dtype, bytes of an element, arrays that must be read or written)
-KERNELS = [(name + way, dtype, size, arrays) for dtype, size in (("float32", 4), ("bfloat16", 2)) for name in FORWARD
-           for way, arrays in (("", 2), (" backward", 3))] + [("Adam", "float32", 4, 7)]
+KERNELS = [
+    (name + way, dtype, size, arrays)
+    for dtype, size in (("float32", 4), ("bfloat16", 2))
+    for name in FORWARD
+    for way, arrays in (("", 2), (" backward", 3))
+] + [("Adam", "float32", 4, 7)]
 
 
 def products(torch: Any, device: str, quick: bool) -> dict[str, Callable[[], Callable]]:
-    """{name: what makes what starts it} of work that is more arithmetic than memory, which torch does with libraries."""
+    """{name: what makes what starts it} of work that is more arithmetic than memory, which torch
+    does with libraries.
+    """
     n, (batch, heads, length, features) = (64, (1, 2, 32, 32)) if quick else (4096, (4, 16, 2048, 64))
 
     def matmul(dtype: Any) -> Callable:
@@ -82,19 +96,28 @@ def products(torch: Any, device: str, quick: bool) -> dict[str, Callable[[], Cal
         return lambda: a @ b
 
     def attention(dtype: Any, backward: bool) -> Callable:
-        query, key, value = (torch.randn(batch, heads, length, features, device=device).to(dtype).requires_grad_(backward) for _ in range(3))
+        query, key, value = (
+            torch.randn(batch, heads, length, features, device=device).to(dtype).requires_grad_(backward)
+            for _ in range(3)
+        )
 
         def forward() -> Any:
             return torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+
         if not backward:
             return forward
         out = forward()
         grad = torch.randn(batch, heads, length, features, device=device).to(dtype)
         return lambda: torch.autograd.grad(out, (query, key, value), grad, retain_graph=True)
-    found: dict[str, Callable[[], Callable]] = {f"matmul {n} {name}": lambda name=name: matmul(getattr(torch, name)) for name in ("float32", "bfloat16")}
+
+    found: dict[str, Callable[[], Callable]] = {
+        f"matmul {n} {name}": lambda name=name: matmul(getattr(torch, name)) for name in ("float32", "bfloat16")
+    }
     for name in ("float32", "bfloat16"):
         for way, backward in (("", False), (" backward", True)):
-            found[f"causal attention {batch}x{heads}x{length}x{features} {name}{way}"] = lambda name=name, backward=backward: attention(getattr(torch, name), backward)
+            found[f"causal attention {batch}x{heads}x{length}x{features} {name}{way}"] = (
+                lambda name=name, backward=backward: attention(getattr(torch, name), backward)
+            )
     return found
 
 
@@ -121,8 +144,12 @@ def run(options: Options, result: Result) -> None:
             result.add("failed", f"{name}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
             say(f"FAILED {result.found['failed'][-1]}")
             return None
+
     for name, dtype, size, arrays in KERNELS:
-        taken = measured(f"{name} {dtype}", lambda name=name, dtype=dtype: kernel(torch, options.device, elements, getattr(torch, dtype), name))
+        taken = measured(
+            f"{name} {dtype}",
+            lambda name=name, dtype=dtype: kernel(torch, options.device, elements, getattr(torch, dtype), name),
+        )
         if taken is not None:
             rate = arrays * size * elements / taken * 1e3
             result.add("rows", {"name": name, "dtype": dtype, "ms": taken, "bytes/s": rate, "share": rate / best})

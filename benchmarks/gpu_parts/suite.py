@@ -1,4 +1,5 @@
 """The device tests: pytest on the device, each outcome kept as it comes, so that a time limit loses none."""
+
 from __future__ import annotations
 
 import collections
@@ -13,7 +14,20 @@ from . import ROOT, Options, Result, here, plain_environment, program, python, s
 
 def command(options: Options) -> list[str]:
     """How pytest is started."""
-    words = [python(), "-m", "pytest", "-q", "-p", "gpu_parts.recorder", "-p", "no:cacheprovider", "--tb=short", "--device", options.device, "--device-only"]
+    words = [
+        python(),
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "gpu_parts.recorder",
+        "-p",
+        "no:cacheprovider",
+        "--tb=short",
+        "--device",
+        options.device,
+        "--device-only",
+    ]
     if here("xdist") and options.workers > 1:
         words += ["-n", str(options.workers)]
     return words + shlex.split(options.pytest)
@@ -32,21 +46,26 @@ class Outcomes:
         with open(self.path, "rb") as file:
             file.seek(self._at)
             text = file.read()
-        complete = text[:text.rfind(b"\n") + 1]
+        complete = text[: text.rfind(b"\n") + 1]
         self._at += len(complete)
         for line in complete.splitlines():
             entry = json.loads(line)
             if "total" in entry:
                 self.total = max(self.total, entry["total"])
-            elif self.outcomes.get(entry["id"]) != "failed":  # a test that passed and then failed to clean up has failed
+            elif (
+                self.outcomes.get(entry["id"]) != "failed"
+            ):  # a test that passed and then failed to clean up has failed
                 self.outcomes[entry["id"]] = entry["outcome"]
                 if entry["outcome"] == "failed":
                     self.messages[entry["id"]] = entry["message"]
 
     def counts(self) -> dict[str, int]:
         found = collections.Counter(self.outcomes.values())
-        return {"total": max(self.total, len(self.outcomes)), **{name: found[name] for name in ("passed", "failed", "skipped")},
-                "not run": max(self.total - len(self.outcomes), 0)}
+        return {
+            "total": max(self.total, len(self.outcomes)),
+            **{name: found[name] for name in ("passed", "failed", "skipped")},
+            "not run": max(self.total - len(self.outcomes), 0),
+        }
 
 
 def run(options: Options, result: Result) -> None:
@@ -57,7 +76,10 @@ def run(options: Options, result: Result) -> None:
     seen, log = Outcomes(path), result.path.with_suffix(".log")
     environment = {**plain_environment(), "TORCHLITE_GPU_CHECK_OUTCOMES": str(path)}
     late = False
-    with open(log, "w") as output, program(command(options), cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, env=environment) as process:
+    with (
+        open(log, "w") as output,
+        program(command(options), cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, env=environment) as process,
+    ):
         told = time.monotonic()
         while process.poll() is None and not late:
             time.sleep(0.2)
@@ -67,7 +89,10 @@ def run(options: Options, result: Result) -> None:
                 seen.read()
                 counts = seen.counts()
                 result.put(counts=counts, failures=seen.messages)
-                say(f"{counts['passed'] + counts['failed'] + counts['skipped']} of {counts['total']} tests, {counts['failed']} failed")
+                say(
+                    f"{counts['passed'] + counts['failed'] + counts['skipped']} of {counts['total']} tests, "
+                    f"{counts['failed']} failed"
+                )
     seen.read()
     counts = seen.counts()
     problems = [f"{name}: {message}" for name, message in seen.messages.items()]
@@ -78,7 +103,9 @@ def run(options: Options, result: Result) -> None:
         problems.append(f"pytest ended with status {process.returncode}: {' / '.join(tail)}")
     elif not counts["passed"]:
         problems.append("no test ran")
-    result.put(counts=counts, failures=seen.messages, seconds=round(time.monotonic() - result.begun, 1), failed=problems)
+    result.put(
+        counts=counts, failures=seen.messages, seconds=round(time.monotonic() - result.begun, 1), failed=problems
+    )
     say(", ".join(f"{n} {name}" for name, n in counts.items()))
     for problem in problems[:50]:
         say(f"FAILED {problem}")

@@ -1,4 +1,7 @@
-"""Regions of autocast: nesting, dtypes, the cache of weights, gradients, threads, decorators, Functions, modes, and PyTorch's errors."""
+"""Regions of autocast: nesting, dtypes, the cache of weights, gradients, threads, decorators, Functions, modes, and
+PyTorch's errors.
+"""
+
 from __future__ import annotations
 
 import threading
@@ -72,6 +75,7 @@ def test_a_decorated_function_runs_in_the_region(device, kind, lower):
     def product(a, b):
         """The product."""
         return a @ b if a.shape[0] == 1 else product(a[:1], b)
+
     assert product(x, w).dtype is lower and product.__doc__ == "The product."
 
 
@@ -123,7 +127,10 @@ def test_binary_cross_entropy_is_refused_where_half_would_harm(device, kind):
         if kind == "cpu":
             assert torch.nn.functional.binary_cross_entropy(p.bfloat16(), y).dtype is torch.float32
         else:
-            with pytest.raises(RuntimeError, match="torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast."):
+            with pytest.raises(
+                RuntimeError,
+                match="torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.",
+            ):
                 torch.nn.functional.binary_cross_entropy(p, y)
 
 
@@ -142,10 +149,11 @@ def test_gradients_reach_the_float32_weight(device, kind, lower):
 
 def test_a_weight_is_cast_once(device, kind):
     from torchlite.amp.autocast_mode import _state
+
     x, w = operands(device)
     with torch.autocast(kind):
         torch.mm(x, w)
-        (_, _, cast), = _state.cache.values()
+        ((_, _, cast),) = _state.cache.values()
         with torch.autocast(kind, enabled=False):
             pass
         torch.mm(x, w)
@@ -188,7 +196,7 @@ def test_second_order(device, kind):
     x, w = operands(device)
     with torch.autocast(kind):
         y = torch.mm(x, w).exp().sum()
-        g, = torch.autograd.grad(y, w, create_graph=True)
+        (g,) = torch.autograd.grad(y, w, create_graph=True)
         penalty = g.square().sum()
     penalty.backward()
     assert g.dtype is torch.float32 and w.grad.dtype is torch.float32 and torch.isfinite(w.grad).all()
@@ -203,6 +211,7 @@ def test_checkpointing_runs_again_as_before(device, kind, lower, use_reentrant):
     def part(value):
         seen.append((torch.is_autocast_enabled(kind), torch.mm(value, w).dtype))
         return torch.mm(value, w).exp()
+
     with torch.autocast(kind):
         y = checkpoint(part, x, use_reentrant=use_reentrant)
     y.sum().backward()
@@ -231,6 +240,7 @@ def a_function(device_type, **options):
             a, b = ctx.saved_tensors
             Product.seen.append((g.dtype, torch.is_autocast_enabled(device_type), torch.mm(g, b.T.to(g.dtype)).dtype))
             return torch.mm(g, b.T.to(g.dtype)), torch.mm(a.T.to(g.dtype), g)
+
     return Product
 
 
@@ -263,6 +273,7 @@ def test_modes_see_what_was_called(device, kind, lower):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             seen.append((func.__name__, args[0].dtype))
             return func(*args, **(kwargs or {}))
+
     with Mode(), torch.autocast(kind):
         assert torch.mm(x, w).dtype is lower
     low, target = x.to(lower), torch.tensor([0, 1], device=device)
@@ -279,6 +290,7 @@ def test_subclasses_see_what_was_called(device, kind, lower):
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             seen.append((func.__name__, args[0].dtype))
             return super().__torch_function__(func, types, args, kwargs or {})
+
     x, w = operands(device)
     mine = x.as_subclass(Mine)
     seen.clear()
@@ -290,9 +302,22 @@ def test_subclasses_see_what_was_called(device, kind, lower):
 # -- layers ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", ["Linear(6, 5)", "LSTM(6, 5)", "GRU(6, 5)", "RNN(6, 5)", "LSTMCell(6, 5)", "GRUCell(6, 5)",
-                                  "MultiheadAttention(6, 2)", "TransformerEncoderLayer(6, 2, 8)", "TransformerDecoderLayer(6, 2, 8)",
-                                  "BatchNorm1d(6)", "LayerNorm(6)"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        "Linear(6, 5)",
+        "LSTM(6, 5)",
+        "GRU(6, 5)",
+        "RNN(6, 5)",
+        "LSTMCell(6, 5)",
+        "GRUCell(6, 5)",
+        "MultiheadAttention(6, 2)",
+        "TransformerEncoderLayer(6, 2, 8)",
+        "TransformerDecoderLayer(6, 2, 8)",
+        "BatchNorm1d(6)",
+        "LayerNorm(6)",
+    ],
+)
 def test_layers_take_what_layers_before_them_give(device, kind, lower, make):
     torch.manual_seed(0)
     layer, before = (eval(f"torch.nn.{text}").to(device) for text in (make, "Linear(6, 6)"))
@@ -322,7 +347,12 @@ def test_packed_sequences(device, kind):
 
 
 def test_questions():
-    assert [torch.amp.is_autocast_available(name) for name in ("cpu", "cuda", "opencl", "meta")] == [True, True, True, False]
+    assert [torch.amp.is_autocast_available(name) for name in ("cpu", "cuda", "opencl", "meta")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
     assert torch.get_autocast_dtype("cpu") is torch.bfloat16 and torch.get_autocast_dtype("cuda") is torch.float16
     assert not torch.is_autocast_enabled() and not torch.is_autocast_enabled("cpu")
     assert torch.is_autocast_cache_enabled()
@@ -334,7 +364,10 @@ def test_settings():
     torch.set_autocast_dtype("cpu", torch.float16)
     torch.set_autocast_cache_enabled(False)
     try:
-        assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is torch.float16 and not torch.is_autocast_cache_enabled()
+        assert (
+            torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is torch.float16
+            and not torch.is_autocast_cache_enabled()
+        )
     finally:
         torch.set_autocast_enabled("cpu", False)
         torch.set_autocast_dtype("cpu", torch.bfloat16)
@@ -344,19 +377,31 @@ def test_settings():
 def test_the_form_without_a_device_type_means_cuda():
     torch.set_autocast_enabled(True)
     try:
-        assert torch.is_autocast_enabled() and torch.is_autocast_enabled("cuda") and not torch.is_autocast_enabled("cpu")
+        assert (
+            torch.is_autocast_enabled() and torch.is_autocast_enabled("cuda") and not torch.is_autocast_enabled("cpu")
+        )
     finally:
         torch.set_autocast_enabled(False)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without CUDA")
 def test_cuda_is_accepted_without_cuda():
-    with pytest.warns(UserWarning, match="CUDA is not available or torch_xla is imported. Disabling autocast."), torch.autocast("cuda"):
-        assert not torch.is_autocast_enabled("cuda") and torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is torch.float32
+    with (
+        pytest.warns(UserWarning, match="CUDA is not available or torch_xla is imported. Disabling autocast."),
+        torch.autocast("cuda"),
+    ):
+        assert (
+            not torch.is_autocast_enabled("cuda")
+            and torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is torch.float32
+        )
 
 
 def test_warnings_and_errors():
-    with pytest.warns(UserWarning, match="In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast only supports "):
+    with pytest.warns(
+        UserWarning,
+        match="In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
+        "CPU Autocast only supports ",
+    ):
         assert not torch.autocast("cpu", dtype=torch.float64)._enabled
     with pytest.raises(RuntimeError, match="User specified an unsupported autocast device_type 'meta'"):
         torch.autocast("meta")
@@ -366,31 +411,48 @@ def test_warnings_and_errors():
         torch.amp.custom_fwd(device_type=0)
     with pytest.raises(TypeError, match=r"autocast\(\)\(func\) requires a callable, but got int"):
         torch.autocast("cpu")(3)
-    with pytest.raises(TypeError, match=r"set_autocast_enabled\(\): argument 'enabled' \(position 2\) must be bool, not int"):
+    with pytest.raises(
+        TypeError, match=r"set_autocast_enabled\(\): argument 'enabled' \(position 2\) must be bool, not int"
+    ):
         torch.set_autocast_enabled("cpu", 1)
-    with pytest.raises(TypeError, match=r"set_autocast_dtype\(\): argument 'dtype' \(position 2\) must be torch.dtype, not int"):
+    with pytest.raises(
+        TypeError, match=r"set_autocast_dtype\(\): argument 'dtype' \(position 2\) must be torch.dtype, not int"
+    ):
         torch.set_autocast_dtype("cpu", 3)
-    with pytest.raises(TypeError, match=r"is_autocast_enabled\(\): argument 'device_type' \(position 1\) must be str, not int"):
+    with pytest.raises(
+        TypeError, match=r"is_autocast_enabled\(\): argument 'device_type' \(position 1\) must be str, not int"
+    ):
         torch.is_autocast_enabled(3)
     with pytest.raises(TypeError, match=r"enabled must be a bool \(got str\)"):
         torch.set_autocast_cache_enabled("x")
-    with pytest.raises(RuntimeError, match="unknown device type for autocast in get_autocast_dispatch_key_from_device_type"):
+    with pytest.raises(
+        RuntimeError, match="unknown device type for autocast in get_autocast_dispatch_key_from_device_type"
+    ):
         torch.is_autocast_enabled("meta")
     with pytest.raises(RuntimeError, match="unsupported scalarType"):
         torch.get_autocast_dtype("meta")
 
 
 def test_older_names():
-    with pytest.warns(DeprecationWarning, match=r"torch.is_autocast_cpu_enabled\(\) is deprecated. Please use torch.is_autocast_enabled\('cpu'\) "):
+    with pytest.warns(
+        DeprecationWarning,
+        match=r"torch.is_autocast_cpu_enabled\(\) is deprecated. Please use torch.is_autocast_enabled\('cpu'\) ",
+    ):
         assert not torch.is_autocast_cpu_enabled()
-    with pytest.warns(DeprecationWarning, match=r"torch.get_autocast_gpu_dtype\(\) is deprecated. Please use torch.get_autocast_dtype\('cuda'\) "):
+    with pytest.warns(
+        DeprecationWarning,
+        match=r"torch.get_autocast_gpu_dtype\(\) is deprecated. Please use torch.get_autocast_dtype\('cuda'\) ",
+    ):
         assert torch.get_autocast_gpu_dtype() is torch.float16
 
 
 def test_saved_tensor_hooks_see_what_is_saved(device, kind, lower):
     x, w = operands(device)
     seen = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.dtype) or t, lambda t: t), torch.autocast(kind):
+    with (
+        torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.dtype) or t, lambda t: t),
+        torch.autocast(kind),
+    ):
         y = torch.mm(x, w).tanh()
     assert seen == [lower, lower]  # the product's input, for the gradient of the weight, and tanh's result
     y.float().sum().backward()

@@ -1,4 +1,5 @@
 """GradScaler: scaling, unscaling, steps left out, the scale's way, checkpoints, and PyTorch's errors."""
+
 from __future__ import annotations
 
 import pickle
@@ -53,7 +54,9 @@ def test_one_bad_element_of_one_gradient(device):
 
 
 def test_the_scale_grows_after_good_steps(device):
-    weight, optimizer, scaler = setting(device, init_scale=4.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2)
+    weight, optimizer, scaler = setting(
+        device, init_scale=4.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2
+    )
     scales = []
     for factor in (1.0, 1.0, 1.0, float("inf"), 1.0, 1.0):
         iterate(weight, optimizer, scaler, factor)
@@ -108,7 +111,12 @@ def test_outputs_in_containers(device):
     _, _, scaler = setting(device, init_scale=2.0)
     one = torch.ones(1, device=device)
     found = scaler.scale([one, (one * 3, one.half())])
-    assert found[0].tolist() == [2] and found[1][0].tolist() == [6] and isinstance(found[1], tuple) and found[1][1].dtype is torch.float16
+    assert (
+        found[0].tolist() == [2]
+        and found[1][0].tolist() == [6]
+        and isinstance(found[1], tuple)
+        and found[1][1].dtype is torch.float16
+    )
     assert [x.tolist() for x in scaler.scale(x for x in (one, one))] == [[2], [2]]
     with pytest.raises(ValueError, match="outputs must be a Tensor or an iterable of Tensors"):
         scaler.scale(3)
@@ -121,17 +129,31 @@ def test_the_scale_can_be_set(device):
     assert scaler.get_scale() == 32.0
     scaler.update(torch.tensor([8.0], device=device))
     assert scaler.get_scale() == 8.0
-    with pytest.raises(AssertionError, match="new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with"):
+    with pytest.raises(
+        AssertionError,
+        match="new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with",
+    ):
         scaler.update(torch.ones(2, device=device))
 
 
 def test_factors_and_interval(kind):
     scaler = GradScaler(kind, 4.0, 3.0, 0.25, 7)
-    assert (scaler.get_scale(), scaler.get_growth_factor(), scaler.get_backoff_factor(), scaler.get_growth_interval()) == (4.0, 3.0, 0.25, 7)
+    assert (
+        scaler.get_scale(),
+        scaler.get_growth_factor(),
+        scaler.get_backoff_factor(),
+        scaler.get_growth_interval(),
+    ) == (4.0, 3.0, 0.25, 7)
     scaler.set_growth_factor(5.0)
     scaler.set_backoff_factor(0.5)
     scaler.set_growth_interval(9)
-    assert scaler.state_dict() == {"scale": 4.0, "growth_factor": 5.0, "backoff_factor": 0.5, "growth_interval": 9, "_growth_tracker": 0}
+    assert scaler.state_dict() == {
+        "scale": 4.0,
+        "growth_factor": 5.0,
+        "backoff_factor": 0.5,
+        "growth_interval": 9,
+        "_growth_tracker": 0,
+    }
 
 
 def test_checkpoints(device):
@@ -146,7 +168,10 @@ def test_checkpoints(device):
         assert other.state_dict() == {**state, "_growth_tracker": 2}
         other.load_state_dict(state)
         assert other.state_dict() == state
-    with pytest.raises(RuntimeError, match="The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."):
+    with pytest.raises(
+        RuntimeError,
+        match="The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler.",
+    ):
         scaler.load_state_dict({})
 
 
@@ -154,7 +179,12 @@ def test_a_disabled_scaler_does_nothing(device, kind):
     weight, optimizer, _ = setting(device)
     scaler = GradScaler(kind, enabled=False)
     loss = weight.sum()
-    assert scaler.scale(loss) is loss and not scaler.is_enabled() and scaler.get_scale() == 1.0 and scaler.state_dict() == {}
+    assert (
+        scaler.scale(loss) is loss
+        and not scaler.is_enabled()
+        and scaler.get_scale() == 1.0
+        and scaler.state_dict() == {}
+    )
     loss.backward()
     scaler.unscale_(optimizer)
     scaler.step(optimizer)
@@ -179,6 +209,7 @@ def test_an_optimizer_that_scales_itself(device):
 
         def step(self, closure=None):
             told.append((self.grad_scale.item() if self.grad_scale is not None else None, self.found_inf.item()))
+
     optimizer = Own([weight], lr=0.5)
     scaler.scale(weight.sum()).backward()
     scaler.step(optimizer)
@@ -199,12 +230,20 @@ def test_many_gradients_of_all_sizes(device, dtype):
 
     def grads():
         made = [torch.arange(n).remainder(7).to(device, dtype) for n in sizes]
-        return [*made, made[3].reshape(32, 32).t().contiguous().t(), torch.ones(40, 50, device=device, dtype=dtype)[::2, 1:], made[8][1:].clone()[3:]]
+        return [
+            *made,
+            made[3].reshape(32, 32).t().contiguous().t(),
+            torch.ones(40, 50, device=device, dtype=dtype)[::2, 1:],
+            made[8][1:].clone()[3:],
+        ]
+
     before, mine, found = grads(), grads(), torch.zeros((), device=device)
     unscale(mine, found, factor)
     assert found.item() == 0
     for x, y in zip(mine, before, strict=True):
-        torch.testing.assert_close(x, (y.double() * factor.double()).to(dtype) if dtype.itemsize > 4 else (y.float() * factor).to(dtype))
+        torch.testing.assert_close(
+            x, (y.double() * factor.double()).to(dtype) if dtype.itemsize > 4 else (y.float() * factor).to(dtype)
+        )
     for bad in (0, 4, 8, 40, len(sizes), len(sizes) + 1, len(sizes) + 2):
         mine, found = grads(), torch.zeros((), device=device)
         mine[bad][(-1,) * mine[bad].ndim] = float("nan") if bad % 2 else -float("inf")
@@ -223,7 +262,11 @@ def test_large_numbers_are_finite(device):
 def test_errors_of_the_order_of_calls(device):
     weight, optimizer, scaler = setting(device)
     hint = "but _scale is None.  This may indicate your script did not use scaler.scale"
-    for name, call in (("unscale_", lambda: scaler.unscale_(optimizer)), ("step", lambda: scaler.step(optimizer)), ("update", scaler.update)):
+    for name, call in (
+        ("unscale_", lambda: scaler.unscale_(optimizer)),
+        ("step", lambda: scaler.step(optimizer)),
+        ("update", scaler.update),
+    ):
         with pytest.raises(AssertionError, match=f"Attempted {name} {hint}"):
             call()
     scaled = scaler.scale(weight.sum())
@@ -234,9 +277,13 @@ def test_errors_of_the_order_of_calls(device):
     scaler._per_optimizer_states.clear()
     scaled.backward()
     scaler.unscale_(optimizer)
-    with pytest.raises(RuntimeError, match=r"unscale_\(\) has already been called on this optimizer since the last update\(\)."):
+    with pytest.raises(
+        RuntimeError, match=r"unscale_\(\) has already been called on this optimizer since the last update\(\)."
+    ):
         scaler.unscale_(optimizer)
-    with pytest.raises(AssertionError, match="may only be pickled at the beginning of an iteration, or at the end after scaler.update"):
+    with pytest.raises(
+        AssertionError, match="may only be pickled at the beginning of an iteration, or at the end after scaler.update"
+    ):
         pickle.dumps(scaler)
     scaler.step(optimizer)
     with pytest.raises(RuntimeError, match=r"step\(\) has already been called since the last update\(\)."):
@@ -264,7 +311,9 @@ def test_errors_of_the_constructor(kind):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without CUDA")
 def test_cuda_is_accepted_without_cuda():
-    with pytest.warns(UserWarning, match="torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling."):
+    with pytest.warns(
+        UserWarning, match="torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling."
+    ):
         assert not GradScaler().is_enabled()
 
 
@@ -275,7 +324,9 @@ def train(device, kind, steps=12, **region):
     """The losses of a small network, with autocast and a scaler as `region` says."""
     torch.manual_seed(0)
     x, y = torch.randn(32, 8), torch.randint(4, (32,))
-    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.LayerNorm(16), torch.nn.GELU(), torch.nn.Linear(16, 4)).to(device)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(8, 16), torch.nn.LayerNorm(16), torch.nn.GELU(), torch.nn.Linear(16, 4)
+    ).to(device)
     x, y = x.to(device), y.to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
     scaler, losses = GradScaler(kind, **region), []

@@ -1,4 +1,5 @@
 """`torch.cuda.amp` and `torch.cpu.amp`: the same with a FutureWarning."""
+
 import importlib
 import pickle
 
@@ -30,9 +31,13 @@ def test_classes(device_type, dtype):
 
 def test_decorators():
     module = older("cuda")
-    with pytest.warns(FutureWarning, match=r"Please use `torch.amp.custom_fwd\(args..., device_type='cuda'\)` instead."):
+    with pytest.warns(
+        FutureWarning, match=r"Please use `torch.amp.custom_fwd\(args..., device_type='cuda'\)` instead."
+    ):
         forward = module.custom_fwd(cast_inputs=torch.float16)
-    with pytest.warns(FutureWarning, match=r"Please use `torch.amp.custom_bwd\(args..., device_type='cuda'\)` instead."):
+    with pytest.warns(
+        FutureWarning, match=r"Please use `torch.amp.custom_bwd\(args..., device_type='cuda'\)` instead."
+    ):
         backward = module.custom_bwd(lambda ctx, g: g)
     ctx = type("Ctx", (), {})()
     assert forward(lambda ctx, x: x + 1)(ctx, 1) == 2 and not ctx._fwd_used_autocast

@@ -1,4 +1,7 @@
-"""Every op of the table under autocast has the dtype that PyTorch's autocast gives it, by the CPU's list and by CUDA's."""
+"""Every op of the table under autocast has the dtype that PyTorch's autocast gives it, by the CPU's
+list and by CUDA's.
+"""
+
 from __future__ import annotations
 
 import json
@@ -90,14 +93,20 @@ CASES = {
     "linear": (lambda x: F.linear(x, x), "lower", "lower", "lower", "lower"),
     "einsum": (lambda x: torch.einsum("ij,kj->ik", x, x), "lower", "lower", "lower", "lower"),
     "conv1d": (lambda x: F.conv1d(x[None], x[:, :, None]), "lower", "lower", "lower", "lower"),
-    "attention": (lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]), "lower", "lower", "lower", "lower"),
+    "attention": (
+        lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]),
+        "lower",
+        "lower",
+        "lower",
+        "lower",
+    ),
     "prelu": (lambda x: F.prelu(x, x[0, :1]), "lower", "lower", "lower", "lower"),
     "softmax": (lambda x: x.softmax(-1), "float32", "lower", "float32", "float32"),
     "layer_norm": (lambda x: F.layer_norm(x, (4,)), "float32", "lower", "float32", "float32"),
     "cross_entropy": (lambda x: F.cross_entropy(x, x.argmax(0)), "float32", "float32", "float32", "float32"),
     "mse_loss": (lambda x: F.mse_loss(x, x), "float32", "float32", "float32", "float32"),
     "exp": (lambda x: x.exp(), "float32", "lower", "float32", "float32"),
-    "pow": (lambda x: x ** 2.5, "float32", "lower", "float32", "float32"),
+    "pow": (lambda x: x**2.5, "float32", "lower", "float32", "float32"),
     "sum": (lambda x: x.sum(), "float32", "lower", "float32", "float32"),
     "prod": (lambda x: x.prod(), "float32", "float32", "float32", "float32"),
     "relu": (lambda x: x.relu(), "float32", "lower", "float32", "lower"),

@@ -1,4 +1,5 @@
 """The tape: backward, grad, hooks, freed graphs, depth."""
+
 from __future__ import annotations
 
 import gc
@@ -30,14 +31,14 @@ def test_a_value_used_twice_gets_the_sum(device):
 
 def test_grad_returns_and_leaves_dot_grad_alone(device):
     x, w = leaf(2.0, device), leaf(5.0, device)
-    g, = torch.autograd.grad(x * w, x)
+    (g,) = torch.autograd.grad(x * w, x)
     assert g.item() == 5.0 and x.grad is None and w.grad is None
 
 
 def test_grad_of_a_non_leaf(device):
     x = leaf(2.0, device)
     y = x * x
-    g, = torch.autograd.grad(y * y, y)
+    (g,) = torch.autograd.grad(y * y, y)
     assert g.item() == 8.0
 
 
@@ -51,9 +52,9 @@ def test_unused_inputs(device):
 
 def test_third_order_from_one_formula(device):
     x = leaf(2.0, device)
-    y = x ** 4
+    y = x**4
     for expected in (32.0, 48.0, 48.0, 24.0):
-        y, = torch.autograd.grad(y, x, create_graph=True)
+        (y,) = torch.autograd.grad(y, x, create_graph=True)
         assert y.item() == pytest.approx(expected)
 
 
@@ -169,6 +170,7 @@ def test_grad_modes_nest_and_are_per_thread(device):
     @torch.no_grad()
     def off():
         return torch.is_grad_enabled()
+
     assert not off() and torch.is_grad_enabled()
 
 
@@ -255,6 +257,7 @@ def test_many_threads_build_and_run_graphs(device):
             x.grad = None
             (x * x).sum().backward()
         results.append((k, x.grad[0].item()))
+
     threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
     for t in threads:
         t.start()
@@ -265,5 +268,6 @@ def test_many_threads_build_and_run_graphs(device):
 
 def test_gradcheck_keeps_its_name_when_its_module_is_imported():
     import importlib
+
     importlib.import_module("torchlite.autograd.gradcheck")
     assert torch.autograd.gradcheck(torch.sin, (torch.rand(2, dtype=torch.float64, requires_grad=True),))

@@ -1,4 +1,5 @@
 """Custom Functions, saved-tensor hooks, anomaly mode, checkpoint, gradcheck, functional."""
+
 from __future__ import annotations
 
 import warnings
@@ -16,11 +17,11 @@ class Cube(Function):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        return x ** 3
+        return x**3
 
     @staticmethod
     def backward(ctx, g):
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         return g * 3 * x * x
 
 
@@ -35,7 +36,7 @@ class ExpOfOutput(Function):
 
     @staticmethod
     def backward(ctx, g):
-        y, = ctx.saved_tensors
+        (y,) = ctx.saved_tensors
         return g * y
 
 
@@ -61,6 +62,7 @@ def test_several_inputs_and_outputs_and_needs(device):
         def backward(ctx, ga, gb, gn):
             assert ctx.seen == (True, False, False)
             return ga * ctx.k, None, gb
+
     a, b = point(device, 1.0), torch.ones(1, dtype=torch.float64, device=device)
     first, second, third = Both.apply(a, 3, b)
     assert not third.requires_grad
@@ -79,6 +81,7 @@ def test_mark_dirty(device):
         @staticmethod
         def backward(ctx, g):
             return g * 10
+
     x = point(device, 1.0)
     y = x * 2
     z = AddOne.apply(y)
@@ -97,8 +100,9 @@ def test_once_differentiable(device):
         @once_differentiable
         def backward(ctx, g):
             return g * 2
+
     x = point(device, 1.0)
-    g, = torch.autograd.grad((Once.apply(x) ** 2).sum(), x, create_graph=True)
+    (g,) = torch.autograd.grad((Once.apply(x) ** 2).sum(), x, create_graph=True)
     assert g.item() == 8.0
     with pytest.raises(RuntimeError, match="once_differentiable"):
         g.sum().backward()
@@ -113,6 +117,7 @@ def test_wrong_number_of_gradients(device):
         @staticmethod
         def backward(ctx, g):
             return g
+
     with pytest.raises(RuntimeError, match=r"returned an incorrect number of gradients \(expected 2, got 1\)"):
         Bad.apply(point(device, 1.0), point(device, 1.0)).sum().backward()
 
@@ -139,6 +144,7 @@ def test_unused_gradients_are_zeros_or_none(device):
         def backward(ctx, a, b):
             seen.append(b)
             return a, None
+
     for materialize in (True, False):
         Two.apply(point(device, 1.0), materialize)[0].sum().backward()
     assert seen[0].tolist() == [0.0] and seen[1] is None
@@ -161,7 +167,7 @@ def test_saved_tensor_hooks_see_every_saved_value(device):
 def test_saved_tensor_hooks_with_create_graph(device):
     x = point(device, 1.0, 2.0)
     with saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
-        g, = torch.autograd.grad((x ** 3).sum(), x, create_graph=True)
+        (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
     assert torch.autograd.grad(g.sum(), x)[0].tolist() == [6.0, 12.0]
 
 
@@ -169,7 +175,10 @@ def test_anomaly_mode_points_at_the_forward_line(device):
     x = point(device, 1.0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with torch.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values in its 0th output"):
+        with (
+            torch.autograd.detect_anomaly(),
+            pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values in its 0th output"),
+        ):
             guilty = (x - 1).sqrt()
             (guilty * 0).sum().backward()
     assert any("guilty = (x - 1).sqrt()" in str(w.message) for w in caught)
@@ -185,6 +194,7 @@ def test_checkpoint_gives_the_same_gradients(device, reentrant):
     def part(a):
         runs.append(1)
         return torch.nn.functional.dropout((a @ w).tanh().exp(), 0.5)
+
     torch.manual_seed(1)
     part(x).sum().backward()
     expected = x.grad.clone(), w.grad.clone()
@@ -202,6 +212,7 @@ def test_checkpoint_notices_another_second_run(device):
         for _ in range(depth[0]):
             a = a.exp()
         return a
+
     y = checkpoint(part, x, use_reentrant=False)
     depth[0] = 2
     with pytest.raises(CheckpointError, match="A different number of tensors was saved"):
@@ -221,6 +232,7 @@ def test_gradcheck_finds_a_wrong_derivative(device):
         @staticmethod
         def backward(ctx, g):
             return g * 2
+
     x = point(device, 1.0, 2.0)
     with pytest.raises(RuntimeError, match="Jacobian mismatch for input 0"):
         torch.autograd.gradcheck(Wrong.apply, (x,))
@@ -229,11 +241,12 @@ def test_gradcheck_finds_a_wrong_derivative(device):
 
 def test_functional(device):
     from torchlite.autograd import functional as F
+
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, device=device)
     assert F.jacobian(lambda a: a * a, x).tolist() == [[2.0, 0.0], [0.0, 4.0]]
-    assert F.hessian(lambda a: (a ** 3).sum(), x).tolist() == [[6.0, 0.0], [0.0, 12.0]]
+    assert F.hessian(lambda a: (a**3).sum(), x).tolist() == [[6.0, 0.0], [0.0, 12.0]]
     v = torch.ones_like(x)
-    assert F.vjp(lambda a: a ** 2, x, v)[1].tolist() == F.jvp(lambda a: a ** 2, x, v)[1].tolist() == [2.0, 4.0]
-    assert F.hvp(lambda a: (a ** 3).sum(), x, v)[1].tolist() == [6.0, 12.0]
+    assert F.vjp(lambda a: a**2, x, v)[1].tolist() == F.jvp(lambda a: a**2, x, v)[1].tolist() == [2.0, 4.0]
+    assert F.hvp(lambda a: (a**3).sum(), x, v)[1].tolist() == [6.0, 12.0]
     nested = F.jacobian(lambda a, b: (a * b, a.sum()), (x, x))
     assert nested[0][1].tolist() == [[1.0, 0.0], [0.0, 2.0]] and nested[1][0].tolist() == [1.0, 1.0]

@@ -1,4 +1,5 @@
 """Views that share memory, in-place ops, version counters and history rebased through views."""
+
 from __future__ import annotations
 
 import pytest
@@ -18,13 +19,29 @@ def test_views_share_memory_and_versions(device):
     assert x._version == v._version == 1 and v._base is x and v._is_view()
 
 
-@pytest.mark.parametrize("take", [lambda x: x.view(3, 2), lambda x: x.reshape(3, 2), lambda x: x.view(2, 3).t(), lambda x: x[1:4], lambda x: x[2],
-                                  lambda x: x[None],
-                                  lambda x: x.view(2, 3).permute(1, 0), lambda x: x.unsqueeze(0), lambda x: x.view(1, 6).squeeze(0),
-                                  lambda x: x.narrow(0, 1, 2),
-                                  lambda x: x.detach(), lambda x: x.expand(2, 6), lambda x: x.as_strided((2,), (3,)),
-                                  lambda x: x.view(2, 3).diagonal(),
-                                  lambda x: x.split(2)[1], lambda x: x.unbind()[3], lambda x: x.chunk(2)[0], lambda x: x.unfold(0, 2, 2)])
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda x: x.view(3, 2),
+        lambda x: x.reshape(3, 2),
+        lambda x: x.view(2, 3).t(),
+        lambda x: x[1:4],
+        lambda x: x[2],
+        lambda x: x[None],
+        lambda x: x.view(2, 3).permute(1, 0),
+        lambda x: x.unsqueeze(0),
+        lambda x: x.view(1, 6).squeeze(0),
+        lambda x: x.narrow(0, 1, 2),
+        lambda x: x.detach(),
+        lambda x: x.expand(2, 6),
+        lambda x: x.as_strided((2,), (3,)),
+        lambda x: x.view(2, 3).diagonal(),
+        lambda x: x.split(2)[1],
+        lambda x: x.unbind()[3],
+        lambda x: x.chunk(2)[0],
+        lambda x: x.unfold(0, 2, 2),
+    ],
+)
 def test_every_view_op_writes_through(device, take):
     x = arange(6, device)
     v = take(x)
@@ -40,7 +57,9 @@ def test_in_place_on_a_leaf_is_an_error(device):
     x = arange(3, device).requires_grad_()
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
         x.add_(1)
-    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(
+        RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"
+    ):
         x[0] = 1.0
     assert x.tolist() == [0, 1, 2] and x._version == 0
     with torch.no_grad():
@@ -97,19 +116,25 @@ def test_second_order_through_in_place(device):
     x = arange(3, device).requires_grad_()
     y = x * 1
     y[1:].mul_(x[1:])
-    g, = torch.autograd.grad(y.sum(), x, create_graph=True)
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
     assert g.tolist() == [1.0, 2.0, 4.0]
-    h, = torch.autograd.grad(g.sum(), x)
+    (h,) = torch.autograd.grad(g.sum(), x)
     assert h.tolist() == [0.0, 2.0, 2.0]
 
 
-@pytest.mark.parametrize("spoil", [lambda t: t.add_(1), lambda t: t.__setitem__(0, 1.0), lambda t: t.view(-1).mul_(2), lambda t: t.detach().zero_()])
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda t: t.add_(1), lambda t: t.__setitem__(0, 1.0), lambda t: t.view(-1).mul_(2), lambda t: t.detach().zero_()],
+)
 def test_a_changed_saved_tensor_is_an_error_that_names_it(device, spoil):
     x = arange(3, device).requires_grad_()
     y = x.exp()
     z = (y * y).sum()
     spoil(y)
-    with pytest.raises(RuntimeError, match=r"modified by an inplace operation: \[torch.DoubleTensor \[3\]\].*is at version 1; expected version 0"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"modified by an inplace operation: \[torch.DoubleTensor \[3\]\].*is at version 1; expected version 0",
+    ):
         z.backward()
 
 
@@ -130,7 +155,9 @@ def test_result_dtype_and_shape_rules(device):
         x.add_(torch.ones(3, 2, dtype=torch.int64, device=device))
     column = torch.ones(2, 1, device=device)
     for method in ("add_", "mul_", "div_"):
-        with pytest.raises(RuntimeError, match=r"output with shape \[2, 1\] doesn't match the broadcast shape \[2, 3\]"):
+        with pytest.raises(
+            RuntimeError, match=r"output with shape \[2, 1\] doesn't match the broadcast shape \[2, 3\]"
+        ):
             getattr(column, method)(torch.ones(2, 3, device=device))
     assert x.tolist() == [1, 1] and x._version == 0 and column.tolist() == [[1], [1]]
 

@@ -1,4 +1,5 @@
 """Fixtures of the tests of OpenCL's kernels."""
+
 from __future__ import annotations
 
 import pytest
@@ -10,6 +11,7 @@ import torchlite as torch
 def any_form(request, opencl):
     """The device, and again with the kernels that a GPU would be given."""
     from torchlite_device.device import Kept
+
     state = torch.ones(1, device=opencl)._data.device
     before = state.is_cpu, state.plans, state._kept
     if request.param == "as a GPU":

@@ -1,7 +1,9 @@
-"""cuDNN under the CUDA backend: graphs as the real package takes them, which needs no GPU; and what runs them, on the simulator.
+"""cuDNN under the CUDA backend: graphs as the real package takes them, which needs no GPU; and what runs them, on the
+simulator.
 
 There `tests/cuda_simulator/cudnn.py` stands in for the package.
 """
+
 import itertools
 
 import numpy as np
@@ -23,7 +25,7 @@ simulated = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing())
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float64: 1e-10}
 
 
-# --- the real package ------------------------------------------------------------------------------------------------------------------------------
+# --- the real package -----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -62,7 +64,9 @@ def tensor(*shape, kind="f16"):
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_attention_is_a_valid_graph(real, kind, causal):
     for rows, features, values, capability in itertools.product((1, 64, 77), (32, 128), (64, 128), (80, 90)):
-        query, key, value, out = (tensor(2, 4, *s, kind=kind) for s in ((rows, features), (80, features), (80, values), (rows, values)))
+        query, key, value, out = (
+            tensor(2, 4, *s, kind=kind) for s in ((rows, features), (80, features), (80, values), (rows, values))
+        )
         lse = tensor(2, 4, rows, 1, kind="f32")
         graph = module.Graph(real, None, capability, kind)
         cudnn_attention.describe_forward(graph, [query, key, value], [out, lse], 0.1, causal)
@@ -70,20 +74,28 @@ def test_attention_is_a_valid_graph(real, kind, causal):
             continue
         graph.made.validate()
         graph = module.Graph(real, None, capability, kind)
-        cudnn_attention.describe_backward(graph, [query, key, value, out, out, lse], [query, key, value], 0.1, causal, True)
+        cudnn_attention.describe_backward(
+            graph, [query, key, value, out, out, lse], [query, key, value], 0.1, causal, True
+        )
         graph.made.validate()
 
 
 def test_stand_in_has_names_of_the_package(real):
     public = lambda of: [name for name in vars(of) if name[0] != "_"]
     assert set(public(stand_in.Graph)) <= set(dir(real.pygraph))
-    assert {name for name in public(stand_in.Tensor) if name.startswith("set_")} <= set(dir(type(real.pygraph().tensor(dim=[1], stride=[1]))))
-    for ours, theirs in ((stand_in.DataType, real.data_type), (stand_in.HeurMode, real.heur_mode), (stand_in.NumericalNote, real.numerical_note)):
+    assert {name for name in public(stand_in.Tensor) if name.startswith("set_")} <= set(
+        dir(type(real.pygraph().tensor(dim=[1], stride=[1])))
+    )
+    for ours, theirs in (
+        (stand_in.DataType, real.data_type),
+        (stand_in.HeurMode, real.heur_mode),
+        (stand_in.NumericalNote, real.numerical_note),
+    ):
         assert {kind.name for kind in ours} <= set(theirs.__members__)
     assert {"create_handle", "set_stream", "backend_version"} <= set(dir(real))
 
 
-# --- running, with the stand-in --------------------------------------------------------------------------------------------------------------------
+# --- running, with the stand-in -------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -91,6 +103,7 @@ def cudnn():
     """The stand-in, under a simulated CUDA device with no other library."""
     from tests.cuda_simulator.driver import Simulated
     from torchlite_cupy.backend import CUDABackend
+
     made = stand_in.Cudnn()
     with installed(other=CUDABackend(Simulated(libraries=False, cudnn=made))):
         yield made
@@ -104,10 +117,19 @@ def calls(cudnn) -> list[str]:
     return [graph.call for graph in cudnn.graphs]
 
 
-def compare(rng, x_shape, weight_shape, *, biased=True, dtype=torch.float32, channels_last=False, needs=(True, True), **options):
+def compare(
+    rng, x_shape, weight_shape, *, biased=True, dtype=torch.float32, channels_last=False, needs=(True, True), **options
+):
     """A convolution and its gradients on the simulator and on the CPU."""
     spatial = len(x_shape) - 2
-    options = {"stride": [1] * spatial, "padding": [0] * spatial, "dilation": [1] * spatial, "transposed": False, "output_padding": [0] * spatial, "groups": 1} | options
+    options = {
+        "stride": [1] * spatial,
+        "padding": [0] * spatial,
+        "dilation": [1] * spatial,
+        "transposed": False,
+        "output_padding": [0] * spatial,
+        "groups": 1,
+    } | options
     filters = weight_shape[1] * options["groups"] if options["transposed"] else weight_shape[0]
     draw = lambda *shape: torch.from_numpy(rng.standard_normal(shape)).to(dtype)
     tensors = [draw(*x_shape), draw(*weight_shape)] + ([draw(filters)] if biased else [])
@@ -115,7 +137,9 @@ def compare(rng, x_shape, weight_shape, *, biased=True, dtype=torch.float32, cha
     for where in ("cpu", "cuda"):
         inputs = [t.detach().to(where) for t in tensors]
         if channels_last and where == "cuda":
-            inputs[0] = inputs[0].contiguous(memory_format=torch.channels_last if spatial == 2 else torch.channels_last_3d)
+            inputs[0] = inputs[0].contiguous(
+                memory_format=torch.channels_last if spatial == 2 else torch.channels_last_3d
+            )
         inputs = [t.requires_grad_(need) for t, need in zip(inputs, (*needs, True), strict=False)]
         out = torch.convolution(*inputs, *([] if biased else [None]), **options)
         gradient = draw(*out.shape) if gradient is None else gradient
@@ -133,7 +157,11 @@ CONVOLUTIONS = {
     "1-d": ((2, 3, 20), (4, 3, 5), {"stride": [3], "padding": [2], "dilation": [2]}),
     "3-d": ((1, 2, 5, 6, 7), (4, 2, 2, 3, 2), {"stride": [1, 2, 1], "padding": [1, 0, 1]}),
     "groups": ((2, 6, 7, 6), (9, 2, 3, 2), {"groups": 3, "biased": False}),
-    "transposed": ((2, 6, 7, 5), (6, 4, 3, 3), {"transposed": True, "stride": [2, 3], "padding": [1, 1], "output_padding": [1, 2]}),
+    "transposed": (
+        (2, 6, 7, 5),
+        (6, 4, 3, 3),
+        {"transposed": True, "stride": [2, 3], "padding": [1, 1], "output_padding": [1, 2]},
+    ),
     "transposed, groups": ((2, 6, 7), (6, 2, 4), {"transposed": True, "groups": 2, "dilation": [2]}),
     "half": ((2, 3, 9, 8), (4, 3, 3, 2), {"dtype": torch.float16}),
     "bfloat16": ((2, 3, 9, 8), (4, 3, 3, 2), {"dtype": torch.bfloat16}),
@@ -163,7 +191,17 @@ def test_convolutions(cudnn, rng, name):
 def test_not_for_cudnn(cudnn, rng):
     compare(rng, (2, 3, 6, 6), (4, 3, 3, 3), dtype=torch.float64)
     compare(rng, (2, 4, 6, 6), (4, 1, 3, 3), groups=4)  # our own depthwise kernel
-    assert torch.convolution(torch.ones(0, 3, 5, 5, device="cuda"), torch.ones(4, 3, 3, 3, device="cuda"), None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1).shape == (0, 4, 3, 3)
+    assert torch.convolution(
+        torch.ones(0, 3, 5, 5, device="cuda"),
+        torch.ones(4, 3, 3, 3, device="cuda"),
+        None,
+        [1, 1],
+        [0, 0],
+        [1, 1],
+        False,
+        [0, 0],
+        1,
+    ).shape == (0, 4, 3, 3)
     with switches.flags(enabled=False):
         compare(rng, (2, 3, 6, 6), (4, 3, 3, 3))
     assert cudnn.graphs == [] and cudnn.handles == 0
@@ -178,7 +216,12 @@ def test_operands_where_they_do_not_lie_right(cudnn, rng):
     convolve = lambda x, weight: F.conv2d(x[1:].reshape(2, 3, 6, 6).mT, weight.transpose(0, 1))
     torch.testing.assert_close(convolve(x.cuda(), weight.cuda()).cpu(), convolve(x, weight), atol=1e-4, rtol=1e-4)
     odd = x.cuda()[1:].reshape(2, 3, 6, 6)
-    torch.testing.assert_close(F.conv2d(odd, weight.cuda().transpose(0, 1)).cpu(), F.conv2d(odd.cpu(), weight.transpose(0, 1)), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        F.conv2d(odd, weight.cuda().transpose(0, 1)).cpu(),
+        F.conv2d(odd.cpu(), weight.transpose(0, 1)),
+        atol=1e-4,
+        rtol=1e-4,
+    )
     assert len(cudnn.graphs) == 1 and library().runs == 2
 
 
@@ -188,7 +231,11 @@ def test_plans_are_kept(cudnn, rng):
         compare(rng, (2, 3, 6, 6), (4, 3, 3, 3))
     compare(rng, (1, 3, 6, 6), (4, 3, 3, 3))
     assert len(cudnn.graphs) == 6 and cudnn.handles == 1
-    assert registry.backend_of("cuda").runtime(0).cudnn_statistics() == library().statistics() == {"runs": 9, "plans": 6, "refused": 0}
+    assert (
+        registry.backend_of("cuda").runtime(0).cudnn_statistics()
+        == library().statistics()
+        == {"runs": 9, "plans": 6, "refused": 0}
+    )
     assert all(graph.capability == 80 for graph in cudnn.graphs)
 
 
@@ -201,6 +248,7 @@ def test_switches_choose_among_ways(cudnn, rng):
         F.conv2d(x, weight)
         assert len(cudnn.graphs) == before + 1
         return [note.name for note in cudnn.graphs[-1].unwanted]
+
     assert unwanted() == ["DOWN_CONVERT_INPUTS"]
     assert unwanted(torch.float16) == []
     with switches.flags(enabled=True, deterministic=True):
@@ -289,12 +337,20 @@ def test_waiting_ops_start_first(cudnn):
         assert torch.equal(out.cpu(), torch.full((2, 2, 160, 160), 13.0))
 
 
-def attention(rng, lead, rows, columns, features, values, *, causal=False, dtype=torch.float16, layout="", scale=None, mask=None):
+def attention(
+    rng, lead, rows, columns, features, values, *, causal=False, dtype=torch.float16, layout="", scale=None, mask=None
+):
     """Attention and its gradients on the simulator, against products and a softmax in double precision."""
+
     def draw(*shape):
         if layout == "heads inside rows":
-            return torch.from_numpy(rng.standard_normal((shape[0], shape[2], shape[1], shape[3]))).to(dtype).transpose(1, 2)
+            return (
+                torch.from_numpy(rng.standard_normal((shape[0], shape[2], shape[1], shape[3])))
+                .to(dtype)
+                .transpose(1, 2)
+            )
         return torch.from_numpy(rng.standard_normal(shape)).to(dtype)
+
     given = [draw(*lead, rows, features), draw(*lead, columns, features), draw(*lead, columns, values)]
     grad = torch.from_numpy(rng.standard_normal((*lead, rows, values))).to(dtype)
     there = [x.cuda().requires_grad_() for x in given]
@@ -303,22 +359,29 @@ def attention(rng, lead, rows, columns, features, values, *, causal=False, dtype
     found = [out.detach(), *torch.autograd.grad(out, there, grad.cuda())]
     query, key, value = (x.double().requires_grad_() for x in given)
     wanted = F.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=scale)
-    for got, want in zip(found, [wanted.detach(), *torch.autograd.grad(wanted, (query, key, value), grad.double())], strict=True):
+    for got, want in zip(
+        found, [wanted.detach(), *torch.autograd.grad(wanted, (query, key, value), grad.double())], strict=True
+    ):
         assert got.dtype is dtype
-        torch.testing.assert_close(got.cpu().double(), want, rtol=0, atol=TOLERANCE[dtype] * max(1.0, float(want.abs().max())))
+        torch.testing.assert_close(
+            got.cpu().double(), want, rtol=0, atol=TOLERANCE[dtype] * max(1.0, float(want.abs().max()))
+        )
     return found
 
 
 @simulated
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("lead", "sizes", "options"), [
-    ((2, 3), (20, 20, 16, 16), {}),
-    ((2, 3), (20, 33, 16, 24), {"dtype": torch.bfloat16, "scale": 0.3}),
-    ((2, 3), (20, 20, 16, 16), {"layout": "heads inside rows"}),
-    ((1, 3), (5, 7, 8, 8), {"layout": "heads inside rows"}),
-    ((3,), (9, 4, 8, 8), {}),
-    ((), (1, 6, 8, 16), {}),
-])
+@pytest.mark.parametrize(
+    ("lead", "sizes", "options"),
+    [
+        ((2, 3), (20, 20, 16, 16), {}),
+        ((2, 3), (20, 33, 16, 24), {"dtype": torch.bfloat16, "scale": 0.3}),
+        ((2, 3), (20, 20, 16, 16), {"layout": "heads inside rows"}),
+        ((1, 3), (5, 7, 8, 8), {"layout": "heads inside rows"}),
+        ((3,), (9, 4, 8, 8), {}),
+        ((), (1, 6, 8, 16), {}),
+    ],
+)
 def test_attention(cudnn, rng, monkeypatch, lead, sizes, causal, options):
     monkeypatch.setattr(cudnn_attention, "PATIENCE", 0)
     out, *_ = attention(rng, lead, *sizes, causal=causal, **options)
@@ -347,7 +410,9 @@ def test_attention_waits_for_shapes_that_come_again(cudnn, rng):
     assert calls(cudnn) == ["sdpa", "sdpa_backward"] and library().runs == 4
     with switches.flags(enabled=True, deterministic=True):
         attention(rng, (2,), 7, 6, 8, 8)
-    assert calls(cudnn)[2:] == ["sdpa", "sdpa_backward"] and cudnn.graphs[-1].same_bits and not cudnn.graphs[1].same_bits
+    assert (
+        calls(cudnn)[2:] == ["sdpa", "sdpa_backward"] and cudnn.graphs[-1].same_bits and not cudnn.graphs[1].same_bits
+    )
 
 
 @simulated
@@ -375,9 +440,12 @@ class Lost(stand_in.Cudnn):
         raise RuntimeError("Unable to find symbol cudnnGetVersion")
 
 
-@pytest.mark.parametrize("found", [None, Old(), Lost(), stand_in.Cudnn()], ids=["no package", "too old", "no library", "there"])
+@pytest.mark.parametrize(
+    "found", [None, Old(), Lost(), stand_in.Cudnn()], ids=["no package", "too old", "no library", "there"]
+)
 def test_whether_it_is_there(monkeypatch, found):
     import sys
+
     monkeypatch.setitem(sys.modules, "cudnn", found)
     module.frontend.cache_clear()
     try:

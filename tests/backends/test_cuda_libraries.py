@@ -1,4 +1,7 @@
-"""What is said of cuBLAS and cuSOLVER, whose functions are called by ctypes, is what NVIDIA's headers say, and the libraries have these functions. Nothing here needs a GPU."""
+"""What is said of cuBLAS and cuSOLVER, whose functions are called by ctypes, is what NVIDIA's headers say, and the
+libraries have these functions. Nothing here needs a GPU.
+"""
+
 from __future__ import annotations
 
 import ctypes
@@ -10,10 +13,17 @@ import pytest
 
 from torchlite_cupy import blas, solver
 
-FOLDERS = [Path(place) for place in (getattr(importlib.util.find_spec("nvidia"), "submodule_search_locations", None) or ())]
+FOLDERS = [
+    Path(place) for place in (getattr(importlib.util.find_spec("nvidia"), "submodule_search_locations", None) or ())
+]
 # Names of types that are pointers or enumerations.
 POINTERS = {"cublasHandle_t", "cusolverDnHandle_t", "cusolverDnParams_t", "cudaStream_t"}
-NUMBERS = {"int": ctypes.c_int, "int64_t": ctypes.c_int64, "size_t": ctypes.c_size_t, "long long int": ctypes.c_longlong}
+NUMBERS = {
+    "int": ctypes.c_int,
+    "int64_t": ctypes.c_int64,
+    "size_t": ctypes.c_size_t,
+    "long long int": ctypes.c_longlong,
+}
 
 
 def text_of(name: str) -> str:
@@ -26,7 +36,7 @@ def text_of(name: str) -> str:
 
 def parameters(header: str, function: str) -> list[type]:
     """The parameters of a function as ctypes has them."""
-    declared, = re.findall(rf"\b(?:CUBLASWINAPI|CUSOLVERAPI)\s+{function}\s*\(([^)]*)\)\s*;", header)
+    (declared,) = re.findall(rf"\b(?:CUBLASWINAPI|CUSOLVERAPI)\s+{function}\s*\(([^)]*)\)\s*;", header)
     found = []
     for parameter in declared.split(","):
         kind = re.sub(r"\bconst\b", " ", parameter).split()
@@ -55,20 +65,29 @@ def test_parameters(header, name):
 
 def test_numbers():
     header = text_of("cublas_api.h")
-    assert {name: value(header, f"CUBLAS_STATUS_{name}") for name in blas._STATUS.values()} == {name: number for number, name in blas._STATUS.items()}
+    assert {name: value(header, f"CUBLAS_STATUS_{name}") for name in blas._STATUS.values()} == {
+        name: number for number, name in blas._STATUS.items()
+    }
     assert [value(header, f"CUBLAS_OP_{x}") for x in "NTC"] == [blas.PLAIN, blas.TRANSPOSED, blas.CONJUGATED]
     assert value(header, "CUBLAS_COMPUTE_32F_FAST_TF32") == blas.COMPUTE_TF32
     assert value(header, "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION") == blas.NO_REDUCED_SUMS
     assert value(header, "CUBLAS_GEMM_DEFAULT") == blas.DEFAULT_ALGORITHM
-    assert {compute for _, compute, _ in blas.TYPES.values()} == {value(header, f"CUBLAS_COMPUTE_{x}") for x in ("32F", "64F")}
+    assert {compute for _, compute, _ in blas.TYPES.values()} == {
+        value(header, f"CUBLAS_COMPUTE_{x}") for x in ("32F", "64F")
+    }
     assert [value(header, f"CUBLAS_FILL_MODE_{x}") for x in ("LOWER", "UPPER")] == [solver.LOWER, solver.UPPER]
-    assert [value(text_of("cusolver_common.h"), f"CUSOLVER_EIG_MODE_{x}") for x in ("NOVECTOR", "VECTOR")] == [False, True]
+    assert [value(text_of("cusolver_common.h"), f"CUSOLVER_EIG_MODE_{x}") for x in ("NOVECTOR", "VECTOR")] == [
+        False,
+        True,
+    ]
 
 
 def test_data_types():
     header = text_of("library_types.h")
     names = {"f16": "R_16F", "bf16": "R_16BF", "f32": "R_32F", "f64": "R_64F", "c64": "C_32F", "c128": "C_64F"}
-    assert {kind: number for kind, (number, _, _) in blas.TYPES.items()} == {kind: value(header, f"CUDA_{name}") for kind, name in names.items()}
+    assert {kind: number for kind, (number, _, _) in blas.TYPES.items()} == {
+        kind: value(header, f"CUDA_{name}") for kind, name in names.items()
+    }
     assert solver.TYPES.items() <= {kind: number for kind, (number, _, _) in blas.TYPES.items()}.items()
 
 
@@ -80,4 +99,5 @@ def test_the_libraries_have_the_functions(module):
         pytest.skip(f"{pattern} is not installed; it comes with the extra cuda12 or cuda13")
     pytest.importorskip("cupy", reason="CuPy, which loads what these libraries need, is not installed")
     from cupy_backends.cuda.libs import cublas, cusolver  # noqa: F401
+
     assert module.opened(str(found[0]))

@@ -1,4 +1,5 @@
 """What `device="cuda"` says where it cannot be used: one sentence that tells apart what is missing."""
+
 from __future__ import annotations
 
 import ctypes
@@ -28,6 +29,7 @@ class Library:
 @pytest.fixture
 def machine(monkeypatch):
     """Says what a machine has."""
+
     def has(library, wheel=("cupy-cuda12x", 12), missing="", hidden=None):
         monkeypatch.setattr(presence, "_library", lambda: library)
         monkeypatch.setattr(presence, "_has_cupy", lambda: wheel is not None)
@@ -38,6 +40,7 @@ def machine(monkeypatch):
         else:
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
         return presence.why_not()
+
     return has
 
 
@@ -48,32 +51,51 @@ def test_a_device_that_can_be_used(machine):
 def test_no_driver(machine):
     said = machine(None)
     assert said.startswith("device 'cuda' needs an NVIDIA driver, and this machine has none (")
-    assert said.endswith("install NVIDIA's driver, and CuPy (which is there already) with pip install 'torchlite-nd[cuda12]'")
+    assert said.endswith(
+        "install NVIDIA's driver, and CuPy (which is there already) with pip install 'torchlite-nd[cuda12]'"
+    )
     assert presence.problems() == [said]
-    assert machine(None, wheel=None).endswith("install NVIDIA's driver, and CuPy with pip install 'torchlite-nd[cuda12]'")
+    assert machine(None, wheel=None).endswith(
+        "install NVIDIA's driver, and CuPy with pip install 'torchlite-nd[cuda12]'"
+    )
     assert presence.problems() == []
 
 
 @pytest.mark.parametrize("version, extra", [(12040, "cuda12"), (13000, "cuda13"), (11080, "cuda12")])
 def test_no_cupy(machine, version, extra):
-    assert machine(Library(version), wheel=None) == f"device 'cuda' needs CuPy, which is not installed: pip install 'torchlite-nd[{extra}]'"
+    assert (
+        machine(Library(version), wheel=None)
+        == f"device 'cuda' needs CuPy, which is not installed: pip install 'torchlite-nd[{extra}]'"
+    )
 
 
 def test_a_driver_that_is_too_old(machine):
-    assert machine(Library(12080), wheel=("cupy-cuda13x", 13)) == ("the NVIDIA driver is too old: it knows CUDA 12.8, and cupy-cuda13x needs CUDA 13: install a newer driver, or "
-                                                                   "install the CuPy for it: pip uninstall cupy-cuda13x, then pip install 'torchlite-nd[cuda12]'")
-    assert machine(Library(11040)) == "the NVIDIA driver is too old: it knows CUDA 11.4, and cupy-cuda12x needs CUDA 12: install a newer driver"
+    assert machine(Library(12080), wheel=("cupy-cuda13x", 13)) == (
+        "the NVIDIA driver is too old: it knows CUDA 12.8, and cupy-cuda13x needs CUDA 13: install a newer driver, or "
+        "install the CuPy for it: pip uninstall cupy-cuda13x, then pip install 'torchlite-nd[cuda12]'"
+    )
+    assert (
+        machine(Library(11040))
+        == "the NVIDIA driver is too old: it knows CUDA 11.4, and cupy-cuda12x needs CUDA 12: install a newer driver"
+    )
     assert machine(Library(12000), wheel=("cupy", 0)) == ""
 
 
 @pytest.mark.parametrize("library", [Library(status=100), Library(count=0)])
 def test_no_device(machine, library):
     assert machine(library) == "the NVIDIA driver finds no CUDA device on this machine: nvidia-smi shows what it sees"
-    assert machine(library, hidden="") == "no CUDA device is visible: the environment variable CUDA_VISIBLE_DEVICES is ''; name a device there or unset it"
+    assert (
+        machine(library, hidden="")
+        == "no CUDA device is visible: the environment variable CUDA_VISIBLE_DEVICES is ''; name a device there or "
+        "unset it"
+    )
 
 
 def test_a_driver_that_does_not_start(machine):
-    assert machine(Library(status=999)) == "the NVIDIA driver does not start (cuInit gives error 999): nvidia-smi shows more"
+    assert (
+        machine(Library(status=999))
+        == "the NVIDIA driver does not start (cuInit gives error 999): nvidia-smi shows more"
+    )
 
 
 def test_no_compiler(machine):
@@ -86,10 +108,13 @@ def test_the_compiler_is_asked_for_what_it_lacks(monkeypatch):
 
     def absent():
         raise RuntimeError("libnvrtc.so:\n  cannot open")
+
     monkeypatch.setitem(sys.modules, "torchlite_cupy.driver", types.SimpleNamespace(compiler=absent))
     presence._compiler_missing.cache_clear()
-    assert presence._compiler_missing("cupy-cuda12x") == ("CUDA's compiler NVRTC is not found (libnvrtc.so: cannot open): pip install 'cupy-cuda12x[ctk]', "
-                                                          "or install the CUDA Toolkit")
+    assert presence._compiler_missing("cupy-cuda12x") == (
+        "CUDA's compiler NVRTC is not found (libnvrtc.so: cannot open): pip install 'cupy-cuda12x[ctk]', "
+        "or install the CUDA Toolkit"
+    )
     presence._compiler_missing.cache_clear()
     monkeypatch.setitem(sys.modules, "torchlite_cupy.driver", None)
     assert presence._compiler_missing("cupy").startswith("CuPy is installed and cannot be imported: ")

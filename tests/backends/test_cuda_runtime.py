@@ -1,4 +1,5 @@
 """The CUDA runtime: how work-items become grids, how parameters are laid out, launches. On the simulator."""
+
 from __future__ import annotations
 
 import os
@@ -31,19 +32,31 @@ def simulated():
 # -- grids --
 
 
-@pytest.mark.parametrize("items, block, sizes", [
-    ((1024,), (256,), (4, 1, 1, 256, 1, 1)),
-    ((64, 30), (32, 2), (2, 15, 1, 32, 2, 1)),
-    ((1000,), None, (4, 1, 1, 250, 1, 1)),
-    ((7,), None, (1, 1, 1, 7, 1, 1)),
-    ((12, 1000), None, (1, 50, 1, 12, 20, 1)),
-    ((3, 5, 7), None, (1, 1, 1, 3, 5, 7)),
-])
+@pytest.mark.parametrize(
+    "items, block, sizes",
+    [
+        ((1024,), (256,), (4, 1, 1, 256, 1, 1)),
+        ((64, 30), (32, 2), (2, 15, 1, 32, 2, 1)),
+        ((1000,), None, (4, 1, 1, 250, 1, 1)),
+        ((7,), None, (1, 1, 1, 7, 1, 1)),
+        ((12, 1000), None, (1, 50, 1, 12, 20, 1)),
+        ((3, 5, 7), None, (1, 1, 1, 3, 5, 7)),
+    ],
+)
 def test_grids_that_fit(items, block, sizes):
     assert grid_for(items, block) == (sizes, None)
 
 
-@pytest.mark.parametrize("items, block", [((1009,), None), ((2003, 3), None), ((16, 70_000 * 4), (16, 4)), ((4, 5, 65_537), (4, 5, 1)), ((8, 65_536, 9), (8, 1, 1))])
+@pytest.mark.parametrize(
+    "items, block",
+    [
+        ((1009,), None),
+        ((2003, 3), None),
+        ((16, 70_000 * 4), (16, 4)),
+        ((4, 5, 65_537), (4, 5, 1)),
+        ((8, 65_536, 9), (8, 1, 1)),
+    ],
+)
 def test_grids_that_need_a_guard_cover_everything_and_are_allowed(items, block):
     (x, y, z, *threads), guard = grid_for(items, block)
     assert y <= 65535 and z <= 65535
@@ -67,7 +80,16 @@ KERNEL void places(OUT(int, out), const int width, const int height) {
 """
 
 
-@pytest.mark.parametrize("items, block", [((1009,), None), ((3, 65_537 * 2), (3, 2)), ((2, 5, 65_539), (1, 5, 1)), ((6, 10, 4), (3, 5, 2)), ((131, 7, 3), None)])
+@pytest.mark.parametrize(
+    "items, block",
+    [
+        ((1009,), None),
+        ((3, 65_537 * 2), (3, 2)),
+        ((2, 5, 65_539), (1, 5, 1)),
+        ((6, 10, 4), (3, 5, 2)),
+        ((131, 7, 3), None),
+    ],
+)
 def test_every_item_runs_once(simulated, items, block):
     width, height, depth = [*items, 1, 1][:3]
     out = from_numpy(np.zeros((depth, height, width), np.int32), simulated)
@@ -76,9 +98,14 @@ def test_every_item_runs_once(simulated, items, block):
 
 
 def test_a_kernel_that_is_guarded_gets_one_more_parameter():
-    text = guarded("KERNEL MATRICES void one(IN(T, x), const int n) { f(); }\nKERNEL void two(OUT(T, y)) { g(); }", "two")
+    text = guarded(
+        "KERNEL MATRICES void one(IN(T, x), const int n) { f(); }\nKERNEL void two(OUT(T, y)) { g(); }", "two"
+    )
     assert "KERNEL MATRICES void one(IN(T, x), const int n) { f(); }" in text
-    assert "void two(OUT(T, y), const Guard guard_) { if (ITEM >= guard_.x || ITEM_Y >= guard_.y || ITEM_Z >= guard_.z) return; g(); }" in text
+    assert (
+        "void two(OUT(T, y), const Guard guard_) { if (ITEM >= guard_.x || ITEM_Y >= guard_.y || ITEM_Z >= guard_.z) "
+        "return; g(); }" in text
+    )
     with pytest.raises(ValueError, match="no kernel 'three' in the text"):
         guarded(text, "three")
 
@@ -92,36 +119,53 @@ def test_parameters_lie_where_their_pointers_say():
     pointers = np.frombuffer(engine.view(made.address, 5 * 8), np.uint64)
     assert made.address % 16 == 0 and all(at % 16 == 0 for at in pointers)
     values = [bytes(engine.view(int(at), size)) for at, size in zip(pointers, (8, 4, 5, 8, 8), strict=True)]
-    assert values == [struct.pack("<Q", 0x1122334455667788), struct.pack("<i", -7), b"abcde", struct.pack("<d", 1.5), struct.pack("<q", -(1 << 60))]
+    assert values == [
+        struct.pack("<Q", 0x1122334455667788),
+        struct.pack("<i", -7),
+        b"abcde",
+        struct.pack("<d", 1.5),
+        struct.pack("<q", -(1 << 60)),
+    ]
 
 
 EVERY = r"""
 typedef struct { int a; float b[3]; } Pair;
-KERNEL void every(OUT(double, out), const Pair pair, const uchar small, const long wide, const ulong unsigned_wide, const float single, const double twice, const float2 z) {
+KERNEL void every(OUT(double, out), const Pair pair, const uchar small, const long wide, const ulong unsigned_wide,
+    const float single, const double twice, const float2 z) {
     GLOBAL double* o = AT(out);
-    o[0] = pair.a; o[1] = pair.b[2]; o[2] = small; o[3] = (double)wide; o[4] = (double)unsigned_wide; o[5] = single; o[6] = twice; o[7] = z.x; o[8] = z.y;
+    o[0] = pair.a; o[1] = pair.b[2]; o[2] = small; o[3] = (double)wide; o[4] = (double)unsigned_wide; o[5] = single;
+    o[6] = twice; o[7] = z.x; o[8] = z.y;
 }
 """
 
 
 def test_every_kind_of_parameter_arrives(simulated):
-    """A difference: CuPy's launch wants typed NumPy scalars and passes a Python float as float64. Here each parameter is packed as the kernel declares it."""
+    """A difference: CuPy's launch wants typed NumPy scalars and passes a Python float as float64. Here each parameter
+    is packed as the kernel declares it.
+    """
     out = empty(simulated, (9,), "f64")
-    simulated.function(EVERY, "every", "pxBqQfdx")((1,), (1,), out, struct.pack("i3f", 5, 0, 0, 2.5), 200, -(1 << 40), 1 << 63, 0.5, 0.1, struct.pack("2f", 3, -4))
+    simulated.function(EVERY, "every", "pxBqQfdx")(
+        (1,), (1,), out, struct.pack("i3f", 5, 0, 0, 2.5), 200, -(1 << 40), 1 << 63, 0.5, 0.1, struct.pack("2f", 3, -4)
+    )
     assert to_numpy(out).tolist() == [5, 2.5, 200, -float(1 << 40), float(1 << 63), 0.5, 0.1, 3, -4]
 
 
 def test_layouts_match_the_kernels(simulated, monkeypatch):
     """The simulator knows how long a kernel's parameters are: of an op of each family the layout is compared."""
     from torchlite_cupy import runtime
+
     seen = []
 
     def laid_out(self, values, plain=runtime.Function._lay_out):
         made = plain(self, values)
         codes = "Q" * len(values) if not self.signature else self.signature.replace("p", "Qi")
-        sizes = [len(v) if v.__class__ is bytes else struct.calcsize("=" + c) for c, v in zip(codes + "x", values, strict=False)]
+        sizes = [
+            len(v) if v.__class__ is bytes else struct.calcsize("=" + c)
+            for c, v in zip(codes + "x", values, strict=False)
+        ]
         seen.append((self.name, sizes, self._kernel.kernel.sizes))
         return made
+
     monkeypatch.setattr(runtime.Function, "_lay_out", laid_out)
     with installed(other=CUDABackend(Simulated(libraries=False))):
         x = torch.randn(33, 40, device="cuda", requires_grad=True)
@@ -136,7 +180,10 @@ def test_layouts_match_the_kernels(simulated, monkeypatch):
 
 
 def test_a_kernel_that_does_not_build_is_shown_with_its_lines(simulated):
-    with pytest.raises(RuntimeError, match=r"(?s)cuda:0 \(CUDA simulator\) could not build a kernel: .*nonsense.*\d+ KERNEL void broken"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"(?s)cuda:0 \(CUDA simulator\) could not build a kernel: .*nonsense.*\d+ KERNEL void broken",
+    ):
         simulated.function("KERNEL void broken(OUT(int, x)) { nonsense; }", "broken", "p")
 
 
@@ -148,11 +195,13 @@ def test_threads_share_a_kernel(simulated):
     def slow(*arguments, plain=put._launch):
         time.sleep(0.0005)  # another thread's turn
         plain(*arguments)
+
     put._launch = slow
 
     def work(row):
         for i in range(30):
             put((1,), (1,), out, 30 * row + i, 1000 * row + i)
+
     threads = [threading.Thread(target=work, args=(row,)) for row in range(4)]
     for thread in threads:
         thread.start()
@@ -178,7 +227,11 @@ def test_a_forked_child_is_told(simulated):
     os.waitpid(child, 0)
     os.close(writer)
     with os.fdopen(reader) as file:
-        assert file.read() == "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method"
+        assert (
+            file.read()
+            == "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
+            "'spawn' start method"
+        )
     assert x.tolist() == [2.0] * 3
 
 

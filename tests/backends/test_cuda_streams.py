@@ -1,4 +1,7 @@
-"""Memory, streams, events and captured graphs of the CUDA backend, on the simulator: a capturing stream records and runs nothing, a graph's memory stays where it was."""
+"""Memory, streams, events and captured graphs of the CUDA backend, on the simulator: a capturing stream records and
+runs nothing, a graph's memory stays where it was.
+"""
+
 from __future__ import annotations
 
 import gc
@@ -32,7 +35,10 @@ def test_statistics(backend):
     most = torch.cuda.memory_allocated()
     del y
     assert torch.cuda.memory_allocated() == 4096 and torch.cuda.max_memory_allocated() == most > 1_200_000
-    assert torch.cuda.memory_reserved() == most and torch.cuda.memory_stats()["inactive_split_bytes.all.current"] == most - 4096
+    assert (
+        torch.cuda.memory_reserved() == most
+        and torch.cuda.memory_stats()["inactive_split_bytes.all.current"] == most - 4096
+    )
     torch.cuda.empty_cache()
     assert torch.cuda.memory_reserved() == 4096 and torch.cuda.max_memory_reserved() == most
     torch.cuda.reset_peak_memory_stats()
@@ -46,8 +52,11 @@ def test_out_of_memory(backend):
     held = torch.empty(1000, device="cuda")
     with pytest.raises(torch.cuda.OutOfMemoryError) as raised:
         torch.empty(CAPACITY // 4, device="cuda")
-    assert str(raised.value) == ("CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 3.00 GiB of which 3.00 GiB is free. "
-                                 "Of the allocated memory 4.00 KiB is allocated by torchlite, and 0 bytes is reserved by torchlite but unallocated.")
+    assert str(raised.value) == (
+        "CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 3.00 GiB of which 3.00 GiB is "
+        "free. Of the allocated memory 4.00 KiB is allocated by torchlite, and 0 bytes is reserved by torchlite but "
+        "unallocated."
+    )
     stats = torch.cuda.memory_stats()
     assert stats["num_alloc_retries"] == stats["num_ooms"] == 1 and held.numel() == 1000
 
@@ -60,7 +69,11 @@ def test_the_pool_is_emptied_before_an_allocation_fails(backend):
     assert pool.total_bytes() == 6144  # held: with it there is no room
     pool._used, used = 1024, pool._used
     y = torch.empty(1500, device="cuda")
-    assert y.numel() == 1500 and torch.cuda.memory_stats()["num_alloc_retries"] == 1 and torch.cuda.memory_stats()["num_ooms"] == 0
+    assert (
+        y.numel() == 1500
+        and torch.cuda.memory_stats()["num_alloc_retries"] == 1
+        and torch.cuda.memory_stats()["num_ooms"] == 0
+    )
     del y
     pool._used = used
 
@@ -106,6 +119,7 @@ def test_launches_go_to_the_chosen_stream(backend, monkeypatch):
     def launch(*arguments, plain=driver.launch):
         queues.append(arguments[8])
         plain(*arguments)
+
     backend.device(0).driver.launch = launch
     stream = torch.cuda.Stream(priority=-1)
     with torch.cuda.stream(stream):
@@ -123,6 +137,7 @@ def test_what_waits_starts_in_its_stream_before_another_one_is_chosen(backend):
     def launch(*arguments, plain=driver.launch):
         launches.append(arguments[8])
         plain(*arguments)
+
     driver.launch = launch
     y = x * 2
     stream = torch.cuda.Stream()
@@ -243,7 +258,13 @@ def test_dlpack_and_the_array_interface_share_memory(backend):
         assert y.data_ptr() == x.data_ptr() and y.stride() == (4, 1) and y.device == x.device
         y[0, 0] += 1
     assert x[0, 0].item() == 3
-    assert x.__cuda_array_interface__ == {"typestr": "<f4", "shape": (3, 3), "strides": (16, 4), "data": (x.data_ptr(), False), "version": 2}
+    assert x.__cuda_array_interface__ == {
+        "typestr": "<f4",
+        "shape": (3, 3),
+        "strides": (16, 4),
+        "data": (x.data_ptr(), False),
+        "version": 2,
+    }
     kept = torch.from_dlpack(torch.full((1000,), 7.0, device="cuda:1"))
     gc.collect()
     torch.zeros(1000, device="cuda:1")

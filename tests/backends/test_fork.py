@@ -1,4 +1,5 @@
 """Kernels in a forked process: the threads of the parent do not exist there."""
+
 import os
 import subprocess
 import sys
@@ -14,7 +15,8 @@ x = torch.randn(512, 1024)
 image, kernel = torch.randn(4, 8, 64, 64), torch.randn(16, 8, 3, 3)
 
 def work():
-    return [x.softmax(1), torch.nn.functional.gelu(x), torch.nn.functional.layer_norm(x, (1024,)), torch.nn.functional.conv2d(image, kernel), x.exp()]
+    return [x.softmax(1), torch.nn.functional.gelu(x), torch.nn.functional.layer_norm(x, (1024,)),
+        torch.nn.functional.conv2d(image, kernel), x.exp()]
 
 expected = work()
 child = os.fork()

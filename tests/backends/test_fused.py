@@ -1,4 +1,6 @@
-"""The fused CPU kernels against the composites of the same records, over the dtypes, layouts and sizes that take different paths."""
+"""The fused CPU kernels against the composites of the same records, over the dtypes, layouts and sizes that take
+different paths.
+"""
 
 import inspect
 
@@ -142,7 +144,9 @@ def test_cross_entropy(rng, shape, reduction, weighted, ignore):
 @pytest.mark.parametrize("mask", [None, "bool", "float", "causal"])
 @pytest.mark.parametrize(("lead", "length", "keys"), [((2, 3), 5, 7), ((2,), 300, 300), ((), 6, 6)])
 def test_attention(rng, mask, lead, length, keys):
-    query, key, value, grad = (data(rng, (*lead, *shape), "float64", 1) for shape in ((length, 4), (keys, 4), (keys, 6), (length, 6)))
+    query, key, value, grad = (
+        data(rng, (*lead, *shape), "float64", 1) for shape in ((length, 4), (keys, 4), (keys, 6), (length, 6))
+    )
     given = {"bool": rng.random((length, keys)) > 0.3, "float": rng.standard_normal((length, keys))}.get(mask)
     if mask == "bool":
         given[0] = False

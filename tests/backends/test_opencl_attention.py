@@ -1,4 +1,5 @@
 """Attention on OpenCL devices: the streaming kernels against the composite, over shapes, layouts and dtypes."""
+
 import itertools
 
 import numpy as np
@@ -21,7 +22,9 @@ def composite(grad, query, key, value, mask, is_causal, scale):
 
 
 def laid_out(x, layout):
-    """The same values in other memory: dimensions stored in another order, every second element of a wider array, or an offset."""
+    """The same values in other memory: dimensions stored in another order, every second element of a wider array, or an
+    offset.
+    """
     if layout == "heads inside rows" and x.ndim > 2:
         return x.transpose(-3, -2).contiguous().transpose(-3, -2)
     if layout == "transposed":
@@ -33,7 +36,21 @@ def laid_out(x, layout):
     return x
 
 
-def compare(device, rng, lead, rows, columns, features, values, mask, is_causal, dtype=torch.float32, layout="", tolerance=1e-5, scale=0.3):
+def compare(
+    device,
+    rng,
+    lead,
+    rows,
+    columns,
+    features,
+    values,
+    mask,
+    is_causal,
+    dtype=torch.float32,
+    layout="",
+    tolerance=1e-5,
+    scale=0.3,
+):
     def draw(*shape):
         return laid_out(torch.from_numpy(rng.standard_normal(shape)).to(dtype).to(device), layout)
 
@@ -54,12 +71,16 @@ def compare(device, rng, lead, rows, columns, features, values, mask, is_causal,
     expected = composite(grad, query, key, value, mask, is_causal, scale)
     for name, x, wanted in zip(("out", "query", "key", "value"), found, expected, strict=True):
         largest = max(1.0, np.abs(wanted).max(initial=0.0))
-        np.testing.assert_allclose(x.cpu().double().numpy() / largest, wanted / largest, atol=tolerance, rtol=0, err_msg=name)
+        np.testing.assert_allclose(
+            x.cpu().double().numpy() / largest, wanted / largest, atol=tolerance, rtol=0, err_msg=name
+        )
 
 
 SMALL = [((2, 3), 70, 45, 20, 17), ((3,), 33, 100, 64, 64), ((2, 2, 2), 1, 1, 1, 1)]
 WIDE = [((), 40, 31, 100, 120), ((1, 2), 20, 34, 200, 256)]
-CASES = [(shape, mask) for shape in SMALL for mask in (None, "causal", "bool", "keys", "added")] + [(shape, mask) for shape in WIDE for mask in (None, "causal")]
+CASES = [(shape, mask) for shape in SMALL for mask in (None, "causal", "bool", "keys", "added")] + [
+    (shape, mask) for shape in WIDE for mask in (None, "causal")
+]
 
 
 @pytest.mark.parametrize(("shape", "mask"), CASES, ids=str)
@@ -68,9 +89,13 @@ def test_masks(opencl, rng, shape, mask):
 
 
 def test_kept_launches(device, rng):
-    """What is kept of an attention holds for others of its shapes only where all that the launch is told is the same."""
+    """What is kept of an attention holds for others of its shapes only where all that the launch is
+    told is the same.
+    """
     for _ in range(2):
-        for layout, mask, is_causal, scale in itertools.product(("", "heads inside rows"), (None, "bool", "added"), (False, True), (0.3, 0.5)):
+        for layout, mask, is_causal, scale in itertools.product(
+            ("", "heads inside rows"), (None, "bool", "added"), (False, True), (0.3, 0.5)
+        ):
             if mask is None or not is_causal:
                 compare(device, rng, (2, 3), 20, 20, 8, 8, mask, is_causal, layout=layout, scale=scale)
 
@@ -81,9 +106,11 @@ def test_layouts(opencl, rng, layout, is_causal):
     compare(opencl, rng, (2, 3), 50, 50, 24, 16, None, is_causal, layout=layout)
 
 
-@pytest.mark.parametrize(("dtype", "tolerance", "mask"), [
-    (torch.float64, 1e-13, "added"), (torch.float16, 2e-3, "bool"), (torch.bfloat16, 2e-2, None),
-], ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "tolerance", "mask"),
+    [(torch.float64, 1e-13, "added"), (torch.float16, 2e-3, "bool"), (torch.bfloat16, 2e-2, None)],
+    ids=str,
+)
 def test_dtypes(opencl, rng, dtype, tolerance, mask):
     compare(opencl, rng, (2, 3), 37, 45, 20, 17, mask, mask is None, dtype=dtype, tolerance=tolerance)
 
@@ -93,12 +120,25 @@ def test_random_shapes(opencl, rng):
         lead = tuple(rng.integers(1, 4, rng.integers(0, 4)).tolist())
         rows, columns, features, values = rng.integers(1, 80, 4).tolist()
         mask = [None, "bool", "added", "keys"][rng.integers(4)]
-        compare(opencl, rng, lead, rows, columns, features, values, mask, mask is None and bool(rng.integers(2)), scale=float(rng.normal()))
+        compare(
+            opencl,
+            rng,
+            lead,
+            rows,
+            columns,
+            features,
+            values,
+            mask,
+            mask is None and bool(rng.integers(2)),
+            scale=float(rng.normal()),
+        )
 
 
 def test_sides_are_broadcast(opencl, rng):
     shapes = ((2, 1, 6, 8), (1, 3, 9, 8), (3, 9, 5))
-    query, key, value = (torch.from_numpy(rng.standard_normal(s).astype(np.float32)).to(opencl).requires_grad_() for s in shapes)
+    query, key, value = (
+        torch.from_numpy(rng.standard_normal(s).astype(np.float32)).to(opencl).requires_grad_() for s in shapes
+    )
     out = F.scaled_dot_product_attention(query, key, value)
     wanted = torch.softmax(query @ key.transpose(-1, -2) / 8**0.5, -1) @ value
     assert torch.allclose(out, wanted, atol=1e-5)
@@ -109,7 +149,10 @@ def test_sides_are_broadcast(opencl, rng):
 
 @pytest.mark.parametrize("needs", [n for n in itertools.product((False, True), repeat=3) if any(n)], ids=str)
 def test_only_wanted_gradients(opencl, rng, needs):
-    tensors = [torch.from_numpy(rng.standard_normal((2, 9, 8)).astype(np.float32)).to(opencl).requires_grad_(need) for need in needs]
+    tensors = [
+        torch.from_numpy(rng.standard_normal((2, 9, 8)).astype(np.float32)).to(opencl).requires_grad_(need)
+        for need in needs
+    ]
     F.scaled_dot_product_attention(*tensors).sum().backward()
     assert tuple(x.grad is not None for x in tensors) == needs
 
@@ -119,7 +162,9 @@ def test_nothing_to_attend_to(opencl):
     out = F.scaled_dot_product_attention(query, key, key)
     out.sum().backward()
     assert out.shape == (2, 3, 4) and not out.any() and not query.grad.any()
-    assert F.scaled_dot_product_attention(torch.ones(2, 0, 4, device=opencl), *[torch.ones(2, 5, 4, device=opencl)] * 2).shape == (2, 0, 4)
+    assert F.scaled_dot_product_attention(
+        torch.ones(2, 0, 4, device=opencl), *[torch.ones(2, 5, 4, device=opencl)] * 2
+    ).shape == (2, 0, 4)
 
 
 def test_more_features_than_the_kernels_hold(opencl, rng):

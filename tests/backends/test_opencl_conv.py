@@ -1,4 +1,7 @@
-"""Convolutions of OpenCL devices against those of the CPU: chosen sizes for each kernel, random ones for all the rest, the forms for GPUs."""
+"""Convolutions of OpenCL devices against those of the CPU: chosen sizes for each kernel, random ones for all the rest,
+the forms for GPUs.
+"""
+
 import pytest
 
 import torchlite as torch
@@ -6,11 +9,32 @@ import torchlite as torch
 TOLERANCE = {torch.float32: 2e-4, torch.float64: 1e-10, torch.float16: 3e-2, torch.complex64: 3e-4}
 
 
-def check(device, rng, batch, channels, filters, size, kernel, *, stride=None, padding=None, dilation=None, transposed=False, extra=None, groups=1, dtype=torch.float32,
-          biased=True):
+def check(
+    device,
+    rng,
+    batch,
+    channels,
+    filters,
+    size,
+    kernel,
+    *,
+    stride=None,
+    padding=None,
+    dilation=None,
+    transposed=False,
+    extra=None,
+    groups=1,
+    dtype=torch.float32,
+    biased=True,
+):
     """The convolution and its three gradients."""
     count = len(size)
-    stride, padding, dilation, extra = stride or (1,) * count, padding or (0,) * count, dilation or (1,) * count, extra or (0,) * count
+    stride, padding, dilation, extra = (
+        stride or (1,) * count,
+        padding or (0,) * count,
+        dilation or (1,) * count,
+        extra or (0,) * count,
+    )
 
     def made(*shape):
         values = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if dtype.is_complex else 0)
@@ -21,7 +45,9 @@ def check(device, rng, batch, channels, filters, size, kernel, *, stride=None, p
     results, gradient = [], None
     for where in ("cpu", device):
         inputs = [t.detach().to(where).requires_grad_() for t in tensors]
-        out = torch.convolution(inputs[0], inputs[1], inputs[2] if biased else None, stride, padding, dilation, transposed, extra, groups)
+        out = torch.convolution(
+            inputs[0], inputs[1], inputs[2] if biased else None, stride, padding, dilation, transposed, extra, groups
+        )
         gradient = made(*out.shape) if gradient is None else gradient
         out.backward(gradient.to(where))
         results.append([out.detach()] + [t.grad for t in inputs])
@@ -41,14 +67,20 @@ CHOSEN = {
     "groups": ((2, 12, 18, (7, 6), (3, 2)), {"groups": 3, "padding": (1, 0)}),
     "1-d": ((2, 5, 7, (40,), (5,)), {"stride": (3,), "padding": (2,), "dilation": (2,)}),
     "3-d": ((2, 3, 4, (5, 6, 7), (2, 3, 2)), {"stride": (1, 2, 1), "padding": (1, 0, 1)}),
-    "transposed": ((2, 6, 8, (7, 5), (3, 3)), {"transposed": True, "stride": (2, 3), "padding": (1, 1), "extra": (1, 2)}),
+    "transposed": (
+        (2, 6, 8, (7, 5), (3, 3)),
+        {"transposed": True, "stride": (2, 3), "padding": (1, 1), "extra": (1, 2)},
+    ),
     "transposed, groups": ((2, 6, 8, (7, 5), (4, 3)), {"transposed": True, "groups": 2, "dilation": (1, 2)}),
     "stride beyond the kernel": ((2, 3, 4, (11, 10), (2, 1)), {"stride": (3, 4)}),
     "a channel a group": ((2, 6, 6, (9, 37), (3, 3)), {"groups": 6, "padding": (1, 1)}),
     "a channel a group, stride 2": ((2, 6, 12, (9, 37), (3, 3)), {"groups": 6, "stride": (2, 2), "padding": (1, 1)}),
     "a channel a group, stride 3": ((2, 4, 4, (20, 60), (2, 3)), {"groups": 4, "stride": (1, 3), "dilation": (2, 1)}),
     "a channel a group, 3-d": ((1, 4, 4, (4, 5, 6), (2, 3, 3)), {"groups": 4, "padding": (0, 1, 1)}),
-    "a channel a group, transposed": ((2, 6, 6, (6, 18), (3, 3)), {"groups": 6, "transposed": True, "stride": (2, 2), "padding": (1, 1), "extra": (1, 1)}),
+    "a channel a group, transposed": (
+        (2, 6, 6, (6, 18), (3, 3)),
+        {"groups": 6, "transposed": True, "stride": (2, 2), "padding": (1, 1), "extra": (1, 1)},
+    ),
     "no batch": ((0, 3, 4, (5, 5), (3, 3)), {}),
 }
 
@@ -76,15 +108,35 @@ def test_random(any_form, rng, number):
     groups, transposed = int(rng.choice([1, 1, 2, 3])), bool(rng.integers(2))
     kernel, dilation = some(1, 4), some(1, 2)
     padding = some(0, 2)
-    size = tuple(max(s, d * (k - 1) + 1) for s, k, d in zip(some(3, 11 if count < 3 else 6), kernel, dilation, strict=True))
+    size = tuple(
+        max(s, d * (k - 1) + 1) for s, k, d in zip(some(3, 11 if count < 3 else 6), kernel, dilation, strict=True)
+    )
     if transposed:  # what is cut off at the edges must leave something
-        padding = tuple(min(p, (s - 1 + d * (k - 1)) // 2) for p, s, k, d in zip(padding, size, kernel, dilation, strict=True))
-    check(any_form, rng, *some(1, 3, 1), groups * some(1, 5, 1)[0], groups * some(1, 5, 1)[0], size, kernel, stride=some(1, 3), padding=padding, dilation=dilation,
-          transposed=transposed, groups=groups, biased=bool(rng.integers(2)))
+        padding = tuple(
+            min(p, (s - 1 + d * (k - 1)) // 2) for p, s, k, d in zip(padding, size, kernel, dilation, strict=True)
+        )
+    check(
+        any_form,
+        rng,
+        *some(1, 3, 1),
+        groups * some(1, 5, 1)[0],
+        groups * some(1, 5, 1)[0],
+        size,
+        kernel,
+        stride=some(1, 3),
+        padding=padding,
+        dilation=dilation,
+        transposed=transposed,
+        groups=groups,
+        biased=bool(rng.integers(2)),
+    )
 
 
 def test_operands_of_any_layout(any_form, rng):
-    x, w = torch.tensor(rng.standard_normal((2, 9, 8, 5)), dtype=torch.float32), torch.tensor(rng.standard_normal((3, 3, 5, 4)), dtype=torch.float32)
+    x, w = (
+        torch.tensor(rng.standard_normal((2, 9, 8, 5)), dtype=torch.float32),
+        torch.tensor(rng.standard_normal((3, 3, 5, 4)), dtype=torch.float32),
+    )
     want = torch.conv2d(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1))
     got = torch.conv2d(x.to(any_form).permute(0, 3, 1, 2), w.to(any_form).permute(3, 2, 0, 1))
     torch.testing.assert_close(got.cpu(), want, rtol=1e-4, atol=1e-4)

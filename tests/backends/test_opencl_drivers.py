@@ -1,4 +1,7 @@
-"""Drivers: found, tried in another process, remembered, ordered; a broken one is left out and reported. Most of it needs no driver: the trials are played."""
+"""Drivers: found, tried in another process, remembered, ordered; a broken one is left out and reported. Most of it
+needs no driver: the trials are played.
+"""
+
 from __future__ import annotations
 
 import json
@@ -52,12 +55,19 @@ def test_platforms_are_chosen_and_ordered_by_the_variable(monkeypatch):
     assert names() == [("Another", 0), ("Vendor B", 0), ("Vendor C", 0), ("Vendor A", 0)]
     monkeypatch.setenv("TORCHLITE_OPENCL_PLATFORM", "nobody")
     assert names() == []
-    assert drivers.why_not() == "TORCHLITE_OPENCL_PLATFORM=nobody names none of the platforms that work here: Another, Vendor A, Vendor B, Vendor C"
+    assert (
+        drivers.why_not()
+        == "TORCHLITE_OPENCL_PLATFORM=nobody names none of the platforms that work here: Another, Vendor A, Vendor "
+        "B, Vendor C"
+    )
 
 
 def test_why_not_says_what_to_install(monkeypatch):
     found(monkeypatch)
-    assert drivers.why_not().startswith("no OpenCL driver with a device was found; install one:") and "pip install intel-opencl-rt" in drivers.why_not()
+    assert (
+        drivers.why_not().startswith("no OpenCL driver with a device was found; install one:")
+        and "pip install intel-opencl-rt" in drivers.why_not()
+    )
     found(monkeypatch, {**CPU, "error": "no compiler"}, failed={"bad": "crashes (SIGSEGV)"})
     assert "bad: crashes (SIGSEGV); Vendor A, host: no compiler" in drivers.why_not()
     monkeypatch.setattr(drivers, "_pyopencl", lambda: None)
@@ -68,8 +78,13 @@ def test_why_not_says_what_to_install(monkeypatch):
 def test_availability_never_raises(monkeypatch):
     def broken():
         raise OSError("the disk is gone")
+
     monkeypatch.setattr(drivers, "why_not", broken)
-    assert torch.opencl.is_available() is False and torch.opencl.device_count() == 0 and torch.opencl.why_not() == "the disk is gone"
+    assert (
+        torch.opencl.is_available() is False
+        and torch.opencl.device_count() == 0
+        and torch.opencl.why_not() == "the disk is gone"
+    )
     torch.opencl.manual_seed_all(0)
 
 
@@ -115,7 +130,9 @@ def test_a_driver_that_crashes_is_left_out(monkeypatch):
 
 def test_pyopencl_that_does_not_load(monkeypatch):
     machine = Machine(monkeypatch, fails=lambda names: "no PyOpenCL: ImportError: built for another NumPy")
-    assert drivers.why_not().startswith("no OpenCL driver works here (PyOpenCL: cannot be imported (ImportError: built for another NumPy)); ") and machine.trials == ["abc"]
+    assert drivers.why_not().startswith(
+        "no OpenCL driver works here (PyOpenCL: cannot be imported (ImportError: built for another NumPy)); "
+    ) and machine.trials == ["abc"]
 
 
 def test_drivers_that_crash_beside_each_other(monkeypatch):
@@ -151,14 +168,17 @@ def test_other_systems_ask_their_loader(monkeypatch):
     assert drivers.usable() == [] and machine.trials == [""]
 
 
-@pytest.mark.parametrize("body, expected", [
-    ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crashes (SIGSEGV)"),
-    ("print('device {}'); raise OSError('no such library')", "fails: OSError: no such library"),
-    ("import time; time.sleep(60)", "gave no answer within 0.5 seconds"),
-    ("print('no PyOpenCL: ImportError: initialization failed')", "no PyOpenCL: ImportError: initialization failed"),
-    ("import os; os._exit(3)", "ends the process with status 3"),
-    ("print('device ' + __import__('json').dumps({'platform': 'P'})); print('done')", ""),
-])
+@pytest.mark.parametrize(
+    "body, expected",
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crashes (SIGSEGV)"),
+        ("print('device {}'); raise OSError('no such library')", "fails: OSError: no such library"),
+        ("import time; time.sleep(60)", "gave no answer within 0.5 seconds"),
+        ("print('no PyOpenCL: ImportError: initialization failed')", "no PyOpenCL: ImportError: initialization failed"),
+        ("import os; os._exit(3)", "ends the process with status 3"),
+        ("print('device ' + __import__('json').dumps({'platform': 'P'})); print('done')", ""),
+    ],
+)
 def test_what_a_trial_says(monkeypatch, tmp_path, body, expected):
     script = tmp_path / "script.py"
     script.write_text(body)
@@ -181,7 +201,9 @@ def test_icd_files(monkeypatch, tmp_path):
     (tmp_path / "c.icd").write_text("/not/there.so\n")
     (tmp_path / "d.icd").write_text("")
     (tmp_path / "e.icd").write_text("libx.so\n")  # beside the file: the same library again
-    monkeypatch.setattr(drivers, "intel_driver", lambda: drivers.Driver("intel", "/x/libintelocl.so", ("/x/libtbb.so.12",)))
+    monkeypatch.setattr(
+        drivers, "intel_driver", lambda: drivers.Driver("intel", "/x/libintelocl.so", ("/x/libtbb.so.12",))
+    )
     monkeypatch.setattr(drivers, "_pyopencl", lambda: None)
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
     assert [d.library for d in drivers.installed()] == [str(library), "libvendor.so.1", "/x/libintelocl.so"]
@@ -201,7 +223,11 @@ def test_intels_runtime_is_found_in_any_prefix(monkeypatch, tmp_path):
     for name in ("libintelocl.so", "libtbb.so.12"):
         (tmp_path / "system/lib" / name).touch()
     driver = drivers.intel_driver()
-    assert driver and driver.library == str(tmp_path / "system/lib/libintelocl.so") and driver.before == (str(tmp_path / "system/lib/libtbb.so.12"),)
+    assert (
+        driver
+        and driver.library == str(tmp_path / "system/lib/libintelocl.so")
+        and driver.before == (str(tmp_path / "system/lib/libtbb.so.12"),)
+    )
 
 
 # -- with real drivers ----------------------------------------------------------------------
@@ -209,27 +235,40 @@ def test_intels_runtime_is_found_in_any_prefix(monkeypatch, tmp_path):
 
 def python(code: str, **variables: str) -> str:
     environment = {**os.environ, **variables}
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, env=environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_questions_load_no_pyopencl_and_leave_no_trace(opencl, tmp_path):
-    said = python("""
+    said = python(
+        """
         import os, sys, tempfile
         before = dict(os.environ)
         import torchlite as torch
         print(torch.opencl.is_available(), torch.opencl.device_count() > 0, 'pyopencl' in sys.modules)
         torch.ones(2, device="opencl").sum().item()
-        changed = {n for n in before.keys() | os.environ.keys() if before.get(n) != os.environ.get(n)} - {"PYOPENCL_HOME"}
+        changed = {n for n in before.keys() | os.environ.keys() if before.get(n) != os.environ.get(n)}
+        - {"PYOPENCL_HOME"}
         print(changed or None, [f for f in os.listdir(tempfile.gettempdir()) if f.startswith("torchlite-opencl-")])
-    """, TMPDIR=str(tmp_path))
+    """,
+        TMPDIR=str(tmp_path),
+    )
     assert said.split("\n")[:2] == ["True True False", "None []"]
 
 
 def test_a_broken_driver_beside_the_good_ones(opencl, tmp_path, monkeypatch):
     """A library that ends the process when it is loaded: the others work, and info names it."""
-    compiler = next((c for c in ("cc", "gcc", "clang") if any(Path(p, c).exists() for p in os.environ["PATH"].split(":"))), None)
+    compiler = next(
+        (c for c in ("cc", "gcc", "clang") if any(Path(p, c).exists() for p in os.environ["PATH"].split(":"))), None
+    )
     if compiler is None:
         pytest.skip("no C compiler to make a broken driver with")
     source, library, vendors = tmp_path / "bad.c", tmp_path / "libbad.so", tmp_path / "vendors"
@@ -240,11 +279,15 @@ def test_a_broken_driver_beside_the_good_ones(opencl, tmp_path, monkeypatch):
     for driver in drivers.installed():
         (vendors / f"{len(list(vendors.iterdir()))}.icd").write_text(driver.library)
     (vendors / "0-bad.icd").write_text(str(library))
-    said = python("""
+    said = python(
+        """
         import torchlite as torch
         print(torch.opencl.device_count(), torch.ones(3, device="opencl").sum().item())
         from torchlite._info import report
         print(report())
-    """, OCL_ICD_VENDORS=str(vendors), TORCHLITE_CACHE_DIR=str(tmp_path))
+    """,
+        OCL_ICD_VENDORS=str(vendors),
+        TORCHLITE_CACHE_DIR=str(tmp_path),
+    )
     assert said.startswith(f"{torch.opencl.device_count()} 3.0")
     assert f"left out: 0-bad ({library}): crashes (SIGABRT). Left out; mend the driver" in said

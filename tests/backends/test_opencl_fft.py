@@ -1,4 +1,5 @@
 """Transforms on OpenCL devices: every way to factor a length, all axes and normalisations, against NumPy."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -6,7 +7,10 @@ import pytest
 
 import torchlite as torch
 
-LENGTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 30, 31, 32, 37, 49, 60, 64, 74, 97, 100, 128, 243, 360, 1009, 1024, 4096, 10007]
+LENGTHS = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 30, 31, 32, 37, 49, 60, 64, 74, 97, 100, 128, 243, 360, 1009, 1024, 4096,
+    10007,
+]  # fmt: skip
 
 
 pytestmark = pytest.mark.usefixtures("opencl")
@@ -17,6 +21,7 @@ def group(request, device):
     """Work-items that share a transform: CPU devices use one, so that the way of GPUs is tried here too."""
     from torchlite_device.linalg import group_of
     from torchlite_opencl.backend import backend
+
     found = backend.device(0)
     before = group_of(found)
     found.plans["group of a matrix"] = request.param or before
@@ -48,7 +53,18 @@ def test_lengths(device, rng, group, kind, n):
 
 
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
-@pytest.mark.parametrize("shape,dim", [((6, 5, 8), (1,)), ((6, 5, 8), (0, 2)), ((3, 37, 9), (1, 2)), ((128, 96), (0, 1)), ((2, 3, 64, 40), (2,)), ((20, 300), (1,))], ids=str)
+@pytest.mark.parametrize(
+    "shape,dim",
+    [
+        ((6, 5, 8), (1,)),
+        ((6, 5, 8), (0, 2)),
+        ((3, 37, 9), (1, 2)),
+        ((128, 96), (0, 1)),
+        ((2, 3, 64, 40), (2,)),
+        ((20, 300), (1,)),
+    ],
+    ids=str,
+)
 def test_axes(device, rng, group, norm, shape, dim):
     a = values(rng, np.complex128, *shape)
     x = torch.from_numpy(a).to(device)

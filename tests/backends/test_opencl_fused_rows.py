@@ -1,4 +1,7 @@
-"""Softmax, normalisation, cross entropy and embedding on OpenCL devices: extremes, errors, empty arrays, mixed types."""
+"""Softmax, normalisation, cross entropy and embedding on OpenCL devices: extremes, errors, empty
+arrays, mixed types.
+"""
+
 import numpy as np
 import pytest
 
@@ -13,7 +16,10 @@ def both(function, *arrays, device):
 
 
 def test_rows_with_extremes(opencl):
-    x = np.array([[1e4, -1e4, 0, 3], [-np.inf, 1, 2, 3], [-np.inf] * 4, [np.nan, 1, 2, 3], [np.inf, 1, 2, 3], [88, 89, 90, 91]], np.float32)
+    x = np.array(
+        [[1e4, -1e4, 0, 3], [-np.inf, 1, 2, 3], [-np.inf] * 4, [np.nan, 1, 2, 3], [np.inf, 1, 2, 3], [88, 89, 90, 91]],
+        np.float32,
+    )
     for dim in (0, 1):
         for function in (torch.softmax, torch.log_softmax):
             mine, right = both(lambda t, f=function, d=dim: f(t, d), x, device=opencl)
@@ -22,7 +28,11 @@ def test_rows_with_extremes(opencl):
 
 def test_long_rows(opencl, rng):
     x = rng.standard_normal((2, 70_001)).astype(np.float32)
-    for function in (lambda t: t.softmax(1) * 70_000, lambda t: F.layer_norm(t, (70_001,)), lambda t: F.cross_entropy(t, torch.tensor([5, 69_999]).to(t.device))):
+    for function in (
+        lambda t: t.softmax(1) * 70_000,
+        lambda t: F.layer_norm(t, (70_001,)),
+        lambda t: F.cross_entropy(t, torch.tensor([5, 69_999]).to(t.device)),
+    ):
         mine, right = both(function, x, device=opencl)
         np.testing.assert_allclose(mine, right, rtol=2e-5, atol=2e-5)
 
@@ -31,8 +41,15 @@ def test_empty(opencl):
     assert torch.ones(0, 3, device=opencl).softmax(1).shape == (0, 3)
     assert torch.ones(3, 0, device=opencl).log_softmax(1).shape == (3, 0)
     assert F.layer_norm(torch.ones(0, 3, device=opencl), (3,)).shape == (0, 3)
-    assert torch.isnan(F.cross_entropy(torch.ones(0, 3, device=opencl), torch.empty(0, dtype=torch.int64, device=opencl))).item()
-    assert F.cross_entropy(torch.ones(0, 3, device=opencl), torch.empty(0, dtype=torch.int64, device=opencl), reduction="sum").item() == 0
+    assert torch.isnan(
+        F.cross_entropy(torch.ones(0, 3, device=opencl), torch.empty(0, dtype=torch.int64, device=opencl))
+    ).item()
+    assert (
+        F.cross_entropy(
+            torch.ones(0, 3, device=opencl), torch.empty(0, dtype=torch.int64, device=opencl), reduction="sum"
+        ).item()
+        == 0
+    )
 
 
 def test_all_targets_ignored(opencl):

@@ -1,4 +1,7 @@
-"""Indexing, scattering and rearranging on OpenCL devices against the CPU: layouts, dtypes, places that occur more than once, indices out of range."""
+"""Indexing, scattering and rearranging on OpenCL devices against the CPU: layouts, dtypes, places that occur more than
+once, indices out of range.
+"""
+
 import itertools
 
 import numpy as np
@@ -6,8 +9,10 @@ import pytest
 
 import torchlite as torch
 
-DTYPES = [torch.bool, torch.uint8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64,
-          torch.complex128]
+DTYPES = [
+    torch.bool, torch.uint8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32,
+    torch.float64, torch.complex64, torch.complex128,
+]  # fmt: skip
 ALL = slice(None)
 
 
@@ -27,7 +32,7 @@ def layouts(x, where):
     wide = torch.zeros(*x.shape[:-1], 2 * x.shape[-1], dtype=x.dtype, device=where)
     wide[..., ::2] = plain
     yield wide[..., ::2]
-    yield torch.cat([plain, plain])[x.shape[0]:]
+    yield torch.cat([plain, plain])[x.shape[0] :]
 
 
 def same(mine, reference):
@@ -44,9 +49,27 @@ def indices(rng):
     a, b, c = (index_of(rng, n, 7) for n in (4, 5, 6))
     column, row = index_of(rng, 4, 3, 1), index_of(rng, 5, 2)
     masks = [torch.from_numpy(rng.random(s) < 0.5) for s in ((4,), (5,), (4, 5), (5, 6), (4, 5, 6))]
-    yield from [(a,), (ALL, b), (ALL, ALL, c), (a, b), (ALL, b, c), (a, ALL, c), (a, b, c), (column, row), (ALL, row, index_of(rng, 6, 2, 2)), (a.int(), b)]
+    yield from [
+        (a,),
+        (ALL, b),
+        (ALL, ALL, c),
+        (a, b),
+        (ALL, b, c),
+        (a, ALL, c),
+        (a, b, c),
+        (column, row),
+        (ALL, row, index_of(rng, 6, 2, 2)),
+        (a.int(), b),
+    ]
     yield (torch.zeros(0, dtype=torch.int64),)
-    yield from [(masks[0],), (ALL, masks[1]), (masks[2],), (ALL, masks[3]), (masks[4],), (masks[0], ALL, index_of(rng, 6, int(masks[0].sum())))]
+    yield from [
+        (masks[0],),
+        (ALL, masks[1]),
+        (masks[2],),
+        (ALL, masks[3]),
+        (masks[4],),
+        (masks[0], ALL, index_of(rng, 6, int(masks[0].sum()))),
+    ]
     yield from [(1, masks[1]), (..., c), (None, a)]
 
 
@@ -73,9 +96,16 @@ def test_reads_and_writes(opencl, rng, dtype):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_writes_that_add_up(opencl, rng, dtype):
     x = draw(rng, (4, 5, 6), dtype)
-    for index in [(index_of(rng, 4, 50),), (index_of(rng, 4, 9), index_of(rng, 5, 9)), (index_of(rng, 4, 9, 1), index_of(rng, 5, 3), index_of(rng, 6, 3))]:
+    for index in [
+        (index_of(rng, 4, 50),),
+        (index_of(rng, 4, 9), index_of(rng, 5, 9)),
+        (index_of(rng, 4, 9, 1), index_of(rng, 5, 3), index_of(rng, 6, 3)),
+    ]:
         values = draw(rng, x[index].shape, dtype)
-        same(torch.index_put(x.to(opencl), on(opencl, index), values.to(opencl), True), torch.index_put(x, index, values, True))
+        same(
+            torch.index_put(x.to(opencl), on(opencl, index), values.to(opencl), True),
+            torch.index_put(x, index, values, True),
+        )
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -84,8 +114,14 @@ def test_along_a_dimension(opencl, rng, dtype):
     for dim in range(3):
         shape = [5, 4, 3]
         shape[dim] = 9
-        index, vector = index_of(rng, x.shape[dim], *shape, negative=False), index_of(rng, x.shape[dim], 9, negative=False)
-        source, slices = draw(rng, shape, dtype), draw(rng, [9 if d == dim else n for d, n in enumerate(x.shape)], dtype)
+        index, vector = (
+            index_of(rng, x.shape[dim], *shape, negative=False),
+            index_of(rng, x.shape[dim], 9, negative=False),
+        )
+        source, slices = (
+            draw(rng, shape, dtype),
+            draw(rng, [9 if d == dim else n for d, n in enumerate(x.shape)], dtype),
+        )
         for y, s in itertools.product(layouts(x, opencl), layouts(slices, opencl)):
             same(y.gather(dim, index.to(opencl)), x.gather(dim, index))
             same(y.index_select(dim, vector.to(opencl)), x.index_select(dim, vector))
@@ -93,7 +129,10 @@ def test_along_a_dimension(opencl, rng, dtype):
             same(y.index_add(dim, vector.to(opencl), s), x.index_add(dim, vector, slices))
             same(y.index_fill(dim, vector.to(opencl), 1), x.index_fill(dim, vector, 1))
             some = torch.from_numpy(rng.permutation(x.shape[dim])[:3])
-            same(y.index_copy(dim, some.to(opencl), s.narrow(dim, 0, 3)), x.index_copy(dim, some, slices.narrow(dim, 0, 3)))
+            same(
+                y.index_copy(dim, some.to(opencl), s.narrow(dim, 0, 3)),
+                x.index_copy(dim, some, slices.narrow(dim, 0, 3)),
+            )
             z = y.clone()
             few = some.reshape([3 if d == dim else 1 for d in range(3)])
             same(z.scatter_(dim, few.to(opencl), 1), x.scatter(dim, few, 1))
@@ -118,7 +157,9 @@ def test_half_precision_adds_up_in_single(opencl):
         assert x.tolist() == [4096, 0, 0]
 
 
-@pytest.mark.parametrize(("shape", "dim", "count"), [((3000,), 0, 50000), ((40, 300), 0, 5000), ((2000, 3), 1, 64), ((7, 11, 33), 1, 200)])
+@pytest.mark.parametrize(
+    ("shape", "dim", "count"), [((3000,), 0, 50000), ((40, 300), 0, 5000), ((2000, 3), 1, 64), ((7, 11, 33), 1, 200)]
+)
 def test_large_scatter(opencl, rng, shape, dim, count):
     x, vector = draw(rng, shape, torch.float32), index_of(rng, shape[dim], count, negative=False)
     source = draw(rng, [count if d == dim else n for d, n in enumerate(shape)], torch.float32)
@@ -165,7 +206,9 @@ REARRANGED = {
 @pytest.mark.parametrize("what", list(REARRANGED))
 def test_rearranged(opencl, rng, what):
     for dtype in DTYPES:
-        for shape in ((4, 5, 6), (17, 33, 40)) if dtype in (torch.float32, torch.uint8, torch.float64) else ((4, 5, 6),):
+        for shape in (
+            ((4, 5, 6), (17, 33, 40)) if dtype in (torch.float32, torch.uint8, torch.float64) else ((4, 5, 6),)
+        ):
             x = draw(rng, shape, dtype)
             for y in layouts(x, opencl):
                 same(REARRANGED[what](y), REARRANGED[what](x))
@@ -174,6 +217,7 @@ def test_rearranged(opencl, rng, what):
 def test_transposed_copies_on_cpus_and_gpus(opencl, rng, monkeypatch):
     """The kernel for GPUs runs on a CPU too, if slowly."""
     from torchlite_device import transposed
+
     monkeypatch.setattr(transposed, "_LEAST", 1)
     for shape in ((67, 129), (3, 40, 50), (2, 9, 33, 47)):
         x = draw(rng, shape, torch.float32)
@@ -202,15 +246,29 @@ def test_atomic_scatter(opencl, rng, dtype, monkeypatch):
             same(y.scatter_reduce(1, i, s, reduce), x.scatter_reduce(1, index, source, reduce))
 
 
-@pytest.mark.parametrize("how", [
-    lambda x, i: x[i], lambda x, i: x[:, i], lambda x, i: x[i, i], lambda x, i: x[:0][i],
-    lambda x, i: x.gather(0, i[:, None]), lambda x, i: x.scatter(0, i[:, None], 1.0),
-    lambda x, i: x.index_select(0, i), lambda x, i: x.index_add(0, i, x[:1]), lambda x, i: x.index_copy(0, i, x[:1]), lambda x, i: x.index_fill(0, i, 1),
-    lambda x, i: torch.take(x, i), lambda x, i: x.index_put((i,), x[0]), lambda x, i: torch.nn.functional.embedding(i, x),
-])
+@pytest.mark.parametrize(
+    "how",
+    [
+        lambda x, i: x[i],
+        lambda x, i: x[:, i],
+        lambda x, i: x[i, i],
+        lambda x, i: x[:0][i],
+        lambda x, i: x.gather(0, i[:, None]),
+        lambda x, i: x.scatter(0, i[:, None], 1.0),
+        lambda x, i: x.index_select(0, i),
+        lambda x, i: x.index_add(0, i, x[:1]),
+        lambda x, i: x.index_copy(0, i, x[:1]),
+        lambda x, i: x.index_fill(0, i, 1),
+        lambda x, i: torch.take(x, i),
+        lambda x, i: x.index_put((i,), x[0]),
+        lambda x, i: torch.nn.functional.embedding(i, x),
+    ],
+)
 @pytest.mark.parametrize("bad", [40, -40])
 def test_out_of_range(opencl, how, bad, monkeypatch):
-    """The CPU's error, when the host waits for the device or, on demand, at the op; memory is left alone and the next op works."""
+    """The CPU's error, when the host waits for the device or, on demand, at the op; memory is left alone and the next
+    op works.
+    """
     x, i = torch.arange(12.0).reshape(3, 4), torch.tensor([bad])
     y, j = x.to(opencl), i.to(opencl)
     with pytest.raises((IndexError, RuntimeError)) as expected:
@@ -239,8 +297,14 @@ def test_views_of_other_dtypes(opencl, rng):
 def test_ranges(opencl):
     for dtype in (torch.float32, torch.float64, torch.float16, torch.int64, torch.complex64):
         for steps in (0, 1, 2, 7, 100):
-            for function, low, high, tolerance in ((torch.linspace, -3, 9, 1e-6), (torch.logspace, -1, 2, 1e-3 if dtype is torch.float16 else 1e-5)):
-                found, expected = function(low, high, steps, dtype=dtype, device=opencl), function(low, high, steps, dtype=dtype)
+            for function, low, high, tolerance in (
+                (torch.linspace, -3, 9, 1e-6),
+                (torch.logspace, -1, 2, 1e-3 if dtype is torch.float16 else 1e-5),
+            ):
+                found, expected = (
+                    function(low, high, steps, dtype=dtype, device=opencl),
+                    function(low, high, steps, dtype=dtype),
+                )
                 torch.testing.assert_close(found.cpu(), expected, rtol=tolerance, atol=1e-6)
     for shape in ((4, 7), (7, 4), (0, 3), (1, 1)):
         for offset in (-3, -1, 0, 2, 9):

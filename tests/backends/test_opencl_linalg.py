@@ -1,4 +1,7 @@
-"""Factorisations on OpenCL devices: sizes over several blocks, batches, one work-item or a group for a matrix, deficient and bad matrices."""
+"""Factorisations on OpenCL devices: sizes over several blocks, batches, one work-item or a group for a matrix,
+deficient and bad matrices.
+"""
+
 from __future__ import annotations
 
 import numpy as np
@@ -19,8 +22,11 @@ WAYS = [(kind, 0) for kind in KINDS] + [(torch.float32, 16), (torch.complex128, 
 
 @pytest.fixture(params=WAYS, ids=lambda way: f"{way[0]}{' in groups' if way[1] else ''}")
 def kind(request, device):
-    """A dtype, and how many work-items share a matrix. CPU devices use one; the way of GPUs is tried here too where the driver can."""
+    """A dtype, and how many work-items share a matrix. CPU devices use one; the way of GPUs is tried here too where the
+    driver can.
+    """
     from torchlite_opencl.backend import backend
+
     found, (kind, group) = backend.device(0), request.param
     if group and "pocl" in found.cl_device.platform.version.lower():
         pytest.skip("PoCL 3 loses barriers in loops; it runs matrices with one work-item")
@@ -75,7 +81,9 @@ def test_square_matrices(device, rng, kind, shape):
     b = random(rng, device, kind, n, 70)
     close(a @ torch.linalg.solve(a, b), b.expand(*shape[:-2], n, 70), kind, n)
     close(a @ torch.linalg.inv(a), identity(a, n), kind, n)
-    close(torch.linalg.solve_triangular(a.tril(), a.tril() @ b, upper=False), b.expand(*shape[:-2], n, 70), kind, 10 * n)
+    close(
+        torch.linalg.solve_triangular(a.tril(), a.tril() @ b, upper=False), b.expand(*shape[:-2], n, 70), kind, 10 * n
+    )
     positive = a @ a.mH
     lower = torch.linalg.cholesky(positive)
     close(lower @ lower.mH, positive, kind)
@@ -86,13 +94,23 @@ def test_square_matrices(device, rng, kind, shape):
     close(vectors.mH @ vectors, identity(a, n), kind)
     close(torch.linalg.eigvalsh(hermitian, "U"), values, kind)
     packed, pivots = torch.linalg.ldl_factor(hermitian, hermitian=True)
-    close(hermitian @ torch.linalg.ldl_solve(packed, pivots, b.expand(*shape[:-2], n, 70), hermitian=True), b.expand(*shape[:-2], n, 70), kind, 30 * n)
+    close(
+        hermitian @ torch.linalg.ldl_solve(packed, pivots, b.expand(*shape[:-2], n, 70), hermitian=True),
+        b.expand(*shape[:-2], n, 70),
+        kind,
+        30 * n,
+    )
     values, vectors = torch.linalg.eig(a)
     close(a.to(values.dtype) @ vectors, vectors * values.unsqueeze(-2), kind)
     close(vectors.abs().square().sum(-2), torch.ones_like(values.real), kind)
     close(torch.linalg.eigvals(a).sum(-1), values.sum(-1), kind)
     close(torch.linalg.eigvals(a).sum(-1).real, a.diagonal(dim1=-2, dim2=-1).sum(-1).real, kind, n)
-    close(torch.linalg.det(a / n), torch.linalg.eigvals(a / n).prod(-1).to(kind) if kind.is_complex else torch.linalg.eigvals(a / n).prod(-1).real, kind, n)
+    close(
+        torch.linalg.det(a / n),
+        torch.linalg.eigvals(a / n).prod(-1).to(kind) if kind.is_complex else torch.linalg.eigvals(a / n).prod(-1).real,
+        kind,
+        n,
+    )
     half = torch.linalg.matrix_exp(a / n)
     close(half @ half, torch.linalg.matrix_exp(2 * a / n), kind)
 
@@ -100,7 +118,11 @@ def test_square_matrices(device, rng, kind, shape):
 @pytest.mark.parametrize("shape", [(3, 3), (40, 40), (50, 34), (34, 50)], ids=str)
 def test_matrices_of_rank_one(device, rng, kind, shape):
     ones = torch.ones(shape, dtype=kind, device=device)
-    for a in (ones, random(rng, device, kind, shape[0], 1) @ random(rng, device, kind, 1, shape[1]), torch.zeros_like(ones)):
+    for a in (
+        ones,
+        random(rng, device, kind, shape[0], 1) @ random(rng, device, kind, 1, shape[1]),
+        torch.zeros_like(ones),
+    ):
         u, s, vh = torch.linalg.svd(a)
         k = s.shape[-1]
         close(u.mH @ u, identity(u, u.shape[-1]), kind)

@@ -1,4 +1,7 @@
-"""Matrix products of OpenCL devices against NumPy: sizes around the tiles, every way matrices can lie, long sums in parts, batches, data types, the forms for GPUs."""
+"""Matrix products of OpenCL devices against NumPy: sizes around the tiles, every way matrices can lie, long sums in
+parts, batches, data types, the forms for GPUs.
+"""
+
 import itertools
 
 import numpy as np
@@ -6,9 +9,12 @@ import pytest
 
 import torchlite as torch
 
-# (rows, columns, inner): one, primes, the tiles' sizes and one more, few rows or columns, sums long enough for parts and for several panels, nothing to sum
-SIZES = [(1, 1, 1), (4, 4, 4), (3, 5, 7), (8, 32, 16), (9, 33, 17), (33, 47, 129), (1, 300, 70), (300, 1, 70), (5, 200, 3), (100, 70, 64), (1, 1, 5000), (2, 3, 3001),
-         (40, 7, 9000), (20, 40, 5000), (50, 70, 0)]
+# (rows, columns, inner): one, primes, the tiles' sizes and one more, few rows or columns, sums long enough for parts
+# and for several panels, nothing to sum
+SIZES = [
+    (1, 1, 1), (4, 4, 4), (3, 5, 7), (8, 32, 16), (9, 33, 17), (33, 47, 129), (1, 300, 70), (300, 1, 70), (5, 200, 3),
+    (100, 70, 64), (1, 1, 5000), (2, 3, 3001), (40, 7, 9000), (20, 40, 5000), (50, 70, 0),
+]  # fmt: skip
 LAYOUTS = list(itertools.product(("plain", "transposed", "apart"), repeat=2))
 DTYPES = [np.float64, np.float16, np.complex64, np.complex128, np.int64, np.int32, np.int8, np.uint8]
 
@@ -45,7 +51,10 @@ def close(got, want, dtype, inner):
 def exact(a, b):
     """NumPy's product, in double precision for floats."""
     kind = a.dtype.kind
-    return np.matmul(a.astype({"f": np.float64, "c": np.complex128}.get(kind, np.int64)), b.astype({"f": np.float64, "c": np.complex128}.get(kind, np.int64)))
+    return np.matmul(
+        a.astype({"f": np.float64, "c": np.complex128}.get(kind, np.int64)),
+        b.astype({"f": np.float64, "c": np.complex128}.get(kind, np.int64)),
+    )
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
@@ -71,9 +80,12 @@ def test_bfloat16(any_form, rng):
     np.testing.assert_allclose((a[:2] @ b).float().cpu().numpy(), want[:2].cpu().numpy(), rtol=2**-7, atol=1e-6)
 
 
-BATCHES = [((7, 5, 3), (7, 3, 4)), ((2, 3, 8, 16), (2, 3, 16, 40)), ((2, 3, 8, 16), (16, 40)), ((8, 16), (2, 3, 16, 40)), ((2, 1, 8, 16), (1, 3, 16, 40)),
-           ((2, 1, 3, 1, 8, 6), (1, 4, 1, 5, 6, 9)), ((16,), (16,)), ((16,), (16, 5)), ((5, 16), (16,)), ((16,), (3, 16, 5)), ((3, 5, 16), (16,)), ((0, 5, 3), (0, 3, 2)),
-           ((5, 0), (0, 4)), ((2, 0, 3), (3, 4)), ((3, 4, 0), (0, 5))]
+BATCHES = [
+    ((7, 5, 3), (7, 3, 4)), ((2, 3, 8, 16), (2, 3, 16, 40)), ((2, 3, 8, 16), (16, 40)), ((8, 16), (2, 3, 16, 40)),
+    ((2, 1, 8, 16), (1, 3, 16, 40)), ((2, 1, 3, 1, 8, 6), (1, 4, 1, 5, 6, 9)), ((16,), (16,)), ((16,), (16, 5)),
+    ((5, 16), (16,)), ((16,), (3, 16, 5)), ((3, 5, 16), (16,)), ((0, 5, 3), (0, 3, 2)), ((5, 0), (0, 4)),
+    ((2, 0, 3), (3, 4)), ((3, 4, 0), (0, 5)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("shapes", BATCHES, ids=str)
@@ -114,9 +126,19 @@ def test_sums_with_products_of_batches(any_form, rng):
     tensors = [torch.tensor(x, device=any_form) for x in (c, a, b)]
     close(torch.baddbmm(*tensors, beta=2, alpha=3), 2 * c + 3 * exact(a, b), np.float32, 7)
     close(torch.addbmm(tensors[0][0], *tensors[1:]), c[0] + exact(a, b).sum(0), np.float32, 28)
-    close(torch.addmv(torch.ones(9, device=any_form), tensors[1][0], tensors[2][0, :, 0]), 1 + exact(a[0], b[0, :, 0]), np.float32, 7)
+    close(
+        torch.addmv(torch.ones(9, device=any_form), tensors[1][0], tensors[2][0, :, 0]),
+        1 + exact(a[0], b[0, :, 0]),
+        np.float32,
+        7,
+    )
     long, vector = made(rng, (3, 5000), np.float32), made(rng, (5000,), np.float32)
-    got = torch.addmv(torch.ones(3, device=any_form), torch.tensor(long, device=any_form), torch.tensor(vector, device=any_form), beta=4)
+    got = torch.addmv(
+        torch.ones(3, device=any_form),
+        torch.tensor(long, device=any_form),
+        torch.tensor(vector, device=any_form),
+        beta=4,
+    )
     close(got, 4 + exact(long, vector), np.float32, 5000)
 
 
@@ -129,8 +151,13 @@ def test_wrapped_integers(any_form):
 
 def test_conjugates(any_form, rng):
     a, b = made(rng, (40,), np.complex64), made(rng, (40,), np.complex64)
-    close(torch.vdot(torch.tensor(a, device=any_form), torch.tensor(b, device=any_form)), np.vdot(a, b), np.complex64, 40)
-    x, w = (torch.tensor(made(rng, shape, np.complex64), device=any_form, requires_grad=True) for shape in ((5, 40), (35, 40)))
+    close(
+        torch.vdot(torch.tensor(a, device=any_form), torch.tensor(b, device=any_form)), np.vdot(a, b), np.complex64, 40
+    )
+    x, w = (
+        torch.tensor(made(rng, shape, np.complex64), device=any_form, requires_grad=True)
+        for shape in ((5, 40), (35, 40))
+    )
     g = torch.tensor(made(rng, (5, 35), np.complex64), device=any_form)
     torch.nn.functional.linear(x, w).backward(g)
     x_, w_, g_ = (t.detach().cpu().numpy() for t in (x, w, g))

@@ -1,4 +1,6 @@
-"""Pointwise kernels of OpenCL devices against those of the CPU: every dtype, layout and special value, in place and out of it."""
+"""Pointwise kernels of OpenCL devices against those of the CPU: every dtype, layout and special value, in place and out
+of it.
+"""
 
 import itertools
 import math
@@ -9,117 +11,47 @@ import pytest
 import torchlite as torch
 
 F = torch.nn.functional
-DTYPES = [torch.bool, torch.uint8, torch.int16, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64]
-TRIED = [torch.bool, torch.uint8, torch.int64, torch.bfloat16, torch.float32, torch.complex64]  # with every op: building a program takes long
+DTYPES = [
+    torch.bool,
+    torch.uint8,
+    torch.int16,
+    torch.int64,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+    torch.complex64,
+]
+TRIED = [
+    torch.bool,
+    torch.uint8,
+    torch.int64,
+    torch.bfloat16,
+    torch.float32,
+    torch.complex64,
+]  # with every op: building a program takes long
 ARITHMETIC = (
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "maximum",
-    "minimum",
-    "fmax",
-    "fmin",
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "atan2",
-    "copysign",
-    "hypot",
-    "logaddexp",
-    "xlogy",
-    "heaviside",
-    "fmod",
-    "remainder",
-    "floor_divide",
-    "pow",
-    "gcd",
-    "lcm",
-    "bitwise_left_shift",
+    "add", "sub", "mul", "div", "maximum", "minimum", "fmax", "fmin", "eq", "ne", "lt", "le", "gt", "ge", "logical_and",
+    "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "atan2", "copysign", "hypot", "logaddexp",
+    "xlogy", "heaviside", "fmod", "remainder", "floor_divide", "pow", "gcd", "lcm", "bitwise_left_shift",
     "bitwise_right_shift",
-)
+)  # fmt: skip
 FUNCTIONS = (
-    "neg",
-    "abs",
-    "sign",
-    "sgn",
-    "square",
-    "logical_not",
-    "bitwise_not",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "signbit",
-    "floor",
-    "ceil",
-    "trunc",
-    "round",
-    "frac",
-    "exp",
-    "log",
-    "sqrt",
-    "rsqrt",
-    "reciprocal",
-    "sigmoid",
-    "sin",
-    "cos",
-    "tan",
-    "tanh",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "asinh",
-    "log1p",
-    "expm1",
-    "log2",
-    "log10",
-    "exp2",
-    "erf",
-    "erfc",
-    "angle",
-    "nan_to_num",
-    "conj_physical",
-    "relu",
-    "sinc",
-    "deg2rad",
-    "isposinf",
-    "isneginf",
-    "isreal",
-)
+    "neg", "abs", "sign", "sgn", "square", "logical_not", "bitwise_not", "isnan", "isinf", "isfinite", "signbit",
+    "floor", "ceil", "trunc", "round", "frac", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sigmoid", "sin", "cos",
+    "tan", "tanh", "asin", "acos", "atan", "sinh", "cosh", "asinh", "log1p", "expm1", "log2", "log10", "exp2", "erf",
+    "erfc", "angle", "nan_to_num", "conj_physical", "relu", "sinc", "deg2rad", "isposinf", "isneginf", "isreal",
+)  # fmt: skip
 SPECIAL = (
-    "erfinv",
-    "lgamma",
-    "digamma",
-    "i0",
-    "special.i0e",
-    "special.i1",
-    "special.i1e",
-    "special.ndtr",
-    "special.ndtri",
-    "special.log_ndtr",
-    "special.erfcx",
-    "special.bessel_j0",
-    "special.bessel_j1",
-    "special.bessel_y0",
-    "special.bessel_y1",
-    "special.modified_bessel_k0",
-    "special.modified_bessel_k1",
-    "special.scaled_modified_bessel_k0",
-    "special.spherical_bessel_j0",
-    "special.airy_ai",
-)
-ODD = [0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, 1e-30, -1e-30, 1e30, -1e30, 1e-42, 88.0, -104.0, 709.0]
+    "erfinv", "lgamma", "digamma", "i0", "special.i0e", "special.i1", "special.i1e", "special.ndtr", "special.ndtri",
+    "special.log_ndtr", "special.erfcx", "special.bessel_j0", "special.bessel_j1", "special.bessel_y0",
+    "special.bessel_y1", "special.modified_bessel_k0", "special.modified_bessel_k1",
+    "special.scaled_modified_bessel_k0", "special.spherical_bessel_j0", "special.airy_ai",
+)  # fmt: skip
+ODD = [
+    0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, 1e-30, -1e-30, 1e30, -1e30, 1e-42, 88.0,
+    -104.0, 709.0,
+]  # fmt: skip
 
 
 def named(name):
@@ -175,7 +107,13 @@ def test_two_operands(name, dtype, opencl, rng):
         rng,
         (300,),
         dtype,
-        *((1, 7) if name in ("fmod", "remainder", "floor_divide", "pow") or "shift" in name else (1, 3) if name == "xlogy" else ()),
+        *(
+            (1, 7)
+            if name in ("fmod", "remainder", "floor_divide", "pow") or "shift" in name
+            else (1, 3)
+            if name == "xlogy"
+            else ()
+        ),
     )
     function = named(name)
     tol = 0 if integral and name not in ("div", "atan2", "copysign", "logaddexp", "xlogy") else None
@@ -238,7 +176,11 @@ def test_special_functions_of_two(name, opencl, rng):
         )
         if "polynomial" in name:
             a, x = x.T - 3, torch.arange(-2, 15).to(dtype)
-        agree(outcome(named(name), a.to(opencl), x.to(opencl)), outcome(named(name), a, x), 1e-7 if dtype is torch.float64 else None)
+        agree(
+            outcome(named(name), a.to(opencl), x.to(opencl)),
+            outcome(named(name), a, x),
+            1e-7 if dtype is torch.float64 else None,
+        )
 
 
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in ("bitwise_not",)])
@@ -349,12 +291,19 @@ def test_layouts(shape, opencl, rng):
         np.testing.assert_array_equal(found.cpu().numpy(), want.numpy(), err_msg=f"{first}, {second}")
 
 
-@pytest.mark.parametrize("dtype", [torch.bool, torch.int16, torch.float16, torch.bfloat16, torch.float64, torch.complex64], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.bool, torch.int16, torch.float16, torch.bfloat16, torch.float64, torch.complex64], ids=str
+)
 def test_layouts_of_dtypes(dtype, opencl, rng):
     x = draw(rng, (40, 130), dtype).to(opencl)
     for name, view in layouts(x):
         host = view.cpu()
-        for function in (lambda v: v.clone(), lambda v: v.t().contiguous(), lambda v: v == v[:1], lambda v: torch.where(v[:, :1] == v, v, v[0])):
+        for function in (
+            lambda v: v.clone(),
+            lambda v: v.t().contiguous(),
+            lambda v: v == v[:1],
+            lambda v: torch.where(v[:, :1] == v, v, v[0]),
+        ):
             found, want = function(view), function(host)
             assert torch.equal(found.cpu(), want), name
 
@@ -381,7 +330,10 @@ def test_without_dimensions_and_without_elements(opencl):
 
 
 def test_shapes_that_do_not_fit(opencl):
-    with pytest.raises(RuntimeError, match=r"The size of tensor a \(3\) must match the size of tensor b \(4\) at non-singleton dimension 0"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"The size of tensor a \(3\) must match the size of tensor b \(4\) at non-singleton dimension 0",
+    ):
         torch.ones(3, device=opencl) + torch.ones(4, device=opencl)
 
 
@@ -400,7 +352,9 @@ def test_in_place_of_two(name, size, opencl, rng):
         np.testing.assert_allclose(target.cpu().numpy(), want.numpy(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["exp_", "neg_", "sqrt_", "relu_", "sigmoid_", "round_", "erf_", "nan_to_num_", "tanh_"])
+@pytest.mark.parametrize(
+    "name", ["exp_", "neg_", "sqrt_", "relu_", "sigmoid_", "round_", "erf_", "nan_to_num_", "tanh_"]
+)
 def test_in_place_of_one(name, opencl, rng):
     for dtype in (torch.float32, torch.bfloat16):
         x = draw(rng, (9, 50), dtype, 0.1, 3)
@@ -419,7 +373,9 @@ def test_writing_over_what_is_read(opencl):
     y = torch.arange(4096.0, device=opencl).reshape(64, 64)
     y.add_(y.t())
     assert torch.equal(y, y.t())
-    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+    with pytest.raises(
+        RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"
+    ):
         torch.zeros(1, device=opencl).expand(3).add_(1)
 
 
@@ -443,7 +399,11 @@ def test_casts(source, opencl, rng):
 
 def test_numbers_that_do_not_fit(opencl):
     x = torch.tensor([300.0, -1.0, 1e9, 70000.0], device=opencl)
-    assert x[:2].to(torch.uint8).tolist() == [44, 255] and x[3:].to(torch.int16).tolist() == [4464] and x[2:3].half().tolist() == [math.inf]
+    assert (
+        x[:2].to(torch.uint8).tolist() == [44, 255]
+        and x[3:].to(torch.int16).tolist() == [4464]
+        and x[2:3].half().tolist() == [math.inf]
+    )
     assert torch.tensor([250, 10], dtype=torch.uint8, device=opencl).add(10).tolist() == [4, 20]
     assert (torch.tensor([2**62], device=opencl) * 4).tolist() == [0]
     assert torch.tensor([-(2**63)], device=opencl).floor_divide(-1).tolist() == [-(2**63)]
@@ -453,7 +413,12 @@ def test_division_of_integers_by_zero_is_not_checked(opencl):
     """As on other devices than the CPU: a check would wait for the device."""
     for dtype in (torch.int8, torch.uint8, torch.int32, torch.int64):
         x = torch.tensor([5, 7], dtype=dtype, device=opencl)
-        for function in (torch.floor_divide, torch.remainder, torch.fmod, lambda a, b: torch.div(a, b, rounding_mode="trunc")):
+        for function in (
+            torch.floor_divide,
+            torch.remainder,
+            torch.fmod,
+            lambda a, b: torch.div(a, b, rounding_mode="trunc"),
+        ):
             assert function(x, torch.tensor([0, 2], dtype=dtype, device=opencl)).tolist()[1] in (1, 3)
 
 

@@ -1,4 +1,7 @@
-"""Pooling, sliding blocks and resampling on OpenCL devices against the CPU: sizes beside and beyond the vectors of the kernels, odd values, gradients."""
+"""Pooling, sliding blocks and resampling on OpenCL devices against the CPU: sizes beside and beyond the vectors of the
+kernels, odd values, gradients.
+"""
+
 import itertools
 
 import pytest
@@ -10,7 +13,10 @@ F = torch.nn.functional
 
 def compare(function, x, where, tolerance=1e-5):
     """Results and gradients agree."""
-    mine, reference = x.detach().to(where).requires_grad_(x.dtype.is_floating_point), x.detach().clone().requires_grad_(x.dtype.is_floating_point)
+    mine, reference = (
+        x.detach().to(where).requires_grad_(x.dtype.is_floating_point),
+        x.detach().clone().requires_grad_(x.dtype.is_floating_point),
+    )
     found, expected = function(mine), function(reference)
     several = isinstance(expected, tuple)
     for a, b in zip(found if several else (found,), expected if several else (expected,), strict=True):
@@ -46,7 +52,9 @@ def test_maximum_of_odd_values(any_form, rng):
     compare(lambda t: F.max_pool2d(t, 3, 1, 1), x, any_form)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.uint8, torch.int8], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.uint8, torch.int8], ids=str
+)
 def test_dtypes(opencl, rng, dtype):
     x = image(rng, 2, 3, 21, 40, dtype=dtype)
     tolerance = {torch.float16: 2e-3, torch.bfloat16: 2e-2}.get(dtype, 1e-6)
@@ -88,8 +96,13 @@ def test_adaptive(any_form, rng, size):
 
 def test_not_contiguous(opencl, rng):
     x = image(rng, 2, 24, 70, 3)
-    for function in (lambda t: F.max_pool2d(t, 3, 2, 1), lambda t: F.avg_pool2d(t, 2), lambda t: F.adaptive_avg_pool2d(t, 3), lambda t: F.unfold(t, 2),
-                     lambda t: F.interpolate(t, size=(40, 30), mode="bilinear")):
+    for function in (
+        lambda t: F.max_pool2d(t, 3, 2, 1),
+        lambda t: F.avg_pool2d(t, 2),
+        lambda t: F.adaptive_avg_pool2d(t, 3),
+        lambda t: F.unfold(t, 2),
+        lambda t: F.interpolate(t, size=(40, 30), mode="bilinear"),
+    ):
         compare(lambda t, function=function: function(t.permute(0, 3, 1, 2)), x, opencl)
         compare(lambda t, function=function: function(t.permute(0, 3, 1, 2)[:, 1:, 3:, ::2]), x, opencl)
 

@@ -1,4 +1,5 @@
 """Random numbers on OpenCL devices: Philox' words, the distributions made of them, generators."""
+
 import math
 
 import numpy as np
@@ -10,7 +11,9 @@ COUNT = 60_000
 
 
 def kolmogorov(sample, distribution) -> float:
-    """The probability of a distance from the distribution function as large as the sample's, or larger (the first terms of Kolmogorov's series)."""
+    """The probability of a distance from the distribution function as large as the sample's, or larger (the first terms
+    of Kolmogorov's series).
+    """
     ordered = np.sort(np.asarray(sample, np.float64).ravel())
     n = ordered.size
     below = distribution(ordered)
@@ -81,16 +84,26 @@ def test_half_uniforms_stay_below_the_end(opencl, dtype):
 
 
 def test_moments_of_neighbours(opencl):
-    """Neighbouring normals, and those of one pair, are not correlated; the third and fourth moments are the normal ones."""
+    """Neighbouring normals, and those of one pair, are not correlated; the third and fourth moments are the normal
+    ones.
+    """
     x = filled(opencl, "normal_").astype(np.float64)
     assert abs((x**3).mean()) < 0.05 and abs((x**4).mean() - 3) < 0.15
     for lag in (1, 2, 16, 32, 64):
         assert abs((x[lag:] * x[:-lag]).mean()) < 0.02, lag
 
 
-@pytest.mark.parametrize(("low", "high", "dtype"), [
-    (-3, 5, torch.int64), (0, 1000, torch.int16), (-(1 << 40), 1 << 40, torch.int64), (0, 7, torch.float32), (0, 2, torch.bool),
-], ids=str)
+@pytest.mark.parametrize(
+    ("low", "high", "dtype"),
+    [
+        (-3, 5, torch.int64),
+        (0, 1000, torch.int16),
+        (-(1 << 40), 1 << 40, torch.int64),
+        (0, 7, torch.float32),
+        (0, 2, torch.bool),
+    ],
+    ids=str,
+)
 def test_integers(opencl, low, high, dtype):
     x = filled(opencl, "random_", low, high, dtype=dtype).astype(np.float64)
     assert x.min() >= low and x.max() < high and np.array_equal(x, np.floor(x))
@@ -148,7 +161,10 @@ def test_generators(opencl):
     first = torch.randn(70, device=opencl, generator=generator)
     copy = generator.clone_state()
     generator.set_state(state)
-    assert torch.equal(first, torch.randn(70, device=opencl, generator=generator)) and copy.get_offset() == generator.get_offset()
+    assert (
+        torch.equal(first, torch.randn(70, device=opencl, generator=generator))
+        and copy.get_offset() == generator.get_offset()
+    )
     with pytest.raises(RuntimeError, match="RNG state is wrong size"):
         generator.set_state(torch.zeros(5, dtype=torch.uint8))
     with pytest.raises(RuntimeError, match="does not use offset"):

@@ -1,4 +1,7 @@
-"""Reductions and scans of OpenCL devices against those of the CPU: every way memory can lie, long ones in parts, the forms for GPUs, special values."""
+"""Reductions and scans of OpenCL devices against those of the CPU: every way memory can lie, long ones in parts, the
+forms for GPUs, special values.
+"""
+
 import math
 
 import numpy as np
@@ -6,11 +9,19 @@ import pytest
 
 import torchlite as torch
 
-REAL = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool]
+REAL = [
+    torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8,
+    torch.uint8, torch.bool,
+]  # fmt: skip
 # (shape, dimensions): few and many elements an output, side by side and apart, several dimensions, an odd end
-SHAPES = [((), None), ((1,), 0), ((5,), None), ((37, 5), 0), ((37, 5), 1), ((3, 4, 5, 6), (0, 2)), ((3, 4, 5, 6), (1, 3)), ((2, 3, 2, 3, 2, 3, 2), (1, 3, 5))]
-LARGE = [((70, 300), 1), ((300, 100), 0), ((70, 300), 0), ((70, 19), 0), ((5000, 17), 0), ((3, 40000), 1), ((100003,), None),
-         ((4, 6, 50, 40), (0, 2, 3)), ((4, 6, 50, 40), 1), ((2, 3000, 20), 1)]
+SHAPES = [
+    ((), None), ((1,), 0), ((5,), None), ((37, 5), 0), ((37, 5), 1), ((3, 4, 5, 6), (0, 2)), ((3, 4, 5, 6), (1, 3)),
+    ((2, 3, 2, 3, 2, 3, 2), (1, 3, 5)),
+]  # fmt: skip
+LARGE = [
+    ((70, 300), 1), ((300, 100), 0), ((70, 300), 0), ((70, 19), 0), ((5000, 17), 0), ((3, 40000), 1), ((100003,), None),
+    ((4, 6, 50, 40), (0, 2, 3)), ((4, 6, 50, 40), 1), ((2, 3000, 20), 1),
+]  # fmt: skip
 OVER_SEVERAL = ("sum", "mean", "amax", "amin", "any", "all", "count_nonzero", "var", "std", "logsumexp")
 OVER_ONE = ("prod", "argmax", "argmin", "max", "min")
 SCANS = ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp")
@@ -22,7 +33,9 @@ def draw(rng, shape, dtype):
         values = values + 1j * rng.standard_normal(shape)
     elif dtype is torch.uint8:
         values = abs(values)
-    return torch.from_numpy(np.asarray(values.astype(dtype.np if dtype is not torch.bfloat16 else np.float32))).to(dtype)
+    return torch.from_numpy(np.asarray(values.astype(dtype.np if dtype is not torch.bfloat16 else np.float32))).to(
+        dtype
+    )
 
 
 def exact(x):
@@ -36,14 +49,24 @@ def check(name, x, device, *args, **options):
     kinds = function(x, *args, **options)
     want, have = function(exact(x), *args, **options), function(x.to(device), *args, **options)
     several = isinstance(want, tuple)
-    for kind, w, h in zip(kinds if several else [kinds], want if several else [want], have if several else [have], strict=True):
+    for kind, w, h in zip(
+        kinds if several else [kinds], want if several else [want], have if several else [have], strict=True
+    ):
         assert h.dtype is kind.dtype and h.shape == kind.shape
-        tolerance = {torch.float16: 4e-3, torch.bfloat16: 2e-2, torch.float32: 2e-5, torch.complex64: 2e-5}.get(h.dtype, 1e-10)
+        tolerance = {torch.float16: 4e-3, torch.bfloat16: 2e-2, torch.float32: 2e-5, torch.complex64: 2e-5}.get(
+            h.dtype, 1e-10
+        )
         w, h = w.to(h.dtype), h.cpu()
         if h.dtype is torch.bfloat16:
             w, h = w.to(torch.float32), h.to(torch.float32)
         terms = x.numel() / max(w.numel(), 1) if w.shape != x.shape else max(x.numel(), 1)
-        np.testing.assert_allclose(h.numpy(), w.numpy(), rtol=tolerance, atol=tolerance * math.sqrt(terms), err_msg=f"{name} {tuple(x.shape)} {x.dtype} {args}")
+        np.testing.assert_allclose(
+            h.numpy(),
+            w.numpy(),
+            rtol=tolerance,
+            atol=tolerance * math.sqrt(terms),
+            err_msg=f"{name} {tuple(x.shape)} {x.dtype} {args}",
+        )
 
 
 @pytest.mark.parametrize("shape,dim", SHAPES)
@@ -51,13 +74,24 @@ def test_small(any_form, rng, shape, dim):
     for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64):
         x = draw(rng, shape, dtype)
         for name in OVER_SEVERAL:
-            if name in ("amax", "amin", "logsumexp") and dtype.is_complex or name in ("mean", "var", "std", "logsumexp") and not (dtype.is_floating_point or dtype.is_complex):
+            if (
+                name in ("amax", "amin", "logsumexp")
+                and dtype.is_complex
+                or name in ("mean", "var", "std", "logsumexp")
+                and not (dtype.is_floating_point or dtype.is_complex)
+            ):
                 continue
             if name == "logsumexp" and dim is None or name in ("var", "std") and x.numel() < 2:
                 continue
             check(name, x, any_form, *(() if dim is None else (dim,)))
         for name in OVER_ONE:
-            if isinstance(dim, tuple) or dtype.is_complex and name != "prod" or dtype is torch.bool and name.startswith("arg"):
+            if (
+                isinstance(dim, tuple)
+                or dtype.is_complex
+                and name != "prod"
+                or dtype is torch.bool
+                and name.startswith("arg")
+            ):
                 continue
             check(name, x, any_form, *(() if dim is None else (dim,)))
 
@@ -89,7 +123,13 @@ def test_vectors_of_every_dtype(opencl, rng, dtype):
             check("std", x, opencl, *(() if dim is None else (dim,)))
 
 
-VIEWS = [lambda x: x.t(), lambda x: x[::2, 1:], lambda x: x[:, None].expand(-1, 7, -1), lambda x: x.reshape(20, 4, 3, 50).permute(2, 0, 3, 1), lambda x: x[3]]
+VIEWS = [
+    lambda x: x.t(),
+    lambda x: x[::2, 1:],
+    lambda x: x[:, None].expand(-1, 7, -1),
+    lambda x: x.reshape(20, 4, 3, 50).permute(2, 0, 3, 1),
+    lambda x: x[3],
+]
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -105,7 +145,9 @@ def view_on(x, device):
     """The same view, of the same memory layout, on the device."""
     base = x._data
     steps = tuple(s // base.itemsize for s in base.strides)
-    whole = np.lib.stride_tricks.as_strided(base, (1 + sum((n - 1) * s for n, s in zip(base.shape, steps, strict=True)),), (base.itemsize,))
+    whole = np.lib.stride_tricks.as_strided(
+        base, (1 + sum((n - 1) * s for n, s in zip(base.shape, steps, strict=True)),), (base.itemsize,)
+    )
     return torch.from_numpy(whole.copy()).to(device).as_strided(base.shape, steps)
 
 
@@ -122,7 +164,9 @@ def test_dtype_argument(opencl):
 
 def test_nan_wins_and_the_first_of_equals_is_taken(any_form):
     nan = math.nan
-    x = torch.tensor([[1.0, nan, 3.0, nan], [2.0, 5.0, 5.0, -1.0], [-math.inf] * 4, [0.0, -0.0, 0.0, -0.0]]).to(any_form)
+    x = torch.tensor([[1.0, nan, 3.0, nan], [2.0, 5.0, 5.0, -1.0], [-math.inf] * 4, [0.0, -0.0, 0.0, -0.0]]).to(
+        any_form
+    )
     values, places = x.max(1)
     np.testing.assert_array_equal(values.cpu().numpy(), [nan, 5, -math.inf, 0])
     assert places.tolist() == [1, 1, 0, 0] and x.min(1)[1].tolist() == [1, 3, 0, 0]
@@ -130,14 +174,25 @@ def test_nan_wins_and_the_first_of_equals_is_taken(any_form):
     wide = torch.zeros(3, 5000)
     wide[1, 4321] = wide[1, 17] = nan
     wide[2, 4000] = wide[2, 4500] = 2.0
-    assert wide.to(any_form).argmax(1).tolist() == [0, 17, 4000] and wide.to(any_form).t().contiguous().argmax(0).tolist() == [0, 17, 4000]
+    assert wide.to(any_form).argmax(1).tolist() == [0, 17, 4000] and wide.to(any_form).t().contiguous().argmax(
+        0
+    ).tolist() == [0, 17, 4000]
 
 
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 def test_nothing_to_reduce(opencl):
     x = torch.zeros(3, 0, 2, device=opencl)
-    assert x.sum(1).tolist() == [[0.0, 0.0]] * 3 and x.prod(1).tolist() == [[1.0, 1.0]] * 3 and x.all(1).cpu().all() and not x.any(1).cpu().any()
-    assert torch.isnan(x.mean()).item() and torch.isnan(x.var(1)).cpu().all() and x.logsumexp(1).tolist() == [[-math.inf] * 2] * 3
+    assert (
+        x.sum(1).tolist() == [[0.0, 0.0]] * 3
+        and x.prod(1).tolist() == [[1.0, 1.0]] * 3
+        and x.all(1).cpu().all()
+        and not x.any(1).cpu().any()
+    )
+    assert (
+        torch.isnan(x.mean()).item()
+        and torch.isnan(x.var(1)).cpu().all()
+        and x.logsumexp(1).tolist() == [[-math.inf] * 2] * 3
+    )
     assert x.sum(0).shape == (0, 2) and x.amax(0).shape == (0, 2)
     with pytest.raises(IndexError, match=r"amax\(\): Expected reduction dim 1 to have non-zero size"):
         x.amax(1)
@@ -162,8 +217,10 @@ def test_large_exponents(any_form):
     np.testing.assert_allclose(x.to(any_form).logsumexp(1).cpu().numpy(), x.logsumexp(1).numpy(), rtol=1e-6)
 
 
-SCANNED = [((), 0), ((7,), 0), ((3, 40), 1), ((5, 17, 6), 1), ((70, 300), 0), ((70, 300), 1), ((4, 30, 20), 1),
-           ((50000,), 0), ((20000, 3), 0), ((2, 30000), 1), ((40, 100), 0), ((700, 300), 0), ((4, 0), 1)]
+SCANNED = [
+    ((), 0), ((7,), 0), ((3, 40), 1), ((5, 17, 6), 1), ((70, 300), 0), ((70, 300), 1), ((4, 30, 20), 1), ((50000,), 0),
+    ((20000, 3), 0), ((2, 30000), 1), ((40, 100), 0), ((700, 300), 0), ((4, 0), 1),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("shape,dim", SCANNED)
@@ -171,7 +228,12 @@ def test_scans(any_form, rng, shape, dim):
     for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.int16, torch.bool, torch.complex64):
         x = draw(rng, shape, dtype)
         for name in SCANS:
-            if name in ("cummax", "cummin") and dtype.is_complex or name == "logcumsumexp" and not (dtype.is_floating_point or dtype.is_complex):
+            if (
+                name in ("cummax", "cummin")
+                and dtype.is_complex
+                or name == "logcumsumexp"
+                and not (dtype.is_floating_point or dtype.is_complex)
+            ):
                 continue
             if x.numel() > 5000 and (dtype not in (torch.float32, torch.bool)):
                 continue

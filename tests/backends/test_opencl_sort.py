@@ -1,4 +1,7 @@
-"""Sorting, selection, search, distinct elements, counts and histograms of OpenCL devices against those of the CPU, and with the kernels that a GPU would be given."""
+"""Sorting, selection, search, distinct elements, counts and histograms of OpenCL devices against those of the CPU, and
+with the kernels that a GPU would be given.
+"""
+
 import math
 
 import numpy as np
@@ -8,7 +11,17 @@ import torchlite as torch
 
 from .test_opencl_reduce import draw
 
-DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+]
 SHAPES = [((1,), 0), ((40,), 0), ((3, 70), 1), ((70, 3), 0), ((4, 300, 2), 1), ((33000,), 0), ((2, 34000), 1)]
 
 
@@ -45,12 +58,22 @@ def test_sort_is_stable(any_form, rng, shape, dim, dtype):
 def test_selection(any_form, rng, shape, dim, dtype):
     x = draw(rng, shape, dtype)
     on, length = x.to(any_form), shape[dim]
-    found = [(on.topk(k, dim, largest), x.topk(k, dim, largest)) for k in {1, min(7, length), min(70, length), length} for largest in (True, False)]
+    found = [
+        (on.topk(k, dim, largest), x.topk(k, dim, largest))
+        for k in {1, min(7, length), min(70, length), length}
+        for largest in (True, False)
+    ]
     found += [(on.kthvalue(k, dim, True), x.kthvalue(k, dim, True)) for k in {1, (length + 1) // 2, length}]
-    found += [(on.median(dim, True), x.median(dim, True)), (on.mode(dim, True), x.mode(dim, True)), (on.nanmedian(dim, True), x.nanmedian(dim, True))]
+    found += [
+        (on.median(dim, True), x.median(dim, True)),
+        (on.mode(dim, True), x.mode(dim, True)),
+        (on.nanmedian(dim, True), x.nanmedian(dim, True)),
+    ]
     for have, want in found:
         np.testing.assert_array_equal(numbers(have[0]), numbers(want[0]))
-        np.testing.assert_array_equal(np.take_along_axis(numbers(x), numbers(have[1]), dim), numbers(have[0]))  # places are of the values
+        np.testing.assert_array_equal(
+            np.take_along_axis(numbers(x), numbers(have[1]), dim), numbers(have[0])
+        )  # places are of the values
     assert on.median().item() == x.median().item()
 
 
@@ -79,15 +102,28 @@ def test_selection_errors(opencl):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.int8])
 def test_search(opencl, rng, dtype):
-    keys, rows, values = torch.sort(draw(rng, (20,), dtype))[0], torch.sort(draw(rng, (6, 20), dtype))[0], draw(rng, (6, 7), dtype)
+    keys, rows, values = (
+        torch.sort(draw(rng, (20,), dtype))[0],
+        torch.sort(draw(rng, (6, 20), dtype))[0],
+        draw(rng, (6, 7), dtype),
+    )
     order = torch.from_numpy(rng.permutation(20))
     shuffled = torch.empty_like(keys)
     shuffled[order] = keys
     for right in (False, True):
         for k in (keys, rows):
-            same(torch.searchsorted(k.to(opencl), values.to(opencl), right=right), torch.searchsorted(k, values, right=right))
-        same(torch.searchsorted(shuffled.to(opencl), values.to(opencl), right=right, sorter=order.to(opencl)), torch.searchsorted(keys, values, right=right))
-        same(torch.searchsorted(keys.to(opencl), 1, right=right, out_int32=True), torch.searchsorted(keys, 1, right=right, out_int32=True))
+            same(
+                torch.searchsorted(k.to(opencl), values.to(opencl), right=right),
+                torch.searchsorted(k, values, right=right),
+            )
+        same(
+            torch.searchsorted(shuffled.to(opencl), values.to(opencl), right=right, sorter=order.to(opencl)),
+            torch.searchsorted(keys, values, right=right),
+        )
+        same(
+            torch.searchsorted(keys.to(opencl), 1, right=right, out_int32=True),
+            torch.searchsorted(keys, 1, right=right, out_int32=True),
+        )
     for test in (keys, keys[:0]):
         same(torch.isin(values.to(opencl), test.to(opencl)), torch.isin(values, test))
         same(torch.isin(values.to(opencl), test.to(opencl), invert=True), torch.isin(values, test, invert=True))
@@ -102,7 +138,10 @@ def test_distinct(any_form, rng, shape):
         for name in ("unique", "unique_consecutive"):
             for dim in (None, *range(x.ndim)):
                 if x.numel() or dim is None:
-                    have, want = (getattr(torch, name)(t, return_inverse=True, return_counts=True, dim=dim) for t in (x.to(any_form), x))
+                    have, want = (
+                        getattr(torch, name)(t, return_inverse=True, return_counts=True, dim=dim)
+                        for t in (x.to(any_form), x)
+                    )
                     same(have, want)
 
 

@@ -1,4 +1,7 @@
-"""Pointwise ops that wait for one another: what comes out, in whatever order it is read, changed and dropped, and how many launches it takes."""
+"""Pointwise ops that wait for one another: what comes out, in whatever order it is read, changed and dropped, and how
+many launches it takes.
+"""
+
 from __future__ import annotations
 
 import threading
@@ -16,12 +19,14 @@ def launches(opencl, monkeypatch):
     """The number of launches of pointwise kernels since the test's last `launches.clear()`."""
     from torchlite_device.device import Kept
     from torchlite_opencl.runtime import Function
+
     state, started = torch.ones(1, device=opencl)._data.device, []
     start = Function.start
 
     def counted(self, *arguments):
         started.append(self.name)
         return start(self, *arguments)
+
     monkeypatch.setattr(Function, "start", counted)
     monkeypatch.setattr(state, "plans", Kept(20000))  # plans keep the method that they found
     monkeypatch.setattr(state, "_kept", {})
@@ -51,7 +56,9 @@ def test_a_chain_is_one_launch_from_its_second_time_on(pair, launches):
 def test_numbers_of_each_call_are_its_own(pair):
     a, _, x, _ = pair
     for scale, shift in ((2, 0.5), (3, -1.0), (-1, 7.25)):
-        np.testing.assert_allclose(((x * scale + shift) / scale).cpu().numpy(), (a * scale + np.float32(shift)) / scale, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(
+            ((x * scale + shift) / scale).cpu().numpy(), (a * scale + np.float32(shift)) / scale, rtol=1e-6, atol=1e-6
+        )
 
 
 def test_whatever_is_kept_is_stored(pair, launches):
@@ -141,11 +148,15 @@ def test_other_dtypes(pair, dtype):
     kind = getattr(torch, dtype)
     if kind is torch.float64 and not torch.opencl.get_device_properties(x.device).has_fp64:
         pytest.skip("the device has no double precision")
+
     def run(p, q):
         return ((p + q) * 3 - q).abs()
+
     expected = run(torch.from_numpy(a * 100).to(kind), torch.from_numpy(b * 100).to(kind)).double()
     for _ in range(2):
-        torch.testing.assert_close(run((x * 100).to(kind), (y * 100).to(kind)).cpu().double(), expected, rtol=1e-6, atol=1e-3)
+        torch.testing.assert_close(
+            run((x * 100).to(kind), (y * 100).to(kind)).cpu().double(), expected, rtol=1e-6, atol=1e-3
+        )
 
 
 def test_gradients(pair):
@@ -182,6 +193,7 @@ def test_threads_share_what_waits(pair):
                 np.testing.assert_allclose(mine.cpu().numpy(), (a * k + b) * k, rtol=1e-5, atol=1e-5)
         except AssertionError as error:
             failures.append(error)
+
     threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
     for thread in threads:
         thread.start()

@@ -1,4 +1,5 @@
 """The fake CUDA backend, for the front end's tests."""
+
 import pytest
 
 from .fake import installed

@@ -1,8 +1,10 @@
-"""Two devices of type "cuda" without a GPU: the arrays and kernels of docs/backend.md above a runtime that keeps a record.
+"""Two devices of type "cuda" without a GPU: the arrays and kernels of docs/backend.md above a runtime that keeps a
+record.
 
-A capture works as CUDA's does: what is recorded does not run (its results are poison until a replay), a replay runs the same calls on the same memory, and
-what needs the host meanwhile is an error.
+A capture works as CUDA's does: what is recorded does not run (its results are poison until a replay), a replay runs the
+same calls on the same memory, and what needs the host meanwhile is an error.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -84,12 +86,28 @@ class Runtime:
         self.thread = threading.local()
         self.graph = None
         self.uses, self.limits, self.emptied = [], [], 0
-        self.stats = {"allocated_bytes.all.current": 1000, "allocated_bytes.all.peak": 3000, "reserved_bytes.all.current": 4096, "reserved_bytes.all.peak": 8192,
-                      "allocated_bytes.all.allocated": 70000, "allocated_bytes.all.freed": 69000, "num_alloc_retries": 2, "num_ooms": 1}
+        self.stats = {
+            "allocated_bytes.all.current": 1000,
+            "allocated_bytes.all.peak": 3000,
+            "reserved_bytes.all.current": 4096,
+            "reserved_bytes.all.peak": 8192,
+            "allocated_bytes.all.allocated": 70000,
+            "allocated_bytes.all.freed": 69000,
+            "num_alloc_retries": 2,
+            "num_ooms": 1,
+        }
 
     def properties(self):
-        return types.SimpleNamespace(name=self.name, major=8, minor=self.index, total_memory=1 << 30, multi_processor_count=2,
-                                     pci_domain_id=0, pci_bus_id=0x1A + self.index, pci_device_id=0)
+        return types.SimpleNamespace(
+            name=self.name,
+            major=8,
+            minor=self.index,
+            total_memory=1 << 30,
+            multi_processor_count=2,
+            pci_domain_id=0,
+            pci_bus_id=0x1A + self.index,
+            pci_device_id=0,
+        )
 
     def synchronize(self) -> None:
         self.no_capture("synchronize")
@@ -171,6 +189,7 @@ class Runtime:
                 for o, f, new in zip(outs, found if isinstance(found, tuple) else (found,), fresh, strict=True):
                     if new:
                         np.copyto(o.cells, f.cells)
+
             self.graph.calls.append(again)
         return out
 
@@ -235,7 +254,9 @@ class Engine:
 
 def random_uniform(size, dtype, low, high, generator):
     generator.offset += 1
-    return ToyArray(np.random.default_rng((generator.initial_seed, generator.offset)).uniform(low, high, size).astype(dtype.np))
+    return ToyArray(
+        np.random.default_rng((generator.initial_seed, generator.offset)).uniform(low, high, size).astype(dtype.np)
+    )
 
 
 class Backend(TOY["ToyBackend"]):
@@ -254,7 +275,10 @@ class Backend(TOY["ToyBackend"]):
     def kernels(self, index: int) -> dict:
         runtime = self.runtime(index)
         found = {**super().kernels(index), "random_uniform": random_uniform}
-        return {name: (lambda *args, _function=function, **options: runtime.ran(_function, args, options)) for name, function in found.items()}
+        return {
+            name: (lambda *args, _function=function, **options: runtime.ran(_function, args, options))
+            for name, function in found.items()
+        }
 
     def copy_into(self, target, source) -> None:
         runtime = self.runtime(0)
@@ -278,7 +302,13 @@ class Backend(TOY["ToyBackend"]):
 
     def cuda_array_interface(self, raw) -> dict:
         there = raw.cells.__array_interface__
-        return {"shape": there["shape"], "typestr": there["typestr"], "data": (there["data"][0], False), "strides": there["strides"], "version": 3}
+        return {
+            "shape": there["shape"],
+            "typestr": there["typestr"],
+            "data": (there["data"][0], False),
+            "strides": there["strides"],
+            "version": 3,
+        }
 
     def from_cuda_array_interface(self, data):
         return ToyArray(np.asarray(types.SimpleNamespace(__array_interface__=data.__cuda_array_interface__)))
@@ -305,7 +335,13 @@ def installed(count: int = 2, other=None):
     def forget():
         for where in [w for w in registry._tables if w.type == "cuda"]:
             _random._defaults.pop(registry._tables.pop(where), None)
-        for kept in (_random._seeds_of_later_devices, cuda._accumulated, cuda._selected.streams, graphs.graph._streams, memory._fractions):
+        for kept in (
+            _random._seeds_of_later_devices,
+            cuda._accumulated,
+            cuda._selected.streams,
+            graphs.graph._streams,
+            memory._fractions,
+        ):
             kept.clear()
         registry._current.indices.pop("cuda", None)
 

@@ -1,4 +1,5 @@
 """torch.cuda.amp: the older names, which warn."""
+
 from __future__ import annotations
 
 import pytest

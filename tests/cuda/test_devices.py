@@ -1,4 +1,5 @@
 """torch.cuda's devices, memory counts and random numbers, on the fake backend."""
+
 from __future__ import annotations
 
 import sys
@@ -28,7 +29,10 @@ def test_questions():
     assert not cuda.is_initialized()
     cuda.init()
     assert cuda.is_initialized()
-    assert cuda.get_device_name() == "Fake GPU 0" and cuda.get_device_name(1) == cuda.get_device_name("cuda:1") == "Fake GPU 1"
+    assert (
+        cuda.get_device_name() == "Fake GPU 0"
+        and cuda.get_device_name(1) == cuda.get_device_name("cuda:1") == "Fake GPU 1"
+    )
     assert cuda.get_device_capability() == (8, 0) and cuda.get_device_capability(torch.device("cuda", 1)) == (8, 1)
     assert cuda.get_device_properties(1).total_memory == 1 << 30
     assert cuda.get_arch_list() == ["sm_80", "sm_81"]
@@ -48,11 +52,15 @@ def test_questions():
 
 def test_info_lists_the_devices(fake):
     from torchlite import _info
+
     fake.describe = lambda index: f"a fake of compute capability 8.{index}"
     fake.problems = lambda: ["the third device is broken"]
     lines = [line for line in _info._device_lines() if line[0].startswith("cuda")]
-    assert lines == [("cuda", "left out: the third device is broken"), ("cuda:0", "ready: a fake of compute capability 8.0"),
-                     ("cuda:1", "ready: a fake of compute capability 8.1")]
+    assert lines == [
+        ("cuda", "left out: the third device is broken"),
+        ("cuda:0", "ready: a fake of compute capability 8.0"),
+        ("cuda:1", "ready: a fake of compute capability 8.1"),
+    ]
 
 
 def test_current_device():
@@ -90,12 +98,20 @@ def test_tensors_and_modules_move():
 
 def test_typed_classes():
     x = cuda.FloatTensor([1, 2])
-    assert x.is_cuda and x.dtype is torch.float32 and isinstance(x, cuda.FloatTensor) and not isinstance(x, (torch.FloatTensor, cuda.HalfTensor))
+    assert (
+        x.is_cuda
+        and x.dtype is torch.float32
+        and isinstance(x, cuda.FloatTensor)
+        and not isinstance(x, (torch.FloatTensor, cuda.HalfTensor))
+    )
     assert not isinstance(torch.ones(1), cuda.FloatTensor) and cuda.LongTensor(2, 3).shape == (2, 3)
     assert cuda.HalfTensor.dtype is torch.float16 and cuda.HalfTensor.is_cuda and not torch.HalfTensor.is_cuda
     moved = torch.ones(2).type(cuda.IntTensor)
     assert moved.is_cuda and moved.dtype is torch.int32
-    assert moved.type("torch.cuda.DoubleTensor").type() == "torch.cuda.DoubleTensor" and moved.type("torch.LongTensor").type() == "torch.LongTensor"
+    assert (
+        moved.type("torch.cuda.DoubleTensor").type() == "torch.cuda.DoubleTensor"
+        and moved.type("torch.LongTensor").type() == "torch.LongTensor"
+    )
     assert moved.type(torch.float32).is_cuda
     with pytest.raises(ValueError, match="invalid type: 'torch.tpu.FloatTensor'"):
         moved.type("torch.tpu.FloatTensor")
@@ -111,10 +127,17 @@ def test_typed_classes():
 
 
 def test_memory_counts(fake):
-    assert cuda.memory_allocated() == 0 and cuda.memory_stats() == {}  # nothing is in use, and asking does not change that
+    assert (
+        cuda.memory_allocated() == 0 and cuda.memory_stats() == {}
+    )  # nothing is in use, and asking does not change that
     assert not cuda.is_initialized()
     cuda.init()
-    assert (cuda.memory_allocated(), cuda.max_memory_allocated(), cuda.memory_reserved(), cuda.max_memory_reserved()) == (1000, 3000, 4096, 8192)
+    assert (
+        cuda.memory_allocated(),
+        cuda.max_memory_allocated(),
+        cuda.memory_reserved(),
+        cuda.max_memory_reserved(),
+    ) == (1000, 3000, 4096, 8192)
     assert (cuda.memory_cached(), cuda.max_memory_cached()) == (4096, 8192)
     cuda.reset_peak_memory_stats()
     assert cuda.max_memory_allocated() == 1000 and cuda.max_memory_reserved(1) == 8192
@@ -125,7 +148,11 @@ def test_memory_counts(fake):
     cuda.reset_accumulated_memory_stats()
     fake.runtime(0).stats["allocated_bytes.all.allocated"] += 5
     stats = cuda.memory_stats()
-    assert stats["allocated_bytes.all.allocated"] == 5 and stats["num_ooms"] == 0 and stats["allocated_bytes.all.current"] == 1000
+    assert (
+        stats["allocated_bytes.all.allocated"] == 5
+        and stats["num_ooms"] == 0
+        and stats["allocated_bytes.all.current"] == 1000
+    )
     assert cuda.memory_stats(1)["num_ooms"] == 1
     cuda.empty_cache()
     assert fake.runtime(0).emptied == 1
@@ -136,14 +163,24 @@ def test_memory_summary():
     text = cuda.memory_summary(1, abbreviated=True)
     assert "CUDA memory summary, device ID 1" in text and "OOMs: 1" in text and "retries: 2" in text
     row = next(line for line in text.splitlines() if "Allocated memory" in line)
-    assert [cell.strip() for cell in row.strip("|").split("|")] == ["Allocated memory", "1000 B", "3000 B", "68 KiB", "67 KiB"]
+    assert [cell.strip() for cell in row.strip("|").split("|")] == [
+        "Allocated memory",
+        "1000 B",
+        "3000 B",
+        "68 KiB",
+        "67 KiB",
+    ]
     assert len({len(line) for line in text.splitlines()}) == 1
 
 
 def test_memory_fraction(fake):
     assert cuda.get_per_process_memory_fraction() == 1.0
     cuda.set_per_process_memory_fraction(0.5)
-    assert fake.runtime(0).limits == [1 << 29] and cuda.get_per_process_memory_fraction() == 0.5 and cuda.get_per_process_memory_fraction(1) == 1.0
+    assert (
+        fake.runtime(0).limits == [1 << 29]
+        and cuda.get_per_process_memory_fraction() == 0.5
+        and cuda.get_per_process_memory_fraction(1) == 1.0
+    )
     cuda.set_per_process_memory_fraction(1.0)
     assert fake.runtime(0).limits == [1 << 29, 0]
     with pytest.raises(TypeError, match="Invalid type for fraction argument, must be `float`"):
@@ -167,7 +204,9 @@ class ManagementLibrary(types.ModuleType):
     def nvmlDeviceGetHandleByPciBusId(self, place):
         return {b"00000000:1A:00.0": 0, b"00000000:1B:00.0": 1}[place]
 
-    nvmlDeviceGetUtilizationRates = staticmethod(lambda handle: types.SimpleNamespace(gpu=50 + handle, memory=20 + handle))
+    nvmlDeviceGetUtilizationRates = staticmethod(
+        lambda handle: types.SimpleNamespace(gpu=50 + handle, memory=20 + handle)
+    )
     nvmlDeviceGetTemperature = staticmethod(lambda handle, sensor: 40 + handle + sensor)
     nvmlDeviceGetPowerUsage = staticmethod(lambda handle: 300_000 + handle)
     nvmlDeviceGetClockInfo = staticmethod(lambda handle, clock: 1500 + handle + clock)
@@ -178,8 +217,20 @@ class ManagementLibrary(types.ModuleType):
 def test_measurements(monkeypatch):
     library = ManagementLibrary("pynvml")
     monkeypatch.setitem(sys.modules, "pynvml", library)
-    asked = [f() for f in (cuda.utilization, cuda.memory_usage, cuda.temperature, cuda.power_draw, cuda.clock_rate, cuda.device_memory_used)]
-    assert asked == [50, 20, 40, 300_000, 1501, 7 << 30] and cuda.utilization(1) == 51 and cuda.temperature("cuda:1") == 41
+    asked = [
+        f()
+        for f in (
+            cuda.utilization,
+            cuda.memory_usage,
+            cuda.temperature,
+            cuda.power_draw,
+            cuda.clock_rate,
+            cuda.device_memory_used,
+        )
+    ]
+    assert (
+        asked == [50, 20, 40, 300_000, 1501, 7 << 30] and cuda.utilization(1) == 51 and cuda.temperature("cuda:1") == 41
+    )
     assert cuda.list_gpu_processes() == "GPU:0\nno processes are running"
     library.processes = [types.SimpleNamespace(pid=12, usedGpuMemory=3 << 20)]
     assert cuda.list_gpu_processes(1) == "GPU:1\nprocess         12 uses        3.000 MB GPU memory"
@@ -239,14 +290,18 @@ def test_states():
     assert draw() == inside
 
 
-# -- any accelerator --------------------------------------------------------------------------------
+# -- any accelerator -------------------------------------------------------------------------------
 
 
 def test_accelerator():
     accelerator = torch.accelerator
     for name in accelerator.__all__:
         assert getattr(accelerator, name).__doc__, name
-    assert accelerator.is_available() and accelerator.current_accelerator() == torch.device("cuda") and accelerator.device_count() == 2
+    assert (
+        accelerator.is_available()
+        and accelerator.current_accelerator() == torch.device("cuda")
+        and accelerator.device_count() == 2
+    )
     with accelerator.device_index(1), accelerator.device_index(None):
         assert accelerator.current_device_index() == 1 == cuda.current_device()
     accelerator.set_device_index("cuda:1")
@@ -258,8 +313,16 @@ def test_accelerator():
     accelerator.set_stream(cuda.default_stream())
     accelerator.synchronize()
     accelerator.empty_cache()
-    assert accelerator.memory_allocated() == 1000 and accelerator.max_memory_allocated() == 3000 and accelerator.get_memory_info() == (1 << 29, 1 << 30)
-    assert accelerator.memory_reserved() == 4096 and accelerator.max_memory_reserved() == 8192 and accelerator.memory_stats()["num_ooms"] == 1
+    assert (
+        accelerator.memory_allocated() == 1000
+        and accelerator.max_memory_allocated() == 3000
+        and accelerator.get_memory_info() == (1 << 29, 1 << 30)
+    )
+    assert (
+        accelerator.memory_reserved() == 4096
+        and accelerator.max_memory_reserved() == 8192
+        and accelerator.memory_stats()["num_ooms"] == 1
+    )
     accelerator.reset_peak_memory_stats()
     accelerator.reset_accumulated_memory_stats()
     assert accelerator.memory_stats()["num_ooms"] == 0 and accelerator.max_memory_allocated() == 1000

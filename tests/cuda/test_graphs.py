@@ -1,4 +1,5 @@
 """CUDA graphs: what is captured does not run, a replay runs it again on the same memory."""
+
 from __future__ import annotations
 
 import pytest
@@ -17,7 +18,11 @@ def test_capture_and_replay(fake):
     graph = cuda.CUDAGraph()
     assert not cuda.is_current_stream_capturing()
     with cuda.graph(graph):
-        assert cuda.is_current_stream_capturing() and cuda.current_stream() != cuda.default_stream() and cuda.current_stream().is_capturing()
+        assert (
+            cuda.is_current_stream_capturing()
+            and cuda.current_stream() != cuda.default_stream()
+            and cuda.current_stream().is_capturing()
+        )
         y = x * 2 + 1
         y.add_(10)
     assert not cuda.is_current_stream_capturing() and not cuda.current_stream().is_capturing()
@@ -60,17 +65,27 @@ def test_pools_and_modes_and_streams(fake):
 
 def test_by_hand(fake):
     x, graph = torch.ones(2, device="cuda"), cuda.CUDAGraph()
-    for call, words in ((graph.replay, "replay"), (graph.pool, "pool"), (graph.capture_end, "capture_end"), (graph.instantiate, "instantiate")):
+    for call, words in (
+        (graph.replay, "replay"),
+        (graph.pool, "pool"),
+        (graph.capture_end, "capture_end"),
+        (graph.instantiate, "instantiate"),
+    ):
         with pytest.raises(RuntimeError, match=rf"Called CUDAGraph::{words}.* without a preceding"):
             call()
     with pytest.raises(RuntimeError, match="must be captured on a non-default stream"):
         graph.capture_begin()
     with cuda.stream(cuda.Stream()):
-        with pytest.raises(RuntimeError, match="Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got local"):
+        with pytest.raises(
+            RuntimeError, match="Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got local"
+        ):
             graph.capture_begin(capture_error_mode="local")
         graph.capture_begin()
         y = x + 1
-        with cuda.stream(cuda.Stream()), pytest.raises(RuntimeError, match="Capture must end on the same stream it began on"):
+        with (
+            cuda.stream(cuda.Stream()),
+            pytest.raises(RuntimeError, match="Capture must end on the same stream it began on"),
+        ):
             graph.capture_end()
         graph.capture_end()
         with pytest.raises(RuntimeError, match="already owns a captured graph"):
@@ -116,6 +131,7 @@ def test_random_numbers_in_a_graph_are_refused(fake):
 
 def test_a_whole_training_step(fake):
     """Recorded once and replayed with new data it goes the way of the eager one."""
+
     def made():
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).cuda()
@@ -183,7 +199,9 @@ def test_gradients_add_up_over_replays(fake):
     layer(x[1]).sum().backward()
     assert layer.weight.grad.tolist() == [[30, 30]]
     old = x[0].grad.tolist()
-    assert x[1].grad.tolist() == [pytest.approx([a + 5, b + 6]) for a, b in old] and x[2].grad.tolist() == old  # each has its own
+    assert (
+        x[1].grad.tolist() == [pytest.approx([a + 5, b + 6]) for a, b in old] and x[2].grad.tolist() == old
+    )  # each has its own
 
 
 def test_several_callables_share_memory_and_order(fake):
@@ -191,7 +209,9 @@ def test_several_callables_share_memory_and_order(fake):
     x = torch.randn(4, 2).cuda()
     want = second(first(x)).tolist()
     pool = cuda.graph_pool_handle()
-    one, two = cuda.make_graphed_callables((first, second), ((x,), (torch.ones(4, 2).cuda().requires_grad_(),)), num_warmup_iters=1, pool=pool)
+    one, two = cuda.make_graphed_callables(
+        (first, second), ((x,), (torch.ones(4, 2).cuda().requires_grad_(),)), num_warmup_iters=1, pool=pool
+    )
     out = two(one(x))
     torch.testing.assert_close(torch.tensor(out.tolist()), torch.tensor(want))
     out.sum().backward()
@@ -223,13 +243,15 @@ def test_what_cannot_be_graphed(fake):
     unused = lambda a, b: a * 2
     with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
         cuda.make_graphed_callables(unused, (x.clone().requires_grad_(), x.clone().requires_grad_()))
-    run = cuda.make_graphed_callables(unused, (x.clone().requires_grad_(), x.clone().requires_grad_()), allow_unused_input=True)
+    run = cuda.make_graphed_callables(
+        unused, (x.clone().requires_grad_(), x.clone().requires_grad_()), allow_unused_input=True
+    )
     a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
     run(a, b).sum().backward()
     assert a.grad.tolist() == [[2, 2], [2, 2]] and b.grad is None
 
 
-# -- optimizers -------------------------------------------------------------------------------------
+# -- optimizers ------------------------------------------------------------------------------------
 
 
 def stepped(optimizer, *replays):
@@ -245,7 +267,10 @@ def stepped(optimizer, *replays):
 @pytest.mark.parametrize("cls", [torch.optim.Adam, torch.optim.AdamW])
 def test_adam_counts_its_steps_on_the_device(fake, cls):
     def made(**options):
-        p, other = torch.tensor([1.0, -2.0, 3.0], device="cuda", requires_grad=True), torch.ones(2, 2, device="cuda", requires_grad=True)
+        p, other = (
+            torch.tensor([1.0, -2.0, 3.0], device="cuda", requires_grad=True),
+            torch.ones(2, 2, device="cuda", requires_grad=True),
+        )
         p.grad, other.grad = p.detach() * 2, torch.ones(2, 2, device="cuda")
         return p, cls([p, other], lr=0.1, **options)
 
@@ -254,15 +279,21 @@ def test_adam_counts_its_steps_on_the_device(fake, cls):
         optimizer.step()
     p, optimizer = made(capturable=True)
     stepped(optimizer, 3)
-    assert p.tolist() == pytest.approx(want.tolist(), rel=1e-5) and optimizer.state[p]["step"].tolist() == 4 and optimizer.state[p]["step"].is_cuda
+    assert (
+        p.tolist() == pytest.approx(want.tolist(), rel=1e-5)
+        and optimizer.state[p]["step"].tolist() == 4
+        and optimizer.state[p]["step"].is_cuda
+    )
 
 
 def test_steps_that_a_graph_would_repeat_are_refused(fake):
     p = torch.ones(2, device="cuda", requires_grad=True)
     p.grad = torch.ones(2, device="cuda")
-    with pytest.raises(RuntimeError, match="Attempting CUDA graph capture of step.. for an instance of Adam but param_groups' capturable is False."):
+    with pytest.raises(
+        RuntimeError,
+        match="Attempting CUDA graph capture of step.. for an instance of Adam but param_groups' capturable is False.",
+    ):
         stepped(torch.optim.Adam([p]), 1)
     before = p.tolist()
     stepped(torch.optim.SGD([p], lr=0.5), 2)
     assert p.tolist() == [n - 1.5 for n in before]
-

@@ -1,4 +1,5 @@
 """Tensors shared with other libraries, and pinned memory, on the fake backend."""
+
 from __future__ import annotations
 
 import types
@@ -20,7 +21,13 @@ class Numba:
     @property
     def __cuda_array_interface__(self):
         there = self.cells.__array_interface__
-        return {"shape": there["shape"], "typestr": there["typestr"], "data": there["data"], "strides": there["strides"], "version": 3}
+        return {
+            "shape": there["shape"],
+            "typestr": there["typestr"],
+            "data": there["data"],
+            "strides": there["strides"],
+            "version": 3,
+        }
 
 
 class Cupy(Numba):
@@ -36,9 +43,14 @@ class Cupy(Numba):
 def test_interface_of_a_tensor(fake):
     x = torch.arange(6.0, device="cuda").view(2, 3)
     there = x[:, 1].__cuda_array_interface__
-    assert there["shape"] == (2,) and there["typestr"] == "<f4" and there["strides"] == (12,) and there["data"][1] is False
+    assert (
+        there["shape"] == (2,) and there["typestr"] == "<f4" and there["strides"] == (12,) and there["data"][1] is False
+    )
     assert there["data"][0] == x.__cuda_array_interface__["data"][0] + 4
-    message = r"Can't get __cuda_array_interface__ on non-CUDA tensor type: torch.FloatTensor If CUDA data is required use tensor.cuda\(\)"
+    message = (
+        r"Can't get __cuda_array_interface__ on non-CUDA tensor type: torch.FloatTensor "
+        r"If CUDA data is required use tensor.cuda\(\)"
+    )
     with pytest.raises(AttributeError, match=message):
         torch.ones(1).__cuda_array_interface__
     assert not hasattr(torch.ones(1), "__cuda_array_interface__") and hasattr(x, "__cuda_array_interface__")
@@ -62,7 +74,9 @@ def test_dlpack_of_a_tensor(fake):
             ask(torch.ones(1, device="meta"))
 
 
-@pytest.mark.parametrize("take", [torch.as_tensor, torch.asarray, torch.from_dlpack, lambda a: torch.asarray(a, copy=False)])
+@pytest.mark.parametrize(
+    "take", [torch.as_tensor, torch.asarray, torch.from_dlpack, lambda a: torch.asarray(a, copy=False)]
+)
 def test_arrays_come_without_a_copy(fake, take):
     cells = np.array([1.0, 2.0], np.float32)
     x = take(Cupy(cells))
@@ -86,19 +100,32 @@ def test_copies_where_they_are_asked_for(fake):
     x, y = torch.tensor(Cupy(cells)), torch.as_tensor(Cupy(cells), dtype=torch.float64)
     z = torch.tensor(Numba(cells), device="cpu", requires_grad=True)
     cells[0] = 9
-    assert x.tolist() == y.tolist() == z.tolist() == [1, 2] and x.is_cuda and y.is_cuda and y.dtype is torch.float64 and z.is_cpu and z.requires_grad
+    assert (
+        x.tolist() == y.tolist() == z.tolist() == [1, 2]
+        and x.is_cuda
+        and y.is_cuda
+        and y.dtype is torch.float64
+        and z.is_cpu
+        and z.requires_grad
+    )
     assert torch.from_dlpack(Cupy(cells), device="cpu").is_cpu
     with pytest.raises(BufferError, match="no backend for DLPack's device type 8"):
         torch.from_dlpack(types.SimpleNamespace(__dlpack_device__=lambda: (8, 0)))
 
 
-# -- pinned memory ------------------------------------------------------------------------------------
+# -- pinned memory ---------------------------------------------------------------------------------
 
 
 def test_pinned_memory(fake):
     x = torch.arange(6.0).view(2, 3).t()
     pinned = x.pin_memory()
-    assert pinned.is_pinned() and pinned[0].is_pinned() and not x.is_pinned() and pinned.tolist() == x.tolist() and pinned.is_cpu
+    assert (
+        pinned.is_pinned()
+        and pinned[0].is_pinned()
+        and not x.is_pinned()
+        and pinned.tolist() == x.tolist()
+        and pinned.is_cpu
+    )
     assert pinned.pin_memory() is pinned and pinned.cuda(non_blocking=True).tolist() == x.tolist()
     assert torch.empty(0).pin_memory().shape == (0,)
     there = x.cuda()
@@ -108,7 +135,9 @@ def test_pinned_memory(fake):
 
 
 def test_loader_pins_batches(fake):
-    items = [{"x": torch.tensor([float(i)]), "name": str(i), "pair": (torch.tensor(i), torch.tensor(-i))} for i in range(5)]
+    items = [
+        {"x": torch.tensor([float(i)]), "name": str(i), "pair": (torch.tensor(i), torch.tensor(-i))} for i in range(5)
+    ]
     loader = torch.utils.data.DataLoader(items, batch_size=2, pin_memory=True)
     batches = list(loader)
     assert [b["x"].tolist() for b in batches] == [[[0], [1]], [[2], [3]], [[4]]] and batches[1]["name"] == ["2", "3"]

@@ -1,4 +1,5 @@
 """Named ranges, with and without the library that shows them; which part of a program a profiler looks at."""
+
 from __future__ import annotations
 
 import types
@@ -14,15 +15,29 @@ nvtx = torch.cuda.nvtx
 def calls(request, monkeypatch):
     """What the library was asked; None where there is none."""
     said = [] if request.param == "with the package" else None
-    library = None if said is None else types.SimpleNamespace(
-        push_range=lambda m: said.append(("push", m)), pop_range=lambda: said.append(("pop",)), mark=lambda m: said.append(("mark", m)),
-        start_range=lambda m: said.append(("start", m)) or (m, 1), end_range=lambda r: said.append(("end", r)))
+    library = (
+        None
+        if said is None
+        else types.SimpleNamespace(
+            push_range=lambda m: said.append(("push", m)),
+            pop_range=lambda: said.append(("pop",)),
+            mark=lambda m: said.append(("mark", m)),
+            start_range=lambda m: said.append(("start", m)) or (m, 1),
+            end_range=lambda r: said.append(("end", r)),
+        )
+    )
     monkeypatch.setattr(nvtx, "_library", lambda: library)
     return said
 
 
 def test_ranges(calls):
-    assert nvtx.range_push("a") == 0 and nvtx.range_push("b") == 1 and nvtx.range_pop() == 1 and nvtx.range_pop() == 0 and nvtx.range_pop() == -1
+    assert (
+        nvtx.range_push("a") == 0
+        and nvtx.range_push("b") == 1
+        and nvtx.range_pop() == 1
+        and nvtx.range_pop() == 0
+        and nvtx.range_pop() == -1
+    )
     number = nvtx.range_start("c")
     nvtx.mark("now")
     nvtx.range_end(number)
@@ -34,8 +49,24 @@ def test_ranges(calls):
         return nvtx.range_push("in") + nvtx.range_pop()
 
     assert run() == 2
-    assert calls in (None, [("push", "a"), ("push", "b"), ("pop",), ("pop",), ("start", "c"), ("mark", "now"), ("end", ("c", 1)), ("push", "step 1 of 2"), ("pop",),
-                            ("push", "whole"), ("push", "in"), ("pop",), ("pop",)])
+    assert calls in (
+        None,
+        [
+            ("push", "a"),
+            ("push", "b"),
+            ("pop",),
+            ("pop",),
+            ("start", "c"),
+            ("mark", "now"),
+            ("end", ("c", 1)),
+            ("push", "step 1 of 2"),
+            ("pop",),
+            ("push", "whole"),
+            ("push", "in"),
+            ("pop",),
+            ("pop",),
+        ],
+    )
     with pytest.raises(KeyError):
         nvtx.range_end(number)
     with pytest.raises(ZeroDivisionError), nvtx.range("fails"):

@@ -1,4 +1,7 @@
-"""torch.cuda above the real backend, whose driver is the simulator: streams, graphs with random numbers, memory, shared arrays."""
+"""torch.cuda above the real backend, whose driver is the simulator: streams, graphs with random numbers, memory, shared
+arrays.
+"""
+
 from __future__ import annotations
 
 import pytest
@@ -18,6 +21,7 @@ pytestmark = [pytest.mark.skipif(bool(engine.missing()), reason=engine.missing()
 def simulated():
     from tests.cuda_simulator.driver import Simulated
     from torchlite_cupy.backend import CUDABackend
+
     with installed(other=CUDABackend(Simulated(1))) as backend:
         yield backend
 
@@ -25,8 +29,14 @@ def simulated():
 def test_devices_and_memory():
     x = torch.ones(1000, device="cuda")
     assert cuda.get_device_capability() == (8, 0) and cuda.get_arch_list() == ["sm_80"] and cuda.is_tf32_supported()
-    assert "CUDA simulator" in repr(cuda.get_device_properties()) and cuda.memory_allocated() >= x.nbytes <= cuda.max_memory_allocated()
-    assert "Allocated memory" in cuda.memory_summary() and cuda.mem_get_info()[1] == cuda.get_device_properties().total_memory
+    assert (
+        "CUDA simulator" in repr(cuda.get_device_properties())
+        and cuda.memory_allocated() >= x.nbytes <= cuda.max_memory_allocated()
+    )
+    assert (
+        "Allocated memory" in cuda.memory_summary()
+        and cuda.mem_get_info()[1] == cuda.get_device_properties().total_memory
+    )
     cuda.reset_accumulated_memory_stats()
     assert cuda.memory_stats()["num_ooms"] == 0
     assert torch.ones(3).pin_memory().is_pinned()
@@ -58,7 +68,12 @@ def test_streams_and_events():
     x.record_stream(side)
     cuda.current_stream().wait_stream(side)
     end.synchronize()
-    assert start.elapsed_time(end) >= 0 and end.cuda_event != start.cuda_event != 0 and side.query() and y.tolist() == [1, 3, 5, 7, 9]
+    assert (
+        start.elapsed_time(end) >= 0
+        and end.cuda_event != start.cuda_event != 0
+        and side.query()
+        and y.tolist() == [1, 3, 5, 7, 9]
+    )
     assert cuda.ExternalStream(side.cuda_stream) == side and not cuda.can_device_access_peer(0, 0)
 
 
@@ -81,9 +96,18 @@ def test_a_graph_runs_on_new_inputs():
 def draws(generator):
     x = torch.full((9,), 3.0, device="cuda")
     return [
-        nn.functional.dropout(torch.ones(100, device="cuda"), 0.5), torch.rand(7, device="cuda"), torch.randn(70, device="cuda", dtype=torch.float64),
-        torch.randint(0, 9, (5,), device="cuda"), torch.randint(0, 1 << 40, (5,), device="cuda"), torch.rand(3, device="cuda", generator=generator), torch.poisson(x),
-        torch.binomial(x * 5, x / 6), torch.randperm(9, device="cuda"), torch.ones(4, device="cuda").bernoulli_(0.5), x.exponential_()]
+        nn.functional.dropout(torch.ones(100, device="cuda"), 0.5),
+        torch.rand(7, device="cuda"),
+        torch.randn(70, device="cuda", dtype=torch.float64),
+        torch.randint(0, 9, (5,), device="cuda"),
+        torch.randint(0, 1 << 40, (5,), device="cuda"),
+        torch.rand(3, device="cuda", generator=generator),
+        torch.poisson(x),
+        torch.binomial(x * 5, x / 6),
+        torch.randperm(9, device="cuda"),
+        torch.ones(4, device="cuda").bernoulli_(0.5),
+        x.exponential_(),
+    ]
 
 
 def test_replays_draw_what_the_calls_would_draw():
@@ -111,6 +135,7 @@ def test_replays_draw_what_the_calls_would_draw():
 
 def test_replays_and_recorded_steps_do_not_wait(monkeypatch):
     from tests.cuda_simulator.driver import Driver
+
     model = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5)).cuda()
     optimizer, x = torch.optim.Adam(model.parameters(), capturable=True), torch.randn(4, 3, device="cuda")
 
@@ -125,7 +150,11 @@ def test_replays_and_recorded_steps_do_not_wait(monkeypatch):
         step()
     waits = []
     for name in ("synchronize", "synchronize_stream", "wait_event"):
-        monkeypatch.setattr(Driver, name, lambda self, *at, _wait=getattr(Driver, name), _name=name: (waits.append(_name), _wait(self, *at))[1])
+        monkeypatch.setattr(
+            Driver,
+            name,
+            lambda self, *at, _wait=getattr(Driver, name), _name=name: (waits.append(_name), _wait(self, *at))[1],
+        )
     for _ in range(3):
         graph.replay()
         step()
@@ -156,7 +185,7 @@ def test_graphed_callables():
         for model in (eager, graphed):
             inputs = x.clone().requires_grad_()
             out = model(inputs)
-            (out ** 3).sum().backward()
+            (out**3).sum().backward()
             found.append([out, inputs.grad, *(p.grad for p in model.parameters())])
         for want, got in zip(*found, strict=True):
             torch.testing.assert_close(got.detach().cpu(), want.detach().cpu(), rtol=1e-4, atol=1e-5)
@@ -164,13 +193,28 @@ def test_graphed_callables():
 
 def test_shared_arrays():
     x = torch.arange(6.0, device="cuda").view(2, 3)
-    again = torch.as_tensor(type("Array", (), {"__cuda_array_interface__": x[:, 1:].__cuda_array_interface__, "kept": x})())
+    again = torch.as_tensor(
+        type("Array", (), {"__cuda_array_interface__": x[:, 1:].__cuda_array_interface__, "kept": x})()
+    )
     again.add_(10)
     assert x.tolist() == [[0, 11, 12], [3, 14, 15]] and x.__dlpack_device__() == (2, 0)
 
 
-@pytest.mark.parametrize("name, options", [("Adam", {}), ("AdamW", {"weight_decay": 0.1, "amsgrad": True}), ("Adam", {"betas": (0.0, 0.9)}), ("Adamax", {}),
-                                           ("NAdam", {}), ("RAdam", {"betas": (0.9, 0.9)}), ("ASGD", {"t0": 2}), ("RMSprop", {}), ("Adadelta", {}), ("Rprop", {})])
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("Adam", {}),
+        ("AdamW", {"weight_decay": 0.1, "amsgrad": True}),
+        ("Adam", {"betas": (0.0, 0.9)}),
+        ("Adamax", {}),
+        ("NAdam", {}),
+        ("RAdam", {"betas": (0.9, 0.9)}),
+        ("ASGD", {"t0": 2}),
+        ("RMSprop", {}),
+        ("Adadelta", {}),
+        ("Rprop", {}),
+    ],
+)
 def test_optimizers_count_their_steps_in_replays(name, options):
     def made(**more):
         torch.manual_seed(0)
@@ -194,7 +238,12 @@ def test_optimizers_count_their_steps_in_replays(name, options):
     assert {state["step"].item() for state in optimizer.state.values()} == {8.0}
 
 
-RULES = {"Adam": {"capturable": True}, "AdamW": {"capturable": True, "amsgrad": True}, "SGD": {"momentum": 0.9}, "Adagrad": {"lr_decay": 0.5}}
+RULES = {
+    "Adam": {"capturable": True},
+    "AdamW": {"capturable": True, "amsgrad": True},
+    "SGD": {"momentum": 0.9},
+    "Adagrad": {"lr_decay": 0.5},
+}
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -202,7 +251,11 @@ def test_a_graph_holds_a_whole_step_with_a_scaler(name):
     def made():
         torch.manual_seed(0)
         model = nn.Linear(3, 2).cuda()
-        return model, getattr(torch.optim, name)(model.parameters(), lr=0.1, fused=True, **RULES[name]), torch.amp.GradScaler("cuda", 1024.0, growth_interval=2)
+        return (
+            model,
+            getattr(torch.optim, name)(model.parameters(), lr=0.1, fused=True, **RULES[name]),
+            torch.amp.GradScaler("cuda", 1024.0, growth_interval=2),
+        )
 
     def iterate(model, optimizer, scaler, x):
         optimizer.zero_grad()

@@ -1,4 +1,5 @@
 """Streams and events: what each call asks of the runtime, in which order."""
+
 from __future__ import annotations
 
 import threading
@@ -12,11 +13,23 @@ cuda = torch.cuda
 
 def test_streams_are_the_runtimes(fake):
     default = cuda.default_stream()
-    assert cuda.current_stream() == default and default.cuda_stream == 0 and repr(default) == "<torch.cuda.Stream device=cuda:0 cuda_stream=0x0>"
+    assert (
+        cuda.current_stream() == default
+        and default.cuda_stream == 0
+        and repr(default) == "<torch.cuda.Stream device=cuda:0 cuda_stream=0x0>"
+    )
     one, other = cuda.Stream(), cuda.Stream(device=0, priority=-1)
-    assert one != other and len({one, other, default}) == 3 and one.cuda_stream != 0 and fake.runtime(0).streams[other.cuda_stream].priority == -1
+    assert (
+        one != other
+        and len({one, other, default}) == 3
+        and one.cuda_stream != 0
+        and fake.runtime(0).streams[other.cuda_stream].priority == -1
+    )
     assert (one.device, one.device_index, one.device_type) == (torch.device("cuda:0"), 0, "cuda")
-    assert one.native_handle == one.stream_id == one._as_parameter_.value and one.__cuda_stream__() == (0, one.cuda_stream)
+    assert one.native_handle == one.stream_id == one._as_parameter_.value and one.__cuda_stream__() == (
+        0,
+        one.cuda_stream,
+    )
     assert repr(cuda.Stream(1)).startswith("<torch.cuda.Stream device=cuda:1 cuda_stream=0x")
     again = cuda.Stream(stream_id=one.stream_id, device_index=0, device_type="cuda")
     assert again == one and again._handle is one._handle
@@ -54,7 +67,11 @@ def test_work_goes_to_the_chosen_stream(fake):
 def test_a_stream_brings_its_device(fake):
     there = cuda.Stream(1)
     with cuda.stream(there):
-        assert cuda.current_device() == 1 and cuda.current_stream() is there and cuda.current_stream(0) == cuda.default_stream(0)
+        assert (
+            cuda.current_device() == 1
+            and cuda.current_stream() is there
+            and cuda.current_stream(0) == cuda.default_stream(0)
+        )
         torch.ones(1, device="cuda")
         assert [what for what, *_ in there._handle.log] == ["kernel"]
     assert cuda.current_device() == 0 and cuda.current_stream(1) == cuda.default_stream(1)
@@ -64,7 +81,9 @@ def test_a_stream_that_another_library_chose(fake):
     runtime = fake.runtime(0)
     foreign = runtime.new_stream(0)
     runtime.use(foreign)
-    assert cuda.current_stream().cuda_stream == foreign.ptr and cuda.current_stream() == cuda.ExternalStream(foreign.ptr)
+    assert cuda.current_stream().cuda_stream == foreign.ptr and cuda.current_stream() == cuda.ExternalStream(
+        foreign.ptr
+    )
     outside = cuda.ExternalStream(0x999, device="cuda:1")
     assert outside.device_index == 1 and outside.cuda_stream == 0x999 and isinstance(outside, cuda.Stream)
     assert cuda.get_stream_from_external(0x999, 1) == outside
@@ -77,7 +96,7 @@ def test_waiting_is_the_streams_and_not_the_callers(fake):
         torch.ones(2, device="cuda")
     assert not one.query() and other.query()
     other.wait_stream(one)
-    (kind, marker), = other._handle.log
+    ((kind, marker),) = other._handle.log
     assert kind == "wait" and one._handle.log[-1] == ("marker", marker) and not one.query()
     event = one.record_event()
     assert not event.query()
@@ -108,7 +127,11 @@ def test_events(fake):
     with pytest.raises(ValueError, match="Both events must be completed before calculating elapsed time"):
         start.elapsed_time(end)
     end.synchronize()
-    assert start.elapsed_time(end) == 1.0 and start.device == torch.device("cuda:0") and repr(start) == f"<torch.cuda.Event {start.cuda_event:#x}>"
+    assert (
+        start.elapsed_time(end) == 1.0
+        and start.device == torch.device("cuda:0")
+        and repr(start) == f"<torch.cuda.Event {start.cuda_event:#x}>"
+    )
     with pytest.raises(ValueError, match="enable_timing=True"):
         start.elapsed_time(plain)
     assert plain._marker.stream is fake.runtime(0).first and not plain._marker.timing

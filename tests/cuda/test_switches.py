@@ -1,4 +1,7 @@
-"""torch.backends: the switches that CUDA's kernels read, and questions about libraries. Values and errors are those of PyTorch 2.13."""
+"""torch.backends: the switches that CUDA's kernels read, and questions about libraries. Values and errors are those of
+PyTorch 2.13.
+"""
+
 from __future__ import annotations
 
 import copy
@@ -19,16 +22,30 @@ def restored():
 
 
 def precisions():
-    return (backends.fp32_precision, backends.cuda.matmul.fp32_precision, backends.cudnn.fp32_precision, backends.cudnn.conv.fp32_precision,
-            backends.cudnn.rnn.fp32_precision, backends.cuda.matmul.allow_tf32, backends.cudnn.allow_tf32)
+    return (
+        backends.fp32_precision,
+        backends.cuda.matmul.fp32_precision,
+        backends.cudnn.fp32_precision,
+        backends.cudnn.conv.fp32_precision,
+        backends.cudnn.rnn.fp32_precision,
+        backends.cuda.matmul.allow_tf32,
+        backends.cudnn.allow_tf32,
+    )
 
 
 def test_defaults():
     matmul, cudnn = backends.cuda.matmul, backends.cudnn
     assert precisions() == ("none", "none", "none", "tf32", "tf32", False, True)
-    assert matmul.allow_fp16_reduced_precision_reduction and matmul.allow_bf16_reduced_precision_reduction and not matmul.allow_fp16_accumulation
+    assert (
+        matmul.allow_fp16_reduced_precision_reduction
+        and matmul.allow_bf16_reduced_precision_reduction
+        and not matmul.allow_fp16_accumulation
+    )
     assert (cudnn.enabled, cudnn.benchmark, cudnn.deterministic) == (True, False, False)
-    assert backends.cuda.preferred_linalg_library().name == "Default" and backends.cuda.preferred_blas_library().name == "Default"
+    assert (
+        backends.cuda.preferred_linalg_library().name == "Default"
+        and backends.cuda.preferred_blas_library().name == "Default"
+    )
     assert torch.get_float32_matmul_precision() == "highest"
 
 
@@ -53,7 +70,9 @@ def test_tf32_switches():
     backends.cuda.matmul.allow_tf32 = True
     assert precisions()[1] == "tf32" and torch.get_float32_matmul_precision() == "high" and SWITCHES.tf32("matmul")
     backends.cuda.matmul.allow_tf32 = False
-    assert precisions()[1] == "ieee" and torch.get_float32_matmul_precision() == "highest" and not SWITCHES.tf32("matmul")
+    assert (
+        precisions()[1] == "ieee" and torch.get_float32_matmul_precision() == "highest" and not SWITCHES.tf32("matmul")
+    )
     backends.cudnn.allow_tf32 = False
     assert precisions()[3:5] == ("none", "none") and not SWITCHES.tf32("conv")
     backends.cudnn.allow_tf32 = True
@@ -69,12 +88,19 @@ def test_float32_matmul_precision():
     assert torch.get_float32_matmul_precision() == "highest"
 
 
-@pytest.mark.parametrize("owner, name, setter", [
-    (backends.cuda.matmul, "allow_tf32", "set_allow_tf32_cublas"), (backends.cudnn, "allow_tf32", "set_allow_tf32_cudnn"),
-    (backends.cuda.matmul, "allow_fp16_accumulation", "set_allow_fp16_accumulation_cublas"),
-    (backends.cuda.matmul, "allow_fp16_reduced_precision_reduction", "set_allow_fp16_reduction_cublas"),
-    (backends.cuda.matmul, "allow_bf16_reduced_precision_reduction", "set_allow_bf16_reduction_cublas"), (backends.cudnn, "enabled", "set_enabled_cudnn"),
-    (backends.cudnn, "benchmark", "set_benchmark_cudnn"), (backends.cudnn, "deterministic", "set_deterministic_cudnn")])
+@pytest.mark.parametrize(
+    "owner, name, setter",
+    [
+        (backends.cuda.matmul, "allow_tf32", "set_allow_tf32_cublas"),
+        (backends.cudnn, "allow_tf32", "set_allow_tf32_cudnn"),
+        (backends.cuda.matmul, "allow_fp16_accumulation", "set_allow_fp16_accumulation_cublas"),
+        (backends.cuda.matmul, "allow_fp16_reduced_precision_reduction", "set_allow_fp16_reduction_cublas"),
+        (backends.cuda.matmul, "allow_bf16_reduced_precision_reduction", "set_allow_bf16_reduction_cublas"),
+        (backends.cudnn, "enabled", "set_enabled_cudnn"),
+        (backends.cudnn, "benchmark", "set_benchmark_cudnn"),
+        (backends.cudnn, "deterministic", "set_deterministic_cudnn"),
+    ],
+)
 def test_bools(owner, name, setter):
     before = getattr(owner, name)
     setattr(owner, name, not before)
@@ -94,9 +120,21 @@ def test_unknown_attributes_of_matmul():
 def test_cudnn_flags():
     cudnn = backends.cudnn
     with cudnn.flags(enabled=False, benchmark=True, benchmark_limit=3, deterministic=True, allow_tf32=False):
-        assert (cudnn.enabled, cudnn.benchmark, cudnn.benchmark_limit, cudnn.deterministic, cudnn.allow_tf32) == (False, True, 3, True, False)
+        assert (cudnn.enabled, cudnn.benchmark, cudnn.benchmark_limit, cudnn.deterministic, cudnn.allow_tf32) == (
+            False,
+            True,
+            3,
+            True,
+            False,
+        )
         assert (SWITCHES.cudnn_enabled, SWITCHES.cudnn_benchmark, SWITCHES.cudnn_deterministic) == (False, True, True)
-    assert (cudnn.enabled, cudnn.benchmark, cudnn.benchmark_limit, cudnn.deterministic, cudnn.allow_tf32) == (True, False, 10, False, True)
+    assert (cudnn.enabled, cudnn.benchmark, cudnn.benchmark_limit, cudnn.deterministic, cudnn.allow_tf32) == (
+        True,
+        False,
+        10,
+        False,
+        True,
+    )
     assert precisions()[:5] == ("none", "none", "none", "tf32", "tf32")
     assert cudnn.set_flags(_enabled=False) == (True, False, 10, False, True, "none") and not cudnn.enabled
 
@@ -104,7 +142,11 @@ def test_cudnn_flags():
 def test_cudnn_without_and_with_it(fake):
     assert backends.cudnn.is_available() and backends.cudnn.version() == 91002
     x = torch.ones(1, device="cuda")
-    assert backends.cudnn.is_acceptable(x) and not backends.cudnn.is_acceptable(x.int()) and not backends.cudnn.is_acceptable(torch.ones(1))
+    assert (
+        backends.cudnn.is_acceptable(x)
+        and not backends.cudnn.is_acceptable(x.int())
+        and not backends.cudnn.is_acceptable(torch.ones(1))
+    )
     with backends.cudnn.flags(enabled=False):
         assert not backends.cudnn.is_acceptable(x)
     fake.cudnn_version = lambda: None
@@ -114,7 +156,10 @@ def test_cudnn_without_and_with_it(fake):
 
 def test_preferred_libraries():
     cuda = backends.cuda
-    assert repr(cuda.preferred_linalg_library("cusolver")) == "<_LinalgBackend.Cusolver: 1>" and SWITCHES.linalg_library == "cusolver"
+    assert (
+        repr(cuda.preferred_linalg_library("cusolver")) == "<_LinalgBackend.Cusolver: 1>"
+        and SWITCHES.linalg_library == "cusolver"
+    )
     assert cuda.preferred_linalg_library("default") == cuda.preferred_linalg_library()
     assert cuda.preferred_blas_library("cublaslt").name == "Cublaslt" and SWITCHES.blas_library == "cublaslt"
     with pytest.raises(RuntimeError, match=r"Unknown input value. Choose from: default, cusolver, magma."):
@@ -127,10 +172,16 @@ def test_preferred_libraries():
 
 def test_attention():
     from torchlite.nn.attention import SDPBackend, sdpa_kernel
+
     cuda = backends.cuda
 
     def enabled():
-        return cuda.flash_sdp_enabled(), cuda.mem_efficient_sdp_enabled(), cuda.math_sdp_enabled(), cuda.cudnn_sdp_enabled()
+        return (
+            cuda.flash_sdp_enabled(),
+            cuda.mem_efficient_sdp_enabled(),
+            cuda.math_sdp_enabled(),
+            cuda.cudnn_sdp_enabled(),
+        )
 
     assert enabled() == (True, True, True, True)
     for enable in (cuda.enable_flash_sdp, cuda.enable_mem_efficient_sdp, cuda.enable_cudnn_sdp):
@@ -157,7 +208,11 @@ def test_deterministic_algorithms():
 
 def test_other_libraries():
     assert not backends.mps.is_available() and not backends.mps.is_built()
-    assert not backends.mkldnn.is_available() and not backends.openmp.is_available() and not backends.opt_einsum.is_available()
+    assert (
+        not backends.mkldnn.is_available()
+        and not backends.openmp.is_available()
+        and not backends.opt_einsum.is_available()
+    )
     with backends.mkldnn.flags(enabled=False, allow_tf32=False):
         assert not backends.mkldnn.enabled and backends.mkldnn.allow_tf32 is False
     assert backends.mkldnn.enabled and backends.mkldnn.allow_tf32 is None

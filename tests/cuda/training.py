@@ -1,4 +1,5 @@
 """A training step, eager and recorded as a graph."""
+
 from __future__ import annotations
 
 import torchlite as torch
@@ -13,7 +14,9 @@ def step(model, optimizer, x, y):
 
 
 def losses(made, steps=6):
-    """The losses of eager steps, and of one that is recorded after a first one and replayed with the same data; `made` gives a model of three inputs and its optimizer."""
+    """The losses of eager steps, and of one that is recorded after a first one and replayed with the same data; `made`
+    gives a model of three inputs and its optimizer.
+    """
     torch.manual_seed(1)
     data = [(torch.randn(5, 3), torch.randn(5, 1)) for _ in range(steps)]
     model, optimizer = made()

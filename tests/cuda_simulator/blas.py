@@ -1,4 +1,7 @@
-"""cuBLAS's functions on the host's memory, by their documentation: column-major matrices, leading dimensions, sums in the compute type."""
+"""cuBLAS's functions on the host's memory, by their documentation: column-major matrices, leading dimensions, sums in
+the compute type.
+"""
+
 from __future__ import annotations
 
 import ctypes
@@ -30,7 +33,9 @@ def _matrix(address: int, kind: int, rows: int, columns: int, leading: int) -> n
 
 
 class FakeBlas:
-    """In the place of `torchlite_cupy.blas.opened`. `calls` counts products; what is asked of a capturing stream is recorded."""
+    """In the place of `torchlite_cupy.blas.opened`. `calls` counts products; what is asked of a capturing stream is
+    recorded.
+    """
 
     def __init__(self, driver: Any):
         self._driver = driver
@@ -57,12 +62,87 @@ class FakeBlas:
         self.modes[handle] = mode
         return 0
 
-    def cublasGemmEx(self, handle, transa, transb, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, compute, algorithm) -> int:
-        return self.cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, a, a_type, lda, 0, b, b_type, ldb, 0, beta, c, c_type, ldc, 0, 1, compute, algorithm)
+    def cublasGemmEx(
+        self,
+        handle,
+        transa,
+        transb,
+        m,
+        n,
+        k,
+        alpha,
+        a,
+        a_type,
+        lda,
+        b,
+        b_type,
+        ldb,
+        beta,
+        c,
+        c_type,
+        ldc,
+        compute,
+        algorithm,
+    ) -> int:
+        return self.cublasGemmStridedBatchedEx(
+            handle,
+            transa,
+            transb,
+            m,
+            n,
+            k,
+            alpha,
+            a,
+            a_type,
+            lda,
+            0,
+            b,
+            b_type,
+            ldb,
+            0,
+            beta,
+            c,
+            c_type,
+            ldc,
+            0,
+            1,
+            compute,
+            algorithm,
+        )
 
-    def cublasGemmStridedBatchedEx(self, handle, transa, transb, m, n, k, alpha, a, a_type, lda, stride_a, b, b_type, ldb, stride_b, beta, c, c_type, ldc, stride_c, count,
-                                   compute, algorithm) -> int:
-        if min(m, n, k, count) < 0 or lda < max(1, k if transa else m) or ldb < max(1, n if transb else k) or ldc < max(1, m) or not a_type == b_type == c_type:
+    def cublasGemmStridedBatchedEx(
+        self,
+        handle,
+        transa,
+        transb,
+        m,
+        n,
+        k,
+        alpha,
+        a,
+        a_type,
+        lda,
+        stride_a,
+        b,
+        b_type,
+        ldb,
+        stride_b,
+        beta,
+        c,
+        c_type,
+        ldc,
+        stride_c,
+        count,
+        compute,
+        algorithm,
+    ) -> int:
+        if (
+            min(m, n, k, count) < 0
+            or lda < max(1, k if transa else m)
+            or ldb < max(1, n if transb else k)
+            or ldc < max(1, m)
+            or not a_type == b_type == c_type
+        ):
             return INVALID_VALUE
         if _SUMS[compute] is not (np.float64 if a_type in (1, 5) else np.float32):
             return INVALID_VALUE
@@ -82,6 +162,7 @@ class FakeBlas:
                 with np.errstate(over="ignore", invalid="ignore"):
                     result = alpha * (x @ y)
                     to[...] = result if beta == 0 else result + beta * to.astype(number)
+
         self._driver.do(self._streams[handle], work)
         return 0
 

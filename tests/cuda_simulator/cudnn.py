@@ -1,8 +1,11 @@
-"""In the place of the package `cudnn` (nvidia-cudnn-frontend): the same classes and names as far as the backend uses them.
+"""In the place of the package `cudnn` (nvidia-cudnn-frontend): the same classes and names as far as the backend uses
+them.
 
-A graph runs on the simulator's memory, computed by the CPU's ops. What cuDNN would refuse is refused: addresses that are not aligned, operands that are not there, calls
-out of order. `Cudnn.refuses` and `Cudnn.fails` are for tests, which say there what cuDNN does not compute; `Cudnn.graphs` is what was built.
+A graph runs on the simulator's memory, computed by the CPU's ops. What cuDNN would refuse is refused: addresses that
+are not aligned, operands that are not there, calls out of order. `Cudnn.refuses` and `Cudnn.fails` are for tests, which
+say there what cuDNN does not compute; `Cudnn.graphs` is what was built.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -41,7 +44,14 @@ class Tensor:
     """A tensor's description."""
 
     def __init__(self, dim=(), stride=(), data_type=None, uid=None, name=""):
-        self.dim, self.stride, self.data_type, self.uid, self.name, self.is_output = list(dim), list(stride), data_type, uid, name, False
+        self.dim, self.stride, self.data_type, self.uid, self.name, self.is_output = (
+            list(dim),
+            list(stride),
+            data_type,
+            uid,
+            name,
+            False,
+        )
 
     def _set(self, name: str, value: Any) -> Tensor:
         setattr(self, name, value)
@@ -73,7 +83,9 @@ class Tensor:
 
     def read(self, pointers: dict[int, int]) -> torch.Tensor:
         cells = self.cells(pointers[self.uid])
-        return torch.tensor((cells.astype(np.uint32) << 16).view(np.float32) if cells.dtype == np.uint16 else cells.astype(np.float32))
+        return torch.tensor(
+            (cells.astype(np.uint32) << 16).view(np.float32) if cells.dtype == np.uint16 else cells.astype(np.float32)
+        )
 
     def write(self, pointers: dict[int, int], values: torch.Tensor) -> None:
         if self.data_type is DataType.BFLOAT16:
@@ -113,13 +125,16 @@ class Graph:
     # -- operations --
 
     def conv_fprop(self, image: Tensor, weight: Tensor, **how) -> Tensor:
-        return self._made("conv_fprop", 1, how, lambda read, options: (torch.convolution(read(image), read(weight), None, **options),))[0]
+        return self._made(
+            "conv_fprop", 1, how, lambda read, options: (torch.convolution(read(image), read(weight), None, **options),)
+        )[0]
 
     def conv_dgrad(self, loss: Tensor, filter: Tensor, **how) -> Tensor:
         def compute(read, options):
             x = torch.zeros(self.outputs[0].dim, requires_grad=True)
             torch.convolution(x, read(filter), None, **options).backward(read(loss))
             return (x.grad,)
+
         return self._made("conv_dgrad", 1, how, compute)[0]
 
     def conv_wgrad(self, image: Tensor, loss: Tensor, **how) -> Tensor:
@@ -127,6 +142,7 @@ class Graph:
             weight = torch.zeros(self.outputs[0].dim, requires_grad=True)
             torch.convolution(read(image), weight, None, **options).backward(read(loss))
             return (weight.grad,)
+
         return self._made("conv_wgrad", 1, how, compute)[0]
 
     def sdpa(self, q: Tensor, k: Tensor, v: Tensor, generate_stats: bool, **how) -> list[Tensor]:
@@ -135,15 +151,27 @@ class Graph:
         def compute(read, options):
             scores = _scores(read(q), read(k), **options)
             return scores.softmax(-1) @ read(v), scores.logsumexp(-1, keepdim=True)
+
         return self._made("sdpa", 2, how, compute)
 
-    def sdpa_backward(self, q: Tensor, k: Tensor, v: Tensor, o: Tensor, dO: Tensor, stats: Tensor, use_deterministic_algorithm: bool, **how) -> list[Tensor]:
+    def sdpa_backward(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        o: Tensor,
+        dO: Tensor,
+        stats: Tensor,
+        use_deterministic_algorithm: bool,
+        **how,
+    ) -> list[Tensor]:
         def compute(read, options):
             """From the result and the logs, as cuDNN does it."""
             query, key, value, grad = read(q), read(k), read(v), read(dO)
             weights = (_scores(query, key, **options) - read(stats)).exp()
             d = weights * (grad @ value.mT - (grad * read(o)).sum(-1, keepdim=True)) * options["attn_scale"]
             return d @ key, d.mT @ query, weights.mT @ grad
+
         self.same_bits = use_deterministic_algorithm
         return self._made("sdpa_backward", 3, how, compute)
 
@@ -223,7 +251,12 @@ class Graph:
             assert self.how["pre_padding"] == self.how["post_padding"]
             spatial = len(self.how["stride"])
             x, weight = self._image_and_weight()
-            options |= {"padding": self.how["pre_padding"], "transposed": False, "output_padding": [0] * spatial, "groups": x.dim[1] // weight.dim[1]}
+            options |= {
+                "padding": self.how["pre_padding"],
+                "transposed": False,
+                "output_padding": [0] * spatial,
+                "groups": x.dim[1] // weight.dim[1],
+            }
         with torch.device("cpu"), torch.enable_grad():
             results = self._compute(lambda t: t.read(pointers), options)
         for tensor, values in zip(self.outputs, results, strict=True):

@@ -1,11 +1,14 @@
-"""The simulator in the place of CuPy: `backends/torchlite_cupy/driver.py`'s Driver, and `presence.py`'s functions, on the CPU.
+"""The simulator in the place of CuPy: `backends/torchlite_cupy/driver.py`'s Driver, and `presence.py`'s functions, on
+the CPU.
 
     register_backend("cuda", CUDABackend(Simulated(seed=1)))
 
-Memory is the host's, between guarded zones, and holds NaN (with odd seeds large numbers) when it is new. Whatever is started has run when the call
-returns, so streams and events keep the order by themselves; a capturing stream records launches and copies and runs none. What a GPU would refuse
-is refused: other devices' addresses apart, unaligned access, grids and blocks that are too large, parameters of other sizes than the kernel's.
+Memory is the host's, between guarded zones, and holds NaN (with odd seeds large numbers) when it is new. Whatever is
+started has run when the call returns, so streams and events keep the order by themselves; a capturing stream records
+launches and copies and runs none. What a GPU would refuse is refused: other devices' addresses apart, unaligned access,
+grids and blocks that are too large, parameters of other sizes than the kernel's.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -26,10 +29,12 @@ from .solver import FakeSolver
 
 CAPACITY = 3 << 30
 _PROPERTIES = {
-    "name": "CUDA simulator", "uuid": "00", "major": 8, "minor": 0, "total_memory": CAPACITY, "multi_processor_count": 4, "warp_size": 32, "max_threads_per_block": 1024,
-    "max_threads_per_multi_processor": 2048, "regs_per_multiprocessor": 65536, "shared_memory_per_block": 49152, "shared_memory_per_block_optin": 101376,
-    "shared_memory_per_multiprocessor": 102400, "L2_cache_size": 1 << 22, "is_integrated": 0, "is_multi_gpu_board": 0, "pci_bus_id": 0, "pci_device_id": 0, "pci_domain_id": 0,
-}
+    "name": "CUDA simulator", "uuid": "00", "major": 8, "minor": 0, "total_memory": CAPACITY,
+    "multi_processor_count": 4, "warp_size": 32, "max_threads_per_block": 1024, "max_threads_per_multi_processor": 2048,
+    "regs_per_multiprocessor": 65536, "shared_memory_per_block": 49152, "shared_memory_per_block_optin": 101376,
+    "shared_memory_per_multiprocessor": 102400, "L2_cache_size": 1 << 22, "is_integrated": 0, "is_multi_gpu_board": 0,
+    "pci_bus_id": 0, "pci_device_id": 0, "pci_domain_id": 0,
+}  # fmt: skip
 
 
 class OutOfMemory(MemoryError):
@@ -51,7 +56,8 @@ class Block:
 class Pool:
     """Memory in blocks of multiples of 512 bytes.
 
-    With `keeps` what is given back stays, for graphs that write there later; else it is freed and its guarded zones are looked at.
+    With `keeps` what is given back stays, for graphs that write there later; else it is freed and its guarded zones are
+    looked at.
     """
 
     def __init__(self, driver: Driver, keeps: bool):
@@ -124,7 +130,13 @@ class Ndarray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {"shape": self.shape, "typestr": self.dtype.str, "strides": self.strides, "data": (self.data.ptr, False), "version": 3}
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "strides": self.strides,
+            "data": (self.data.ptr, False),
+            "version": 3,
+        }
 
 
 class Stream:
@@ -229,7 +241,9 @@ class Driver:
 
     # -- arrays --
 
-    def ndarray(self, block: Any, start: int, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...]) -> Ndarray:
+    def ndarray(
+        self, block: Any, start: int, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...]
+    ) -> Ndarray:
         return Ndarray(self.index, Place(block.ptr + start, block), shape, dtype, strides)
 
     def from_dlpack(self, exporter: Any) -> Ndarray:
@@ -238,7 +252,9 @@ class Driver:
     def from_interface(self, data: Any) -> Ndarray:
         found = data.__cuda_array_interface__
         dtype, shape = np.dtype(found["typestr"]), found["shape"]
-        strides = found.get("strides") or tuple([dtype.itemsize * int(np.prod(shape[d + 1:])) for d in range(len(shape))])
+        strides = found.get("strides") or tuple(
+            [dtype.itemsize * int(np.prod(shape[d + 1 :])) for d in range(len(shape))]
+        )
         return Ndarray(self.index, Place(found["data"][0], data), shape, dtype, strides)
 
     # -- copies --
@@ -260,7 +276,9 @@ class Driver:
 
     def build(self, text: str) -> engine.Program:
         kernels = re.findall(r"^KERNEL\b[^;{}()]*\bvoid\s+(\w+)\s*\(", text, re.M)  # a macro may stand before `void`
-        return engine.Program(text, sanitize=self.sanitize, names=tuple(sorted(set(kernels) - set(engine.kernel_names(text)))))
+        return engine.Program(
+            text, sanitize=self.sanitize, names=tuple(sorted(set(kernels) - set(engine.kernel_names(text))))
+        )
 
     def function(self, module: engine.Program, name: str) -> Kernel:
         made = Kernel(module.kernel(name))
@@ -270,7 +288,20 @@ class Driver:
     def most_threads(self, kernel: Kernel) -> int:
         return kernel.kernel.most_threads
 
-    def launch(self, kernel: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, queue: int, parameters: int, extra: int) -> None:
+    def launch(
+        self,
+        kernel: int,
+        gx: int,
+        gy: int,
+        gz: int,
+        bx: int,
+        by: int,
+        bz: int,
+        shared: int,
+        queue: int,
+        parameters: int,
+        extra: int,
+    ) -> None:
         self.launches += 1
         run = self._kernels[kernel].kernel
         pointers = (ctypes.c_void_p * len(run.sizes)).from_address(parameters)
@@ -291,7 +322,9 @@ class Driver:
         self.transforms += 1
         result = getattr(np.fft, name)(array.host(), **how)
         narrow = array.dtype in (np.float32, np.complex64)
-        result = result.astype({"c": np.complex64, "f": np.float32}[result.dtype.kind] if narrow else result.dtype, copy=False)
+        result = result.astype(
+            {"c": np.complex64, "f": np.float32}[result.dtype.kind] if narrow else result.dtype, copy=False
+        )
         turned = np.ascontiguousarray(result.T)
         block = self.allocate(max(turned.nbytes, 1))
         ctypes.memmove(block.ptr, turned.ctypes.data, turned.nbytes)

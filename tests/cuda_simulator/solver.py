@@ -1,4 +1,7 @@
-"""cuSOLVER's functions on the host's memory, by their documentation: column-major matrices, factors in place, one outcome each."""
+"""cuSOLVER's functions on the host's memory, by their documentation: column-major matrices, factors in place, one
+outcome each.
+"""
+
 from __future__ import annotations
 
 import ctypes
@@ -45,7 +48,9 @@ class FakeSolver:
     def cusolverDnXpotrf_bufferSize(self, handle, parameters, uplo, n, kind, a, lda, compute, device, host) -> int:
         return self._sized(device, host)
 
-    def cusolverDnXpotrf(self, handle, parameters, uplo, n, kind, a, lda, compute, there, there_size, here, here_size, info) -> int:
+    def cusolverDnXpotrf(
+        self, handle, parameters, uplo, n, kind, a, lda, compute, there, there_size, here, here_size, info
+    ) -> int:
         if not self._started(handle, parameters, there, there_size, here, here_size) or lda < n or kind != compute:
             return INVALID_VALUE
         x, outcome = _matrix(a, kind, n, n, lda), 0
@@ -64,10 +69,16 @@ class FakeSolver:
     def cusolverDnXgetrf_bufferSize(self, handle, parameters, m, n, kind, a, lda, compute, device, host) -> int:
         return self._sized(device, host)
 
-    def cusolverDnXgetrf(self, handle, parameters, m, n, kind, a, lda, pivots, compute, there, there_size, here, here_size, info) -> int:
+    def cusolverDnXgetrf(
+        self, handle, parameters, m, n, kind, a, lda, pivots, compute, there, there_size, here, here_size, info
+    ) -> int:
         if not self._started(handle, parameters, there, there_size, here, here_size) or lda < m or kind != compute:
             return INVALID_VALUE
-        x, places, outcome = _matrix(a, kind, m, n, lda), np.frombuffer((ctypes.c_int64 * min(m, n)).from_address(pivots), np.int64), 0
+        x, places, outcome = (
+            _matrix(a, kind, m, n, lda),
+            np.frombuffer((ctypes.c_int64 * min(m, n)).from_address(pivots), np.int64),
+            0,
+        )
         for k in range(min(m, n)):
             at = k + int(np.argmax(np.abs(x[k:, k].real) + np.abs(x[k:, k].imag)))
             places[k] = at + 1
@@ -75,19 +86,46 @@ class FakeSolver:
             if x[k, k] == 0:
                 outcome = outcome or k + 1
                 continue
-            x[k + 1:, k] /= x[k, k]
-            x[k + 1:, k + 1:] -= np.outer(x[k + 1:, k], x[k, k + 1:])
+            x[k + 1 :, k] /= x[k, k]
+            x[k + 1 :, k + 1 :] -= np.outer(x[k + 1 :, k], x[k, k + 1 :])
         ctypes.c_int.from_address(info).value = outcome
         return 0
 
-    def cusolverDnXsyevd_bufferSize(self, handle, parameters, vectors, uplo, n, kind, a, lda, kind_w, w, compute, device, host) -> int:
+    def cusolverDnXsyevd_bufferSize(
+        self, handle, parameters, vectors, uplo, n, kind, a, lda, kind_w, w, compute, device, host
+    ) -> int:
         return self._sized(device, host)
 
-    def cusolverDnXsyevd(self, handle, parameters, vectors, uplo, n, kind, a, lda, kind_w, w, compute, there, there_size, here, here_size, info) -> int:
-        if not self._started(handle, parameters, there, there_size, here, here_size) or lda < n or kind != compute or kind_w != kind % 4:
+    def cusolverDnXsyevd(
+        self,
+        handle,
+        parameters,
+        vectors,
+        uplo,
+        n,
+        kind,
+        a,
+        lda,
+        kind_w,
+        w,
+        compute,
+        there,
+        there_size,
+        here,
+        here_size,
+        info,
+    ) -> int:
+        if (
+            not self._started(handle, parameters, there, there_size, here, here_size)
+            or lda < n
+            or kind != compute
+            or kind_w != kind % 4
+        ):
             return INVALID_VALUE
         x = _matrix(a, kind, n, n, lda)
-        values = np.frombuffer((ctypes.c_char * (n * np.dtype(_TYPES[kind_w]).itemsize)).from_address(w), _TYPES[kind_w])
+        values = np.frombuffer(
+            (ctypes.c_char * (n * np.dtype(_TYPES[kind_w]).itemsize)).from_address(w), _TYPES[kind_w]
+        )
         found = np.linalg.eigh(x, "U" if uplo == 1 else "L")
         values[...] = found[0]
         x[...] = found[1] if vectors else np.nan

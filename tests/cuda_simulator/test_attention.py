@@ -1,6 +1,7 @@
-"""Attention on tensor cores, from the op down to the kernels on the simulator: results and gradients against the composite in double precision, under several schedules and the
-address sanitizer.
+"""Attention on tensor cores, from the op down to the kernels on the simulator: results and gradients against the
+composite in double precision, under several schedules and the address sanitizer.
 """
+
 import contextlib
 import itertools
 import re
@@ -80,8 +81,9 @@ def check(started, rng, *arguments, dtype=torch.float16, **options):
 
 # Lengths around those of tiles, and features that fill a tile's rows and do not.
 SHAPES = [
-    ((2, 3), 70, 45, 32, 32), ((1, 2), 129, 200, 64, 64), ((), 65, 33, 96, 88), ((2,), 150, 70, 128, 128), ((2, 2, 2), 1, 1, 8, 8), ((1, 4), 130, 131, 40, 64),
-]
+    ((2, 3), 70, 45, 32, 32), ((1, 2), 129, 200, 64, 64), ((), 65, 33, 96, 88), ((2,), 150, 70, 128, 128),
+    ((2, 2, 2), 1, 1, 8, 8), ((1, 4), 130, 131, 40, 64),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
@@ -97,7 +99,15 @@ def test_random_shapes(started, rng):
         rows, columns = rng.integers(1, 280, 2).tolist()
         features, values = (8 * rng.integers(1, 17, 2)).tolist()
         mask = [None, "bool", "added", "keys"][rng.integers(4)]
-        check(started, rng, *([*lead], rows, columns, features, values), mask, mask is None, dtype=dtype, scale=float(rng.uniform(0.05, 1)))
+        check(
+            started,
+            rng,
+            *([*lead], rows, columns, features, values),
+            mask,
+            mask is None,
+            dtype=dtype,
+            scale=float(rng.uniform(0.05, 1)),
+        )
 
 
 @pytest.mark.parametrize("mask", ["bool", "keys", "added"])
@@ -127,7 +137,9 @@ def check_tiles(started, rng, lead, features, expected):
 
 
 def test_parts_of_one_product_are_read_where_they_lie(once, rng):
-    """Query, key and value as views of one linear layer's result, as transformers make them: one launch, and the result in the order in which they put its heads together."""
+    """Query, key and value as views of one linear layer's result, as transformers make them: one launch, and the result
+    in the order in which they put its heads together.
+    """
     qkv = torch.from_numpy(rng.standard_normal((2, 40, 3, 4, 16))).half().cuda()
     query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)
     driver = query._data.device.driver
@@ -165,12 +177,21 @@ def test_only_wanted_gradients(once, rng, needs):
     tensors = [torch.from_numpy(rng.standard_normal((2, 9, 8))).half().cuda().requires_grad_(need) for need in needs]
     F.scaled_dot_product_attention(*tensors).sum().backward()
     assert tuple(x.grad is not None for x in tensors) == needs
-    assert names(once) == ["forward", "dots", *["backward_query"] * needs[0], *["backward_key"] * (needs[1] or needs[2])]
+    assert names(once) == [
+        "forward",
+        "dots",
+        *["backward_query"] * needs[0],
+        *["backward_key"] * (needs[1] or needs[2]),
+    ]
 
 
 def test_large_scores(once, rng):
-    """Weights that are nearly all 0 or 1, and sums far beyond what half precision holds before their maximum is taken away."""
-    query, key, value = (torch.from_numpy(rng.standard_normal((2, 70, 64)) * scale).half().cuda() for scale in (40, 40, 1))
+    """Weights that are nearly all 0 or 1, and sums far beyond what half precision holds before their maximum is taken
+    away.
+    """
+    query, key, value = (
+        torch.from_numpy(rng.standard_normal((2, 70, 64)) * scale).half().cuda() for scale in (40, 40, 1)
+    )
     out = F.scaled_dot_product_attention(query, key, value)
     wanted = F.scaled_dot_product_attention(*(x.cpu().double() for x in (query, key, value)))
     assert names(once) == ["forward"]
@@ -194,7 +215,9 @@ def test_bits_do_not_depend_on_the_schedule(rng):
 
 @pytest.mark.parametrize("dim", cuda_attention.DIMS)
 def test_rows_in_shared_memory_lie_in_different_banks(once, dim):
-    """The same chunk of 8 rows, which tensor cores load together, and 8 chunks that are copied together, fall in all 8 places of 16 bytes across the banks."""
+    """The same chunk of 8 rows, which tensor cores load together, and 8 chunks that are copied together, fall in all 8
+    places of 16 bytes across the banks.
+    """
     kernel = cuda_attention.variant("forward", "f16", dim)
     chunks, out = dim // 8, torch.empty(64, dim // 8, dtype=torch.int32, device="cuda")
     source = kernel.text + "KERNEL void places(OUT(int, x)) { AT(x)[ITEM] = place(ITEM / CHUNKS, ITEM % CHUNKS); }"
@@ -203,14 +226,20 @@ def test_rows_in_shared_memory_lie_in_different_banks(once, dim):
     assert sorted(places.ravel().tolist()) == list(range(64 * chunks))
     together = places.reshape(8, 8, chunks).transpose(0, 2, 1).reshape(-1, 8)
     beside = 8 if chunks % 8 == 0 else 4
-    copied = places.reshape(64 * beside // 8, 8 // beside, chunks // beside, beside).transpose(0, 2, 1, 3).reshape(-1, 8)
+    copied = (
+        places.reshape(64 * beside // 8, 8 // beside, chunks // beside, beside).transpose(0, 2, 1, 3).reshape(-1, 8)
+    )
     for eight in (together, copied):
         assert (np.sort(eight % 8, 1) == np.arange(8)).all()
 
 
 WAITS = re.compile(r"\bBARRIER;|cp_async_wait<0>\(\);|__syncwarp\(\);")
-# Of what orders a kernel's threads: the wait of a warp between its rows' way into shared memory and out of it, and all waits of the loops over tiles.
-ORDERED = [*[("forward", k) for k in (1, 2, 3, 4, 5)], *itertools.product(("backward_query", "backward_key"), (1, 2, 3))]
+# Of what orders a kernel's threads: the wait of a warp between its rows' way into shared memory and out of it, and all
+# waits of the loops over tiles.
+ORDERED = [
+    *[("forward", k) for k in (1, 2, 3, 4, 5)],
+    *itertools.product(("backward_query", "backward_key"), (1, 2, 3)),
+]
 
 
 @pytest.mark.parametrize("name, which", ORDERED)
@@ -220,7 +249,7 @@ def test_a_kernel_without_one_of_its_barriers_is_found_out(rng, monkeypatch, nam
         if kernel.name != name:
             return kernel
         place = [*WAITS.finditer(kernel.text)][which]
-        return kernel._replace(text=f"{kernel.text[:place.start()]};{kernel.text[place.end():]}")
+        return kernel._replace(text=f"{kernel.text[: place.start()]};{kernel.text[place.end() :]}")
 
     monkeypatch.setattr(attention, "variant", without)
     wrong = 0
@@ -267,6 +296,7 @@ def test_gradients_of_what_another_kernel_computed(once, rng):
 
 def test_every_kernel_is_listed():
     """What a launcher asks for, and nothing else, is what `variants` names; `python -m tests.nvrtc` compiles it."""
+
     def key(kernel):
         return kernel.name, *kernel.kinds.items()
 
@@ -278,7 +308,9 @@ def test_every_kernel_is_listed():
 def run_sanitized():
     rng = np.random.default_rng(5)
     with simulated(3) as started:
-        for dtype, is_causal, shape in zip(itertools.cycle(TOLERANCES), itertools.cycle((False, True, True)), SHAPES, strict=False):
+        for dtype, is_causal, shape in zip(
+            itertools.cycle(TOLERANCES), itertools.cycle((False, True, True)), SHAPES, strict=False
+        ):
             check(started, rng, *shape, None, is_causal, dtype=dtype)
         check(started, rng, (2, 3), 70, 45, 64, 48, "bool", False)
         check(started, rng, (8,), 129, 140, 128, 128, None, True)

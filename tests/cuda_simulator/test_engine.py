@@ -1,4 +1,7 @@
-"""The simulator itself: launches, barriers, warp functions, tensor cores, and that it reports what is wrong with a kernel."""
+"""The simulator itself: launches, barriers, warp functions, tensor cores, and that it reports what is wrong with a
+kernel.
+"""
+
 import math
 import re
 import struct
@@ -51,7 +54,14 @@ def arrays():
 
 def parameters(*values):
     """An array as its address, a Python int as int, bytes as they are."""
-    return [struct.pack("P", v.ctypes.data) if isinstance(v, np.ndarray) else struct.pack("i", v) if isinstance(v, int) else v for v in values]
+    return [
+        struct.pack("P", v.ctypes.data)
+        if isinstance(v, np.ndarray)
+        else struct.pack("i", v)
+        if isinstance(v, int)
+        else v
+        for v in values
+    ]
 
 
 def results_of(text, name, threads, make, seeds=SEEDS, blocks=1, **options):
@@ -98,7 +108,10 @@ def test_parameters_and_dimensions(arrays):
     }
     """
     out = arrays.new(2 * 3 * 4 * 5 * 3 * 2, np.int64)
-    values = [struct.pack(code, *v) for code, *v in (("P", out.ctypes.data), ("b", -3), ("q", 2**40), ("dd", 3, 5), ("f", 7), ("H", 65535))]
+    values = [
+        struct.pack(code, *v)
+        for code, *v in (("P", out.ctypes.data), ("b", -3), ("q", 2**40), ("dd", 3, 5), ("f", 7), ("H", 65535))
+    ]
     for seed in SEEDS:
         out[:] = 0
         Program(text).launch("k", (2, 3, 4), (5, 3, 2), values, seed)
@@ -107,6 +120,7 @@ def test_parameters_and_dimensions(arrays):
 
 def test_ctypes_parameters(arrays):
     import ctypes
+
     out = arrays.new(3, np.float32)
     Program(ADD).launch("add", (1,), (32,), [ctypes.c_void_p(out.ctypes.data)] * 3 + [ctypes.c_int(0)])
     assert np.isnan(out).all()
@@ -129,9 +143,15 @@ def test_what_cannot_be_launched(arrays):
     with pytest.raises(SimulatorError, match=r"a block of \(1, 1, 65\)"):
         program.launch("add", (1,), (1, 1, 65), good)
     with pytest.raises(SimulatorError, match="blocks of 512 threads, but kernel bounded has __launch_bounds__ of 256"):
-        Program("#define N 64\n__global__ void __launch_bounds__(4 * (N), 2) bounded() {}").launch("bounded", (1,), (512,), [])
-    with pytest.raises(SimulatorError, match="kernel large shares 49156 bytes among the threads of a block, more than 49152"):
-        Program("__global__ void large(int* x) { __shared__ int kept[12289]; kept[threadIdx.x] = 1; x[0] = kept[x[1]]; }").kernel("large")
+        Program("#define N 64\n__global__ void __launch_bounds__(4 * (N), 2) bounded() {}").launch(
+            "bounded", (1,), (512,), []
+        )
+    with pytest.raises(
+        SimulatorError, match="kernel large shares 49156 bytes among the threads of a block, more than 49152"
+    ):
+        Program(
+            "__global__ void large(int* x) { __shared__ int kept[12289]; kept[threadIdx.x] = 1; x[0] = kept[x[1]]; }"
+        ).kernel("large")
     with pytest.raises(SimulatorError, match=r"'?missing_function'? was not declared"):
         Program("__global__ void k() { missing_function(); }")
 
@@ -192,7 +212,9 @@ __global__ void reversed(int* out, const int* x) {
 @pytest.mark.parametrize("portable", [False, True])
 def test_reduction(rng, portable):
     x = rng.integers(-100, 100, 5000).astype(np.float32)
-    for found in results_of(SUM, "total", 256, lambda memory: (memory.new(1, np.float32), memory.of(x), 5000), portable=portable):
+    for found in results_of(
+        SUM, "total", 256, lambda memory: (memory.new(1, np.float32), memory.of(x), 5000), portable=portable
+    ):
         assert found[0] == x.sum()
 
 
@@ -265,9 +287,11 @@ def report_of(body, threads=64, seed=0):
 
 def test_barrier_that_some_threads_never_reach():
     report = report_of("    if (threadIdx.x < 40)\n    __syncthreads();")
-    assert report == ("kernel k, block (0, 0, 0), 40 of 64 threads wait for others that never come:\n"
-                      "  thread (0, 0, 0) and 39 others at __syncthreads() in line 3\n"
-                      "  thread (40, 0, 0) and 23 others ended")
+    assert report == (
+        "kernel k, block (0, 0, 0), 40 of 64 threads wait for others that never come:\n"
+        "  thread (0, 0, 0) and 39 others at __syncthreads() in line 3\n"
+        "  thread (40, 0, 0) and 23 others ended"
+    )
     assert "block (1, 0, 0)" in report_of("    if (threadIdx.x < 40)\n    __syncthreads();", seed=1)
 
 
@@ -278,7 +302,9 @@ def test_two_barriers_at_once():
 
 
 def test_shuffle_that_some_threads_never_reach():
-    report = report_of("    if (threadIdx.x < 8)\n    out[threadIdx.x] = __shfl_sync(0xffffffff, 1, 0);\n    else __syncthreads();")
+    report = report_of(
+        "    if (threadIdx.x < 8)\n    out[threadIdx.x] = __shfl_sync(0xffffffff, 1, 0);\n    else __syncthreads();"
+    )
     assert "thread (0, 0, 0) and 7 others at __shfl_sync with mask 0xffffffff in line 3" in report
     assert "thread (8, 0, 0) and 55 others at __syncthreads() in line 4" in report
     report = report_of("if (threadIdx.x == 9) __shfl_sync(0xff, 1, 0);")
@@ -286,14 +312,32 @@ def test_shuffle_that_some_threads_never_reach():
 
 
 def test_faults():
-    assert "thread (3, 0, 0): division of an integer by zero" in report_of("if (threadIdx.x == 3) out[0] = (n + 100) / n;")
-    assert "thread (3, 0, 0): access to address" in report_of("if (threadIdx.x == 3) *(volatile int*)(size_t)(n + 64) = 1;")
-    assert re.search(r"line 2: address 0x\w+1 of 'int' is no multiple of 4", report_of("if (threadIdx.x == 3) out[1] = *(int*)((char*)out + 1 + n);"))
-    assert re.search(r"address 0x\w+ of 'double' is no multiple of 8", report_of("if (threadIdx.x == 3) atomicAdd((double*)(out + 1), 1.0);"))
-    assert "line 3: index 4 is out of range of 'int [4]'" in report_of("__shared__ int kept[4];\nif (threadIdx.x == 4) kept[threadIdx.x] = n;")
-    assert "line 3: index -1 is out of range of 'int [4]'" in report_of("int kept[4] = {};\nif (threadIdx.x == 3) out[0] = kept[n - 1];")
-    assert "line 2: shift of 'int' by 32 bits" in report_of("if (threadIdx.x == 3) out[1] = threadIdx.x << (n + 32);").replace("unsigned int", "int")
-    assert "thread (3, 0, 0): its stack of 128 KiB overflowed" in report_of("volatile char big[200000]; if (threadIdx.x == 3) big[n] = 1;")
+    assert "thread (3, 0, 0): division of an integer by zero" in report_of(
+        "if (threadIdx.x == 3) out[0] = (n + 100) / n;"
+    )
+    assert "thread (3, 0, 0): access to address" in report_of(
+        "if (threadIdx.x == 3) *(volatile int*)(size_t)(n + 64) = 1;"
+    )
+    assert re.search(
+        r"line 2: address 0x\w+1 of 'int' is no multiple of 4",
+        report_of("if (threadIdx.x == 3) out[1] = *(int*)((char*)out + 1 + n);"),
+    )
+    assert re.search(
+        r"address 0x\w+ of 'double' is no multiple of 8",
+        report_of("if (threadIdx.x == 3) atomicAdd((double*)(out + 1), 1.0);"),
+    )
+    assert "line 3: index 4 is out of range of 'int [4]'" in report_of(
+        "__shared__ int kept[4];\nif (threadIdx.x == 4) kept[threadIdx.x] = n;"
+    )
+    assert "line 3: index -1 is out of range of 'int [4]'" in report_of(
+        "int kept[4] = {};\nif (threadIdx.x == 3) out[0] = kept[n - 1];"
+    )
+    assert "line 2: shift of 'int' by 32 bits" in report_of(
+        "if (threadIdx.x == 3) out[1] = threadIdx.x << (n + 32);"
+    ).replace("unsigned int", "int")
+    assert "thread (3, 0, 0): its stack of 128 KiB overflowed" in report_of(
+        "volatile char big[200000]; if (threadIdx.x == 3) big[n] = 1;"
+    )
     assert "assertion in line 2: n == 1" in report_of("if (threadIdx.x == 3) assert(n == 1);")
 
 
@@ -332,8 +376,13 @@ def test_shuffles():
     t = np.arange(64)
     for width in (8, 16, 32):
         first = t // width * width
-        expected = [first + 5 % width, np.where(t - 3 < first, t, t - 3), np.where(t + 3 >= first + width, t, t + 3),
-                    np.where((t ^ 6) >= first + width, t, t ^ 6), 2 * (t // 32 * 32 + 1) + 1 + (t ^ 1)]
+        expected = [
+            first + 5 % width,
+            np.where(t - 3 < first, t, t - 3),
+            np.where(t + 3 >= first + width, t, t + 3),
+            np.where((t ^ 6) >= first + width, t, t ^ 6),
+            2 * (t // 32 * 32 + 1) + 1 + (t ^ 1),
+        ]
         for found in results_of(text, "k", 64, lambda memory, w=width: (memory.new((5, 64), np.int32), w)):
             np.testing.assert_array_equal(found, expected)
 
@@ -363,7 +412,10 @@ def test_votes_of_a_warp():
 
 def test_threads_that_ended_are_not_waited_for_in_a_warp():
     """CUDA asks only for the threads of the mask that have not ended, and blocks may be smaller than a warp."""
-    text = "__global__ void k(int* out) { int t = threadIdx.x; if (t >= 10) return; out[t] = __shfl_xor_sync(0xffffffffu, t, 1); }"
+    text = (
+        "__global__ void k(int* out) { int t = threadIdx.x; if (t >= 10) return; out[t] = "
+        "__shfl_xor_sync(0xffffffffu, t, 1); }"
+    )
     for threads in (32, 10):
         for found in results_of(text, "k", threads, lambda memory: (memory.new(10, np.int32),)):
             np.testing.assert_array_equal(found, np.arange(10) ^ 1)
@@ -390,7 +442,9 @@ def test_atomics():
     for seed in SEEDS:
         memory = Arrays()
         out = memory.of(np.array([0, 0, 9999, 0, 255, 0, 0], np.uint32))
-        f, d, u, i = (memory.new(n, dtype, 0) for n, dtype in ((1, np.float32), (1, np.float64), (1, np.uint64), (201, np.int32)))
+        f, d, u, i = (
+            memory.new(n, dtype, 0) for n, dtype in ((1, np.float32), (1, np.float64), (1, np.uint64), (201, np.int32))
+        )
         program.launch("k", (2,), (100,), parameters(out, f, d, u, i), seed)
         np.testing.assert_array_equal(out, [400, 199, 0, 2**32 - 1, 0, 199 * 100, 7])
         assert (f[0], d[0], u[0], i[0], i[1:].sum()) == (100, 50, 200 << 32, 200, 199)
@@ -411,11 +465,13 @@ def bits_of(values, kind):
 
 @pytest.mark.parametrize("kind, k", [("f16", 16), ("bf16", 16), ("f16", 8), ("bf16", 8), ("tf32", 8), ("tf32", 4)])
 def test_mma(rng, kind, k):
-    """Fragments as in the PTX manual's figures: row `g`, and pairs (of tf32: single elements) along K at `2 q` and 8 (of tf32: 4) further on."""
+    """Fragments as in the PTX manual's figures: row `g`, and pairs (of tf32: single elements) along K at `2 q` and 8
+    (of tf32: 4) further on.
+    """
     per = 1 if kind == "tf32" else 2
     halves = k // (4 * per)
     text = f"""
-    typedef {'unsigned' if kind == 'tf32' else 'unsigned short'} E;
+    typedef {"unsigned" if kind == "tf32" else "unsigned short"} E;
     __global__ void k(float* out, const E* a, const E* b, const float* c) {{
         int g = threadIdx.x % 32 >> 2, q = threadIdx.x & 3;
         unsigned ra[{2 * halves}], rb[{halves}];
@@ -423,18 +479,25 @@ def test_mma(rng, kind, k):
             int at = h * {4 * per} + q * {per};
             ra[2 * h] = a[g * {k} + at], ra[2 * h + 1] = a[(g + 8) * {k} + at], rb[h] = b[at * 8 + g];
 #if {per} == 2
-            ra[2 * h] |= a[g * {k} + at + 1] << 16, ra[2 * h + 1] |= a[(g + 8) * {k} + at + 1] << 16, rb[h] |= b[(at + 1) * 8 + g] << 16;
+            ra[2 * h] |= a[g * {k} + at + 1] << 16, ra[2 * h + 1] |= a[(g + 8) * {k} + at + 1] << 16,
+                rb[h] |= b[(at + 1) * 8 + g] << 16;
 #endif
         }}
         float d[4] = {{c[g * 8 + 2 * q], c[g * 8 + 2 * q + 1], c[(g + 8) * 8 + 2 * q], c[(g + 8) * 8 + 2 * q + 1]}};
         mma_16x8x{k}_{kind}(d, ra, rb, d);
         out += threadIdx.x / 32 * 128;
-        out[g * 8 + 2 * q] = d[0], out[g * 8 + 2 * q + 1] = d[1], out[(g + 8) * 8 + 2 * q] = d[2], out[(g + 8) * 8 + 2 * q + 1] = d[3];
+        out[g * 8 + 2 * q] = d[0], out[g * 8 + 2 * q + 1] = d[1], out[(g + 8) * 8 + 2 * q] = d[2],
+            out[(g + 8) * 8 + 2 * q + 1] = d[3];
     }}
     """
-    (a, a_values), (b, b_values) = bits_of(rng.standard_normal((16, k)), kind), bits_of(rng.standard_normal((k, 8)), kind)
+    (a, a_values), (b, b_values) = (
+        bits_of(rng.standard_normal((16, k)), kind),
+        bits_of(rng.standard_normal((k, 8)), kind),
+    )
     c = rng.standard_normal((16, 8)).astype(np.float32)
-    for found in results_of(text, "k", 64, lambda memory: (memory.new((2, 16, 8), np.float32), memory.of(a), memory.of(b), memory.of(c))):
+    for found in results_of(
+        text, "k", 64, lambda memory: (memory.new((2, 16, 8), np.float32), memory.of(a), memory.of(b), memory.of(c))
+    ):
         for warp in found:
             np.testing.assert_allclose(warp, a_values @ b_values + c, rtol=1e-5, atol=1e-5)
 
@@ -456,10 +519,14 @@ def test_matrix_product_with_ldmatrix_and_asynchronous_copies(rng):
         ldmatrix_x4(ra, sa + lane % 16 * 16 + lane / 16 * 8);
         ldmatrix_x2_trans(rb, sb + lane % 16 * 8);
         mma_16x8x16_bf16(d, ra, rb, d);
-        out[g * 8 + 2 * q] = d[0], out[g * 8 + 2 * q + 1] = d[1], out[(g + 8) * 8 + 2 * q] = d[2], out[(g + 8) * 8 + 2 * q + 1] = d[3];
+        out[g * 8 + 2 * q] = d[0], out[g * 8 + 2 * q + 1] = d[1], out[(g + 8) * 8 + 2 * q] = d[2],
+            out[(g + 8) * 8 + 2 * q + 1] = d[3];
     }
     """
-    (a, a_values), (b, b_values) = bits_of(rng.standard_normal((16, 16)), "bf16"), bits_of(rng.standard_normal((16, 8)), "bf16")
+    (a, a_values), (b, b_values) = (
+        bits_of(rng.standard_normal((16, 16)), "bf16"),
+        bits_of(rng.standard_normal((16, 8)), "bf16"),
+    )
 
     def make(memory):
         return memory.new((16, 8), np.float32), memory.of(a), memory.of(b)
@@ -501,17 +568,32 @@ def test_groups_of_asynchronous_copies():
 
 def test_functions_of_both_types(rng):
     """Overloads by type: of float in single, of double in double."""
-    names = ("exp exp2 log1p sqrt cbrt sin cos tan tanh asinh atan floor ceil trunc rint fabs rsqrt "
-             "erf erfc lgamma tgamma erfinv normcdf sinpi cospi").split()
-    own = {"fabs": np.abs, "atan": np.arctan, "asinh": np.arcsinh, "rsqrt": lambda v: 1 / np.sqrt(v), "sinpi": lambda v: np.sin(np.pi * v),
-           "cospi": lambda v: np.cos(np.pi * v), "tgamma": np.vectorize(math.gamma), "normcdf": np.vectorize(NormalDist().cdf),
-           "erfinv": lambda v: np.vectorize(NormalDist().inv_cdf)((v + 1) / 2) / np.sqrt(2),
-           **{name: np.vectorize(getattr(math, name)) for name in ("erf", "erfc", "lgamma")}}
+    names = (
+        "exp exp2 log1p sqrt cbrt sin cos tan tanh asinh atan floor ceil trunc rint fabs rsqrt "
+        "erf erfc lgamma tgamma erfinv normcdf sinpi cospi"
+    ).split()
+    own = {
+        "fabs": np.abs,
+        "atan": np.arctan,
+        "asinh": np.arcsinh,
+        "rsqrt": lambda v: 1 / np.sqrt(v),
+        "sinpi": lambda v: np.sin(np.pi * v),
+        "cospi": lambda v: np.cos(np.pi * v),
+        "tgamma": np.vectorize(math.gamma),
+        "normcdf": np.vectorize(NormalDist().cdf),
+        "erfinv": lambda v: np.vectorize(NormalDist().inv_cdf)((v + 1) / 2) / np.sqrt(2),
+        **{name: np.vectorize(getattr(math, name)) for name in ("erf", "erfc", "lgamma")},
+    }
     calls = "".join(f"out[i + {k} * n] = {name}(v);\n" for k, name in enumerate(names))
     for kind, dtype, limit in (("float", np.float32, 2e-6), ("double", np.float64, 4e-14)):
-        text = f"__global__ void k({kind}* out, const {kind}* x, int n) {{ int i = threadIdx.x; {kind} v = x[i];\n{calls} }}"
+        text = (
+            f"__global__ void k({kind}* out, const {kind}* x, int n) {{ int i = threadIdx.x; {kind} v = x[i];\n"
+            f"{calls} }}"
+        )
         x = rng.uniform(0.05, 0.95, 64).astype(dtype)
-        found, = results_of(text, "k", 64, lambda memory, x=x: (memory.new((len(names), 64), x.dtype), memory.of(x), 64), seeds=(0,))
+        (found,) = results_of(
+            text, "k", 64, lambda memory, x=x: (memory.new((len(names), 64), x.dtype), memory.of(x), 64), seeds=(0,)
+        )
         for name, row in zip(names, found):
             right = own.get(name, getattr(np, name, None))(x.astype(np.float64))
             np.testing.assert_allclose(row, right, rtol=limit, atol=limit, err_msg=f"{name} of {kind}")
@@ -526,7 +608,8 @@ def test_bits():
             (unsigned long long)__mul64hi((long long)wide, (long long)wide),
             (unsigned)__clz((int)x), (unsigned)__clzll((long long)wide), (unsigned)__popc(x), (unsigned)__popcll(wide),
             __brev(x), (unsigned)__ffs((int)x),
-            __float_as_uint(__uint_as_float(x)), (unsigned long long)__double_as_longlong(__longlong_as_double((long long)wide)),
+            __float_as_uint(__uint_as_float(x)),
+                (unsigned long long)__double_as_longlong(__longlong_as_double((long long)wide)),
             __funnelshift_l(x, y, 7), __funnelshift_r(x, y, 7), __byte_perm(x, y, 0x7152),
             (unsigned)__float2int_rn(2.5f), (unsigned)__float2int_rz(3e9f), __float2uint_rn(-4.f)};
         for (int i = 0; i < 18; i++) out[i] = all[i];
@@ -535,10 +618,29 @@ def test_bits():
     x, y = 0x89ABCDEF, 0x01234567
     wide = x << 32 | y
     signed = wide - 2**64
-    expected = [x * y >> 32, ((x - 2**32) * y >> 32) % 2**32, wide * wide >> 64, (signed * signed >> 64) % 2**64,
-                0, 0, bin(x).count("1"), bin(wide).count("1"), int(f"{x:032b}"[::-1], 2), 1, x, wide,
-                (y << 7 | x >> 25) % 2**32, (y << 32 | x) >> 7 & 0xFFFFFFFF, 0x01CD45AB, 2, 2**31 - 1, 0]
-    found, = results_of(text, "k", 1, lambda memory: (memory.new(18, np.uint64), struct.pack("I", x), struct.pack("I", y)), seeds=(0,))
+    expected = [
+        x * y >> 32,
+        ((x - 2**32) * y >> 32) % 2**32,
+        wide * wide >> 64,
+        (signed * signed >> 64) % 2**64,
+        0,
+        0,
+        bin(x).count("1"),
+        bin(wide).count("1"),
+        int(f"{x:032b}"[::-1], 2),
+        1,
+        x,
+        wide,
+        (y << 7 | x >> 25) % 2**32,
+        (y << 32 | x) >> 7 & 0xFFFFFFFF,
+        0x01CD45AB,
+        2,
+        2**31 - 1,
+        0,
+    ]
+    (found,) = results_of(
+        text, "k", 1, lambda memory: (memory.new(18, np.uint64), struct.pack("I", x), struct.pack("I", y)), seeds=(0,)
+    )
     assert [hex(v) for v in found] == [hex(v) for v in expected]
 
 
@@ -562,9 +664,16 @@ def test_half_conversions(arrays):
 
 _OUT_OF_BOUNDS = {
     "global": "if (threadIdx.x == 3) x[at + 61] = 1;",
-    "shared": "__shared__ int kept[64];\n int* p = kept;\n p[threadIdx.x + at] = 1;\n __syncthreads();\n x[0] = kept[0];",
+    "shared": "__shared__ int kept[64];\n"
+    " int* p = kept;\n"
+    " p[threadIdx.x + at] = 1;\n"
+    " __syncthreads();\n"
+    " x[0] = kept[0];",
     "dynamic": "extern __shared__ int kept[];\n kept[threadIdx.x + at] = 1;\n __syncthreads();\n x[0] = kept[0];",
-    "private": "int kept[64];\n for (int i = 0; i < 64; i++) kept[i] = i;\n int* p = kept;\n x[0] = p[threadIdx.x + at];",
+    "private": "int kept[64];\n"
+    " for (int i = 0; i < 64; i++) kept[i] = i;\n"
+    " int* p = kept;\n"
+    " x[0] = p[threadIdx.x + at];",
 }
 
 

@@ -1,7 +1,10 @@
-"""Kernels of torchlite_kernels as CUDA programs against NumPy, launched without the code above them: under several schedules, and under the address sanitizer.
+"""Kernels of torchlite_kernels as CUDA programs against NumPy, launched without the code above them: under several
+schedules, and under the address sanitizer.
 
-The whole device suite runs on the simulator with `--device cuda --simulate-cuda`; these are the ones that share memory and wait for one another.
+The whole device suite runs on the simulator with `--device cuda --simulate-cuda`; these are the ones that share memory
+and wait for one another.
 """
+
 import re
 import struct
 
@@ -31,7 +34,9 @@ def to_numbers(stored, kind):
 
 
 class Launcher:
-    """Builds programs and launches them with arrays that lie an odd number of elements into memory of just their size."""
+    """Builds programs and launches them with arrays that lie an odd number of elements into memory
+    of just their size.
+    """
 
     def __init__(self, folder, sanitize=False):
         self.folder, self.sanitize, self.addresses = folder, sanitize, []
@@ -75,11 +80,18 @@ def ints(*values):
 
 
 def laid_out(rows, n, kind, inner=1):
-    """Macros, widths, blocks and threads of a launch over rows as GPUs get it: a block for a long row, a thread for a short one or one across memory."""
+    """Macros, widths, blocks and threads of a launch over rows as GPUs get it: a block for a long row, a thread for a
+    short one or one across memory.
+    """
     lanes = 1 if n <= 32 or inner > 1 else 128
     width = 1 if lanes == 1 else 2 if kind == "f64" else 4
     macros = {"W": str(width), "LANES": str(lanes), "COLUMNS": str(int(inner > 1))}
-    return macros, tuple(w for w in (2, 4) if w <= width), rows if lanes > 1 else -(-rows // 64), lanes if lanes > 1 else 64
+    return (
+        macros,
+        tuple(w for w in (2, 4) if w <= width),
+        rows if lanes > 1 else -(-rows // 64),
+        lanes if lanes > 1 else 64,
+    )
 
 
 def compare(found, expected, kind, scale=1.0):
@@ -99,11 +111,23 @@ def rows_of_softmax(launcher, seed, kind, shape, offset):
     macros, widths, blocks, threads = laid_out(rows, n, kind)
     macros["RECOMPUTE"] = str(int(kind in ("f16", "bf16")))
     out = launcher.new(shape, kind, offset)
-    launcher.run(softmax.SOFTMAX, "softmax", blocks, threads, [x, out, *ints(rows, n, 1, 1)], seed, widths, T=kind, **macros)
+    launcher.run(
+        softmax.SOFTMAX, "softmax", blocks, threads, [x, out, *ints(rows, n, 1, 1)], seed, widths, T=kind, **macros
+    )
     compare(out, right, kind)
     g = launcher.of(rng.standard_normal(shape), kind, offset)
     grad = launcher.new(shape, kind, offset)
-    launcher.run(softmax.SOFTMAX_BACKWARD, "softmax_backward", blocks, threads, [g, out, grad, *ints(rows, n, 1, 1)], seed, widths, T=kind, **macros)
+    launcher.run(
+        softmax.SOFTMAX_BACKWARD,
+        "softmax_backward",
+        blocks,
+        threads,
+        [g, out, grad, *ints(rows, n, 1, 1)],
+        seed,
+        widths,
+        T=kind,
+        **macros,
+    )
     g, y = to_numbers(g, kind), to_numbers(out, kind)
     compare(grad, (g - (g * y).sum(1, keepdims=True)) * y, kind)
 
@@ -116,7 +140,17 @@ def columns_of_log_softmax(launcher, seed, kind, shape, offset):
     out = launcher.new(shape, kind, offset)
     macros, widths, blocks, threads = laid_out(outer * inner, n, kind, inner)
     macros["RECOMPUTE"] = "0"
-    launcher.run(softmax.LOG_SOFTMAX, "log_softmax", blocks, threads, [x, out, *ints(outer * inner, n, inner, 1)], seed, widths, T=kind, **macros)
+    launcher.run(
+        softmax.LOG_SOFTMAX,
+        "log_softmax",
+        blocks,
+        threads,
+        [x, out, *ints(outer * inner, n, inner, 1)],
+        seed,
+        widths,
+        T=kind,
+        **macros,
+    )
     compare(out, values - np.log(np.exp(values).sum(1, keepdims=True)), kind, 4)
 
 
@@ -131,7 +165,16 @@ def layer_norm(launcher, seed, kind, shape, offset):
     macros, widths, blocks, threads = laid_out(rows, n, kind)
     kinds = {"T": kind, "P": kind, **macros}
     numbers = [*ints(rows, n, 1, 7), struct.pack(KINDS[wide].pack, 1e-5)]
-    launcher.run(norm.LAYER_NORM, "layer_norm", blocks, threads, [x, weight, bias, out, mean, rstd, *numbers], seed, widths, **kinds)
+    launcher.run(
+        norm.LAYER_NORM,
+        "layer_norm",
+        blocks,
+        threads,
+        [x, weight, bias, out, mean, rstd, *numbers],
+        seed,
+        widths,
+        **kinds,
+    )
     v, w, b, dy = (to_numbers(a, kind) for a in (x, weight, bias, g))
     centred, inverse = v - v.mean(1, keepdims=True), 1 / np.sqrt(v.var(1, keepdims=True) + 1e-5)
     compare(out, centred * inverse * w + b, kind, 4)
@@ -141,16 +184,28 @@ def layer_norm(launcher, seed, kind, shape, offset):
     per = 2
     workers = -(-rows // per)
     sums = [launcher.new((workers, n), wide) for _ in range(2)]
-    launcher.run(norm.LAYER_NORM_BACKWARD, "layer_norm_backward", workers if threads == 128 else 1, threads,
-                 [g, x, weight, mean, rstd, dx, *sums, *ints(rows, n, per, 61)], seed, widths, **kinds)
+    launcher.run(
+        norm.LAYER_NORM_BACKWARD,
+        "layer_norm_backward",
+        workers if threads == 128 else 1,
+        threads,
+        [g, x, weight, mean, rstd, dx, *sums, *ints(rows, n, per, 61)],
+        seed,
+        widths,
+        **kinds,
+    )
     scaled = dy * w
-    right = (scaled - scaled.mean(1, keepdims=True) - centred * inverse**2 * (scaled * centred).mean(1, keepdims=True)) * inverse
+    right = (
+        scaled - scaled.mean(1, keepdims=True) - centred * inverse**2 * (scaled * centred).mean(1, keepdims=True)
+    ) * inverse
     compare(dx, right, kind, 8)
     compare(sums[0].sum(0), (dy * centred * inverse).sum(0), wide, 20)
     compare(sums[1].sum(0), dy.sum(0), wide, 20)
     total = [launcher.new(n, kind, offset) for _ in range(2)]
     columns = {"T": wide, "P": kind, "W": "1", "LANES": "1", "COLUMNS": "1"}
-    launcher.run(norm.COLUMN_SUMS, "column_sums", -(-2 * n // 64), 64, [*sums, *total, *ints(workers, n, 48)], seed, **columns)
+    launcher.run(
+        norm.COLUMN_SUMS, "column_sums", -(-2 * n // 64), 64, [*sums, *total, *ints(workers, n, 48)], seed, **columns
+    )
     compare(total[0], sums[0].astype(np.float64).sum(0), kind, 4)
     compare(total[1], sums[1].astype(np.float64).sum(0), kind, 4)
 
@@ -165,26 +220,67 @@ def losses(launcher, seed, kind, shape, offset):
     target = launcher.of(chosen, "i64", offset)
     weight = launcher.of(rng.uniform(0.5, 2, n), wide, offset)
     lse, each, shares, total = (launcher.new(k, wide) for k in (rows, rows, rows, 1))
-    result, grad, dx, error = launcher.new(1, kind), launcher.of([1.5], kind), launcher.new(shape, kind, offset), launcher.of([0, 0, 0, 0], "i32")
+    result, grad, dx, error = (
+        launcher.new(1, kind),
+        launcher.of([1.5], kind),
+        launcher.new(shape, kind, offset),
+        launcher.of([0, 0, 0, 0], "i32"),
+    )
     macros, widths, blocks, threads = laid_out(rows, n, kind)
     kinds = {"T": kind, "P": wide, "I": "i64", **macros}
     numbers = [*ints(rows, n, 1, 1, 3), struct.pack("q", -100)]
-    launcher.run(cross_entropy.CROSS_ENTROPY, "cross_entropy", blocks, threads,
-                 [x, target, weight, lse, each, shares, result, error, *ints(1), *numbers], seed, widths, **kinds)
+    launcher.run(
+        cross_entropy.CROSS_ENTROPY,
+        "cross_entropy",
+        blocks,
+        threads,
+        [x, target, weight, lse, each, shares, result, error, *ints(1), *numbers],
+        seed,
+        widths,
+        **kinds,
+    )
     v = to_numbers(x, kind)
     sums, place = np.log(np.exp(v).sum(1)), np.where(chosen < 0, 0, chosen)
     share = np.where(chosen < 0, 0, to_numbers(weight, wide)[place])
     compare(lse, sums, wide, 4)
     compare(each, (sums - v[np.arange(rows), place]) * share, wide, 8)
     one = laid_out(1, rows, kind)
-    launcher.run(cross_entropy.CROSS_ENTROPY_TOTAL, "cross_entropy_total", 1, one[3],
-                 [each, shares, result, *ints(rows, 3)], seed, one[1], T=kind, **one[0])
+    launcher.run(
+        cross_entropy.CROSS_ENTROPY_TOTAL,
+        "cross_entropy_total",
+        1,
+        one[3],
+        [each, shares, result, *ints(rows, 3)],
+        seed,
+        one[1],
+        T=kind,
+        **one[0],
+    )
     compare(result, [((sums - v[np.arange(rows), place]) * share).sum() / share.sum()], kind, 4)
-    launcher.run(cross_entropy.CROSS_ENTROPY_WEIGHTS, "cross_entropy_weights", 1, one[3],
-                 [target, weight, total, *ints(rows, n, 3), struct.pack("q", -100)], seed, one[1], T=kind, P=wide, I="i64", **one[0])
+    launcher.run(
+        cross_entropy.CROSS_ENTROPY_WEIGHTS,
+        "cross_entropy_weights",
+        1,
+        one[3],
+        [target, weight, total, *ints(rows, n, 3), struct.pack("q", -100)],
+        seed,
+        one[1],
+        T=kind,
+        P=wide,
+        I="i64",
+        **one[0],
+    )
     compare(total, [share.sum()], wide, 4)
-    launcher.run(cross_entropy.CROSS_ENTROPY_BACKWARD, "cross_entropy_backward", blocks, threads,
-                 [grad, x, target, weight, lse, total, dx, *ints(rows, n, 1, 1, 3, rows), struct.pack("q", -100)], seed, widths, **kinds)
+    launcher.run(
+        cross_entropy.CROSS_ENTROPY_BACKWARD,
+        "cross_entropy_backward",
+        blocks,
+        threads,
+        [grad, x, target, weight, lse, total, dx, *ints(rows, n, 1, 1, 3, rows), struct.pack("q", -100)],
+        seed,
+        widths,
+        **kinds,
+    )
     right = np.exp(v - sums[:, None])
     right[np.arange(rows), place] -= 1
     compare(dx, right * (1.5 * share / share.sum())[:, None], kind, 4)
@@ -206,8 +302,19 @@ def drawn(launcher, seed, kind, count, offset):
     real = "double" if kind == "f64" else "float"
     text, per = philox.numbers("uniform", real)
     out = launcher.new(count, kind, offset)
-    words = {"T": kind, "S": real, "R": real, "U": "uint", "UL": "ulong", "LANES": "1", "IOTA": "0",
-             "TO_T": f"({KINDS[kind].computed})", "TO_R": f"({real})", "TO_U": "(uint)", "TO_UL": "(ulong)"}
+    words = {
+        "T": kind,
+        "S": real,
+        "R": real,
+        "U": "uint",
+        "UL": "ulong",
+        "LANES": "1",
+        "IOTA": "0",
+        "TO_T": f"({KINDS[kind].computed})",
+        "TO_R": f"({real})",
+        "TO_U": "(uint)",
+        "TO_UL": "(ulong)",
+    }
     key, first = (0x12345678, 0x9ABCDEF0), 2**32 - 7
     blocks = 16 * -(-count // (16 * per))
     code = "d" if kind == "f64" else "f"
@@ -215,7 +322,9 @@ def drawn(launcher, seed, kind, count, offset):
     numbers += [*(struct.pack(code, v) for v in (-1, 3, 2)), struct.pack("I", 0)]
     launcher.run(text, "draw", -(-blocks // 64), 64, [out, *numbers], seed, **words)
     w = philox_words(np.arange(first, first + blocks, dtype=np.uint64), key)
-    unit = (w >> np.uint64(8)) * 2.0**-24 if per == 4 else (w[::2] << np.uint64(21) ^ w[1::2] >> np.uint64(11)) * 2.0**-53
+    unit = (
+        (w >> np.uint64(8)) * 2.0**-24 if per == 4 else (w[::2] << np.uint64(21) ^ w[1::2] >> np.uint64(11)) * 2.0**-53
+    )
     # Sixteen blocks fill neighbouring elements, the first values first.
     right = unit.reshape(per, -1, 16).transpose(1, 0, 2).reshape(-1)[:count] * 3 - 1
     compare(out, right, kind)
@@ -228,14 +337,43 @@ def product(launcher, seed, kind, sizes, offset):
     a, b, d, c = (launcher.of(rng.standard_normal(s), kind, offset) for s in ((2, m, k), (n, k), (2, m, n), (2, m, n)))
     side = 8
     tile = side * gemm.EACH
-    fields = {"m": m, "n": n, "k": k, "am": k, "ak": 1, "bk": 1, "bn": k, "cm": n, "cn": 1, "dm": n, "dn": 1, "inner": 1,
-              "a0": m * k, "c0": m * n, "d0": m * n, "added": 1,
-              "tiles": -(-m // tile), "panels": -(-n // tile), "splits": 1, "depth": k, "a_fast": 1, "b_fast": 1}
+    fields = {
+        "m": m,
+        "n": n,
+        "k": k,
+        "am": k,
+        "ak": 1,
+        "bk": 1,
+        "bn": k,
+        "cm": n,
+        "cn": 1,
+        "dm": n,
+        "dn": 1,
+        "inner": 1,
+        "a0": m * k,
+        "c0": m * n,
+        "d0": m * n,
+        "added": 1,
+        "tiles": -(-m // tile),
+        "panels": -(-n // tile),
+        "splits": 1,
+        "depth": k,
+        "a_fast": 1,
+        "b_fast": 1,
+    }
     shape = gemm.pack_shape(*(fields.get(name, 0) for name in gemm.FIELDS))
     nothing = launcher.of([0], "i32")
     numbers = [shape, struct.pack(sums.pack, 2), struct.pack(sums.pack, -1)]
-    launcher.run(gemm.tiles_text(kind, kind, side), "tiles", 2 * fields["tiles"] * fields["panels"], side * side,
-                 [a, b, c, d, nothing, *numbers], seed, T=kind, U=kind)
+    launcher.run(
+        gemm.tiles_text(kind, kind, side),
+        "tiles",
+        2 * fields["tiles"] * fields["panels"],
+        side * side,
+        [a, b, c, d, nothing, *numbers],
+        seed,
+        T=kind,
+        U=kind,
+    )
     a, b, d = (to_numbers(v, kind) for v in (a, b, d))
     compare(c, 2 * a @ b.T - d, kind, 20)
 
@@ -248,9 +386,16 @@ def attention_on_tensor_cores(launcher, seed, kind, sizes, causal):
     out, lse, nothing = launcher.new(q.shape, kind), launcher.new((heads, rows), "f32"), launcher.of([0], "f32")
     walk = [struct.pack("4i", 0, n * features, features, 0) for n in (rows, columns, columns, 0, rows, 0)]
     shape = struct.pack("6i", heads, rows, columns, features, features, causal) + b"".join(walk)
-    scale = features ** -0.5
-    launcher.run(kernel.text, "forward", heads * -(-rows // kernel.tiles.own), 32 * cuda_attention.WARPS,
-                 [q, k, v, nothing, out, lse, shape, struct.pack("f", scale)], seed, **kernel.kinds)
+    scale = features**-0.5
+    launcher.run(
+        kernel.text,
+        "forward",
+        heads * -(-rows // kernel.tiles.own),
+        32 * cuda_attention.WARPS,
+        [q, k, v, nothing, out, lse, shape, struct.pack("f", scale)],
+        seed,
+        **kernel.kinds,
+    )
     q, k, v = (to_numbers(a, kind) for a in (q, k, v))
     scores = q @ k.transpose(0, 2, 1) * scale
     if causal:
@@ -262,14 +407,29 @@ def attention_on_tensor_cores(launcher, seed, kind, sizes, causal):
 
 FLOATS = ("f32", "f16", "bf16", "f64")
 CASES = {
-    "softmax": [(rows_of_softmax, kind, shape, offset) for kind in FLOATS for shape, offset in (((3, 130), 0), ((2, 700), 1), ((70, 9), 3))],
+    "softmax": [
+        (rows_of_softmax, kind, shape, offset)
+        for kind in FLOATS
+        for shape, offset in (((3, 130), 0), ((2, 700), 1), ((70, 9), 3))
+    ],
     "log_softmax": [(columns_of_log_softmax, kind, (2, 5, 40), offset) for kind in FLOATS for offset in (0, 1)],
-    "layer_norm": [(layer_norm, kind, shape, offset) for kind in FLOATS for shape, offset in (((5, 257), 1), ((4, 256), 0), ((7, 12), 0))],
-    "cross_entropy": [(losses, kind, shape, offset) for kind in FLOATS for shape, offset in (((4, 131), 1), ((40, 10), 0))],
+    "layer_norm": [
+        (layer_norm, kind, shape, offset)
+        for kind in FLOATS
+        for shape, offset in (((5, 257), 1), ((4, 256), 0), ((7, 12), 0))
+    ],
+    "cross_entropy": [
+        (losses, kind, shape, offset) for kind in FLOATS for shape, offset in (((4, 131), 1), ((40, 10), 0))
+    ],
     "philox": [(drawn, kind, count, offset) for kind in FLOATS for count, offset in ((1000, 0), (77, 1))],
-    "gemm": [(product, kind, sizes, offset) for kind in FLOATS for sizes, offset in (((40, 33, 19), 1), ((32, 64, 16), 0))],
-    "attention": [(attention_on_tensor_cores, kind, sizes, causal) for kind in ("f16", "bf16")
-                  for sizes, causal in (((2, 70, 130, 32), 0), ((1, 150, 150, 64), 1), ((1, 33, 65, 40), 0))],
+    "gemm": [
+        (product, kind, sizes, offset) for kind in FLOATS for sizes, offset in (((40, 33, 19), 1), ((32, 64, 16), 0))
+    ],
+    "attention": [
+        (attention_on_tensor_cores, kind, sizes, causal)
+        for kind in ("f16", "bf16")
+        for sizes, causal in (((2, 70, 130, 32), 0), ((1, 150, 150, 64), 1), ((1, 33, 65, 40), 0))
+    ],
 }
 
 
@@ -303,12 +463,16 @@ def test_under_the_address_sanitizer(family, folder):
     assert done.returncode == 0 and f"{family} went through" in done.stdout, done.stderr
 
 
-# What orders a kernel's threads, and which of these do: the others guard against a use before that these kernels do not make.
+# What orders a kernel's threads, and which of these do: the others guard against a use before that these kernels do not
+# make.
 ORDERED = {
     "softmax": (rows_of_softmax, ("f32", (3, 130), 0), r"\bBARRIER\b(?=;)", (0, 1, 2, 4, 5)),
     "gemm": (product, ("f32", (40, 33, 19), 0), r"\bBARRIER\b(?=;)", (0, 1)),
-    "attention": (attention_on_tensor_cores, ("f16", (1, 150, 150, 64), 0), r"\bBARRIER\b(?=;)|cp_async_wait<0>\(\)", (0, 1, 2, 3)),
-}
+    "attention": (
+        attention_on_tensor_cores, ("f16", (1, 150, 150, 64), 0), r"\bBARRIER\b(?=;)|cp_async_wait<0>\(\)",
+        (0, 1, 2, 3),
+    ),
+}  # fmt: skip
 
 
 class Without(Launcher):
@@ -319,11 +483,11 @@ class Without(Launcher):
         self.pattern, self.which = pattern, which
 
     def program(self, text):
-        kernel = text[len(CUDA):]
+        kernel = text[len(CUDA) :]
         places = [*re.finditer(self.pattern, kernel)]
         if self.which < len(places):
             at = places[self.which]
-            kernel = f"{kernel[:at.start()]}(void)0{kernel[at.end():]}"
+            kernel = f"{kernel[: at.start()]}(void)0{kernel[at.end() :]}"
         return super().program(CUDA + kernel)
 
 

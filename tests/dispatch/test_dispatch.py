@@ -1,4 +1,5 @@
 """Records, tables, generated functions, interceptors, subclasses, promotion, the meta device."""
+
 from __future__ import annotations
 
 import inspect
@@ -18,10 +19,18 @@ from torchlite._dispatch.shapes import broadcast, infer_size, reduced, wrap_dim,
 
 
 def test_schemas_parse_to_signatures():
-    params = parse('f(Tensor input, Tensor|Number other, dim=None, mode="a,b", size=(1, 2), *, Tensor? weight=None, alpha=1)')
-    assert [(p.name, p.kind, p.kwonly) for p in params] == [("input", "tensor", False), ("other", "number", False), ("dim", "plain", False),
-                                                            ("mode", "plain", False),
-                                                            ("size", "plain", False), ("weight", "optional", True), ("alpha", "plain", True)]
+    params = parse(
+        'f(Tensor input, Tensor|Number other, dim=None, mode="a,b", size=(1, 2), *, Tensor? weight=None, alpha=1)'
+    )
+    assert [(p.name, p.kind, p.kwonly) for p in params] == [
+        ("input", "tensor", False),
+        ("other", "number", False),
+        ("dim", "plain", False),
+        ("mode", "plain", False),
+        ("size", "plain", False),
+        ("weight", "optional", True),
+        ("alpha", "plain", True),
+    ]
     assert params[3].default == "a,b" and params[4].default == (1, 2)
 
 
@@ -61,12 +70,15 @@ def test_an_unknown_op_on_a_device_says_what_to_do():
         copy_into = staticmethod(np.copyto)
         owns = staticmethod(lambda raw: True)
         random_engine = staticmethod(lambda index: None)
+
     register_backend("nothing", Nothing())
     x = torch.ones(2, device="nothing")
     assert str(x.device) == "nothing:0"
     with pytest.raises(NotImplementedError, match=r"op 'exp' has no kernel on device 'nothing:0'.*\.cpu\(\)"):
         x.exp()
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device, but found at least two devices"):
+    with pytest.raises(
+        RuntimeError, match="Expected all tensors to be on the same device, but found at least two devices"
+    ):
         x + torch.ones(2)
 
 
@@ -102,6 +114,7 @@ def test_interceptors_see_ops_and_nest(device):
 
 def test_interceptors_are_per_thread(device):
     import threading
+
     with Names() as names:
         thread = threading.Thread(target=lambda: torch.ones(2, device=device).exp())
         thread.start()
@@ -127,6 +140,7 @@ def test_subclasses_pass_through_ops(device):
 
     class Plain(torch.Tensor):
         pass
+
     assert type(torch.ones(2, device=device).as_subclass(Plain) * 2) is Plain
 
 
@@ -135,9 +149,10 @@ def test_subclasses_get_the_keywords(device):
     assert torch.add(t, t, alpha=3).tolist() == [4, 4] and torch.sum(t, dtype=torch.int64).dtype is torch.int64
 
 
-DTYPES = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64,
-          torch.complex64,
-          torch.complex128]
+DTYPES = [
+    torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16,
+    torch.float32, torch.float64, torch.complex64, torch.complex128,
+]  # fmt: skip
 
 
 def test_promotion_is_commutative_associative_enough_and_idempotent():
@@ -149,13 +164,14 @@ def test_promotion_is_commutative_associative_enough_and_idempotent():
 
 # What PyTorch 2.13 gives for x + y: (dtype of x, of y, dimensions of x, of y) -> dtype.
 PROMOTION = [
-    ("int32", "float32", 1, 1, "float32"), ("int64", "float16", 1, 1, "float16"), ("float32", "float64", 1, 0, "float32"),
-    ("int32", "int64", 1, 0, "int32"),
-    ("int32", "float64", 1, 0, "float64"), ("uint8", "int8", 1, 1, "int16"), ("bool", "uint8", 1, 1, "uint8"),
-    ("float16", "bfloat16", 1, 1, "float32"),
-    ("float64", "complex64", 1, 1, "complex128"), ("float64", "complex64", 1, 0, "complex128"), ("float32", "complex128", 1, 0, "complex64"),
+    ("int32", "float32", 1, 1, "float32"), ("int64", "float16", 1, 1, "float16"),
+    ("float32", "float64", 1, 0, "float32"), ("int32", "int64", 1, 0, "int32"), ("int32", "float64", 1, 0, "float64"),
+    ("uint8", "int8", 1, 1, "int16"), ("bool", "uint8", 1, 1, "uint8"), ("float16", "bfloat16", 1, 1, "float32"),
+    ("float64", "complex64", 1, 1, "complex128"),
+    ("float64", "complex64", 1, 0, "complex128"),
+    ("float32", "complex128", 1, 0, "complex64"),
     ("bool", "int64", 1, 0, "int64"), ("float32", "float64", 0, 0, "float64"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("a", "b", "na", "nb", "want"), PROMOTION)
@@ -166,9 +182,18 @@ def test_promotion_by_dimension_category(device, a, b, na, nb, want):
     assert torch.result_type(x, y) is getattr(torch, want)
 
 
-@pytest.mark.parametrize(("dtype", "number", "want"), [("int32", 2, "int32"), ("int32", 2.0, "float32"), ("float16", 2.0, "float16"),
-                                                       ("bool", 2, "int64"),
-                                                       ("float32", 2j, "complex64"), ("int8", True, "int8"), ("float64", 2, "float64")])
+@pytest.mark.parametrize(
+    ("dtype", "number", "want"),
+    [
+        ("int32", 2, "int32"),
+        ("int32", 2.0, "float32"),
+        ("float16", 2.0, "float16"),
+        ("bool", 2, "int64"),
+        ("float32", 2j, "complex64"),
+        ("int8", True, "int8"),
+        ("float64", 2, "float64"),
+    ],
+)
 def test_promotion_with_numbers(device, dtype, number, want):
     x = torch.ones(2, dtype=getattr(torch, dtype), device=device)
     assert (x * number).dtype is getattr(torch, want) and (number * x).dtype is getattr(torch, want)
@@ -191,14 +216,26 @@ def test_zero_dim_results_are_tensors(device):
 
 
 def test_shape_rules():
-    assert broadcast((3, 1), (4,)) == (3, 4) and reduced((2, 3, 4), (0, -1), True) == (1, 3, 1) and wrap_dims(None, 2) == (0, 1)
+    assert (
+        broadcast((3, 1), (4,)) == (3, 4)
+        and reduced((2, 3, 4), (0, -1), True) == (1, 3, 1)
+        and wrap_dims(None, 2) == (0, 1)
+    )
     assert infer_size((2, -1), 6) == (2, 3) and wrap_dim(-1, 3) == 2
     for call, error, words in (
-            (lambda: wrap_dim(3, 2), IndexError, r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 3\)"),
-            (lambda: wrap_dims((0, -2), 2), RuntimeError, "dim 0 appears multiple times in the list of dims"),
-            (lambda: infer_size((4, -1), 6), RuntimeError, r"shape '\[4, -1\]' is invalid for input of size 6"),
-            (lambda: broadcast((2, 3), (3, 2)), RuntimeError,
-             r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 0")):
+        (
+            lambda: wrap_dim(3, 2),
+            IndexError,
+            r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 3\)",
+        ),
+        (lambda: wrap_dims((0, -2), 2), RuntimeError, "dim 0 appears multiple times in the list of dims"),
+        (lambda: infer_size((4, -1), 6), RuntimeError, r"shape '\[4, -1\]' is invalid for input of size 6"),
+        (
+            lambda: broadcast((2, 3), (3, 2)),
+            RuntimeError,
+            r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 0",
+        ),
+    ):
         with pytest.raises(error, match=words):
             call()
 
@@ -207,35 +244,64 @@ def test_meta_runs_a_network_without_data():
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)).to("meta")
     out = torch.nn.functional.log_softmax(model(torch.empty(1000, 8, device="meta")), 1)
     assert out.shape == (1000, 4) and out.is_meta
-    big = torch.empty(10 ** 7, 10 ** 6, device="meta")
-    assert (big.t() + 1).sum(0).shape == (10 ** 7,)
+    big = torch.empty(10**7, 10**6, device="meta")
+    assert (big.t() + 1).sum(0).shape == (10**7,)
     with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor; no data!"):
         big.cpu()
 
 
-@pytest.mark.parametrize(("call", "error", "words"), [
-    (lambda t: torch.ones(2) + torch.ones(3), RuntimeError, r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton "
-                                                            r"dimension 0"),
-    (lambda t: torch.ones(2, 3) @ torch.ones(2, 3), RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 2x3\)"),
-    (lambda t: torch.ones(2).sum(3), IndexError, r"Dimension out of range \(expected to be in range of \[-1, 0\], but got 3\)"),
-    (lambda t: torch.exp("a"), TypeError, r"exp\(\): argument 'input' \(position 1\) must be Tensor, not str"),
-    (lambda t: torch.ones(2).view(3), RuntimeError, r"shape '\[3\]' is invalid for input of size 2"),
-    (lambda t: torch.ones(2, 3).t().view(6), RuntimeError, "view size is not compatible with input tensor's size and stride"),
-    (lambda t: torch.cat([torch.ones(2, 3), torch.ones(3, 2)]), RuntimeError, "Sizes of tensors must match except in dimension 0"),
-    (lambda t: torch.ones(2).item(), RuntimeError, "a Tensor with 2 elements cannot be converted to Scalar"),
-    (lambda t: bool(torch.ones(2)), RuntimeError, "Boolean value of Tensor with more than one value is ambiguous"),
-    (lambda t: torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 5)), RuntimeError,
-     r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 5x4\)"),
-    (lambda t: torch.tensor([[1, 2], [3]]), ValueError, r"expected sequence of length 2 at dim 1 \(got 1\)"),
-    (lambda t: torch.ones(2).nope(), AttributeError, "'Tensor' object has no attribute 'nope'"),
-    (lambda t: torch.softmax(torch.ones(2), 0, bad=1), TypeError, "unexpected keyword argument 'bad'"),
-    (lambda t: len(torch.tensor(1.0)), TypeError, r"len\(\) of a 0-d tensor"),
-])
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda t: torch.ones(2) + torch.ones(3),
+            RuntimeError,
+            r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton "
+            r"dimension 0",
+        ),
+        (
+            lambda t: torch.ones(2, 3) @ torch.ones(2, 3),
+            RuntimeError,
+            r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 2x3\)",
+        ),
+        (
+            lambda t: torch.ones(2).sum(3),
+            IndexError,
+            r"Dimension out of range \(expected to be in range of \[-1, 0\], but got 3\)",
+        ),
+        (lambda t: torch.exp("a"), TypeError, r"exp\(\): argument 'input' \(position 1\) must be Tensor, not str"),
+        (lambda t: torch.ones(2).view(3), RuntimeError, r"shape '\[3\]' is invalid for input of size 2"),
+        (
+            lambda t: torch.ones(2, 3).t().view(6),
+            RuntimeError,
+            "view size is not compatible with input tensor's size and stride",
+        ),
+        (
+            lambda t: torch.cat([torch.ones(2, 3), torch.ones(3, 2)]),
+            RuntimeError,
+            "Sizes of tensors must match except in dimension 0",
+        ),
+        (lambda t: torch.ones(2).item(), RuntimeError, "a Tensor with 2 elements cannot be converted to Scalar"),
+        (lambda t: bool(torch.ones(2)), RuntimeError, "Boolean value of Tensor with more than one value is ambiguous"),
+        (
+            lambda t: torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 5)),
+            RuntimeError,
+            r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 5x4\)",
+        ),
+        (lambda t: torch.tensor([[1, 2], [3]]), ValueError, r"expected sequence of length 2 at dim 1 \(got 1\)"),
+        (lambda t: torch.ones(2).nope(), AttributeError, "'Tensor' object has no attribute 'nope'"),
+        (lambda t: torch.softmax(torch.ones(2), 0, bad=1), TypeError, "unexpected keyword argument 'bad'"),
+        (lambda t: len(torch.tensor(1.0)), TypeError, r"len\(\) of a 0-d tensor"),
+    ],
+)
 def test_errors_have_pytorchs_words(call, error, words):
     with pytest.raises(error, match=words):
         call(torch)
 
 
 def test_import_is_light():
-    code = "import sys; before = set(sys.modules); import torchlite; print(len([m for m in sys.modules if m not in before and m.startswith('torchlite')]))"
+    code = (
+        "import sys; before = set(sys.modules); import torchlite; print(len([m for m in sys.modules if m not in "
+        "before and m.startswith('torchlite')]))"
+    )
     assert int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) < 150

@@ -1,4 +1,5 @@
 """Ops that a backend lacks: an error that says what to do, or with TORCHLITE_FALLBACK=1 a way over the host."""
+
 from __future__ import annotations
 
 import re
@@ -16,7 +17,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "backend.md"
 
 @pytest.fixture
 def partial(monkeypatch):
-    """Gives devices of backends that have only some of the kernels of docs/backend.md's, each under a name of its own."""
+    """Gives devices of backends that have only some of the kernels of docs/backend.md's, each under
+    a name of its own.
+    """
     names: dict = {}
     monkeypatch.setattr(registry, "_added", dict(registry._added))
     monkeypatch.setattr(registry, "_tables", dict(registry._tables))
@@ -28,8 +31,10 @@ def partial(monkeypatch):
         class Partial(names["ToyBackend"]):
             def kernels(self, index):
                 return {op: kernel for op, kernel in super().kernels(index).items() if op not in lacks}
+
         registry.register_backend(name, Partial())
         return name
+
     return make
 
 
@@ -41,7 +46,10 @@ def fallback(monkeypatch):
 def test_without_it_the_error_names_op_device_and_the_way_out(partial, monkeypatch):
     monkeypatch.delenv("TORCHLITE_FALLBACK", raising=False)
     x = torch.ones(3, device=partial("half_a", "tanh"))
-    with pytest.raises(NotImplementedError, match="the op 'tanh' has no kernel on device 'half_a:0': set TORCHLITE_FALLBACK=1 to run it on the host"):
+    with pytest.raises(
+        NotImplementedError,
+        match="the op 'tanh' has no kernel on device 'half_a:0': set TORCHLITE_FALLBACK=1 to run it on the host",
+    ):
         x.tanh()
     assert not has_kernel(x._table, "tanh") and has_kernel(x._table, "exp")
 
@@ -71,7 +79,9 @@ def test_it_warns_once_an_op(partial, fallback):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         x.tanh(), x.tanh(), x.exp(), x.exp(), x.log()
-    assert [str(w.message).split(":")[0] for w in seen] == [f"the op '{op}' has no kernel on device 'half_c" for op in ("tanh", "exp")]
+    assert [str(w.message).split(":")[0] for w in seen] == [
+        f"the op '{op}' has no kernel on device 'half_c" for op in ("tanh", "exp")
+    ]
     assert "runs on the host (TORCHLITE_FALLBACK is set)" in str(seen[0].message)
     assert seen[0].filename == __file__
 

@@ -10,8 +10,11 @@ import torchlite
 import torchlite.nn.utils
 import torchlite.optim
 
-MODULES = [f"{package}.{info.name}" for package in ("torchlite.nn", "torchlite.nn.modules", "torchlite.nn.utils", "torchlite.optim")
-           for info in pkgutil.iter_modules(importlib.import_module(package).__path__)]
+MODULES = [
+    f"{package}.{info.name}"
+    for package in ("torchlite.nn", "torchlite.nn.modules", "torchlite.nn.utils", "torchlite.optim")
+    for info in pkgutil.iter_modules(importlib.import_module(package).__path__)
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

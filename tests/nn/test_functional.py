@@ -18,12 +18,16 @@ def seeded():
 
 
 def close(a, b, tol=1e-5):
-    np.testing.assert_allclose(a.detach().cpu().numpy(), b.detach().cpu().numpy() if hasattr(b, "detach") else b, rtol=tol, atol=tol)
+    np.testing.assert_allclose(
+        a.detach().cpu().numpy(), b.detach().cpu().numpy() if hasattr(b, "detach") else b, rtol=tol, atol=tol
+    )
 
 
-# --- activations -----------------------------------------------------------------------------------------------------------------------------------
+# --- activations ----------------------------------------------------------------------------------
 
-IN_PLACE = ("relu", "relu6", "leaky_relu", "hardtanh", "elu", "selu", "celu", "silu", "mish", "hardswish", "hardsigmoid")
+IN_PLACE = (
+    "relu", "relu6", "leaky_relu", "hardtanh", "elu", "selu", "celu", "silu", "mish", "hardswish", "hardsigmoid",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
@@ -81,7 +85,7 @@ def test_softmax_of_large_and_of_infinite_numbers():
     assert F.softmax(x.double(), 1, dtype=torch.float32).dtype is torch.float32
 
 
-# --- normalisation ---------------------------------------------------------------------------------------------------------------------------------
+# --- normalisation --------------------------------------------------------------------------------
 
 
 def test_batch_norm_running_statistics():
@@ -113,7 +117,7 @@ def test_instance_and_group_norm_are_batch_norms_of_parts():
     close(F.group_norm(x, 1), F.layer_norm(x, (4, 6)))
 
 
-# --- embeddings ------------------------------------------------------------------------------------------------------------------------------------
+# --- embeddings -----------------------------------------------------------------------------------
 
 
 def test_embedding_renormalises_in_place():
@@ -143,25 +147,36 @@ def test_embedding_bag(mode):
     cotangent = torch.randn(3, 3)
     mine = torch.autograd.grad(out, weight, cotangent)[0]
     close(mine, torch.autograd.grad(want, weight, cotangent)[0])
-    close(F.embedding_bag(indices[:4].reshape(2, 2), weight, mode=mode), torch.stack([reduce(weight[indices[:2]]), reduce(weight[indices[2:4]])]))
+    close(
+        F.embedding_bag(indices[:4].reshape(2, 2), weight, mode=mode),
+        torch.stack([reduce(weight[indices[:2]]), reduce(weight[indices[2:4]])]),
+    )
 
 
 def test_embedding_bag_options():
     weight, indices = torch.randn(6, 3), torch.tensor([1, 2, 2, 5])
     scales = torch.tensor([1.0, 2.0, 3.0, 4.0])
-    out = F.embedding_bag(indices, weight, torch.tensor([0, 2, 4]), mode="sum", per_sample_weights=scales, include_last_offset=True)
+    out = F.embedding_bag(
+        indices, weight, torch.tensor([0, 2, 4]), mode="sum", per_sample_weights=scales, include_last_offset=True
+    )
     close(out, torch.stack([weight[1] + 2 * weight[2], 3 * weight[2] + 4 * weight[5]]))
     padded = F.embedding_bag(indices, weight, torch.tensor([0]), mode="mean", padding_idx=2)
     close(padded[0], (weight[1] + weight[5]) / 2)
 
 
-# --- losses ----------------------------------------------------------------------------------------------------------------------------------------
+# --- losses ---------------------------------------------------------------------------------------
 
 
 def test_cross_entropy_is_log_softmax_and_nll():
     logits = torch.randn(6, 5, requires_grad=True)
     target, weight = torch.tensor([0, 4, 2, 2, 1, 3]), torch.rand(5) + 0.5
-    for options in ({}, {"weight": weight}, {"ignore_index": 2}, {"reduction": "sum"}, {"reduction": "none", "weight": weight}):
+    for options in (
+        {},
+        {"weight": weight},
+        {"ignore_index": 2},
+        {"reduction": "sum"},
+        {"reduction": "none", "weight": weight},
+    ):
         close(F.cross_entropy(logits, target, **options), F.nll_loss(F.log_softmax(logits, 1), target, **options))
     one_hot = F.one_hot(target, 5).float()
     close(F.cross_entropy(logits, target, label_smoothing=0.1), F.cross_entropy(logits, one_hot * 0.9 + 0.02))
@@ -197,18 +212,28 @@ def test_ctc_loss_against_all_paths():
 
 def test_ctc_loss_takes_targets_and_lengths_from_the_host(device):
     log_probs = F.log_softmax(torch.randn(5, 2, 4), 2)
-    targets, lengths, target_lengths = torch.tensor([[1, 2], [3, 1]], device="cpu"), torch.tensor([5, 4], device="cpu"), torch.tensor([2, 1], device="cpu")
+    targets, lengths, target_lengths = (
+        torch.tensor([[1, 2], [3, 1]], device="cpu"),
+        torch.tensor([5, 4], device="cpu"),
+        torch.tensor([2, 1], device="cpu"),
+    )
     want = F.ctc_loss(log_probs.cpu(), targets, lengths, target_lengths, reduction="none")
     for places in itertools.product(("cpu", device), repeat=3):
         here = log_probs.to(device).requires_grad_()
         for enabled in (False, True):
             with torch.autocast(device.partition(":")[0], enabled=enabled):
-                found = F.ctc_loss(here, *[x.to(where) for x, where in zip((targets, lengths, target_lengths), places, strict=True)], reduction="none")
+                found = F.ctc_loss(
+                    here,
+                    *[x.to(where) for x, where in zip((targets, lengths, target_lengths), places, strict=True)],
+                    reduction="none",
+                )
             assert found.device == here.device
             torch.testing.assert_close(found.detach().cpu(), want)
         found.sum().backward()
     flat = torch.tensor([1, 2, 3], device="cpu")
-    torch.testing.assert_close(F.ctc_loss(log_probs.to(device), flat, lengths, target_lengths, reduction="none").cpu(), want)
+    torch.testing.assert_close(
+        F.ctc_loss(log_probs.to(device), flat, lengths, target_lengths, reduction="none").cpu(), want
+    )
     with pytest.raises(RuntimeError, match="Expected input_lengths to have value at most 5, but got value 6"):
         F.ctc_loss(log_probs.to(device), flat, lengths + 1, target_lengths)
 
@@ -221,7 +246,7 @@ def test_old_reduction_arguments_warn():
         F.l1_loss(x, torch.randn(1))
 
 
-# --- attention -------------------------------------------------------------------------------------------------------------------------------------
+# --- attention ------------------------------------------------------------------------------------
 
 
 def attention_by_hand(q, k, v, mask=None):
@@ -238,7 +263,9 @@ def test_scaled_dot_product_attention():
     nothing = torch.zeros(5, 5, dtype=torch.bool)
     close(F.scaled_dot_product_attention(q, k, v, attn_mask=nothing), np.zeros((2, 3, 5, 4)))
     grouped = F.scaled_dot_product_attention(q.reshape(1, 6, 5, 4), k[:1], v[:1], enable_gqa=True)
-    close(grouped, attention_by_hand(q.reshape(1, 6, 5, 4), k[:1].repeat_interleave(2, 1), v[:1].repeat_interleave(2, 1)))
+    close(
+        grouped, attention_by_hand(q.reshape(1, 6, 5, 4), k[:1].repeat_interleave(2, 1), v[:1].repeat_interleave(2, 1))
+    )
     mask = torch.zeros(5, 5, requires_grad=True)
     F.scaled_dot_product_attention(q, k, v, attn_mask=mask).sum().backward()
     assert mask.grad.shape == (5, 5)
@@ -246,11 +273,17 @@ def test_scaled_dot_product_attention():
 
 def attention_arguments(features=8, heads=2):
     return {
-        "embed_dim_to_check": features, "num_heads": heads, "in_proj_weight": torch.randn(3 * features, features) * 0.3,
+        "embed_dim_to_check": features,
+        "num_heads": heads,
+        "in_proj_weight": torch.randn(3 * features, features) * 0.3,
         "in_proj_bias": torch.randn(3 * features),
-        "bias_k": None, "bias_v": None, "add_zero_attn": False, "dropout_p": 0.0, "out_proj_weight": torch.randn(features, features),
+        "bias_k": None,
+        "bias_v": None,
+        "add_zero_attn": False,
+        "dropout_p": 0.0,
+        "out_proj_weight": torch.randn(features, features),
         "out_proj_bias": torch.randn(features),
-    }  # fmt: skip
+    }
 
 
 def test_multi_head_attention_with_and_without_weights():
@@ -258,7 +291,12 @@ def test_multi_head_attention_with_and_without_weights():
     options = attention_arguments()
     padding = torch.zeros(3, 6, dtype=torch.bool)
     padding[1, 4:] = True
-    for key_padding_mask, attn_mask in ((None, None), (padding, None), (padding, torch.randn(5, 6)), (None, torch.randn(6, 5, 6))):
+    for key_padding_mask, attn_mask in (
+        (None, None),
+        (padding, None),
+        (padding, torch.randn(5, 6)),
+        (None, torch.randn(6, 5, 6)),
+    ):
         masks = {"key_padding_mask": key_padding_mask, "attn_mask": attn_mask}
         out, weights = F.multi_head_attention_forward(x, memory, memory, **options, **masks)
         lean, none = F.multi_head_attention_forward(x, memory, memory, **options, **masks, need_weights=False)

@@ -9,7 +9,11 @@ from torchlite.nn import init
 
 
 def test_gains():
-    assert init.calculate_gain("relu") == math.sqrt(2) and init.calculate_gain("tanh") == 5 / 3 and init.calculate_gain("selu") == 0.75
+    assert (
+        init.calculate_gain("relu") == math.sqrt(2)
+        and init.calculate_gain("tanh") == 5 / 3
+        and init.calculate_gain("selu") == 0.75
+    )
     assert init.calculate_gain("leaky_relu", 0.2) == math.sqrt(2 / (1 + 0.04)) and init.calculate_gain("conv2d") == 1
     with pytest.raises(ValueError, match="Unsupported nonlinearity foo"):
         init.calculate_gain("foo")
@@ -17,12 +21,17 @@ def test_gains():
 
 def test_seeded_draws_are_pytorchs():
     torch.manual_seed(0)
-    assert init.kaiming_uniform_(torch.empty(2, 2), a=math.sqrt(5)).flatten().tolist() == pytest.approx([-0.0053, 0.3793, -0.5820, -0.5204], abs=1e-4)
+    assert init.kaiming_uniform_(torch.empty(2, 2), a=math.sqrt(5)).flatten().tolist() == pytest.approx(
+        [-0.0053, 0.3793, -0.5820, -0.5204], abs=1e-4
+    )
 
 
 def test_bounds_and_moments():
     w = torch.empty(200, 100)
-    assert init.xavier_uniform_(w).abs().max() <= math.sqrt(6 / 300) and abs(init.xavier_normal_(w).std().item() - math.sqrt(2 / 300)) < 2e-3
+    assert (
+        init.xavier_uniform_(w).abs().max() <= math.sqrt(6 / 300)
+        and abs(init.xavier_normal_(w).std().item() - math.sqrt(2 / 300)) < 2e-3
+    )
     assert abs(init.kaiming_normal_(w, mode="fan_out", nonlinearity="relu").std().item() - math.sqrt(2 / 200)) < 2e-3
     init.trunc_normal_(w, 1.0, 2.0, 0.0, 1.5)
     assert w.min() >= 0 and w.max() <= 1.5
@@ -37,7 +46,9 @@ def test_structured():
     assert torch.equal(init.eye_(torch.empty(2, 3)), torch.eye(2, 3))
     d = init.dirac_(torch.empty(4, 2, 3), groups=2)
     assert d.sum().item() == 4 and d[2, 0, 1].item() == 1
-    with pytest.raises(ValueError, match="Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"):
+    with pytest.raises(
+        ValueError, match="Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+    ):
         init.xavier_uniform_(torch.empty(3))
     with pytest.warns(FutureWarning, match="nn.init.uniform"):
         init.uniform(torch.empty(2))

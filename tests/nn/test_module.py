@@ -24,7 +24,12 @@ class Net(nn.Module):
 
 def test_registration_and_walking():
     net = Net()
-    assert [name for name, _ in net.named_parameters()] == ["first.weight", "first.bias", "body.1.weight", "body.1.bias"]
+    assert [name for name, _ in net.named_parameters()] == [
+        "first.weight",
+        "first.bias",
+        "body.1.weight",
+        "body.1.bias",
+    ]
     assert [name for name, _ in net.named_buffers()] == ["scale", "hidden"]
     assert [name for name, _ in net.named_modules()] == ["", "first", "body", "body.0", "body.1"]
     assert list(net.state_dict()) == ["scale", "first.weight", "first.bias", "body.1.weight", "body.1.bias"]
@@ -62,13 +67,24 @@ def test_the_mirror_follows_the_registry():
 
 
 ERRORS = [
-    (lambda m: setattr(m, "weight", torch.zeros(3, 2)), TypeError,
-     r"cannot assign 'torch.FloatTensor' as parameter 'weight' \(torch.nn.Parameter or None expected\)"),
+    (
+        lambda m: setattr(m, "weight", torch.zeros(3, 2)),
+        TypeError,
+        r"cannot assign 'torch.FloatTensor' as parameter 'weight' \(torch.nn.Parameter or None expected\)",
+    ),
     (lambda m: m.register_parameter("a.b", None), KeyError, "parameter name can.+t contain"),
     (lambda m: m.register_parameter("forward", None), KeyError, "attribute 'forward' already exists"),
     (lambda m: m.register_parameter(1, None), TypeError, "parameter name should be a string. Got int"),
-    (lambda m: m.register_parameter("x", torch.zeros(2)), TypeError, "cannot assign 'torch.FloatTensor' object to parameter 'x'"),
-    (lambda m: m.register_buffer("x", 3), TypeError, r"cannot assign 'int' object to buffer 'x' \(torch Tensor or None required\)"),
+    (
+        lambda m: m.register_parameter("x", torch.zeros(2)),
+        TypeError,
+        "cannot assign 'torch.FloatTensor' object to parameter 'x'",
+    ),
+    (
+        lambda m: m.register_buffer("x", 3),
+        TypeError,
+        r"cannot assign 'int' object to buffer 'x' \(torch Tensor or None required\)",
+    ),
     (lambda m: m.register_buffer("weight", None), KeyError, "attribute 'weight' already exists"),
     (lambda m: m.add_module("x", 3), TypeError, "int is not a Module subclass"),
     (lambda m: m.add_module("a.b", None), KeyError, "module name can.+t contain .*, got: a.b"),
@@ -76,13 +92,20 @@ ERRORS = [
     (lambda m: m.get_submodule("weight"), AttributeError, "`weight` is not an nn.Module"),
     (lambda m: m.get_buffer("weight"), AttributeError, "`weight` is not a buffer"),
     (lambda m: m.train(3), ValueError, "training mode is expected to be boolean"),
-    (lambda m: m.to(torch.int32), TypeError, "nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=torch.int32"),
+    (
+        lambda m: m.to(torch.int32),
+        TypeError,
+        "nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=torch.int32",
+    ),
     (lambda m: m.load_state_dict(3), TypeError, "Expected state_dict to be dict-like, got <class 'int'>."),
     (lambda m: nn.Module()(1), NotImplementedError, r'Module \[Module\] is missing the required "forward" function'),
     (lambda m: nn.Module(1), TypeError, r"Module.__init__\(\) takes 1 positional argument but 2 were given"),
     (lambda m: nn.Module().set_extra_state(1), RuntimeError, "Reached a code path in Module.set_extra_state"),
-    (lambda m: nn.Parameter(torch.zeros(2, dtype=torch.int32)), RuntimeError,
-     "nly Tensors of floating point and complex dtype can require gradients"),
+    (
+        lambda m: nn.Parameter(torch.zeros(2, dtype=torch.int32)),
+        RuntimeError,
+        "nly Tensors of floating point and complex dtype can require gradients",
+    ),
 ]
 
 
@@ -98,7 +121,11 @@ def test_attributes_before_init():
         def __init__(self, value):
             self.x = value
 
-    for value, what in ((nn.Linear(1, 1), "module"), (nn.Parameter(torch.zeros(1)), "parameters"), (nn.Buffer(torch.zeros(1)), "buffer")):
+    for value, what in (
+        (nn.Linear(1, 1), "module"),
+        (nn.Parameter(torch.zeros(1)), "parameters"),
+        (nn.Buffer(torch.zeros(1)), "buffer"),
+    ):
         with pytest.raises(AttributeError, match=rf"cannot assign {what} before Module.__init__\(\) call"):
             Forgot(value)
 
@@ -115,15 +142,23 @@ def test_state_dict_round_trip_and_strict_errors():
     with pytest.raises(RuntimeError) as caught:
         net.load_state_dict(state)
     assert str(caught.value) == (
-        'Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: "scale". \n\tUnexpected key(s) in state_dict: "extra". \n\t'
-        "size mismatch for first.bias: copying a param with shape torch.Size([4]) from checkpoint, the shape in current model is torch.Size([3]).")
-    assert all(torch.equal(value, before[key]) for key, value in net.state_dict().items()), "a failed load changed the module"
+        "Error(s) in loading state_dict for Net:\n"
+        '\tMissing key(s) in state_dict: "scale". \n'
+        '\tUnexpected key(s) in state_dict: "extra". \n'
+        "\tsize mismatch for first.bias: copying a param with shape torch.Size([4]) from checkpoint, the shape in "
+        "current model is torch.Size([3])."
+    )
+    assert all(torch.equal(value, before[key]) for key, value in net.state_dict().items()), (
+        "a failed load changed the module"
+    )
     del state["first.bias"]
     result = net.load_state_dict(state, strict=False)
     assert result.missing_keys == ["scale", "first.bias"] and result.unexpected_keys == ["extra"]
     given = Net().state_dict()
     net.load_state_dict(given, assign=True)
-    assert net.first.weight.data_ptr() == given["first.weight"].data_ptr() and isinstance(net.first.weight, nn.Parameter)
+    assert net.first.weight.data_ptr() == given["first.weight"].data_ptr() and isinstance(
+        net.first.weight, nn.Parameter
+    )
 
 
 def test_extra_state_and_state_hooks():
@@ -159,7 +194,11 @@ def test_forward_hooks():
         layer.register_forward_hook(lambda m, args, kwargs, out: log.append("post") or out + 1, with_kwargs=True),
         layer.register_forward_hook(lambda m, args, out: log.append("first"), prepend=True),
     ]
-    assert torch.equal(layer(x), torch.nn.functional.linear(x * 2, layer.weight, layer.bias) + 1) and log == ["pre", "first", "post"]
+    assert torch.equal(layer(x), torch.nn.functional.linear(x * 2, layer.weight, layer.bias) + 1) and log == [
+        "pre",
+        "first",
+        "post",
+    ]
     for handle in handles:
         handle.remove()
     assert torch.equal(layer(x), plain)
@@ -176,8 +215,11 @@ def test_forward_hooks():
 def test_full_backward_hooks():
     layer, seen = nn.Linear(2, 3), []
     layer.register_full_backward_pre_hook(lambda m, grad_output: (grad_output[0] * 2,))
-    layer.register_full_backward_hook(lambda m, grad_input, grad_output: seen.append((grad_input[0].clone(),
-        grad_output[0].clone())) or (grad_input[0] * 10,))
+    layer.register_full_backward_hook(
+        lambda m, grad_input, grad_output: (
+            seen.append((grad_input[0].clone(), grad_output[0].clone())) or (grad_input[0] * 10,)
+        )
+    )
     x = torch.ones(1, 2, requires_grad=True)
     layer(x).sum().backward()
     want = layer.weight.detach().sum(0) * 2
@@ -195,7 +237,12 @@ def test_conversion_keeps_parameters_the_same_objects():
     weight = net.first.weight
     net(torch.ones(1, 2)).sum().backward()
     net.double()
-    assert net.first.weight is weight and weight.dtype is torch.float64 and weight.grad.dtype is torch.float64 and net.scale.dtype is torch.float64
+    assert (
+        net.first.weight is weight
+        and weight.dtype is torch.float64
+        and weight.grad.dtype is torch.float64
+        and net.scale.dtype is torch.float64
+    )
     net.to("cpu", torch.float32)
     assert weight.dtype is torch.float32 and weight.is_leaf and weight.requires_grad
     net.register_buffer("count", torch.tensor(0))
@@ -206,7 +253,9 @@ def test_conversion_keeps_parameters_the_same_objects():
 
 def test_train_eval_apply_requires_grad_zero_grad():
     net, names = Net(), []
-    assert not any(module.training for module in net.eval().modules()) and all(module.training for module in net.train().modules())
+    assert not any(module.training for module in net.eval().modules()) and all(
+        module.training for module in net.train().modules()
+    )
     net.apply(lambda module: names.append(type(module).__name__))
     assert names == ["Linear", "ReLU", "Linear", "Sequential", "Net"]
     net(torch.ones(1, 2)).sum().backward()
@@ -226,12 +275,17 @@ def test_copies():
         assert torch.equal(other(x), net(x)) and other._hooked
         with torch.no_grad():
             other.first.weight.fill_(0)
-        assert net.first.weight.abs().sum() > 0 and other.first.weight is other._parameters.get("weight", other.first.weight)
+        assert net.first.weight.abs().sum() > 0 and other.first.weight is other._parameters.get(
+            "weight", other.first.weight
+        )
         other.first.weight = nn.Parameter(torch.ones(3, 2))
         assert other.first._parameters["weight"] is other.first.weight
     tied = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     tied[1].weight = tied[0].weight
-    assert copy.deepcopy(tied)[0].weight is copy.deepcopy(tied)[0].weight or len(list(copy.deepcopy(tied).parameters())) == 3
+    assert (
+        copy.deepcopy(tied)[0].weight is copy.deepcopy(tied)[0].weight
+        or len(list(copy.deepcopy(tied).parameters())) == 3
+    )
 
 
 def print_nothing(module, args, output):
@@ -240,11 +294,19 @@ def print_nothing(module, args, output):
 
 def test_repr():
     assert repr(nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU()))) == (
-        "Sequential(\n  (0): Linear(in_features=2, out_features=2, bias=True)\n  (1): Sequential(\n    (0): ReLU()\n  )\n)")
+        "Sequential(\n"
+        "  (0): Linear(in_features=2, out_features=2, bias=True)\n"
+        "  (1): Sequential(\n"
+        "    (0): ReLU()\n"
+        "  )\n"
+        ")"
+    )
     assert repr(nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Linear(2, 2)])) == (
-        "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Linear(in_features=2, out_features=2, bias=True)\n)")
+        "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Linear(in_features=2, out_features=2, bias=True)\n)"
+    )
     assert repr(nn.ParameterList([torch.zeros(3), 5])) == (
-        "ParameterList(\n    (0): Parameter containing: [torch.float32 of size 3]\n    (1): Object of type: int\n)")
+        "ParameterList(\n    (0): Parameter containing: [torch.float32 of size 3]\n    (1): Object of type: int\n)"
+    )
 
 
 def test_sequential():
@@ -276,7 +338,12 @@ def test_module_and_parameter_containers():
     values = nn.ParameterList([torch.zeros(2), torch.ones(1)])
     assert isinstance(values[0], nn.Parameter) and len(values.append(torch.ones(3))) == 3 and len(values[1:]) == 2
     table = nn.ParameterDict({"b": torch.zeros(1), "a": torch.ones(1)})
-    assert list(table) == ["a", "b"] and len(list(table.parameters())) == 2 and table.get("c", 5) == 5 and len(table | {"c": torch.ones(1)}) == 3
+    assert (
+        list(table) == ["a", "b"]
+        and len(list(table.parameters())) == 2
+        and table.get("c", 5) == 5
+        and len(table | {"c": torch.ones(1)}) == 3
+    )
     assert list(table.state_dict()) == ["a", "b"]
 
 

@@ -51,7 +51,10 @@ def test_parametrize():
     layer = nn.Linear(3, 3)
     parametrize.register_parametrization(layer, "weight", Symmetric())
     assert torch.equal(layer.weight, layer.weight.T) and parametrize.is_parametrized(layer, "weight")
-    assert type(layer).__name__ == "ParametrizedLinear" and list(layer.state_dict()) == ["bias", "parametrizations.weight.original"]
+    assert type(layer).__name__ == "ParametrizedLinear" and list(layer.state_dict()) == [
+        "bias",
+        "parametrizations.weight.original",
+    ]
     layer(torch.ones(1, 3)).sum().backward()
     assert layer.parametrizations.weight.original.grad is not None
     layer.weight = torch.eye(3)
@@ -61,7 +64,9 @@ def test_parametrize():
     twin = copy.deepcopy(layer)
     assert torch.equal(twin.weight, layer.weight) and twin.parametrizations is not layer.parametrizations
     parametrize.remove_parametrizations(layer, "weight")
-    assert type(layer) is nn.Linear and isinstance(layer.weight, nn.Parameter) and torch.equal(layer.weight, torch.eye(3))
+    assert (
+        type(layer) is nn.Linear and isinstance(layer.weight, nn.Parameter) and torch.equal(layer.weight, torch.eye(3))
+    )
 
 
 @pytest.mark.parametrize("how", ["matrix_exp", "cayley", "householder"])
@@ -126,7 +131,11 @@ def test_pruning():
     with torch.no_grad():
         layer.weight.copy_(torch.tensor([[0.1, -2.0, 3.0], [-0.2, 0.3, -4.0]]))
     prune.l1_unstructured(layer, "weight", 2)
-    assert layer.weight_mask.tolist() == [[0, 1, 1], [0, 1, 1]] and list(layer.state_dict()) == ["bias", "weight_orig", "weight_mask"]
+    assert layer.weight_mask.tolist() == [[0, 1, 1], [0, 1, 1]] and list(layer.state_dict()) == [
+        "bias",
+        "weight_orig",
+        "weight_mask",
+    ]
     prune.ln_structured(layer, "weight", 1, n=2, dim=0)
     assert layer.weight_mask.tolist() == [[0, 0, 0], [0, 1, 1]] and prune.is_pruned(layer)
     layer(torch.ones(1, 3)).sum().backward()

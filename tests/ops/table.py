@@ -1,9 +1,11 @@
-"""The op table: for every op sample arguments, from which the tests of values, derivatives, layouts and devices are driven.
+"""The op table: for every op sample arguments, from which the tests of values, derivatives, layouts and devices are
+driven.
 
-A row: `row("mul", S((3, 4), (3, 4)), S((3, 1), (4,)))`. In `S(*args, **kwargs)` a tuple that stands where the op's schema has a tensor is the shape
-of a seeded float64 tensor with values in (-2, 2); `A(...)` gives other data and may stand anywhere, also in lists. Everything else is passed as it
-is.
+A row: `row("mul", S((3, 4), (3, 4)), S((3, 1), (4,)))`. In `S(*args, **kwargs)` a tuple that stands where the op's
+schema has a tensor is the shape of a seeded float64 tensor with values in (-2, 2); `A(...)` gives other data and may
+stand anywhere, also in lists. Everything else is passed as it is.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -27,7 +29,9 @@ GOLDEN = pathlib.Path(__file__).with_name("golden")  # a file a family
 
 @dataclass
 class A:
-    """Data of a tensor argument: shape, range, dtype name; `kind` "spd" (symmetric positive definite), "distinct" (no ties) or "unit" (well-conditioned square)."""
+    """Data of a tensor argument: shape, range, dtype name; `kind` "spd" (symmetric positive definite), "distinct" (no
+    ties) or "unit" (well-conditioned square).
+    """
 
     shape: tuple
     low: float = -2
@@ -43,7 +47,9 @@ class A:
             return rng.integers(int(self.low), max(int(self.high), int(self.low) + 1), self.shape).astype(self.dtype)
         if self.kind == "distinct":
             n = int(np.prod(self.shape))
-            return (rng.permutation(n).reshape(self.shape) * ((self.high - self.low) / max(n, 1)) + self.low).astype(self.dtype)
+            return (rng.permutation(n).reshape(self.shape) * ((self.high - self.low) / max(n, 1)) + self.low).astype(
+                self.dtype
+            )
         data = np.asarray(rng.uniform(self.low, self.high, self.shape))
         if self.dtype.startswith("complex"):
             data = data + 1j * rng.uniform(self.low, self.high, self.shape)
@@ -69,12 +75,12 @@ class S:
 class Row:
     """An op's samples and what is tested of it.
 
-    grad, gradgrad: whether derivatives of first and second order are checked. random: only dtype and shape are compared with PyTorch. oracle:
-    `(torch, *args, **kwargs)` -> what PyTorch calls it (default: the public function of the same name; the same callable runs under torchlite when
-    `call` is not given). call: how torchlite is called.
-    free: compared by shape and dtype only (sign or phase freedom), or a function that brings results into a comparable form. meta: whether shapes
-    are checked on "meta".
-    covers: internal ops that this row exercises (forward or backward). tol: relative tolerance.
+    grad, gradgrad: whether derivatives of first and second order are checked. random: only dtype and shape are compared
+    with PyTorch. oracle: `(torch, *args, **kwargs)` -> what PyTorch calls it (default: the public function of the same
+    name; the same callable runs under torchlite when `call` is not given). call: how torchlite is called. free:
+    compared by shape and dtype only (sign or phase freedom), or a function that brings results into a comparable form.
+    meta: whether shapes are checked on "meta". covers: internal ops that this row exercises (forward or backward). tol:
+    relative tolerance.
     """
 
     name: str
@@ -194,6 +200,7 @@ def leaves(tree) -> list:
 def load_rows() -> None:
     """Import every family's rows."""
     from . import rows
+
     for info in pkgutil.iter_modules(rows.__path__):
         importlib.import_module(f"{rows.__name__}.{info.name}")
 
@@ -208,6 +215,7 @@ def in_dtype(tree, dtype):
         return tree
     if dtype == "bfloat16":
         import ml_dtypes
+
         return tree.astype(ml_dtypes.bfloat16)
     return tree.astype(dtype)
 

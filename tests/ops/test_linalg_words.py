@@ -1,4 +1,5 @@
-"""Bad input to products, solvers, decompositions and transforms gets PyTorch's exception type and the first line of its message.
+"""Bad input to products, solvers, decompositions and transforms gets PyTorch's exception type and the first line of its
+message.
 
 tests/ops/linalg_words.json holds the calls and what PyTorch 2.13 says to them.
 """

@@ -1,4 +1,5 @@
 """Which shape and index ops share memory, what in-place writes do to it, and dtypes that fall outside the op table."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -7,17 +8,30 @@ import pytest
 import torchlite as torch
 
 VIEWS = {
-    "view": lambda x: x.view(2, 12), "reshape": lambda x: x.reshape(6, 4), "permute": lambda x: x.permute(2, 0, 1),
+    "view": lambda x: x.view(2, 12),
+    "reshape": lambda x: x.reshape(6, 4),
+    "permute": lambda x: x.permute(2, 0, 1),
     "transpose": lambda x: x.transpose(0, 2),
-    "expand": lambda x: x.expand(5, 2, 3, 4), "squeeze": lambda x: x[:1].squeeze(0), "unsqueeze": lambda x: x.unsqueeze(1),
+    "expand": lambda x: x.expand(5, 2, 3, 4),
+    "squeeze": lambda x: x[:1].squeeze(0),
+    "unsqueeze": lambda x: x.unsqueeze(1),
     "select": lambda x: x.select(1, 2),
-    "narrow": lambda x: x.narrow(2, 1, 2), "split": lambda x: x.split(2, 2)[1], "chunk": lambda x: x.chunk(2, 1)[0],
+    "narrow": lambda x: x.narrow(2, 1, 2),
+    "split": lambda x: x.split(2, 2)[1],
+    "chunk": lambda x: x.chunk(2, 1)[0],
     "tensor_split": lambda x: x.tensor_split(2, 2)[1],
-    "unbind": lambda x: x.unbind(1)[1], "diagonal": lambda x: x.diagonal(0, 1, 2), "unfold": lambda x: x.unfold(2, 2, 1),
+    "unbind": lambda x: x.unbind(1)[1],
+    "diagonal": lambda x: x.diagonal(0, 1, 2),
+    "unfold": lambda x: x.unfold(2, 2, 1),
     "movedim": lambda x: x.movedim(0, -1),
-    "flatten": lambda x: x.flatten(1), "unflatten": lambda x: x.unflatten(2, (2, 2)), "as_strided": lambda x: x.as_strided((2, 2), (12, 1), 1),
+    "flatten": lambda x: x.flatten(1),
+    "unflatten": lambda x: x.unflatten(2, (2, 2)),
+    "as_strided": lambda x: x.as_strided((2, 2), (12, 1), 1),
     "T": lambda x: x[0].T,
-    "mT": lambda x: x.mT, "ravel": lambda x: x.ravel(), "view_dtype": lambda x: x.view(torch.int32), "index": lambda x: x[:, 1:, ::2],
+    "mT": lambda x: x.mT,
+    "ravel": lambda x: x.ravel(),
+    "view_dtype": lambda x: x.view(torch.int32),
+    "index": lambda x: x[:, 1:, ::2],
 }
 
 
@@ -31,10 +45,17 @@ def test_views_share_memory(name):
     assert x._version > before and (x == 7).any() if part.dtype is x.dtype else x._version > before
 
 
-COPIES = {"flip": lambda x: x.flip(0), "roll": lambda x: x.roll(1), "repeat": lambda x: x.repeat(1, 1, 1), "index": lambda x: x[[0, 1]],
-          "diag": lambda x: x[0].diag(),
-          "rot90": lambda x: x.rot90(0), "view_copy": lambda x: torch.view_copy(x, (24,)), "contiguous": lambda x: x.mT.contiguous(),
-          "clone": lambda x: x.clone()}
+COPIES = {
+    "flip": lambda x: x.flip(0),
+    "roll": lambda x: x.roll(1),
+    "repeat": lambda x: x.repeat(1, 1, 1),
+    "index": lambda x: x[[0, 1]],
+    "diag": lambda x: x[0].diag(),
+    "rot90": lambda x: x.rot90(0),
+    "view_copy": lambda x: torch.view_copy(x, (24,)),
+    "contiguous": lambda x: x.mT.contiguous(),
+    "clone": lambda x: x.clone(),
+}
 
 
 @pytest.mark.parametrize("name", COPIES)
@@ -67,8 +88,17 @@ def test_half_precision(dtype):
     if dtype is torch.bfloat16:
         pytest.importorskip("ml_dtypes")
     x = torch.tensor([[1.0, 3.0, 2.0], [4.0, float("nan"), 6.0]]).to(dtype)
-    for found in (x.sum(1), x.var(1), x.cumsum(1), x.max(1).values, x.sort(1).values, x.nanmedian(1).values, x.logsumexp(1), x.prod(1),
-                  x.cummax(1).values):
+    for found in (
+        x.sum(1),
+        x.var(1),
+        x.cumsum(1),
+        x.max(1).values,
+        x.sort(1).values,
+        x.nanmedian(1).values,
+        x.logsumexp(1),
+        x.prod(1),
+        x.cummax(1).values,
+    ):
         assert found.dtype is dtype
     assert x.sort(1).indices.tolist() == [[0, 2, 1], [0, 2, 1]]
     assert x.topk(2, 1).indices[0].tolist() == [1, 2] and x.nanmedian(1).values.tolist() == [2.0, 4.0]
@@ -78,14 +108,21 @@ def test_low_precision_sums_do_not_saturate():
     assert torch.ones(4096, dtype=torch.float16).cumsum(0)[-1].item() == 4096
 
 
-@pytest.mark.parametrize("count,rows,width", [(300, 7, 1), (300, 50, 16), (400, 200, 200), (400, 3, 200), (50, 20, 600), (0, 3, 4), (4, 3, 0)])
+@pytest.mark.parametrize(
+    "count,rows,width",
+    [(300, 7, 1), (300, 50, 16), (400, 200, 200), (400, 3, 200), (50, 20, 600), (0, 3, 4), (4, 3, 0)],
+)
 def test_every_way_to_add_rows(rng, count, rows, width):
     index, values = rng.integers(0, rows, count), rng.standard_normal((count, width))
     want = np.zeros((rows, width))
     np.add.at(want, index, values)
     i, v = torch.tensor(index), torch.tensor(values)
-    np.testing.assert_allclose(torch.zeros(rows, width, dtype=torch.float64).index_add(0, i, v).numpy(), want, atol=1e-12)
-    np.testing.assert_allclose(torch.zeros(rows, width, dtype=torch.float64).index_put_((i,), v, accumulate=True).numpy(), want, atol=1e-12)
+    np.testing.assert_allclose(
+        torch.zeros(rows, width, dtype=torch.float64).index_add(0, i, v).numpy(), want, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        torch.zeros(rows, width, dtype=torch.float64).index_put_((i,), v, accumulate=True).numpy(), want, atol=1e-12
+    )
 
 
 def test_long_recurrences_agree_with_short_ones(rng):
@@ -105,7 +142,11 @@ def test_long_recurrences_agree_with_short_ones(rng):
 def test_numpy_names_of_dimensions():
     """PyTorch takes axis= and keepdims= for dim= and keepdim=."""
     x = torch.arange(6.0).reshape(2, 3)
-    assert x.sum(axis=1, keepdims=True).shape == (2, 1) and torch.cat([x, x], axis=1).shape == (2, 6) and x.max(axis=0).indices.tolist() == [1, 1, 1]
+    assert (
+        x.sum(axis=1, keepdims=True).shape == (2, 1)
+        and torch.cat([x, x], axis=1).shape == (2, 6)
+        and x.max(axis=0).indices.tolist() == [1, 1, 1]
+    )
     assert torch.equal(x.std(axis=0), x.std(dim=0)) and torch.equal(torch.stack([x, x], axis=2), torch.stack([x, x], 2))
     assert torch.aminmax(x, axis=1, keepdims=True).min.shape == (2, 1)
     with pytest.raises(TypeError, match="unexpected keyword argument 'axes'"):

@@ -1,4 +1,7 @@
-"""Every op of the registry: values against PyTorch's recorded answers, derivatives to second order, layouts, devices, shapes without data."""
+"""Every op of the registry: values against PyTorch's recorded answers, derivatives to second order, layouts, devices,
+shapes without data.
+"""
+
 from __future__ import annotations
 
 import warnings
@@ -89,6 +92,7 @@ def test_derivatives(name, i, device):
             if isinstance(tree, (list, tuple)):
                 return type(tree)(put(item) for item in tree)
             return {k: put(v) for k, v in tree.items()} if isinstance(tree, dict) else tree
+
         torch.manual_seed(0)
         result = function(*put(args), **put(kwargs))
         result = ROWS[name].free(result) if callable(ROWS[name].free) else result
@@ -107,7 +111,10 @@ def _gradients(name, i, device, create_graph=False, noncontiguous=False):
     outs = [t for t in leaves(ROWS[name].function()(*args, **kwargs)) if t.requires_grad]
     if not inputs or not outs:
         return None
-    cotangents = [torch.from_numpy(np.asarray(np.cos(np.arange(o.numel()).reshape(o.shape)), dtype=o.dtype.np)).to(device) for o in outs]
+    cotangents = [
+        torch.from_numpy(np.asarray(np.cos(np.arange(o.numel()).reshape(o.shape)), dtype=o.dtype.np)).to(device)
+        for o in outs
+    ]
     found = grad(outs, inputs, cotangents, create_graph=create_graph, allow_unused=True)
     return [(x, g) for x, g in zip(inputs, found, strict=True)]
 
@@ -148,20 +155,33 @@ def test_shape_on_meta(name, i):
     try:
         _, _, shapes = run(name, i, "meta")
     except NotImplementedError as error:
-        raise AssertionError(f"{name} has no shape rule (give it meta=, or meta=False in its row if its shape depends on data): {error}") from error
+        raise AssertionError(
+            f"{name} has no shape rule (give it meta=, or meta=False in its row if its shape depends on data): {error}"
+        ) from error
     for a, b in zip(leaves(result), leaves(shapes), strict=True):
         assert a.shape == b.shape and a.dtype is b.dtype, (name, a.shape, b.shape, a.dtype, b.dtype)
 
 
-@pytest.mark.parametrize("name", sorted(n for n in ROWS if REGISTRY[n].tags & POINTWISE and not ROWS[n].call and not ROWS[n].oracle))
+@pytest.mark.parametrize(
+    "name", sorted(n for n in ROWS if REGISTRY[n].tags & POINTWISE and not ROWS[n].call and not ROWS[n].oracle)
+)
 @pytest.mark.parametrize("shape", [(), (0, 3)], ids=["0-d", "empty"])
 def test_pointwise_without_dimensions_or_elements(name, shape, device):
     row = ROWS[name]
     args, kwargs = row.values(0)
-    cut = [np.asarray(a.reshape(-1)[0]).reshape(()) if shape == () and isinstance(a, np.ndarray) else np.zeros(shape, a.dtype) if isinstance(a,
-        np.ndarray) else a
-           for a in args]
-    kwargs = {k: (np.asarray(v.reshape(-1)[0]) if shape == () else np.zeros(shape, v.dtype)) if isinstance(v, np.ndarray) else v for k,
-              v in kwargs.items()}
+    cut = [
+        np.asarray(a.reshape(-1)[0]).reshape(())
+        if shape == () and isinstance(a, np.ndarray)
+        else np.zeros(shape, a.dtype)
+        if isinstance(a, np.ndarray)
+        else a
+        for a in args
+    ]
+    kwargs = {
+        k: (np.asarray(v.reshape(-1)[0]) if shape == () else np.zeros(shape, v.dtype))
+        if isinstance(v, np.ndarray)
+        else v
+        for k, v in kwargs.items()
+    }
     result = row.function()(*to_tensors(cut, device), **to_tensors(kwargs, device))
     assert all(leaf.shape == shape for leaf in leaves(result))

@@ -26,8 +26,11 @@ REFUSED = [
     (lambda: T([5]) // T([0]), RuntimeError, "ZeroDivisionError"),
     (lambda: torch.fmod(T([5]), 0), RuntimeError, "ZeroDivisionError"),
     (lambda: T([5]) % 0, RuntimeError, "ZeroDivisionError"),
-    (lambda: torch.div(T([7.0]), 2, rounding_mode="x"), RuntimeError,
-     "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found 'x'"),
+    (
+        lambda: torch.div(T([7.0]), 2, rounding_mode="x"),
+        RuntimeError,
+        "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found 'x'",
+    ),
     (lambda: torch.clamp(T([1.0])), RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None"),
     (lambda: torch.clamp(T([1j]), min=0), NotImplementedError, "clamp is not supported for complex types"),
     (lambda: T([True]) - T([True]), RuntimeError, "with two bool tensors is not supported"),
@@ -40,23 +43,59 @@ REFUSED = [
     (lambda: torch.maximum(T([1j]), T([1j])), RuntimeError, "maximum not implemented for complex tensors."),
     (lambda: torch.sign(T([1j])), NotImplementedError, "Please use torch.sgn instead."),
     (lambda: T([2]) ** -1, RuntimeError, "Integers to negative integer powers are not allowed."),
-    (lambda: torch.add(T([1]), T([2]), alpha=1.5), RuntimeError, "For integral input tensors, argument alpha must not be a floating point number."),
+    (
+        lambda: torch.add(T([1]), T([2]), alpha=1.5),
+        RuntimeError,
+        "For integral input tensors, argument alpha must not be a floating point number.",
+    ),
     (lambda: torch.add(T([1.0]), T([2.0]), alpha=1j), RuntimeError, "argument alpha must not be a complex number."),
-    (lambda: torch.add(T([1.0]), T([2.0]), alpha=True), RuntimeError, "Boolean alpha only supported for Boolean results."),
-    (lambda: torch.mul(T([1, 2, 3]), T([1, 2])), RuntimeError, r"The size of tensor a \(3\) must match the size of tensor b \(2\) at non-singleton"),
-    (lambda: torch.lerp(T([1.0]), T([2.0]), T([1.0], dtype=torch.float64)), RuntimeError, "expected dtype float for `weight` but got dtype double"),
-    (lambda: torch.complex(T([1.0]), T([2])), RuntimeError, "Expected both inputs to be Half, Float or Double tensors but got Float and Long"),
+    (
+        lambda: torch.add(T([1.0]), T([2.0]), alpha=True),
+        RuntimeError,
+        "Boolean alpha only supported for Boolean results.",
+    ),
+    (
+        lambda: torch.mul(T([1, 2, 3]), T([1, 2])),
+        RuntimeError,
+        r"The size of tensor a \(3\) must match the size of tensor b \(2\) at non-singleton",
+    ),
+    (
+        lambda: torch.lerp(T([1.0]), T([2.0]), T([1.0], dtype=torch.float64)),
+        RuntimeError,
+        "expected dtype float for `weight` but got dtype double",
+    ),
+    (
+        lambda: torch.complex(T([1.0]), T([2])),
+        RuntimeError,
+        "Expected both inputs to be Half, Float or Double tensors but got Float and Long",
+    ),
     (lambda: torch.imag(T([1.0])), RuntimeError, "imag is not implemented for tensors with non-complex dtypes."),
     (lambda: torch.isclose(T([1.0]), T([1.0], dtype=torch.float64)), RuntimeError, "Float did not match Double"),
-    (lambda: torch.isclose(T([1.0]), T([1.0]), rtol=-1), RuntimeError, "rtol must be greater than or equal to zero, but got -1"),
+    (
+        lambda: torch.isclose(T([1.0]), T([1.0]), rtol=-1),
+        RuntimeError,
+        "rtol must be greater than or equal to zero, but got -1",
+    ),
     (lambda: torch.heaviside(T([1.0]), T([1])), RuntimeError, "not yet implemented for tensors with different dtypes"),
-    (lambda: torch.where(T([1]), T([1]), T([2])), RuntimeError, "where expected condition to be a boolean tensor, but got a tensor with dtype Long"),
+    (
+        lambda: torch.where(T([1]), T([1]), T([2])),
+        RuntimeError,
+        "where expected condition to be a boolean tensor, but got a tensor with dtype Long",
+    ),
     (lambda: torch.polygamma(-1, T([1.0])), RuntimeError, r"polygamma\(n, x\) does not support negative n."),
     (lambda: torch.mvlgamma(T([3.0]), 0), RuntimeError, "p has to be greater than or equal to 1"),
     (lambda: torch.erf(T([1j])), NotImplementedError, "\"erf_vml_cpu\" not implemented for 'ComplexFloat'"),
     (lambda: T([1]).add_(1.5), RuntimeError, "result type Float can't be cast to the desired output type Long"),
-    (lambda: T([1.0]).mul_(T([[1.0], [2.0]])), RuntimeError, r"output with shape \[1\] doesn't match the broadcast shape \[2, 1\]"),
-    (lambda: T([1.0], requires_grad=True).add_(1), RuntimeError, "a leaf Variable that requires grad is being used in an in-place operation."),
+    (
+        lambda: T([1.0]).mul_(T([[1.0], [2.0]])),
+        RuntimeError,
+        r"output with shape \[1\] doesn't match the broadcast shape \[2, 1\]",
+    ),
+    (
+        lambda: T([1.0], requires_grad=True).add_(1),
+        RuntimeError,
+        "a leaf Variable that requires grad is being used in an in-place operation.",
+    ),
 ]
 
 
@@ -133,7 +172,9 @@ def test_gradient_at_a_kink(function, point, expected):
 
 
 def test_gradient_of_bounds():
-    x, low, high = (T(v, requires_grad=True) for v in ([-1.0, 0.5, 3.0, 0.5], [0.0, 0.0, 0.0, 2.0], [1.0, 1.0, 1.0, 1.0]))
+    x, low, high = (
+        T(v, requires_grad=True) for v in ([-1.0, 0.5, 3.0, 0.5], [0.0, 0.0, 0.0, 2.0], [1.0, 1.0, 1.0, 1.0])
+    )
     found = grad(torch.clamp(x, low, high).sum(), (x, low, high))
     for have, want in zip(found, ([0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1]), strict=True):
         same(have, want)
@@ -161,7 +202,9 @@ def test_choice_is_the_same_at_every_size(size, dtype):
         assert have.dtype is dtype
         np.testing.assert_array_equal(values(have), want)
         np.testing.assert_array_equal(np.signbit(values(have)), np.signbit(want))
-    np.testing.assert_array_equal(values(torch.where(tensors[0], 0, tensors[1])), np.where(mask, np.asarray(0, x.dtype), x))
+    np.testing.assert_array_equal(
+        values(torch.where(tensors[0], 0, tensors[1])), np.where(mask, np.asarray(0, x.dtype), x)
+    )
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "tanh", "sin", "cos", "sigmoid", "erf"])

@@ -1,4 +1,6 @@
-"""Convolution, pooling, padding and resampling: PyTorch's errors, composites against kernels, large convolutions cut into blocks."""
+"""Convolution, pooling, padding and resampling: PyTorch's errors, composites against kernels, large convolutions cut
+into blocks.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,11 @@ def r(*shape):
 
 # What PyTorch 2.13 raises for each call.
 ERRORS = [
-    ("F.conv2d(r(2,3),r(4,3,3,3))", RuntimeError, "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [2, 3]"),
+    (
+        "F.conv2d(r(2,3),r(4,3,3,3))",
+        RuntimeError,
+        "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [2, 3]",
+    ),
     (
         "F.conv2d(r(1,2,5,5),r(4,3,3,3))",
         RuntimeError,
@@ -56,7 +62,11 @@ ERRORS = [
     ),
     ("F.conv2d(r(1,3,5,5),r(4,3,3,3),stride=0)", RuntimeError, "non-positive stride is not supported"),
     ("F.conv2d(r(1,3,5,5),r(4,3,3,3),padding=-1)", RuntimeError, "negative padding is not supported"),
-    ("F.conv2d(r(1,3,5,5),r(4,3,3,3),dilation=0)", RuntimeError, "dilation should be greater than zero, but got [0, 0]"),
+    (
+        "F.conv2d(r(1,3,5,5),r(4,3,3,3),dilation=0)",
+        RuntimeError,
+        "dilation should be greater than zero, but got [0, 0]",
+    ),
     ("F.conv2d(r(1,3,5,5),r(4,3,3,3),groups=0)", RuntimeError, "non-positive groups is not supported"),
     (
         "F.conv2d(r(1,3,5,5),r(4,3,3,3),stride=(1,2,3))",
@@ -74,9 +84,17 @@ ERRORS = [
         "expected dilation to be a single integer value or a list of 2 values to match the convolution dimens",
     ),
     ("F.conv2d(r(1,3,5,5),r(4,3,3,3),padding='foo')", RuntimeError, "Invalid padding string: 'foo'"),
-    ("F.conv2d(r(1,3,5,5),r(4,3,3,3),padding='same',stride=2)", RuntimeError, "padding='same' is not supported for strided convolutions"),
+    (
+        "F.conv2d(r(1,3,5,5),r(4,3,3,3),padding='same',stride=2)",
+        RuntimeError,
+        "padding='same' is not supported for strided convolutions",
+    ),
     ("F.conv2d(r(1,3,5,5).double(),r(4,3,3,3))", RuntimeError, "expected scalar type Double but found Float"),
-    ("F.conv2d(r(1,3,5,5),r(4,3,3,3),r(4).double())", RuntimeError, "Input type (float) and bias type (double) should be the same"),
+    (
+        "F.conv2d(r(1,3,5,5),r(4,3,3,3),r(4).double())",
+        RuntimeError,
+        "Input type (float) and bias type (double) should be the same",
+    ),
     ("F.conv2d(r(1,3,5,5).long(),r(4,3,3,3))", RuntimeError, "expected scalar type Long but found Float"),
     (
         "F.conv2d(r(1,3,0,5),r(4,3,3,3))",
@@ -88,8 +106,16 @@ ERRORS = [
         RuntimeError,
         "Given groups=1, expected weight to be at least 1 at dimension 0, but got weight of size [0, 3, 3, 3]",
     ),
-    ("F.conv1d(r(3,5,5,5),r(4,3,3))", RuntimeError, "Expected 2D (unbatched) or 3D (batched) input to conv1d, but got input of size: [3, 5, 5, 5]"),
-    ("F.conv3d(r(3,5,5),r(4,3,3,3,3))", RuntimeError, "Expected 4D (unbatched) or 5D (batched) input to conv3d, but got input of size: [3, 5, 5]"),
+    (
+        "F.conv1d(r(3,5,5,5),r(4,3,3))",
+        RuntimeError,
+        "Expected 2D (unbatched) or 3D (batched) input to conv1d, but got input of size: [3, 5, 5, 5]",
+    ),
+    (
+        "F.conv3d(r(3,5,5),r(4,3,3,3,3))",
+        RuntimeError,
+        "Expected 4D (unbatched) or 5D (batched) input to conv3d, but got input of size: [3, 5, 5]",
+    ),
     (
         "F.conv_transpose2d(r(2,3),r(4,3,3,3))",
         RuntimeError,
@@ -127,7 +153,11 @@ ERRORS = [
     ),
     ("F.conv_transpose2d(r(1,4,5,5),r(4,3,3,3),stride=-1)", RuntimeError, "non-positive stride is not supported"),
     ("F.max_pool2d(r(2,3),2)", RuntimeError, "non-empty 3D or 4D (batch mode) tensor expected for input"),
-    ("F.max_pool2d(r(2,3,5,5),(2,2,2))", RuntimeError, "max_pool2d: kernel_size must either be a single int, or a tuple of two ints"),
+    (
+        "F.max_pool2d(r(2,3,5,5),(2,2,2))",
+        RuntimeError,
+        "max_pool2d: kernel_size must either be a single int, or a tuple of two ints",
+    ),
     (
         "F.max_pool2d(r(2,3,5,5),2,padding=2)",
         RuntimeError,
@@ -135,8 +165,16 @@ ERRORS = [
     ),
     ("F.max_pool2d(r(2,3,5,5),0)", RuntimeError, "stride should not be zero"),
     ("F.max_pool2d(r(2,3,5,5),2,stride=0)", RuntimeError, "stride should not be zero"),
-    ("F.max_pool2d(r(2,3,5,5),7)", RuntimeError, "Given input size: (3x5x5). Calculated output size: (3x0x0). Output size is too small"),
-    ("F.max_pool2d(r(2,3,5,5),2,dilation=0)", RuntimeError, "dilation should be greater than zero, but got dilationH: 0 dilationW: 0"),
+    (
+        "F.max_pool2d(r(2,3,5,5),7)",
+        RuntimeError,
+        "Given input size: (3x5x5). Calculated output size: (3x0x0). Output size is too small",
+    ),
+    (
+        "F.max_pool2d(r(2,3,5,5),2,dilation=0)",
+        RuntimeError,
+        "dilation should be greater than zero, but got dilationH: 0 dilationW: 0",
+    ),
     (
         "F.max_pool2d(r(2,0,5,5),2)",
         RuntimeError,
@@ -147,7 +185,11 @@ ERRORS = [
         RuntimeError,
         "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:[2, 3, 0, 5]",
     ),
-    ("F.max_pool1d(r(2),2)", RuntimeError, "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"),
+    (
+        "F.max_pool1d(r(2),2)",
+        RuntimeError,
+        "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:",
+    ),
     (
         "F.max_pool1d(r(2,3,4,5),2)",
         RuntimeError,
@@ -160,34 +202,74 @@ ERRORS = [
         "max_pool1d() padding should be at most half of kernel size, but got padding=2 and kernel_size=2",
     ),
     ("F.max_pool3d(r(2,3,4),2)", RuntimeError, "non-empty 4D or 5D (batch mode) tensor expected for input"),
-    ("F.max_pool3d(r(2,3,4,4,4),6)", RuntimeError, "Given input size: (3x4x4x4). Calculated output size: (3x0x0x0). Output size is too small"),
+    (
+        "F.max_pool3d(r(2,3,4,4,4),6)",
+        RuntimeError,
+        "Given input size: (3x4x4x4). Calculated output size: (3x0x0x0). Output size is too small",
+    ),
     ("F.avg_pool2d(r(2,3),2)", IndexError, "Dimension out of range (expected to be in range of [-2, 1], but got -3)"),
     (
         "F.avg_pool2d(r(2,3,5,5),2,padding=2)",
         RuntimeError,
         "pad should be at most half of effective kernel size, but got pad=2, kernel_size=2 and dilation=1",
     ),
-    ("F.avg_pool2d(r(2,3,5,5),7)", RuntimeError, "Given input size: (3x5x5). Calculated output size: (3x0x0). Output size is too small"),
+    (
+        "F.avg_pool2d(r(2,3,5,5),7)",
+        RuntimeError,
+        "Given input size: (3x5x5). Calculated output size: (3x0x0). Output size is too small",
+    ),
     ("F.avg_pool2d(r(2,3,5,5),2,divisor_override=0)", RuntimeError, "divisor must be not zero"),
-    ("F.avg_pool1d(r(2,3,5),7)", RuntimeError, "Given input size: (3x1x5). Calculated output size: (3x1x0). Output size is too small"),
-    ("F.avg_pool1d(r(5),2)", RuntimeError, "Expected 2 to 3 dimensions, but got 1-dimensional tensor for argument #1 'self' (while checking argu"),
-    ("F.adaptive_avg_pool2d(r(2,3),2)", RuntimeError, "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got [2, 3]"),
+    (
+        "F.avg_pool1d(r(2,3,5),7)",
+        RuntimeError,
+        "Given input size: (3x1x5). Calculated output size: (3x1x0). Output size is too small",
+    ),
+    (
+        "F.avg_pool1d(r(5),2)",
+        RuntimeError,
+        "Expected 2 to 3 dimensions, but got 1-dimensional tensor for argument #1 'self' (while checking argu",
+    ),
+    (
+        "F.adaptive_avg_pool2d(r(2,3),2)",
+        RuntimeError,
+        "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got [2, 3]",
+    ),
     ("F.adaptive_avg_pool2d(r(2,3,4,4),(2,2,2))", RuntimeError, "adaptive_avg_pool2d: output_size must be 2"),
     (
         "F.adaptive_avg_pool2d(r(2,3,0,4),(2,2))",
         RuntimeError,
         "adaptive_avg_pool2d(): Expected input to have non-zero size for non-batch dimensions, but input has ",
     ),
-    ("F.adaptive_max_pool2d(r(2,3),2)", RuntimeError, "adaptive_max_pool2d(): Expected 3D or 4D tensor, but got: [2, 3]"),
+    (
+        "F.adaptive_max_pool2d(r(2,3),2)",
+        RuntimeError,
+        "adaptive_max_pool2d(): Expected 3D or 4D tensor, but got: [2, 3]",
+    ),
     (
         "F.adaptive_avg_pool2d(r(2,3,4,4),(-1,2))",
         RuntimeError,
         "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received {-1, 2}",
     ),
-    ("F.max_pool2d(torch.ones(1,1,4,4,dtype=torch.bool),2)", NotImplementedError, "\"max_pool2d\" not implemented for 'Bool'"),
-    ("F.adaptive_avg_pool2d(torch.ones(1,1,4,4,dtype=torch.long),2)", NotImplementedError, "\"adaptive_avg_pool2d\" not implemented for 'Long'"),
-    ("F.max_pool2d(torch.ones(1,1,4,4,dtype=torch.complex64),2)", NotImplementedError, "\"max_pool2d\" not implemented for 'ComplexFloat'"),
-    ("F.avg_pool2d(torch.ones(1,1,4,4,dtype=torch.complex64),2)", NotImplementedError, "\"avg_pool2d\" not implemented for 'ComplexFloat'"),
+    (
+        "F.max_pool2d(torch.ones(1,1,4,4,dtype=torch.bool),2)",
+        NotImplementedError,
+        "\"max_pool2d\" not implemented for 'Bool'",
+    ),
+    (
+        "F.adaptive_avg_pool2d(torch.ones(1,1,4,4,dtype=torch.long),2)",
+        NotImplementedError,
+        "\"adaptive_avg_pool2d\" not implemented for 'Long'",
+    ),
+    (
+        "F.max_pool2d(torch.ones(1,1,4,4,dtype=torch.complex64),2)",
+        NotImplementedError,
+        "\"max_pool2d\" not implemented for 'ComplexFloat'",
+    ),
+    (
+        "F.avg_pool2d(torch.ones(1,1,4,4,dtype=torch.complex64),2)",
+        NotImplementedError,
+        "\"avg_pool2d\" not implemented for 'ComplexFloat'",
+    ),
     ("F.pad(r(2,3),(1,))", RuntimeError, "Padding length must be divisible by 2"),
     (
         "F.pad(r(2,3),(1,1,1,1,1,1))",
@@ -207,7 +289,11 @@ ERRORS = [
     ),
     ("F.pad(r(2,3,4),(5,1),mode='circular')", RuntimeError, "Padding value causes wrapping around more than once."),
     ("F.pad(r(2,3,4),(1,1),mode='foo')", NotImplementedError, "Unrecognised padding mode foo"),
-    ("F.pad(r(2,3,4),(1,1),mode='reflect',value=2)", RuntimeError, 'Padding mode "reflect" doesn\'t take in value argument'),
+    (
+        "F.pad(r(2,3,4),(1,1),mode='reflect',value=2)",
+        RuntimeError,
+        'Padding mode "reflect" doesn\'t take in value argument',
+    ),
     (
         "F.pad(r(3),(1,1),mode='replicate')",
         NotImplementedError,
@@ -230,8 +316,16 @@ ERRORS = [
         NotImplementedError,
         "Input Error: Only 3D, 4D and 5D input Tensors supported (got 2D) for the modes: nearest | linear | b",
     ),
-    ("F.interpolate(r(2,3,4),size=2,mode='bilinear')", NotImplementedError, "Got 3D input, but bilinear mode needs 4D input"),
-    ("F.interpolate(r(2,3,4,4),size=2,mode='linear')", NotImplementedError, "Got 4D input, but linear mode needs 3D input"),
+    (
+        "F.interpolate(r(2,3,4),size=2,mode='bilinear')",
+        NotImplementedError,
+        "Got 3D input, but bilinear mode needs 4D input",
+    ),
+    (
+        "F.interpolate(r(2,3,4,4),size=2,mode='linear')",
+        NotImplementedError,
+        "Got 4D input, but linear mode needs 3D input",
+    ),
     (
         "F.interpolate(r(2,3,4,4),size=2,mode='foo')",
         NotImplementedError,
@@ -293,10 +387,22 @@ ERRORS = [
         "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size (",
     ),
     ("F.affine_grid(r(1,2,3),(1,2,0,3))", ValueError, "Expected non-zero, positive output size. Got (1, 2, 0, 3)"),
-    ("F.affine_grid(torch.ones(1,2,3).long(),(1,2,3,3))", ValueError, "Expected theta to have floating point type, but got torch.int64"),
+    (
+        "F.affine_grid(torch.ones(1,2,3).long(),(1,2,3,3))",
+        ValueError,
+        "Expected theta to have floating point type, but got torch.int64",
+    ),
     ("F.unfold(r(2,3),2)", IndexError, "Dimension out of range (expected to be in range of [-2, 1], but got 2)"),
-    ("F.unfold(r(2,3,4,4),6)", RuntimeError, "Given input with spatial size (4, 4), kernel_size=(6, 6), dilation=(1, 1), padding=(0, 0), calculate"),
-    ("F.unfold(r(2,3,4,4),0)", RuntimeError, "kernel size should be greater than zero, but got kernel_height: 0 kernel_width: 0"),
+    (
+        "F.unfold(r(2,3,4,4),6)",
+        RuntimeError,
+        "Given input with spatial size (4, 4), kernel_size=(6, 6), dilation=(1, 1), padding=(0, 0), calculate",
+    ),
+    (
+        "F.unfold(r(2,3,4,4),0)",
+        RuntimeError,
+        "kernel size should be greater than zero, but got kernel_height: 0 kernel_width: 0",
+    ),
     (
         "F.fold(r(2,12,5),(3,3),(2,2))",
         RuntimeError,
@@ -312,7 +418,11 @@ ERRORS = [
         RuntimeError,
         "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions f",
     ),
-    ("F.pixel_shuffle(r(3,3),2)", RuntimeError, "pixel_shuffle expects input to have at least 3 dimensions, but got input with 2 dimension(s)"),
+    (
+        "F.pixel_shuffle(r(3,3),2)",
+        RuntimeError,
+        "pixel_shuffle expects input to have at least 3 dimensions, but got input with 2 dimension(s)",
+    ),
     (
         "F.pixel_shuffle(r(1,3,3,3),2)",
         RuntimeError,
@@ -324,11 +434,31 @@ ERRORS = [
         RuntimeError,
         "pixel_unshuffle expects height to be divisible by downscale_factor, but input.size(-2)=3 is not divi",
     ),
-    ("F.pixel_unshuffle(r(4,3),2)", RuntimeError, "pixel_unshuffle expects input to have at least 3 dimensions, but got input with 2 dimension(s)"),
-    ("F.channel_shuffle(r(1,4,3,3),3)", RuntimeError, "Number of channels must be divisible by groups. Got 4 channels and 3 groups."),
-    ("F.channel_shuffle(r(1,4),2)", RuntimeError, "channel_shuffle expects input with > 2 dims, but got input with sizes [1, 4]"),
-    ("F.max_unpool2d(r(1,1,2,2),torch.ones(1,1,2,2),2)", RuntimeError, "elements in indices should be type int64 but got: Float"),
-    ("F.max_unpool2d(r(1,1,2,2),torch.ones(1,1,2,2).long()*99,2)", RuntimeError, "Found an invalid max index: 99 (output volumes are of size 4x4)"),
+    (
+        "F.pixel_unshuffle(r(4,3),2)",
+        RuntimeError,
+        "pixel_unshuffle expects input to have at least 3 dimensions, but got input with 2 dimension(s)",
+    ),
+    (
+        "F.channel_shuffle(r(1,4,3,3),3)",
+        RuntimeError,
+        "Number of channels must be divisible by groups. Got 4 channels and 3 groups.",
+    ),
+    (
+        "F.channel_shuffle(r(1,4),2)",
+        RuntimeError,
+        "channel_shuffle expects input with > 2 dims, but got input with sizes [1, 4]",
+    ),
+    (
+        "F.max_unpool2d(r(1,1,2,2),torch.ones(1,1,2,2),2)",
+        RuntimeError,
+        "elements in indices should be type int64 but got: Float",
+    ),
+    (
+        "F.max_unpool2d(r(1,1,2,2),torch.ones(1,1,2,2).long()*99,2)",
+        RuntimeError,
+        "Found an invalid max index: 99 (output volumes are of size 4x4)",
+    ),
     (
         "F.max_unpool2d(r(1,1,2,2),torch.ones(1,1,2,3).long(),2)",
         RuntimeError,
@@ -344,7 +474,11 @@ ERRORS = [
         RuntimeError,
         "fractional_max_pool2d(): pool height 2 too large relative to input height 5",
     ),
-    ("F.fractional_max_pool2d(r(1,1,5,5),2)", ValueError, "fractional_max_pool2d requires specifying either an output_size or an output_ratio"),
+    (
+        "F.fractional_max_pool2d(r(1,1,5,5),2)",
+        ValueError,
+        "fractional_max_pool2d requires specifying either an output_size or an output_ratio",
+    ),
 ]
 
 
@@ -379,11 +513,15 @@ KERNELS = [
 ]
 
 
-@pytest.mark.parametrize("name,args", [(k[0], k[1:]) for k in KERNELS], ids=[f"{k[0]}-{i}" for i, k in enumerate(KERNELS)])
+@pytest.mark.parametrize(
+    "name,args", [(k[0], k[1:]) for k in KERNELS], ids=[f"{k[0]}-{i}" for i, k in enumerate(KERNELS)]
+)
 def test_composite_says_what_the_kernel_does(name, args):
     table = table_of(torch.device("cpu"))
     found, said = getattr(table, name)(*args), REGISTRY[name].composite(table, *args)
-    for a, b in zip(found if isinstance(found, tuple) else (found,), said if isinstance(said, tuple) else (said,), strict=True):
+    for a, b in zip(
+        found if isinstance(found, tuple) else (found,), said if isinstance(said, tuple) else (said,), strict=True
+    ):
         assert a.dtype == b.dtype
         np.testing.assert_allclose(a, b, rtol=1e-10)
 
@@ -393,7 +531,9 @@ def test_backward_composites_say_what_the_kernels_do():
     x, args = array(2, 3, 5, 6), ((3, 2), (2, 1), (1, 0), (1, 2), True)
     out = table._max_pool(x, *args)
     g = array(*out.shape)
-    np.testing.assert_allclose(table._max_pool_backward(g, x, out, *args), REGISTRY["_max_pool_backward"].composite(table, g, x, out, *args))
+    np.testing.assert_allclose(
+        table._max_pool_backward(g, x, out, *args), REGISTRY["_max_pool_backward"].composite(table, g, x, out, *args)
+    )
     for transposed in (False, True):
         w = array(4, 3, 3, 2) if transposed else array(6, 2, 3, 2)
         x = array(2, 4, 5, 6)
@@ -405,8 +545,8 @@ def test_backward_composites_say_what_the_kernels_do():
             np.testing.assert_allclose(a, b, rtol=1e-10)
 
 
-# Large enough to be cut into blocks and shared among threads: many images, one image by rows, by filters, batch innermost, strided, grouped,
-# depthwise, pointwise.
+# Large enough to be cut into blocks and shared among threads: many images, one image by rows, by filters, batch
+# innermost, strided, grouped, depthwise, pointwise.
 LARGE = [
     ((8, 16, 24, 24), (24, 16, 3, 3), 1, 1, 1),
     ((1, 32, 64, 60), (32, 32, 3, 3), 1, 1, 1),
@@ -428,7 +568,10 @@ def test_large_convolution(shape, kernel, stride, padding, groups, transposed):
     x = rng.standard_normal(shape, dtype=np.float32)
     if transposed:
         kernel = (shape[1], kernel[0] // groups, *kernel[2:])
-    w, b = rng.standard_normal(kernel, dtype=np.float32), rng.standard_normal(kernel[1] * groups if transposed else kernel[0], dtype=np.float32)
+    w, b = (
+        rng.standard_normal(kernel, dtype=np.float32),
+        rng.standard_normal(kernel[1] * groups if transposed else kernel[0], dtype=np.float32),
+    )
     args = ((stride,) * 2, (padding,) * 2, (1, 1), transposed, (0, 0), groups)
     composite = functools.partial(REGISTRY["convolution"].composite, table)
     wide = [a.astype(np.float64) for a in (x, w, b)]
@@ -436,7 +579,9 @@ def test_large_convolution(shape, kernel, stride, padding, groups, transposed):
     np.testing.assert_allclose(out, composite(*wide, *args), rtol=1e-4, atol=1e-3)
     g = rng.standard_normal(out.shape, dtype=np.float32)
     found = table._convolution_backward(g, x, w, *args, (True, True, True))
-    said = REGISTRY["_convolution_backward"].composite(table, g.astype(np.float64), *wide[:2], *args, (True, True, True))
+    said = REGISTRY["_convolution_backward"].composite(
+        table, g.astype(np.float64), *wide[:2], *args, (True, True, True)
+    )
     for a, b in zip(found, said, strict=True):
         assert a.dtype == np.float32 and a.flags.c_contiguous
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-3 * max(1, abs(b).max() / 50))

@@ -1,4 +1,6 @@
-"""Optimizers and schedules with their options, for recording PyTorch's answers and for comparing with them. `lib` is torchlite or torch."""
+"""Optimizers and schedules with their options, for recording PyTorch's answers and for comparing with them. `lib` is
+torchlite or torch.
+"""
 
 OPTIMIZERS = {
     "SGD": {"lr": 0.1},
@@ -6,30 +8,30 @@ OPTIMIZERS = {
     "SGD nesterov": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True},
     "Adam": {"lr": 0.1},
     "Adam amsgrad": {"lr": 0.1, "amsgrad": True, "weight_decay": 0.1},
-    "AdamW": {"lr": 0.1, "betas": (0.8, 0.9)},
-    "RMSprop": {"lr": 0.1},
+    "AdamW": {"lr": 0.1, "betas": (0.8, 0.9)}, "RMSprop": {"lr": 0.1},
     "RMSprop centered": {"lr": 0.1, "centered": True, "momentum": 0.5, "weight_decay": 0.1},
     "Adagrad": {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.1},
-    "Adadelta": {"lr": 0.5, "weight_decay": 0.1},
-    "Adamax": {"lr": 0.1},
+    "Adadelta": {"lr": 0.5, "weight_decay": 0.1}, "Adamax": {"lr": 0.1},
     "NAdam": {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True},
-    "RAdam": {"lr": 0.1},
-    "ASGD": {"lr": 0.1, "lambd": 0.1, "t0": 2},
-    "Rprop": {"lr": 0.1},
-    "Adafactor": {"lr": 0.1},
-    "Muon": {"lr": 0.1},
-    "LBFGS": {"lr": 0.5, "max_iter": 4},
+    "RAdam": {"lr": 0.1}, "ASGD": {"lr": 0.1, "lambd": 0.1, "t0": 2}, "Rprop": {"lr": 0.1}, "Adafactor": {"lr": 0.1},
+    "Muon": {"lr": 0.1}, "LBFGS": {"lr": 0.5, "max_iter": 4},
     "LBFGS wolfe": {"line_search_fn": "strong_wolfe", "max_iter": 4},
-}
+}  # fmt: skip
 
 
 def problem(lib, name):
     """Two parameters and a loss of them with curvature of all kinds."""
     shapes = ((3, 2), (2, 2)) if name.startswith("Muon") else ((3, 2), (4,))
-    params = [lib.nn.Parameter((lib.arange(12, dtype=lib.float32)[:shape[0] * (shape[1] if len(shape) > 1 else 1)].reshape(shape) - 4.5) * 0.2) for shape in shapes]
+    params = [
+        lib.nn.Parameter(
+            (lib.arange(12, dtype=lib.float32)[: shape[0] * (shape[1] if len(shape) > 1 else 1)].reshape(shape) - 4.5)
+            * 0.2
+        )
+        for shape in shapes
+    ]
 
     def loss():
-        return sum(((param - 0.3) ** 2).sum() + (param ** 4).sum() * 0.1 + (param * 2).cos().sum() for param in params)
+        return sum(((param - 0.3) ** 2).sum() + (param**4).sum() * 0.1 + (param * 2).cos().sum() for param in params)
 
     return params, loss
 
@@ -58,8 +60,14 @@ def trajectory(lib, name, steps=5):
 
 def _sequence(schedules, optimizer):
     return schedules.SequentialLR(
-        optimizer, [schedules.LinearLR(optimizer, 0.1, 1.0, 4), schedules.CosineAnnealingLR(optimizer, 6), schedules.ExponentialLR(optimizer, 0.8)],
-        [4, 9])
+        optimizer,
+        [
+            schedules.LinearLR(optimizer, 0.1, 1.0, 4),
+            schedules.CosineAnnealingLR(optimizer, 6),
+            schedules.ExponentialLR(optimizer, 0.8),
+        ],
+        [4, 9],
+    )
 
 
 SCHEDULES = {
@@ -76,7 +84,9 @@ SCHEDULES = {
     "CyclicLR exp": lambda s, o: s.CyclicLR(o, 0.01, 0.1, 3, mode="exp_range", gamma=0.9),
     "CosineAnnealingWarmRestarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2, 0.01),
     "OneCycleLR": lambda s, o: s.OneCycleLR(o, 0.3, 20),
-    "OneCycleLR three": lambda s, o: s.OneCycleLR(o, [0.3, 0.5], epochs=4, steps_per_epoch=5, three_phase=True, anneal_strategy="linear"),
+    "OneCycleLR three": lambda s, o: s.OneCycleLR(
+        o, [0.3, 0.5], epochs=4, steps_per_epoch=5, three_phase=True, anneal_strategy="linear"
+    ),
     "SequentialLR": _sequence,
     "ChainedScheduler": lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 3), s.ExponentialLR(o, 0.9)]),
 }

@@ -1,4 +1,5 @@
 """`capturable=True`: Adam's count of steps stays on the device, and the steps are the same."""
+
 import copy
 
 import pytest
@@ -6,7 +7,11 @@ import pytest
 import torchlite as torch
 
 OPTIONS = {
-    "plain": {}, "decay": {"weight_decay": 0.1}, "amsgrad": {"amsgrad": True, "maximize": True}, "no memory": {"betas": (0.0, 0.0)}, "tensor lr": {"lr": "tensor"},
+    "plain": {},
+    "decay": {"weight_decay": 0.1},
+    "amsgrad": {"amsgrad": True, "maximize": True},
+    "no memory": {"betas": (0.0, 0.0)},
+    "tensor lr": {"lr": "tensor"},
     "large eps": {"eps": 0.3, "lr": 0.2},
 }
 
@@ -25,7 +30,10 @@ def trained(cls, device, dtype, steps, **options):
 
 
 OTHERS = {
-    "Adamax": {"weight_decay": 0.1}, "NAdam": {"weight_decay": 0.1, "decoupled_weight_decay": True}, "RAdam": {"betas": (0.9, 0.9)}, "ASGD": {"t0": 2, "lambd": 0.1},
+    "Adamax": {"weight_decay": 0.1},
+    "NAdam": {"weight_decay": 0.1, "decoupled_weight_decay": True},
+    "RAdam": {"betas": (0.9, 0.9)},
+    "ASGD": {"t0": 2, "lambd": 0.1},
 }
 
 
@@ -36,7 +44,9 @@ def test_other_optimizers(device, name):
     got, optimizer = trained(cls, device, torch.float64, 12, capturable=True, **OTHERS[name])
     for a, b in zip(got, want, strict=True):
         torch.testing.assert_close(a.detach().cpu(), b.detach().cpu(), rtol=2e-5, atol=1e-6)
-    assert all(state["step"].item() == 12 and state["step"].device == got[0].device for state in optimizer.state.values())
+    assert all(
+        state["step"].item() == 12 and state["step"].device == got[0].device for state in optimizer.state.values()
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -46,7 +56,9 @@ def test_steps_are_the_same(device, cls, name, dtype):
     want, _ = trained(cls, device, dtype, 4, **OPTIONS[name])
     got, optimizer = trained(cls, device, dtype, 4, capturable=True, **OPTIONS[name])
     for a, b in zip(got, want, strict=True):
-        torch.testing.assert_close(a.detach().cpu(), b.detach().cpu(), rtol=2e-5 if dtype is torch.float32 else 2e-6, atol=1e-6)
+        torch.testing.assert_close(
+            a.detach().cpu(), b.detach().cpu(), rtol=2e-5 if dtype is torch.float32 else 2e-6, atol=1e-6
+        )
     counts = [state["step"] for state in optimizer.state.values()]
     assert [c.item() for c in counts] == [4] * 4 and all(c.device == got[0].device for c in counts)
 
@@ -56,7 +68,11 @@ def test_counts_survive_a_checkpoint(device):
     saved = copy.deepcopy(optimizer.state_dict())
     for kind in (True, False):
         other = torch.optim.Adam([p.detach().clone().requires_grad_() for p in params], capturable=kind)
-        other.load_state_dict(copy.deepcopy(saved) if kind else {**saved, "param_groups": [{**saved["param_groups"][0], "capturable": False}]})
+        other.load_state_dict(
+            copy.deepcopy(saved)
+            if kind
+            else {**saved, "param_groups": [{**saved["param_groups"][0], "capturable": False}]}
+        )
         for p in other.param_groups[0]["params"]:
             p.grad = torch.ones_like(p)
         other.step()

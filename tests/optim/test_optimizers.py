@@ -19,13 +19,21 @@ GOLDEN = json.loads(pathlib.Path(__file__).with_name("trajectories.json").read_t
 @pytest.mark.parametrize("name", cases.OPTIMIZERS)
 def test_trajectory(name):
     coarse = name.startswith(("Muon", "LBFGS"))
-    np.testing.assert_allclose(cases.trajectory(torch, name), GOLDEN["optimizers"][name], rtol=2e-3 if coarse else 1e-4,
-                               atol=2e-3 if coarse else 1e-5)
+    np.testing.assert_allclose(
+        cases.trajectory(torch, name),
+        GOLDEN["optimizers"][name],
+        rtol=2e-3 if coarse else 1e-4,
+        atol=2e-3 if coarse else 1e-5,
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in cases.OPTIMIZERS if name.startswith(("SGD", "Adam", "RMSprop", "Adagrad"))])
+@pytest.mark.parametrize(
+    "name", [name for name in cases.OPTIMIZERS if name.startswith(("SGD", "Adam", "RMSprop", "Adagrad"))]
+)
 def test_multi_tensor_and_plain_paths_agree(name):
-    plain, _ = run(name, lambda optimizer: [group.update(differentiable=True) for group in optimizer.param_groups] and None)
+    plain, _ = run(
+        name, lambda optimizer: [group.update(differentiable=True) for group in optimizer.param_groups] and None
+    )
     fused, _ = run(name, lambda optimizer: None)
     np.testing.assert_allclose(fused, plain, rtol=1e-5, atol=1e-6)
 
@@ -33,7 +41,10 @@ def test_multi_tensor_and_plain_paths_agree(name):
 @pytest.mark.parametrize("name", ["Adam", "SGD", "RMSprop", "Adagrad"])
 def test_many_parameters_of_all_sizes(name, rng):
     """More of them than one launch takes, and some of more elements than one group of a device's threads."""
-    values = [rng.standard_normal(shape).astype(np.float32) for shape in (*((n,) for n in range(70)), (90, 100), (3, 5), (17000,))]
+    values = [
+        rng.standard_normal(shape).astype(np.float32)
+        for shape in (*((n,) for n in range(70)), (90, 100), (3, 5), (17000,))
+    ]
     stepped = []
     for differentiable in (False, True):
         params = [torch.tensor(value) for value in values]
@@ -110,12 +121,36 @@ def test_groups_names_and_repr():
     optimizer.add_param_group({"params": [b]})
     assert [group["lr"] for group in optimizer.param_groups] == [0.5, 0.1]
     assert repr(optim.SGD([a], lr=0.1)) == (
-        "SGD (\nParameter Group 0\n    dampening: 0\n    differentiable: False\n    foreach: None\n    fused: None\n    lr: 0.1\n    maximize: "
-        "False\n"
-        "    momentum: 0\n    nesterov: False\n    weight_decay: 0\n)")
-    assert optim.SGD([a]).state_dict() == {"state": {}, "param_groups": [{
-        "lr": 0.001, "momentum": 0, "dampening": 0, "weight_decay": 0, "nesterov": False, "maximize": False, "foreach": None, "differentiable": False,
-        "fused": None, "params": [0]}]}
+        "SGD (\n"
+        "Parameter Group 0\n"
+        "    dampening: 0\n"
+        "    differentiable: False\n"
+        "    foreach: None\n"
+        "    fused: None\n"
+        "    lr: 0.1\n"
+        "    maximize: False\n"
+        "    momentum: 0\n"
+        "    nesterov: False\n"
+        "    weight_decay: 0\n"
+        ")"
+    )
+    assert optim.SGD([a]).state_dict() == {
+        "state": {},
+        "param_groups": [
+            {
+                "lr": 0.001,
+                "momentum": 0,
+                "dampening": 0,
+                "weight_decay": 0,
+                "nesterov": False,
+                "maximize": False,
+                "foreach": None,
+                "differentiable": False,
+                "fused": None,
+                "params": [0],
+            }
+        ],
+    }
 
 
 def leaf():
@@ -123,25 +158,55 @@ def leaf():
 
 
 ERRORS = [
-    (lambda: optim.SGD(torch.ones(2)), TypeError, "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                                                  r"torch\.(opencl\.|cuda\.)?FloatTensor"),
+    (
+        lambda: optim.SGD(torch.ones(2)),
+        TypeError,
+        "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+        r"torch\.(opencl\.|cuda\.)?FloatTensor",
+    ),
     (lambda: optim.SGD([]), ValueError, "optimizer got an empty parameter list"),
     (lambda: optim.SGD([3]), TypeError, "optimizer can only optimize Tensors, but one of the params is int"),
     (lambda: optim.SGD([leaf() * 2]), ValueError, "can't optimize a non-leaf Tensor"),
     (lambda: optim.SGD([leaf()], lr=-1), ValueError, "Invalid learning rate: -1"),
-    (lambda: optim.SGD([leaf()], nesterov=True), ValueError, "Nesterov momentum requires a momentum and zero dampening"),
-    (lambda: optim.SGD([leaf()], foreach=True, fused=True), RuntimeError, "`fused` and `foreach` cannot be `True` together."),
+    (
+        lambda: optim.SGD([leaf()], nesterov=True),
+        ValueError,
+        "Nesterov momentum requires a momentum and zero dampening",
+    ),
+    (
+        lambda: optim.SGD([leaf()], foreach=True, fused=True),
+        RuntimeError,
+        "`fused` and `foreach` cannot be `True` together.",
+    ),
     (lambda: optim.Adam([leaf()], betas=(2, 0.9)), ValueError, "Invalid beta parameter at index 0: 2"),
-    (lambda: optim.Adam([leaf()], fused=True, differentiable=True), RuntimeError, "`fused` does not support `differentiable`"),
+    (
+        lambda: optim.Adam([leaf()], fused=True, differentiable=True),
+        RuntimeError,
+        "`fused` does not support `differentiable`",
+    ),
     (lambda: optim.RMSprop([leaf()], alpha=-1), ValueError, "Invalid alpha value: -1"),
     (lambda: optim.Rprop([leaf()], etas=(2, 1)), ValueError, "Invalid eta values: 2, 1"),
-    (lambda: optim.Muon([nn.Parameter(torch.ones(2))]), ValueError,
-     r"Muon only supports 2D parameters whereas we found a parameter with size: torch.Size\(\[2\]\)"),
-    (lambda: optim.SGD({leaf()} and [{"params": {leaf()}}]), TypeError, "optimizer parameters need to be organized in ordered collections"),
+    (
+        lambda: optim.Muon([nn.Parameter(torch.ones(2))]),
+        ValueError,
+        r"Muon only supports 2D parameters whereas we found a parameter with size: torch.Size\(\[2\]\)",
+    ),
+    (
+        lambda: optim.SGD({leaf()} and [{"params": {leaf()}}]),
+        TypeError,
+        "optimizer parameters need to be organized in ordered collections",
+    ),
     (lambda: optim.SGD([leaf()]).add_param_group(3), TypeError, "param_group must be a dict, but got <class 'int'>"),
-    (lambda: optim.SGD([leaf()]).load_state_dict(optim.SGD([leaf(), leaf()]).state_dict()), ValueError,
-     "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"),
-    (lambda: optim.LBFGS([{"params": [leaf()]}, {"params": [leaf()]}]), ValueError, "LBFGS doesn't support per-parameter options"),
+    (
+        lambda: optim.SGD([leaf()]).load_state_dict(optim.SGD([leaf(), leaf()]).state_dict()),
+        ValueError,
+        "loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
+    ),
+    (
+        lambda: optim.LBFGS([{"params": [leaf()]}, {"params": [leaf()]}]),
+        ValueError,
+        "LBFGS doesn't support per-parameter options",
+    ),
 ]
 
 

@@ -1,4 +1,7 @@
-"""Optimizers with `fused=True` and a gradient scaler: gradients are unscaled, and steps left out, where the parameters are."""
+"""Optimizers with `fused=True` and a gradient scaler: gradients are unscaled, and steps left out, where the parameters
+are.
+"""
+
 import copy
 
 import pytest
@@ -7,10 +10,14 @@ import torchlite as torch
 from torchlite._dispatch import REGISTRY
 
 RULES = {
-    "Adam": ("Adam", {}), "Adam with decay": ("Adam", {"weight_decay": 0.1, "amsgrad": True}),
+    "Adam": ("Adam", {}),
+    "Adam with decay": ("Adam", {"weight_decay": 0.1, "amsgrad": True}),
     "AdamW": ("AdamW", {"maximize": True}),
-    "SGD": ("SGD", {}), "SGD with momentum": ("SGD", {"momentum": 0.9, "weight_decay": 0.1}), "Nesterov": ("SGD", {"momentum": 0.9, "nesterov": True}),
-    "Adagrad": ("Adagrad", {"lr_decay": 0.5, "weight_decay": 0.1}), "Adagrad as it starts": ("Adagrad", {"initial_accumulator_value": 0.5}),
+    "SGD": ("SGD", {}),
+    "SGD with momentum": ("SGD", {"momentum": 0.9, "weight_decay": 0.1}),
+    "Nesterov": ("SGD", {"momentum": 0.9, "nesterov": True}),
+    "Adagrad": ("Adagrad", {"lr_decay": 0.5, "weight_decay": 0.1}),
+    "Adagrad as it starts": ("Adagrad", {"initial_accumulator_value": 0.5}),
 }
 SHAPES = ((3, 4), (), (30000,), (0,), (7,))
 
@@ -65,10 +72,17 @@ def test_only_good_steps_are_taken(device, name, unscaled, dtype):
             torch.testing.assert_close(mine[key].cpu(), other[key].cpu(), rtol=1e-4, atol=1e-6, check_dtype=False)
 
 
-# From PyTorch 2.13: the parameter and its state after steps with these found_inf, grad_scale 4 and gradients [4, 8], from [1, 2], lr 0.1.
+# From PyTorch 2.13: the parameter and its state after steps with these found_inf, grad_scale 4 and gradients [4, 8],
+# from [1, 2], lr 0.1.
 FROM_PYTORCH = {
-    ("Adam", ()): ([0.800000011920929, 1.7999999523162842], {"step": 2.0, "exp_avg": [0.1899999976158142, 0.3799999952316284],
-                                                            "exp_avg_sq": [0.0019990000873804092, 0.007996000349521637]}),
+    ("Adam", ()): (
+        [0.800000011920929, 1.7999999523162842],
+        {
+            "step": 2.0,
+            "exp_avg": [0.1899999976158142, 0.3799999952316284],
+            "exp_avg_sq": [0.0019990000873804092, 0.007996000349521637],
+        },
+    ),
     ("SGD", ()): ([0.7999999523162842, 1.5999999046325684], {}),
     ("Adagrad", (("lr_decay", 0.5),)): ([0.8528594970703125, 1.8528594970703125], {"step": 2.0, "sum": [2.0, 8.0]}),
 }
@@ -100,6 +114,7 @@ def test_a_first_step_that_is_left_out_leaves_no_momentum(device):
 @pytest.mark.parametrize("name", RULES)
 def test_a_step_with_a_scaler_reads_nothing(device, name, monkeypatch):
     from torchlite_device import transfer
+
     kind = device.partition(":")[0]
     params, optimizer = made(name, device, fused=True)
     scaler, reads = torch.amp.GradScaler(kind, init_scale=4.0), []
@@ -110,6 +125,7 @@ def test_a_step_with_a_scaler_reads_nothing(device, name, monkeypatch):
         scaler.scale(sum((p * p * factor).sum() for p in params)).backward()
         scaler.step(optimizer)
         scaler.update()
+
     iterate(good)
     before = [p.detach().clone() for p in params]
     counts, item = dict(transfer.COUNTS), torch.Tensor.item
@@ -201,17 +217,25 @@ def test_checkpoints(device):
     set_gradients(other_params, 1)
     scaled_step(other, 1.0)
     scaled_step(other, 0.0)
-    assert {state["step"].item() for state in other.state.values()} == {2.0} and other.state[other_params[0]]["step"].device == other_params[0].device
+    assert {state["step"].item() for state in other.state.values()} == {2.0} and other.state[other_params[0]][
+        "step"
+    ].device == other_params[0].device
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_what_is_refused(device, name):
     params, optimizer = made(name, device)
-    assert not hasattr(optimizer, "_step_supports_amp_scaling") and made(name, device, fused=True)[1]._step_supports_amp_scaling
+    assert (
+        not hasattr(optimizer, "_step_supports_amp_scaling")
+        and made(name, device, fused=True)[1]._step_supports_amp_scaling
+    )
     set_gradients(params, 0)
     with pytest.raises(AssertionError, match="Expected grad_scale and found_inf to be None"):
         scaled_step(optimizer, 0.0)
     optimizer = type(optimizer)([torch.tensor([1j], device=device, requires_grad=True)], lr=0.1, fused=True)
     optimizer.param_groups[0]["params"][0].grad = torch.tensor([1j], device=device)
-    with pytest.raises(RuntimeError, match="`fused=True` requires all the params to be floating point Tensors of .* but torch.complex64 and"):
+    with pytest.raises(
+        RuntimeError,
+        match="`fused=True` requires all the params to be floating point Tensors of .* but torch.complex64 and",
+    ):
         optimizer.step()

@@ -77,7 +77,10 @@ def test_tensor_rates_stay_the_same_tensor():
 
 def test_averaged_model_and_swa():
     model = nn.Sequential(nn.Linear(1, 1), nn.BatchNorm1d(1))
-    mean, moving = swa_utils.AveragedModel(model), swa_utils.AveragedModel(model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.5))
+    mean, moving = (
+        swa_utils.AveragedModel(model),
+        swa_utils.AveragedModel(model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.5)),
+    )
     for value in (1.0, 3.0):
         with torch.no_grad():
             model[0].weight.fill_(value)

@@ -1,4 +1,5 @@
 """autocast and GradScaler beside PyTorch's: the op lists, the recorded dtypes, training, and the scale's way."""
+
 from __future__ import annotations
 
 import json
@@ -18,19 +19,23 @@ pytestmark = pytest.mark.oracle
 
 # PyTorch's names that no op of ours has: forms and parts of ops that are listed, or ops of other devices.
 ELSEWHERE = {
-    "_convolution", "cudnn_convolution", "cudnn_convolution_transpose", "_thnn_fused_gru_cell", "_thnn_fused_lstm_cell", "mkldnn_rnn_layer",
-    "nll_loss2d", "_scaled_dot_product_flash_attention", "_addmm_activation", "_native_multi_head_attention", "_grid_sampler_2d_cpu_fallback",
-    "grid_sampler_2d", "grid_sampler_3d", "cross_entropy_loss", "multilabel_margin_loss_forward", "_lu_with_info", "orgqr",
-    "fake_quantize_per_tensor_affine",
-    "upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d",
-    "upsample_trilinear3d", "_upsample_bicubic2d_aa", "_upsample_bilinear2d_aa", "_upsample_nearest_exact1d", "_upsample_nearest_exact2d",
-    "_upsample_nearest_exact3d", "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d", "replication_pad3d", "avg_pool3d",
-}
+    "_convolution", "cudnn_convolution", "cudnn_convolution_transpose", "_thnn_fused_gru_cell", "_thnn_fused_lstm_cell",
+    "mkldnn_rnn_layer", "nll_loss2d", "_scaled_dot_product_flash_attention", "_addmm_activation",
+    "_native_multi_head_attention", "_grid_sampler_2d_cpu_fallback", "grid_sampler_2d", "grid_sampler_3d",
+    "cross_entropy_loss", "multilabel_margin_loss_forward", "_lu_with_info", "orgqr", "fake_quantize_per_tensor_affine",
+    "upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d", "upsample_nearest1d", "upsample_nearest2d",
+    "upsample_nearest3d", "upsample_trilinear3d", "_upsample_bicubic2d_aa", "_upsample_bilinear2d_aa",
+    "_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "reflection_pad1d",
+    "reflection_pad2d", "replication_pad1d", "replication_pad2d", "replication_pad3d", "avg_pool3d",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("device_type,key", [("cpu", "AutocastCPU"), ("cuda", "AutocastCUDA")])
 def test_every_op_that_pytorch_lists_is_listed(device_type, key):
-    theirs = {name.removeprefix("aten::").partition(".")[0] for name in torch._C._dispatch_get_registrations_for_dispatch_key(key)}
+    theirs = {
+        name.removeprefix("aten::").partition(".")[0]
+        for name in torch._C._dispatch_get_registrations_for_dispatch_key(key)
+    }
     assert not sorted(theirs - set(op_lists.RULES[device_type]) - ELSEWHERE)
     assert not sorted(ELSEWHERE & set(REGISTRY) & set(op_lists.RULES[device_type]))
 
@@ -41,7 +46,11 @@ def test_the_recorded_dtypes_are_those_of_today():
         warnings.simplefilter("ignore")
         found = record_autocast.record(torch)
     recorded = json.loads(pathlib.Path(record_autocast.PATH).read_text())
-    assert {name: (found.get(name), recorded.get(name)) for name in {*found, *recorded} if found.get(name) != recorded.get(name)} == {}
+    assert {
+        name: (found.get(name), recorded.get(name))
+        for name in {*found, *recorded}
+        if found.get(name) != recorded.get(name)
+    } == {}
 
 
 def mixed_losses(t, steps=20):
@@ -49,7 +58,10 @@ def mixed_losses(t, steps=20):
     t.manual_seed(0)
     model = t.nn.Sequential(t.nn.Linear(8, 16), t.nn.LayerNorm(16), t.nn.GELU(), t.nn.Linear(16, 4))
     x, y = t.randn(32, 8), t.randint(4, (32,))
-    optimizer, scaler = t.optim.AdamW(model.parameters(), lr=0.02), t.amp.GradScaler("cpu", init_scale=256.0, growth_interval=4)
+    optimizer, scaler = (
+        t.optim.AdamW(model.parameters(), lr=0.02),
+        t.amp.GradScaler("cpu", init_scale=256.0, growth_interval=4),
+    )
     losses = []
     for _ in range(steps):
         optimizer.zero_grad()

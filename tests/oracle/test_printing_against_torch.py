@@ -1,4 +1,5 @@
 """repr of thousands of tensors under many settings, character for character."""
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +10,15 @@ from torchlite import _printing
 pytestmark = pytest.mark.oracle
 
 SHAPES = [(), (1,), (3,), (30,), (2, 3), (1, 40), (2, 3, 4), (0,), (2, 0), (1001,), (12, 100), (7, 8, 30)]
-SETTINGS = [{}, {"precision": 2}, {"sci_mode": True}, {"sci_mode": False}, {"profile": "short"}, {"linewidth": 120, "edgeitems": 2, "threshold": 10},
-            {"edgeitems": 0, "threshold": 5}]
+SETTINGS = [
+    {},
+    {"precision": 2},
+    {"sci_mode": True},
+    {"sci_mode": False},
+    {"profile": "short"},
+    {"linewidth": 120, "edgeitems": 2, "threshold": 10},
+    {"edgeitems": 0, "threshold": 5},
+]
 FLOATS = ["float32", "float64", "float16", "bfloat16", "complex64", "complex128"]
 INTS = ["int8", "uint8", "int16", "int32", "int64", "bool"]
 
@@ -44,5 +52,7 @@ def same(array, name):
         if name.startswith("complex") and array.shape:
             array = array + 1j * array[::-1]
         theirs = torch.tensor(array).to(getattr(torch, name))
-        ours = torchlite.tensor(theirs.float().numpy() if name == "bfloat16" else theirs.numpy()).to(getattr(torchlite, name))
+        ours = torchlite.tensor(theirs.float().numpy() if name == "bfloat16" else theirs.numpy()).to(
+            getattr(torchlite, name)
+        )
     assert repr(ours) == repr(theirs)

@@ -1,4 +1,5 @@
 """The same programs, unchanged but for the import, in PyTorch and in torchlite; checkpoints in both directions."""
+
 import io
 
 import numpy as np

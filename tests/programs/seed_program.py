@@ -1,4 +1,5 @@
 """A classifier of sequences: embedding, transformer encoder, AdamW, cross entropy, DataLoader, checkpoint."""
+
 import torchlite as torch
 
 
@@ -15,7 +16,9 @@ class Classifier(torch.nn.Module):
 
 
 def data(count):
-    """Sequences over 20 symbols; the class is which third of the symbols is the most frequent one among the first 18."""
+    """Sequences over 20 symbols; the class is which third of the symbols is the most frequent one
+    among the first 18.
+    """
     tokens = torch.randint(0, 18, (count, 12))
     counts = torch.stack([((tokens // 6) == group).sum(dim=1) for group in range(3)], dim=1)
     return tokens, counts.argmax(dim=1)

@@ -1,4 +1,5 @@
 """Seeded training runs whose loss is compared with PyTorch's at every step."""
+
 import torchlite as torch
 
 
@@ -36,10 +37,18 @@ def lenet(steps=50, device="cpu"):
 
 
 def mlp(steps=50, device="cpu"):
-    """A three-layer network with Adam, fed by a shuffling DataLoader: the loss of every step. Everything random is drawn on the CPU."""
+    """A three-layer network with Adam, fed by a shuffling DataLoader: the loss of every step. Everything random is
+    drawn on the CPU.
+    """
     torch.manual_seed(1)
-    model = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.GELU(), torch.nn.LayerNorm(64), torch.nn.Linear(64, 64), torch.nn.Tanh(),
-                                torch.nn.Linear(64, 1)).to(device)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(20, 64),
+        torch.nn.GELU(),
+        torch.nn.LayerNorm(64),
+        torch.nn.Linear(64, 64),
+        torch.nn.Tanh(),
+        torch.nn.Linear(64, 1),
+    ).to(device)
     x = torch.randn(320, 20)
     y = (x[:, :5] ** 2).sum(dim=1, keepdim=True) + 0.1 * torch.randn(320, 1)
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=32, shuffle=True)
@@ -62,8 +71,13 @@ class Decoder(torch.nn.Module):
     def __init__(self, words=30, width=32, length=24):
         super().__init__()
         self.embed, self.place = torch.nn.Embedding(words, width), torch.nn.Embedding(length, width)
-        layer = torch.nn.TransformerEncoderLayer(width, 4, 64, dropout=0.0, activation="gelu", batch_first=True, norm_first=True)
-        self.layers, self.norm = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), torch.nn.LayerNorm(width)
+        layer = torch.nn.TransformerEncoderLayer(
+            width, 4, 64, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+        )
+        self.layers, self.norm = (
+            torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False),
+            torch.nn.LayerNorm(width),
+        )
         self.head = torch.nn.Linear(width, words, bias=False)
 
     def forward(self, tokens):

@@ -1,4 +1,5 @@
 """Records, the registry, promotion, kernel tables and the interceptor stack."""
+
 from .codegen import F, function_for, namespace_function
 from .interceptors import Interceptor
 from .record import (
@@ -21,8 +22,8 @@ from .record import (
 from .registry import backend_of, has_kernel, register_backend, table_of
 from .runtime import GLOBALS, LEAF, MODE
 
-__all__ = ["ALWAYS_BOOL", "DEFAULT", "F", "GLOBALS", "INPLACE", "INT_TO_FLOAT", "Interceptor", "KEEPS_DTYPE", "LEAF", "MAYBE_VIEW", "MODE",
-           "NAMESPACES", "NONDIFF", "Op",
-           "POINTWISE", "RANDOM", "REGISTRY", "VIEW", "backend_of", "composite", "function_for", "has_kernel", "namespace_function", "op",
-           "register_backend",
-           "table_of"]
+__all__ = [
+    "ALWAYS_BOOL", "DEFAULT", "F", "GLOBALS", "INPLACE", "INT_TO_FLOAT", "Interceptor", "KEEPS_DTYPE", "LEAF",
+    "MAYBE_VIEW", "MODE", "NAMESPACES", "NONDIFF", "Op", "POINTWISE", "RANDOM", "REGISTRY", "VIEW", "backend_of",
+    "composite", "function_for", "has_kernel", "namespace_function", "op", "register_backend", "table_of",
+]  # fmt: skip

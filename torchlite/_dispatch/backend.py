@@ -1,4 +1,5 @@
 """The contract of a backend."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,10 +21,11 @@ class Backend(Protocol):
     """What an entry point of the group `torchlite.backends` loads. Its name in the group is the device's type."""
 
     name: str
-    array: type  # the class of its raw arrays: these have .shape, .ndim, .dtype, .strides (in bytes) and .base (see is_view)
+    # the class of its raw arrays: these have .shape, .ndim, .dtype, .strides (in bytes) and .base (see is_view)
+    array: type
 
     def why_not(self) -> str:
-        """"" when the device can be used, else one sentence saying what is missing and what to install."""
+        """ "" when the device can be used, else one sentence saying what is missing and what to install."""
         ...
 
     def device_count(self) -> int: ...
@@ -88,15 +90,20 @@ class Backend(Protocol):
 
 
 def is_view(raw: Any, of: Any) -> bool:
-    """Whether `raw`, made by an op from `of`, shares its memory: an array's `.base` is the array that owns its memory, or None."""
+    """Whether `raw`, made by an op from `of`, shares its memory: an array's `.base` is the array that owns its memory,
+    or None.
+    """
     base = raw.base
     return raw is of or (base is not None and (base is of or base is of.base))
 
 
 class Table:
-    """The kernels of one device, frozen when its backend loads: for each op its kernel, else its composite, else a function that says what is missing."""
+    """The kernels of one device, frozen when its backend loads: for each op its kernel, else its composite, else a
+    function that says what is missing.
+    """
 
     if TYPE_CHECKING:  # kernels are attributes under their op's name
+
         def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, backend: Backend, where: device):
@@ -112,6 +119,7 @@ class Table:
 
     def __reduce__(self):
         from .registry import table_of
+
         return table_of, (self.device,)
 
     def from_numpy(self, array: np.ndarray) -> Any:
@@ -120,5 +128,9 @@ class Table:
     def move_to(self, target: Table, raw: Any) -> Any:
         """A raw array of this device on another one."""
         if target.device.type == "meta":
-            return target.backend.from_numpy(raw, 0) if hasattr(raw, "dtype") and not hasattr(raw, "element_strides") else raw
+            return (
+                target.backend.from_numpy(raw, 0)
+                if hasattr(raw, "dtype") and not hasattr(raw, "element_strides")
+                else raw
+            )
         return target.from_numpy(self.to_numpy(raw))

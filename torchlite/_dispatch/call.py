@@ -1,4 +1,7 @@
-"""The general path of a call: interceptors, subclasses, argument checks, promotion, several outputs, in-place and out=."""
+"""The general path of a call: interceptors, subclasses, argument checks, promotion, several
+outputs, in-place and out=.
+"""
+
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +12,20 @@ from .._device import device, get_default_device
 from .._dtype import ALL, bool_, can_cast, dtype, get_default_dtype
 from . import promotion
 from .backend import is_view
-from .graph import OutputOf, alias_meta, base_of, bump, edge, make_node, meta_of, positions, renew_history, root_of, version, view_meta
+from .graph import (
+    OutputOf,
+    alias_meta,
+    base_of,
+    bump,
+    edge,
+    make_node,
+    meta_of,
+    positions,
+    renew_history,
+    root_of,
+    version,
+    view_meta,
+)
 from .interceptors import intercepted, stack
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, Op
 from .registry import table_of
@@ -25,6 +41,7 @@ Parameter: Any
 def PACK(tensor):
     """What saved-tensor hooks make of a tensor that a node saves; None without hooks."""
     from ..autograd.graph import pack
+
     return pack(tensor)
 
 
@@ -40,7 +57,10 @@ def wrap(table, data, d: dtype | None = None):
 
 def type_error(op: Op, param, position: int, value) -> TypeError:
     want = {"list": "tuple of Tensors", "number": "Tensor"}.get(param.kind, "Tensor")
-    return TypeError(f"{op.name.lstrip('_')}(): argument '{param.name}' (position {position + 1}) must be {want}, not {type(value).__name__}")
+    return TypeError(
+        f"{op.name.lstrip('_')}(): argument '{param.name}' (position {position + 1}) must be {want}, not "
+        f"{type(value).__name__}"
+    )
 
 
 def general(op: Op, function, args: tuple, kwargs: dict):
@@ -66,14 +86,16 @@ def below(op: Op, function, args: tuple, kwargs: dict):
 
 
 def _numpy_names(op: Op, args: tuple, kwargs: dict) -> tuple:
-    """`axis` and `keepdims` as PyTorch takes them for `dim` and `keepdim`: the positional arguments, with `kwargs` changed."""
+    """`axis` and `keepdims` as PyTorch takes them for `dim` and `keepdim`: the positional arguments, with `kwargs`
+    changed.
+    """
     for position, param in enumerate(op.params):
         other = {"dim": "axis", "keepdim": "keepdims"}.get(param.name)
         if other in kwargs:
             if param.kwonly or position >= len(args):
                 kwargs[param.name] = kwargs.pop(other)
             else:
-                args = (*args[:position], kwargs.pop(other), *args[position + 1:])
+                args = (*args[:position], kwargs.pop(other), *args[position + 1 :])
     return args
 
 
@@ -99,10 +121,12 @@ def bind(op: Op, args: tuple, kwargs: dict) -> list:
             values.append(param.default)
         else:
             missing = param.name
-            raise TypeError(f"{op.name.lstrip('_')}() missing 1 required positional arguments: \"{missing}\"")
+            raise TypeError(f'{op.name.lstrip("_")}() missing 1 required positional arguments: "{missing}"')
     if len(args) > len(positional):
-        raise TypeError(f"{op.name.lstrip('_')}() takes from {sum(p.default is EMPTY for p in positional)} to {len(positional)} positional "
-                        f"arguments but {len(args)} were given")
+        raise TypeError(
+            f"{op.name.lstrip('_')}() takes from {sum(p.default is EMPTY for p in positional)} to {len(positional)} "
+            f"positional arguments but {len(args)} were given"
+        )
     if kwargs:
         raise TypeError(f"{op.name.lstrip('_')}() got an unexpected keyword argument '{next(iter(kwargs))}'")
     return values
@@ -115,7 +139,12 @@ def _overriding(values):
     for value in values:
         for item in value if value.__class__ in (list, tuple) else (value,):
             cls = item.__class__
-            if cls is not Tensor and cls is not Parameter and hasattr(cls, "__torch_function__") and not getattr(cls, "_is_plain", False):
+            if (
+                cls is not Tensor
+                and cls is not Parameter
+                and hasattr(cls, "__torch_function__")
+                and not getattr(cls, "_is_plain", False)
+            ):
                 return cls
     return None
 
@@ -151,7 +180,11 @@ def raw_of_alike(items):
         return None
     table, d = first._table, first.dtype
     for item in items:
-        if (item.__class__ is not Tensor and item.__class__ is not Parameter) or item._table is not table or item.dtype is not d:
+        if (
+            (item.__class__ is not Tensor and item.__class__ is not Parameter)
+            or item._table is not table
+            or item.dtype is not d
+        ):
             return None
     return [item._data for item in items]
 
@@ -168,6 +201,7 @@ def call_kernel(op: Op, table, raw, values):
 def explained(op: Op, error: Exception, values) -> Exception:
     """The error to raise in place of a kernel's: the op's shape rule may have better words."""
     from .meta import rule_error
+
     better = rule_error(op, values)
     if better is not None:
         return better
@@ -197,13 +231,14 @@ def check_kinds(op: Op, values: list) -> list:
         if param.kind == "tensor" and not isinstance(value, Tensor) and not (value is None and param.default is None):
             if not isinstance(value, np.ndarray):
                 raise type_error(op, param, position, value)
-            values = [*values[:position], _beside(value, values), *values[position + 1:]]
+            values = [*values[:position], _beside(value, values), *values[position + 1 :]]
     return values
 
 
 def _beside(array: np.ndarray, values):
     """A NumPy array as a Tensor on the device of the Tensors that it was given with."""
     from .._creation import as_tensor
+
     table = table_among(values)
     return as_tensor(array, device=None if table is None else table.device)
 
@@ -221,7 +256,9 @@ def check_tensors(op: Op, values: list) -> list:
             items = tuple(value)
             for i, item in enumerate(items):
                 if item is not None and not isinstance(item, Tensor):
-                    raise TypeError(f"expected Tensor as element {i} in argument {position}, but got {type(item).__name__}")
+                    raise TypeError(
+                        f"expected Tensor as element {i} in argument {position}, but got {type(item).__name__}"
+                    )
             values[position] = items
             found += [item for item in items if item is not None]
             continue
@@ -232,7 +269,12 @@ def check_tensors(op: Op, values: list) -> list:
         elif isinstance(value, np.ndarray):
             values[position] = _beside(value, values)
             found.append(values[position])
-        elif value is None and (param.kind == "optional" or param.default is None) or param.kind == "number" and isinstance(value, NUMBERS):
+        elif (
+            value is None
+            and (param.kind == "optional" or param.default is None)
+            or param.kind == "number"
+            and isinstance(value, NUMBERS)
+        ):
             pass
         elif param.kind == "number" and hasattr(value, "__float__") and hasattr(value, "dtype"):
             values[position] = value.item()
@@ -248,14 +290,20 @@ def one_device(op: Op, values: list, found: list) -> list:
     target = next((t._table for t in found if t._table.device.type != "cpu"), found[0]._table)
     strangers = [t for t in found if t._table is not target]
     if any(t._table.device.type != "cpu" or t._data.ndim for t in strangers) or not op.tags & POINTWISE:
-        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {found[0].device} and "
-                           f"{next(t for t in found if t._table is not found[0]._table).device}!")
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {found[0].device} and "
+            f"{next(t for t in found if t._table is not found[0]._table).device}!"
+        )
     return [v.to(target.device) if isinstance(v, Tensor) and v._table is not target else v for v in values]
 
 
 def promote(op: Op, values: list) -> list:
     """Cast the taking-part arguments to the dtype that PyTorch computes in."""
-    chosen = [i for i, p in enumerate(op.params) if p.is_tensor and values[i] is not None and (op.promote_args is None or p.name in op.promote_args)]
+    chosen = [
+        i
+        for i, p in enumerate(op.params)
+        if p.is_tensor and values[i] is not None and (op.promote_args is None or p.name in op.promote_args)
+    ]
     flat = [v for i in chosen for v in (values[i] if values[i].__class__ is tuple else (values[i],))]
     if not flat:
         return values
@@ -333,7 +381,9 @@ def _any_wants(values) -> bool:
 
 
 def record(op: Op, table, values, outs, hidden: tuple = ()) -> None:
-    """Make the node of an op that ran and hang it on its outputs; `hidden` are raw values that its formulas see as further outputs."""
+    """Make the node of an op that ran and hang it on its outputs; `hidden` are raw values that its formulas see as
+    further outputs.
+    """
     edges: list[Any] = []
     by_name: dict[str, Any] = {}
     for param, value in zip(op.params, values, strict=True):
@@ -347,15 +397,25 @@ def record(op: Op, table, values, outs, hidden: tuple = ()) -> None:
     plan = op.plan
     saved: list[Any] = []
     versions: list[Any] = []
-    wanted = {p.name for p, e in zip(op.tensor_params, edges,
-                                     strict=True) if (any(x is not None for x in e) if e.__class__ is tuple else e is not None)}
+    wanted = {
+        p.name
+        for p, e in zip(op.tensor_params, edges, strict=True)
+        if (any(x is not None for x in e) if e.__class__ is tuple else e is not None)
+    }
     for name, kind, users in plan.saves:
         value = by_name[name]
         if wanted.isdisjoint(users):
             value = None
         elif kind == "shape":
-            value = tuple(tuple(v.shape) for v in value) if value.__class__ is tuple else None if value is None else \
-                value._data.shape if isinstance(value, Tensor) else ()
+            value = (
+                tuple(tuple(v.shape) for v in value)
+                if value.__class__ is tuple
+                else None
+                if value is None
+                else value._data.shape
+                if isinstance(value, Tensor)
+                else ()
+            )
         elif kind == "dtype":
             value = tuple(v.dtype for v in value) if value.__class__ is tuple else getattr(value, "dtype", None)
         packed = PACK(value) if kind == "value" and GLOBALS["ACTIVE"] and isinstance(value, Tensor) else None
@@ -378,7 +438,9 @@ def link(node, op: Op, outs, hidden: tuple = ()) -> None:
     plan = op.plan
     if plan.keeps:
         node.out = tuple(_kept(outs[i]) if i in plan.keeps else None for i in range(len(outs))) + hidden
-        node.counter = tuple((meta_of(outs[i]), version(outs[i])) if i in plan.keeps else None for i in range(len(outs))) + (None,) * len(hidden)
+        node.counter = tuple(
+            (meta_of(outs[i]), version(outs[i])) if i in plan.keeps else None for i in range(len(outs))
+        ) + (None,) * len(hidden)
     if len(outs) == 1 and op.outputs is None and not op.several:
         node.shape = outs[0]._data.shape
         outs[0]._node = node
@@ -441,10 +503,24 @@ def _direct(op, values, target, table, kernel, wants):
     """In place by the backend's own in-place kernel, where no cast is needed; None where one is."""
     if op.composite is None or op._vjp is not None:
         values = check_tensors(op, values)
-    if op.promote is not None and promotion.result_dtype([v for v, p in zip(values, op.params, strict=True) if p.is_tensor and v is not None and (
-            op.promote_args is None or p.name in op.promote_args)]) is not target.dtype:
+    if (
+        op.promote is not None
+        and promotion.result_dtype(
+            [
+                v
+                for v, p in zip(values, op.params, strict=True)
+                if p.is_tensor and v is not None and (op.promote_args is None or p.name in op.promote_args)
+            ]
+        )
+        is not target.dtype
+    ):
         return None
-    if op.promote == ALWAYS_BOOL and target.dtype is not bool_ or op.promote == INT_TO_FLOAT and target.dtype.category < 2:
+    if (
+        op.promote == ALWAYS_BOOL
+        and target.dtype is not bool_
+        or op.promote == INT_TO_FLOAT
+        and target.dtype.category < 2
+    ):
         return None
     if op.promote is not None:
         values = [target, *promote(op, values)[1:]]
@@ -481,26 +557,36 @@ def _alias(tensor):
 
 
 def check_writable(target) -> None:
-    """PyTorch's errors for in-place ops on leaves, and ours for what `rebase` cannot follow: before anything is written."""
+    """PyTorch's errors for in-place ops on leaves, and ours for what `rebase` cannot follow: before anything is
+    written.
+    """
     if target._node is LEAF:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     base = base_of(target)
     if base is not None and base._node is LEAF:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if base is not None and base.dtype.itemsize != target.dtype.itemsize:
-        raise RuntimeError("in-place changes, with gradients, of a view that reads its base's elements as another dtype are not supported; write out of place")
+        raise RuntimeError(
+            "in-place changes, with gradients, of a view that reads its base's elements as another dtype are not "
+            "supported; write out of place"
+        )
 
 
 def check_fits(target, shape) -> None:
     """RuntimeError unless a result of this shape can be written to the target."""
     if shape != target._data.shape:
-        raise RuntimeError(f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}")
+        raise RuntimeError(
+            f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
 
 
 def assign(op: Op, target, result, before):
     """Write a computed result into `target` with its history."""
     if not can_cast(result.dtype, target.dtype):
-        raise RuntimeError(f"result type {result.dtype.scalar_name} can't be cast to the desired output type {target.dtype.scalar_name}")
+        raise RuntimeError(
+            f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
+            f"{target.dtype.scalar_name}"
+        )
     if result._data.shape != target._data.shape:
         check_fits(target, broadcast(result._data.shape, target._data.shape))
         result = result.expand(target._data.shape)
@@ -522,7 +608,13 @@ def rebase(target, result):
     if base is not None and (node is not None or base._node is not None):
         index = positions(target)
         part = new(Tensor)
-        part._data, part._table, part.dtype, part._node, part._meta = target._data, target._table, target.dtype, node, None
+        part._data, part._table, part.dtype, part._node, part._meta = (
+            target._data,
+            target._table,
+            target.dtype,
+            node,
+            None,
+        )
         record(GLOBALS["COPY_SLICES"], target._table, [_alias(base), part, index], (base,))
         renew_history(target)
     else:
@@ -544,21 +636,28 @@ def _write_one(op: Op, result, out) -> None:
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.name.lstrip('_')}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if MODE.grad and (out._node is not None or result._node is not None):
-        raise RuntimeError(f"{op.name.lstrip('_')}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-                           f"arguments requires grad.")
+        raise RuntimeError(
+            f"{op.name.lstrip('_')}(): functions with out=... arguments don't support automatic differentiation, but "
+            "one of the arguments requires grad."
+        )
     if result._table is not out._table:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
     if not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}")
+        raise RuntimeError(
+            f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}"
+        )
     if out._data.shape != result._data.shape:
         if out._data.size:
             import warnings
-            warnings.warn(f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the required "
-                          f"output "
-                          f"shape {list(result.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
-                          f"unless "
-                          "they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
-                          "t.resize_(0).", UserWarning, stacklevel=4)
+
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does "
+                f"not match the required output shape {list(result.shape)}. This behavior is deprecated, and in a "
+                "future PyTorch release outputs will not be resized unless they have zero elements. You can "
+                "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                UserWarning,
+                stacklevel=4,
+            )
         out._data = out._table._empty(result._data.shape, out.dtype)
     out._table.copy_into(out._data, result._data)
     bump(out)
@@ -568,10 +667,18 @@ def _write_one(op: Op, result, out) -> None:
 
 
 def create(name: str, *args, device: device | str | None = None, requires_grad: bool = False, **kwargs):
-    """A new Tensor from the creation kernel `name` of a device: `create("_full", (2, 3), 1.0, float32, device=None)`."""
+    """A new Tensor from the creation kernel `name` of a device: `create("_full", (2, 3), 1.0,
+    float32, device=None)`.
+    """
     if GLOBALS["ACTIVE"] and stack.items:
         from .record import REGISTRY
-        return intercepted(REGISTRY[name], lambda *a, **k: create(name, *a, **k), args, {"device": device, "requires_grad": requires_grad, **kwargs})
+
+        return intercepted(
+            REGISTRY[name],
+            lambda *a, **k: create(name, *a, **k),
+            args,
+            {"device": device, "requires_grad": requires_grad, **kwargs},
+        )
     where = get_default_device() if device is None else _device(device)
     table = table_of(where)
     out = wrap(table, getattr(table, name)(*args, **kwargs))

@@ -1,4 +1,7 @@
-"""What ops ask of their arguments beyond dtypes, in PyTorch's words: kernels of every backend call these with shapes and numbers."""
+"""What ops ask of their arguments beyond dtypes, in PyTorch's words: kernels of every backend call these with shapes
+and numbers.
+"""
+
 from __future__ import annotations
 
 import math
@@ -23,12 +26,18 @@ def check_gather(shape, dim: int, index_shape, integral: bool) -> None:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for axis, n in enumerate(index_shape):
         if shape and axis != dim and n > shape[axis]:
-            raise RuntimeError(f"Size does not match at dimension {axis} expected index {list(index_shape)} to be no larger than self {list(shape)} "
-                               f"apart from dimension {dim}")
+            raise RuntimeError(
+                f"Size does not match at dimension {axis} expected index {list(index_shape)} to be no larger than "
+                f"self {list(shape)} apart from dimension {dim}"
+            )
 
 
-def check_scatter(name: str, shape, dim: int, index_shape, integral: bool, source_shape=None, same_dtype: bool = True) -> None:
-    """Whether elements of a source (of one number without a shape) can be written where an index says along `dim` of an array of `shape`."""
+def check_scatter(
+    name: str, shape, dim: int, index_shape, integral: bool, source_shape=None, same_dtype: bool = True
+) -> None:
+    """Whether elements of a source (of one number without a shape) can be written where an index says along `dim` of an
+    array of `shape`.
+    """
     if not integral:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if not same_dtype:
@@ -40,8 +49,10 @@ def check_scatter(name: str, shape, dim: int, index_shape, integral: bool, sourc
     for axis, n in enumerate(index_shape):
         if shape and axis != dim and n > shape[axis] or source_shape and n > source_shape[axis]:
             shown = index_shape if source_shape is None else source_shape
-            raise RuntimeError(f"Expected index {list(index_shape)} to be no larger than self {list(shape)} apart from dimension {dim} and to be no "
-                               f"larger size than src {list(shown)}")
+            raise RuntimeError(
+                f"Expected index {list(index_shape)} to be no larger than self {list(shape)} apart from dimension "
+                f"{dim} and to be no larger size than src {list(shown)}"
+            )
 
 
 def check_index_add(input, dim: int, count: int, source) -> None:
@@ -51,10 +62,18 @@ def check_index_add(input, dim: int, count: int, source) -> None:
         raise RuntimeError(f"index_add_(): self ({ours}) and source ({theirs}) must have the same scalar type")
     given = source.shape[dim] if source.ndim else 1
     if count != given:
-        raise RuntimeError(f"index_add_(): Number of indices ({count}) should be equal to source.size(dim): ({given}), for dim: {dim}")
-    if input.ndim and source.ndim and source.shape[:dim] + source.shape[dim + 1:] != input.shape[:dim] + input.shape[dim + 1:]:
-        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-                           f"{list(input.shape)} source.shape = {list(source.shape)}")
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({count}) should be equal to source.size(dim): ({given}), for dim: {dim}"
+        )
+    if (
+        input.ndim
+        and source.ndim
+        and source.shape[:dim] + source.shape[dim + 1 :] != input.shape[:dim] + input.shape[dim + 1 :]
+    ):
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input.shape)} source.shape = {list(source.shape)}"
+        )
 
 
 def check_windows(dim: int, length: int, size: int, step: int) -> None:
@@ -79,7 +98,9 @@ def histogram_range(name: str, low: float, high: float) -> tuple[float, float]:
 
 
 def check_ranks(a, b, ranks: tuple[int, int]) -> None:
-    """Whether two factors have so many dimensions. The ops' rules have PyTorch's words; this is for kernels that are called without them."""
+    """Whether two factors have so many dimensions. The ops' rules have PyTorch's words; this is for kernels that are
+    called without them.
+    """
     if (a.ndim, b.ndim) != ranks:
         raise RuntimeError(f"expected operands of {ranks} dimensions, got {(a.ndim, b.ndim)}")
 

@@ -1,4 +1,7 @@
-"""Public functions made from records: arity-specialised Python whose hot path is one class test, one kernel call and one small object."""
+"""Public functions made from records: arity-specialised Python whose hot path is one class test, one kernel call and
+one small object.
+"""
+
 from __future__ import annotations
 
 import functools
@@ -9,7 +12,20 @@ from .._dtype import float16, float32, float64, int64
 from . import call
 from .derivative import compile_source
 from .graph import Meta, Node, bump, edge, meta_of, shape_of, version
-from .record import ALWAYS_BOOL, DEFAULT, EMPTY, INT_TO_FLOAT, KEEPS_DTYPE, MAYBE_VIEW, NAMESPACES, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
+from .record import (
+    ALWAYS_BOOL,
+    DEFAULT,
+    EMPTY,
+    INT_TO_FLOAT,
+    KEEPS_DTYPE,
+    MAYBE_VIEW,
+    NAMESPACES,
+    NONDIFF,
+    POINTWISE,
+    REGISTRY,
+    VIEW,
+    Op,
+)
 from .runtime import GLOBALS, MODE
 
 _INLINE = (type(None), bool, int, float, str)
@@ -34,7 +50,13 @@ def signature(op: Op) -> inspect.Signature:
             out.append(kinds(p.name, kinds.VAR_POSITIONAL))
             varargs = True
         else:
-            out.append(kinds(p.name, kinds.KEYWORD_ONLY if p.kwonly or varargs else kinds.POSITIONAL_OR_KEYWORD, default=p.default))
+            out.append(
+                kinds(
+                    p.name,
+                    kinds.KEYWORD_ONLY if p.kwonly or varargs else kinds.POSITIONAL_OR_KEYWORD,
+                    default=p.default,
+                )
+            )
     if op.has_out:
         out.append(kinds("out", kinds.KEYWORD_ONLY, default=None))
     return inspect.Signature(out)
@@ -80,10 +102,14 @@ def _header(op: Op, name: str, constants: dict) -> tuple[str, str]:
 
 
 def direct_for(op: Op):
-    """The record's function for an interceptor that has done its part: the hot path though something intercepts, and else what lies below."""
+    """The record's function for an interceptor that has done its part: the hot path though something intercepts, and
+    else what lies below.
+    """
     if op.direct is None:
         name, source, constants = _source(op)
-        op.direct = compile_source(op, name, source.replace("not ACTIVE", "True").replace("return general(", "return below("), constants)
+        op.direct = compile_source(
+            op, name, source.replace("not ACTIVE", "True").replace("return general(", "return below("), constants
+        )
     return op.direct
 
 
@@ -125,12 +151,18 @@ def _is_plain(name: str) -> str:
 
 
 def more_keywords(op: Op) -> list[str]:
-    """Keywords beyond the schema's: a varargs parameter by its name, and NumPy's `axis` and `keepdims` for `dim` and `keepdim`."""
+    """Keywords beyond the schema's: a varargs parameter by its name, and NumPy's `axis` and `keepdims` for `dim` and
+    `keepdim`.
+    """
     if not (op.where or op.alias):
         return [p.name for p in op.params if p.kind == "varargs"]
     taken = {p.name for p in op.params}
     names = [p.name if p.kind == "varargs" else {"dim": "axis", "keepdim": "keepdims"}.get(p.name) for p in op.params]
-    return [name for name, p in zip(names, op.params, strict=True) if name is not None and (name not in taken or p.kind == "varargs")]
+    return [
+        name
+        for name, p in zip(names, op.params, strict=True)
+        if name is not None and (name not in taken or p.kind == "varargs")
+    ]
 
 
 def given(**keywords) -> dict:
@@ -149,9 +181,13 @@ def _flatten_varargs(op: Op) -> list[str]:
     for p in op.params:
         if p.kind == "varargs":
             name = p.name
-            lines += [f"    if {name} is None:", f"        {name} = {name}_",
-                      f"        if len({name}_) == 1 and ((c_ := {name}_[0].__class__) is tuple or c_ is list or c_ is Size): {name} = tuple({name}_[0])",
-                      f"    elif {name}.__class__ is not tuple: {name} = tuple({name})"]
+            lines += [
+                f"    if {name} is None:",
+                f"        {name} = {name}_",
+                f"        if len({name}_) == 1 and ((c_ := {name}_[0].__class__) is tuple or c_ is list or c_ is "
+                f"Size): {name} = tuple({name}_[0])",
+                f"    elif {name}.__class__ is not tuple: {name} = tuple({name})",
+            ]
     return lines
 
 
@@ -211,17 +247,27 @@ def _fast_body(op: Op) -> list[str]:
 
 
 def _takes_number(op: Op, param) -> bool:
-    return param.kind == "number" and param.default is EMPTY and bool(op.tags & POINTWISE) and op.promote is not None and op.outputs is None
+    return (
+        param.kind == "number"
+        and param.default is EMPTY
+        and bool(op.tags & POINTWISE)
+        and op.promote is not None
+        and op.outputs is None
+    )
 
 
 def _number_body(op: Op, tensor, number, branch: str, more=()) -> list[str]:
-    """The hot path for a tensor and a Python number that does not change its dtype (and `more` tensors that take no part in promotion)."""
+    """The hot path for a tensor and a Python number that does not change its dtype (and `more` tensors that take no
+    part in promotion).
+    """
     n = number.name
     others = "".join(f" and {_is_plain(p.name)} and {p.name}._table is t_" for p in more)
     integers = "" if op.promote == INT_TO_FLOAT else f" or {n}.__class__ is int and d_ is int64"
-    return [f"    {branch} (d_ in REAL and ({n}.__class__ is float or {n}.__class__ is int){integers}){others}:",
-            f"        if d_ is not int64: {n} = float({n})",
-            *("        " + line for line in _kernel_and_node(op, [tensor, *more], n))]
+    return [
+        f"    {branch} (d_ in REAL and ({n}.__class__ is float or {n}.__class__ is int){integers}){others}:",
+        f"        if d_ is not int64: {n} = float({n})",
+        *("        " + line for line in _kernel_and_node(op, [tensor, *more], n)),
+    ]
 
 
 def _reflected_operator(op: Op):
@@ -236,13 +282,21 @@ def _reflected_operator(op: Op):
 
     if op.is_implicit or not _takes_number(op, first) or second.kind != "number":
         return operator
-    condition = f"not ACTIVE and {_is_plain(second.name)}" + (f" and {second.name}.dtype.category >= 2" if op.promote == INT_TO_FLOAT else "")
-    lines = [f"def operator({second.name}, {first.name}):", f"    if {condition}:", f"        t_ = {second.name}._table",
-             f"        d_ = {second.name}.dtype",
-             *("    " + line for line in _number_body(op, second, first, "if")),
-             f"    if {first.name}.__class__ not in OPERANDS and not is_operand({first.name}): return NotImplemented",
-             f"    return {op.name}__function({first.name}, {second.name})"]
-    made = compile_source(op, "operator", ("\n".join(lines) + "\n").replace("OP,", f"{op.name}__op,"), {f"{op.name}__op": op})
+    condition = f"not ACTIVE and {_is_plain(second.name)}" + (
+        f" and {second.name}.dtype.category >= 2" if op.promote == INT_TO_FLOAT else ""
+    )
+    lines = [
+        f"def operator({second.name}, {first.name}):",
+        f"    if {condition}:",
+        f"        t_ = {second.name}._table",
+        f"        d_ = {second.name}.dtype",
+        *("    " + line for line in _number_body(op, second, first, "if")),
+        f"    if {first.name}.__class__ not in OPERANDS and not is_operand({first.name}): return NotImplemented",
+        f"    return {op.name}__function({first.name}, {second.name})",
+    ]
+    made = compile_source(
+        op, "operator", ("\n".join(lines) + "\n").replace("OP,", f"{op.name}__op,"), {f"{op.name}__op": op}
+    )
     made.op = op
     return made
 
@@ -250,17 +304,28 @@ def _reflected_operator(op: Op):
 def _list_body(op: Op) -> list[str]:
     """The hot path, for ops of one list of tensors which all have the same dtype."""
     items = op.params[0].name
-    arguments = ", ".join((f"{p.name}=" if p.kwonly else "") + ("raw_" if p.name == items else p.name) for p in op.params)
+    arguments = ", ".join(
+        (f"{p.name}=" if p.kwonly else "") + ("raw_" if p.name == items else p.name) for p in op.params
+    )
     every = ", ".join(p.name for p in op.params)
     plain = f"not ACTIVE{' and out is None' if op.has_out else ''}{''.join(f' and {test}' for test in _no_more(op))}"
-    return [f"    if {plain} and ({items}.__class__ is list or {items}.__class__ is tuple) and {items}:",
-            f"        raw_ = raw_of_alike({items})", "        if raw_ is not None:", f"            t_, {items} = {items}[0]._table, tuple({items})",
-            "            try:", f"                data_ = t_.{op.name}({arguments})", "            except Exception as e_:",
-            f"                raise explained(OP, e_, [{every}]) from e_.__cause__", f"            return finish(OP, t_, [{every}], data_)"]
+    return [
+        f"    if {plain} and ({items}.__class__ is list or {items}.__class__ is tuple) and {items}:",
+        f"        raw_ = raw_of_alike({items})",
+        "        if raw_ is not None:",
+        f"            t_, {items} = {items}[0]._table, tuple({items})",
+        "            try:",
+        f"                data_ = t_.{op.name}({arguments})",
+        "            except Exception as e_:",
+        f"                raise explained(OP, e_, [{every}]) from e_.__cause__",
+        f"            return finish(OP, t_, [{every}], data_)",
+    ]
 
 
 def _kernel_and_node(op: Op, tensors, number: str = "") -> list[str]:
-    """Call the kernel, wrap its result and record it. `number` names the tensor argument that is a Python number here."""
+    """Call the kernel, wrap its result and record it. `number` names the tensor argument that is a
+    Python number here.
+    """
     tensor_names = {p.name for p in tensors}
     optional = {p.name for p in tensors[1:] if p.kind == "optional" or p.default is None}
     lines = []
@@ -272,9 +337,17 @@ def _kernel_and_node(op: Op, tensors, number: str = "") -> list[str]:
 
     arguments = ", ".join((f"{p.name}=" if p.kwonly else "") + raw(p) for p in op.params)
     every = ", ".join(p.name for p in op.params)
-    lines += ["try:", f"    {'outs_' if op.hidden else 'data_'} = t_.{op.name}({arguments})", "except Exception as e_:",
-              f"    raise explained(OP, e_, [{every}]) from e_.__cause__", *(["data_ = outs_[0]"] if op.hidden else []),
-              "if data_.__class__ is not t_.array: data_ = t_.as_array(data_)", "r_ = new(Tensor)", "r_._data = data_", "r_._table = t_"]
+    lines += [
+        "try:",
+        f"    {'outs_' if op.hidden else 'data_'} = t_.{op.name}({arguments})",
+        "except Exception as e_:",
+        f"    raise explained(OP, e_, [{every}]) from e_.__cause__",
+        *(["data_ = outs_[0]"] if op.hidden else []),
+        "if data_.__class__ is not t_.array: data_ = t_.as_array(data_)",
+        "r_ = new(Tensor)",
+        "r_._data = data_",
+        "r_._table = t_",
+    ]
     if op.outputs is not None or op.several:
         return [*lines[:-4], f"return finish(OP, t_, [{every}], data_)"]
     source = tensors[0].name
@@ -286,11 +359,15 @@ def _kernel_and_node(op: Op, tensors, number: str = "") -> list[str]:
     else:
         lines.append(f"r_.dtype = d_ if data_.dtype is {source}._data.dtype else t_.dtype_of(data_)")
     if op.tags & (VIEW | MAYBE_VIEW):
-        make = (f"r_._meta = ({source} if (m_ := {source}._meta) is None else m_[0] if m_.__class__ is tuple else {source} if m_.base is None else "
-                f"m_.base, "
-                "REBASED)")
+        make = (
+            f"r_._meta = ({source} if (m_ := {source}._meta) is None else m_[0] if m_.__class__ is tuple else "
+            f"{source} if m_.base is None else m_.base, REBASED)"
+        )
         if op.tags & MAYBE_VIEW:
-            make += f" if (b_ := data_.base) is not None and (b_ is (o_ := {source}._data) or b_ is o_.base) or data_ is {source}._data else None"
+            make += (
+                f" if (b_ := data_.base) is not None and (b_ is (o_ := {source}._data) or b_ is o_.base) or data_ is "
+                f"{source}._data else None"
+            )
         lines.append(make)
     else:
         lines.append("r_._meta = None")
@@ -302,14 +379,19 @@ def _kernel_and_node(op: Op, tensors, number: str = "") -> list[str]:
 def _node_lines(op: Op, tensors, optional, number: str = "") -> list[str]:
     lines, wanted = [], []
     for i, p in enumerate(tensors):
-        lines.append(f"n{i} = None if {p.name} is None else {p.name}._node" if p.name in optional else f"n{i} = {p.name}._node")
+        lines.append(
+            f"n{i} = None if {p.name} is None else {p.name}._node" if p.name in optional else f"n{i} = {p.name}._node"
+        )
         wanted.append(f"n{i} is not None")
     guard = f"({' or '.join(wanted)}) and (not NO_GRAD or MODE.grad)"
     if op.promote is None and not op.tags & (VIEW | KEEPS_DTYPE):
         guard += " and r_.dtype.category >= 2"
     lines.append(f"if {guard}:")
     inner = ["r_._node = node_ = new(Node)", f"node_.op = {op.name}__op"]
-    edges = [f"{p.name} if n{i} is LEAF else n{i} if {p.name}._meta is None else edge({p.name})" for i, p in enumerate(tensors)]
+    edges = [
+        f"{p.name} if n{i} is LEAF else n{i} if {p.name}._meta is None else edge({p.name})"
+        for i, p in enumerate(tensors)
+    ]
     if len(tensors) > 1:
         edges = [f"None if n{i} is None else {text}" for i, text in enumerate(edges)]
     if number:
@@ -334,26 +416,40 @@ def _node_lines(op: Op, tensors, optional, number: str = "") -> list[str]:
             continue
         saved.append(f"{text} if {used} else None" if partial else text)
         if kind == "value":
-            versions.append(f"0 if {name} is None or {name}._meta is None else version({name})" if name in optional else
-                            f"0 if {name}._meta is None else version({name})")
+            versions.append(
+                f"0 if {name} is None or {name}._meta is None else version({name})"
+                if name in optional
+                else f"0 if {name}._meta is None else version({name})"
+            )
         else:
             versions.append("0")
     inner.append(f"node_.saved = ({', '.join(saved)}{',' if saved else ''})")
     inner.append(f"node_.versions = ({', '.join(versions)}{',' if versions else ''})")
     if op.plan.keeps and op.hidden:
-        kept = [("data_" if i == 0 else f"outs_[{i}]") if i in op.plan.keeps else "None" for i in range(max(op.plan.keeps) + 1)]
+        kept = [
+            ("data_" if i == 0 else f"outs_[{i}]") if i in op.plan.keeps else "None"
+            for i in range(max(op.plan.keeps) + 1)
+        ]
         inner.append(f"node_.out = ({', '.join(kept)},)")
         if 0 in op.plan.keeps:
             inner += ["r_._meta = new(Meta)", f"node_.counter = ((r_._meta, 0), {'None, ' * (len(kept) - 1)})"]
         else:
             inner.append(f"node_.counter = ({'None, ' * len(kept)})")
     elif op.plan.keeps:
-        inner += ["node_.out = (data_,)", "r_._meta = new(Meta)" if not op.tags & (VIEW | MAYBE_VIEW) else "meta_of(r_)",
-                  "node_.counter = ((r_._meta, 0),)"]
+        inner += [
+            "node_.out = (data_,)",
+            "r_._meta = new(Meta)" if not op.tags & (VIEW | MAYBE_VIEW) else "meta_of(r_)",
+            "node_.counter = ((r_._meta, 0),)",
+        ]
     else:
         inner.append("node_.out = node_.counter = None")
-    inner += ["node_.shape = data_.shape", "node_.table = t_", "node_.hooks = node_.trace = None", "node_.seq = next(SEQUENCE)",
-              "if NODE_MADE is not None: NODE_MADE(node_)"]
+    inner += [
+        "node_.shape = data_.shape",
+        "node_.table = t_",
+        "node_.hooks = node_.trace = None",
+        "node_.seq = next(SEQUENCE)",
+        "if NODE_MADE is not None: NODE_MADE(node_)",
+    ]
     return lines + ["    " + line for line in inner] + ["else: r_._node = None", "return r_"]
 
 
@@ -361,16 +457,30 @@ def _node_lines(op: Op, tensors, optional, number: str = "") -> list[str]:
 
 
 def fast_in_place(op: Op):
-    """`fast(target, *others)` by the backend's in-place kernel where no gradient, cast or override is in the way; it returns None where one is."""
+    """`fast(target, *others)` by the backend's in-place kernel where no gradient, cast or override is in the way; it
+    returns None where one is.
+    """
     tensors = op.tensor_params
-    if op.is_implicit or len(op.params) != len(tensors) or len(tensors) > 2 or op.promote not in (DEFAULT, INT_TO_FLOAT):
+    if (
+        op.is_implicit
+        or len(op.params) != len(tensors)
+        or len(tensors) > 2
+        or op.promote not in (DEFAULT, INT_TO_FLOAT)
+    ):
         return None
     name, whole = op.name + "_", op.promote == DEFAULT
 
     def unary(self):
         kernel = getattr(self._table, name, None)
-        if kernel is None or GLOBALS["ACTIVE"] or self.__class__ is not call.Tensor or self._node is not None and MODE.grad or \
-                not whole and self.dtype.category < 2:
+        if (
+            kernel is None
+            or GLOBALS["ACTIVE"]
+            or self.__class__ is not call.Tensor
+            or self._node is not None
+            and MODE.grad
+            or not whole
+            and self.dtype.category < 2
+        ):
             return None
         kernel(self._data)
         bump(self)
@@ -379,7 +489,15 @@ def fast_in_place(op: Op):
     def binary(self, other):
         kernel, d = getattr(self._table, name, None), self.dtype
         plain = self.__class__ is call.Tensor or self.__class__ is call.Parameter
-        if kernel is None or GLOBALS["ACTIVE"] or not plain or self._node is not None and MODE.grad or not whole and d.category < 2:
+        if (
+            kernel is None
+            or GLOBALS["ACTIVE"]
+            or not plain
+            or self._node is not None
+            and MODE.grad
+            or not whole
+            and d.category < 2
+        ):
             return None
         if other.__class__ is call.Tensor:
             if other.dtype is not d or other._table is not self._table or other._node is not None and MODE.grad:
@@ -414,6 +532,7 @@ def in_place_method(op: Op):
             if done is not None:
                 return done
         return call.in_place(op, (self, *args), kwargs)
+
     method.__name__ = method.__qualname__ = op.name + "_"
     method.__module__ = "torchlite"
     method.__doc__ = f"In-place version of `{op.name}`: writes the result into the tensor and returns it."
@@ -436,6 +555,7 @@ def _plain_operator(function):
         if other.__class__ not in _OPERANDS and not _is_operand(other):
             return NotImplemented
         return function(self, other)
+
     return operator
 
 
@@ -447,8 +567,18 @@ def _fast_operator(op: Op):
     head = f"def operator({names[0]}, {names[1]}):"
     body = _fast_body(op)
     body = [line.replace(" and out is None", "") for line in body]
-    source = "\n".join([head, *_flatten_varargs(op), *body, f"    if {names[1]}.__class__ not in OPERANDS and not is_operand({names[1]}): return NotImplemented",
-                        f"    return {op.name}__function({names[0]}, {names[1]})"]) + "\n"
+    source = (
+        "\n".join(
+            [
+                head,
+                *_flatten_varargs(op),
+                *body,
+                f"    if {names[1]}.__class__ not in OPERANDS and not is_operand({names[1]}): return NotImplemented",
+                f"    return {op.name}__function({names[0]}, {names[1]})",
+            ]
+        )
+        + "\n"
+    )
     source = source.replace("OP,", f"{op.name}__op,")
     operator = compile_source(op, "operator", source, constants)
     operator.op = op
@@ -460,6 +590,7 @@ _OPERANDS: set = {int, float, bool, complex}
 
 def _is_operand(value) -> bool:
     import numpy as np
+
     return isinstance(value, (call.Tensor, int, float, complex, np.ndarray, np.generic))
 
 
@@ -480,18 +611,37 @@ class Differentiable:
 
 
 def freed(node):
-    raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
-                       "Saved "
-                       "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you "
-                       "need to "
-                       "backward through the graph a second time or if you need to access saved tensors after calling backward.")
+    raise RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+        "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+        "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+        "you need to access saved tensors after calling backward."
+    )
 
 
 _REAL = frozenset((float32, float64, float16))
 F = Differentiable()
-GLOBALS.update(general=call.general, below=call.below, finish=call.finish, raw_of_alike=call.raw_of_alike, explained=call.explained, edge=edge, version=version, meta_of=meta_of,
-               shape_of=shape_of, Node=Node, Meta=Meta, F=F, given=given, NODE_MADE=None, REAL=_REAL, int64=int64, OPERANDS=_OPERANDS, is_operand=_is_operand,
-               freed=freed)
+GLOBALS.update(
+    general=call.general,
+    below=call.below,
+    finish=call.finish,
+    raw_of_alike=call.raw_of_alike,
+    explained=call.explained,
+    edge=edge,
+    version=version,
+    meta_of=meta_of,
+    shape_of=shape_of,
+    Node=Node,
+    Meta=Meta,
+    F=F,
+    given=given,
+    NODE_MADE=None,
+    REAL=_REAL,
+    int64=int64,
+    OPERANDS=_OPERANDS,
+    is_operand=_is_operand,
+    freed=freed,
+)
 
 
 @functools.cache

@@ -1,4 +1,5 @@
 """What a record's derivative formulas need, and the backward function made from them."""
+
 from __future__ import annotations
 
 import linecache
@@ -29,9 +30,16 @@ class Plan:
                 elif need != "needs":
                     raise RuntimeError(f"op {op.name}: a formula needs '{need}', which is no argument or output")
         # An input's shape that only its own formula needs is known at its edge.
-        self.shapes = [name for (name, kind), who in users.items() if kind == "shape" and who == {name} and names[name].kind != "list"]
-        self.saves: list[tuple[str, str, frozenset]] = [(name, kind, frozenset(who)) for (name, kind), who in users.items()
-                                                        if kind != "shape" or name not in self.shapes]
+        self.shapes = [
+            name
+            for (name, kind), who in users.items()
+            if kind == "shape" and who == {name} and names[name].kind != "list"
+        ]
+        self.saves: list[tuple[str, str, frozenset]] = [
+            (name, kind, frozenset(who))
+            for (name, kind), who in users.items()
+            if kind != "shape" or name not in self.shapes
+        ]
         self.position = {(name, kind): i for i, (name, kind, _) in enumerate(self.saves)}
         first = op.params[0].name if op.params else ""
         self.touches_target = bool(self.keeps) or (first, "value") in self.position or not op.formulas
@@ -41,8 +49,8 @@ def _saved_key(need: str, names):
     if need in names:
         return need, "value" if names[need].is_tensor else "plain"
     for suffix in ("shape", "dtype"):
-        if need.endswith("_" + suffix) and need[:-len(suffix) - 1] in names:
-            return need[:-len(suffix) - 1], suffix
+        if need.endswith("_" + suffix) and need[: -len(suffix) - 1] in names:
+            return need[: -len(suffix) - 1], suffix
     return None
 
 
@@ -58,17 +66,21 @@ def compile_source(op: Op, name: str, source: str, constants: dict[str, Any]):
     return scope[name]
 
 
-
 def backward_function(op: Op) -> Callable:
     """`backward(F, g, node, get, get_out)` -> one gradient (or tuple of them) a tensor argument."""
     if op._backward is not None:
         return op._backward
     plan, order = op.plan, [p.name for p in op.tensor_params]
     names = {p.name: p for p in op.params}
-    lines = ["def backward(F, g, node, get, get_out):", "    edges, saved, versions = node.edges, node.saved, node.versions",
-             "    if saved is None: freed(node)"]
+    lines = [
+        "def backward(F, g, node, get, get_out):",
+        "    edges, saved, versions = node.edges, node.saved, node.versions",
+        "    if saved is None: freed(node)",
+    ]
     for i, (_, kind, _) in enumerate(plan.saves):
-        lines.append(f"    v{i} = get(saved[{i}], versions[{i}], node, {i})" if kind == "value" else f"    v{i} = saved[{i}]")
+        lines.append(
+            f"    v{i} = get(saved[{i}], versions[{i}], node, {i})" if kind == "value" else f"    v{i} = saved[{i}]"
+        )
     for name in plan.shapes:
         lines.append(f"    shape_{name} = shape_of(edges[{order.index(name)}])")
     for i in sorted(plan.keeps):
@@ -90,7 +102,9 @@ def backward_function(op: Op) -> Callable:
                 args.append(f"v{plan.position[_saved_key(need, names)]}")
         wanted = " or ".join(f"edges[{order.index(t)}] is not None" for t in formula.targets)
         call_text = f"{op.name}__vjp{number}({', '.join(args)})"
-        if len(formula.targets) == 1 and not isinstance(next(iter(op._vjp.keys()) if number == 0 else iter([list(op._vjp)[number]])), tuple):
+        if len(formula.targets) == 1 and not isinstance(
+            next(iter(op._vjp.keys()) if number == 0 else iter([list(op._vjp)[number]])), tuple
+        ):
             lines.append(f"    r{number} = {call_text} if {wanted} else None")
             results[formula.targets[0]] = f"r{number}"
         else:
@@ -107,5 +121,3 @@ def _need(position: int, param) -> str:
     if param.kind == "list":
         return f"edges[{position}] is not None and tuple(e is not None for e in edges[{position}])"
     return f"edges[{position}] is not None"
-
-

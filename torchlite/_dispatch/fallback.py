@@ -1,4 +1,7 @@
-"""What stands in a kernel table where a backend has neither a kernel nor a composite: an error, or with `TORCHLITE_FALLBACK=1` a way over the host."""
+"""What stands in a kernel table where a backend has neither a kernel nor a composite: an error, or with
+`TORCHLITE_FALLBACK=1` a way over the host.
+"""
+
 from __future__ import annotations
 
 import os
@@ -17,8 +20,10 @@ class Absent:
         self.name, self.where = name, where
 
     def __call__(self, *args, **kwargs):
-        raise NotImplementedError(f"the op '{self.name}' has no kernel on device '{self.where}': set TORCHLITE_FALLBACK=1 to run it on the host, "
-                                  f"move its inputs with .cpu(), or give the backend a kernel named '{self.name}'")
+        raise NotImplementedError(
+            f"the op '{self.name}' has no kernel on device '{self.where}': set TORCHLITE_FALLBACK=1 to run it on the "
+            f"host, move its inputs with .cpu(), or give the backend a kernel named '{self.name}'"
+        )
 
 
 class OnHost:
@@ -31,8 +36,12 @@ class OnHost:
     def __call__(self, *args, **kwargs):
         if not self.warned:
             self.warned = True
-            warnings.warn(f"the op '{self.name}' has no kernel on device '{self.table.device}' and runs on the host (TORCHLITE_FALLBACK is set): "
-                          "every call copies its inputs and results", UserWarning, stacklevel=3)
+            warnings.warn(
+                f"the op '{self.name}' has no kernel on device '{self.table.device}' and runs on the host "
+                "(TORCHLITE_FALLBACK is set): every call copies its inputs and results",
+                UserWarning,
+                stacklevel=3,
+            )
         run = getattr(self.host, self.name)
         return self._back(run(*map(self._there, args), **{name: self._there(value) for name, value in kwargs.items()}))
 
@@ -57,6 +66,11 @@ def stand_in(op: Op, table: Table, host) -> Any:
     """What to put in a table for an op that its backend lacks. `host` gives the table of "cpu"."""
     wanted = os.environ.get("TORCHLITE_FALLBACK", "") not in ("", "0")
     # A view made on the host would not share the device's memory.
-    if wanted and table.device.type not in ("cpu", "meta") and not op.tags & VIEW and not isinstance(getattr(host(), op.name), Absent):
+    if (
+        wanted
+        and table.device.type not in ("cpu", "meta")
+        and not op.tags & VIEW
+        and not isinstance(getattr(host(), op.name), Absent)
+    ):
         return OnHost(op.name, table, host())
     return Absent(op.name, table.device)

@@ -1,4 +1,5 @@
 """The recorded graph: nodes, edges, and what tensors know besides their data."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -13,10 +14,10 @@ new = object.__new__
 class Meta:
     """What only some tensors have: gradient, version counter, base of a view, hooks.
 
-    `n` counts in-place changes of the memory; a tensor that shares another's memory counts on that one's Meta, its `root`. `rebased` is the value of
-    the program-wide counter REBASED when the root's history was last replaced through a view; a view whose `stamp` is older has to renew its own.
-    A view's Meta begins as the pair (base, stamp) and is made when somebody asks for it. Defaults live on the class: making one sets only what
-    differs.
+    `n` counts in-place changes of the memory; a tensor that shares another's memory counts on that one's Meta, its
+    `root`. `rebased` is the value of the program-wide counter REBASED when the root's history was last replaced through
+    a view; a view whose `stamp` is older has to renew its own. A view's Meta begins as the pair (base, stamp) and is
+    made when somebody asks for it. Defaults live on the class: making one sets only what differs.
     """
 
     n = 0
@@ -86,7 +87,8 @@ def bump(tensor) -> None:
 class Node:
     """One recorded op: its inputs' edges and what its derivative needs.
 
-    `edges` has one entry a tensor argument: None, a Node, an OutputOf, a leaf Tensor, or a tuple of these for a list argument.
+    `edges` has one entry a tensor argument: None, a Node, an OutputOf, a leaf Tensor, or a tuple of these for a list
+    argument.
     """
 
     op: Any
@@ -100,7 +102,9 @@ class Node:
     seq: int
     hooks: NodeHooks | None
     trace: list[str] | None
-    __slots__ = ("op", "edges", "saved", "versions", "out", "counter", "shape", "table", "seq", "hooks", "trace", "__weakref__")
+    __slots__ = (
+        "op", "edges", "saved", "versions", "out", "counter", "shape", "table", "seq", "hooks", "trace", "__weakref__",
+    )  # fmt: skip
     is_custom = False
 
     def __repr__(self) -> str:
@@ -114,21 +118,35 @@ class Node:
     def next_functions(self):
         """((node, output index), ...) of the inputs, as in PyTorch."""
         flat = [e for edge in self.edges for e in (edge if edge.__class__ is tuple else (edge,))]
-        return tuple((None, 0) if e is None else (AccumulateGrad(e), 0) if not isinstance(e, (Node, OutputOf)) else
-                     (e.node, e.index) if e.__class__ is OutputOf else (e, 0) for e in flat)
+        return tuple(
+            (None, 0)
+            if e is None
+            else (AccumulateGrad(e), 0)
+            if not isinstance(e, (Node, OutputOf))
+            else (e.node, e.index)
+            if e.__class__ is OutputOf
+            else (e, 0)
+            for e in flat
+        )
 
     @property
     def metadata(self) -> dict:
         return {}
 
     def register_hook(self, hook):
-        """Call `hook(grad_inputs, grad_outputs)` after this node ran; what it returns replaces the gradients. Returns a handle with `remove()`."""
+        """Call `hook(grad_inputs, grad_outputs)` after this node ran; what it returns replaces the gradients. Returns a
+        handle with `remove()`.
+        """
         from ..utils.hooks import RemovableHandle
+
         return RemovableHandle(node_hooks(self).post, hook)
 
     def register_prehook(self, hook):
-        """Call `hook(grad_outputs)` before this node runs; what it returns replaces them. Returns a handle with `remove()`."""
+        """Call `hook(grad_outputs)` before this node runs; what it returns replaces them. Returns a handle with
+        `remove()`.
+        """
         from ..utils.hooks import RemovableHandle
+
         return RemovableHandle(node_hooks(self).pre, hook)
 
 

@@ -1,4 +1,5 @@
 """The one stack on which autocast, tracing, vmap, profiling and user modes intercept ops."""
+
 from __future__ import annotations
 
 import threading
@@ -22,7 +23,8 @@ def activate(change: int) -> None:
 
 
 class Interceptor:
-    """While entered, every op called in this thread comes to `intercept(op, args, kwargs)`; `op(*args, **kwargs)` inside goes to the next one below.
+    """While entered, every op called in this thread comes to `intercept(op, args, kwargs)`; `op(*args, **kwargs)`
+    inside goes to the next one below.
 
     >>> import torchlite as torch
     >>> from torchlite._dispatch import Interceptor

@@ -1,4 +1,5 @@
 """The "meta" device: shapes and dtypes without data, from the records' own rules."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -53,7 +54,7 @@ class _Rules:
         by_name = {p.name: v for p, v in zip(op.params, values, strict=True)}
         if op.meta is not None:
             code = op.meta.__code__
-            found = op.meta(*(by_name[n] for n in code.co_varnames[:code.co_argcount]))
+            found = op.meta(*(by_name[n] for n in code.co_varnames[: code.co_argcount]))
             return [MetaArray(*f) for f in found] if isinstance(found, list) else MetaArray(*found)
         tensors = [v for p, v in zip(op.params, values, strict=True) if p.is_tensor and hasattr(v, "shape")]
         shape = broadcast(*(t.shape for t in tensors))
@@ -71,7 +72,12 @@ def rule_error(op: Op, values) -> Exception | None:
     try:
         _Rules.run(op, values)
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
-        return error if type(error) in (RuntimeError, IndexError, TypeError, ValueError) and not isinstance(error, AttributeError) else None
+        return (
+            error
+            if type(error) in (RuntimeError, IndexError, TypeError, ValueError)
+            and not isinstance(error, AttributeError)
+            else None
+        )
     except Exception:
         return None
     return None
@@ -86,21 +92,31 @@ class _ViewKernel:
     def __call__(self, source: MetaArray, *args, **kwargs):
         from .._device import device
         from .registry import table_of
+
         stand_in = _stand_in(source)
         result = getattr(table_of(device("cpu")), self.name)(stand_in, *args, **kwargs)
         d = source.dtype
 
         def back(array):
             found = d if array.dtype == stand_in.dtype else from_np(array.dtype)
-            return MetaArray(array.shape, found, [s // max(array.itemsize, 1) for s in array.strides],
-                             source.offset + (array.ctypes.data - stand_in.ctypes.data) // max(array.itemsize, 1))
+            return MetaArray(
+                array.shape,
+                found,
+                [s // max(array.itemsize, 1) for s in array.strides],
+                source.offset + (array.ctypes.data - stand_in.ctypes.data) // max(array.itemsize, 1),
+            )
+
         return tuple(back(r) for r in result) if isinstance(result, (tuple, list)) else back(result)
 
 
 def _stand_in(source: MetaArray) -> np.ndarray:
-    """An array with the shape and strides of `source` over a single element: good for asking where a view lies, never read."""
+    """An array with the shape and strides of `source` over a single element: good for asking where a view lies, never
+    read.
+    """
     d = source.dtype.np
-    return np.lib.stride_tricks.as_strided(np.empty(1, d), source.shape, [s * d.itemsize for s in source.element_strides])
+    return np.lib.stride_tricks.as_strided(
+        np.empty(1, d), source.shape, [s * d.itemsize for s in source.element_strides]
+    )
 
 
 class MetaBackend:
@@ -122,17 +138,21 @@ class MetaBackend:
                 table[op.name] = _ViewKernel(op.name)
             elif op.meta is not None or (op.tags & POINTWISE and op.composite is None):
                 table[op.name] = self._kernel(op)
-        table.update(reshape=_reshape, clone=lambda x, *, memory_format=None: MetaArray(x.shape, x.dtype),
-                     contiguous=lambda x, memory_format=None: MetaArray(x.shape, x.dtype))
+        table.update(
+            reshape=_reshape,
+            clone=lambda x, *, memory_format=None: MetaArray(x.shape, x.dtype),
+            contiguous=lambda x, memory_format=None: MetaArray(x.shape, x.dtype),
+        )
         return {name: kernel for name, kernel in table.items() if name in REGISTRY}
 
     @staticmethod
     def _kernel(op: Op):
         def kernel(*args, **kwargs):
             values = list(args)
-            for p in op.params[len(args):]:
+            for p in op.params[len(args) :]:
                 values.append(kwargs.get(p.name, p.default))
             return _Rules.run(op, values)
+
         return kernel
 
     def as_array(self, value):
@@ -164,6 +184,7 @@ class MetaBackend:
 
 def _reshape(x: MetaArray, shape):
     from .shapes import infer_size
+
     return MetaArray(infer_size(shape, x.size), x.dtype)
 
 

@@ -1,4 +1,5 @@
 """PyTorch's type promotion: dimension categories and wrapped numbers."""
+
 from __future__ import annotations
 
 from .._dtype import COMPLEX, FLOAT, _Default, bool_, dtype, int64, promote_types

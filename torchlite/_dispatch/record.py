@@ -1,4 +1,5 @@
 """The op record: everything that is true of an op whatever the device."""
+
 from __future__ import annotations
 
 import ast
@@ -20,7 +21,9 @@ NAMESPACES: dict[str, dict[str, Op]] = {"torch": {}, "Tensor": {}}
 
 
 class Param:
-    """One parameter of an op: its kind is tensor, optional, number (Tensor or Number), list (of tensors), varargs or plain."""
+    """One parameter of an op: its kind is tensor, optional, number (Tensor or Number), list (of tensors), varargs or
+    plain.
+    """
 
     __slots__ = ("name", "kind", "default", "kwonly")
 
@@ -32,7 +35,14 @@ class Param:
         return self.kind not in ("plain", "varargs")
 
 
-_KINDS = {"Tensor": "tensor", "Tensor?": "optional", "Tensor|Number": "number", "Tensor|Number?": "number", "Tensor[]": "list", "Tensor?[]": "list"}
+_KINDS = {
+    "Tensor": "tensor",
+    "Tensor?": "optional",
+    "Tensor|Number": "number",
+    "Tensor|Number?": "number",
+    "Tensor[]": "list",
+    "Tensor?[]": "list",
+}
 
 
 def _split(text: str) -> list[str]:
@@ -59,6 +69,7 @@ def _default(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         from .. import _device, _dtype
+
         if text in ("inf", "-inf", "nan"):
             return float(text)
         name = text.removeprefix("torch.")
@@ -68,7 +79,7 @@ def _default(text: str) -> Any:
 def parse(schema: str) -> list[Param]:
     """The parameters of a schema such as "add(Tensor input, Tensor|Number other, *, alpha=1)"."""
     params, kwonly = [], False
-    for part in _split(schema[schema.index("(") + 1:schema.rindex(")")]):
+    for part in _split(schema[schema.index("(") + 1 : schema.rindex(")")]):
         if part == "*":
             kwonly = True
             continue
@@ -91,20 +102,35 @@ class Formula:
         self.targets = targets
         self.function = function
         code = function.__code__
-        self.needs = code.co_varnames[2:code.co_argcount]
+        self.needs = code.co_varnames[2 : code.co_argcount]
 
 
 class Op:
     """An op: PyTorch's name and signature, promotion, derivatives, composite, shape rule and tags."""
 
     several = False  # the kernel returns a plain tuple or list of results
-    hidden = False  # the kernel returns the result and, after it, values that only the formulas see (`out1`, `out2` …)
+    # the kernel returns the result and, after it, values that only the formulas see (`out1`, `out2` …)
+    hidden = False
     check: Callable | None = None  # refuses some arguments: called with them before promotion
     function: Callable | None = None  # the public function, once made
     direct: Callable | None = None  # the function for interceptors, once made
 
-    def __init__(self, schema: str, where: str, alias: str, promote, promote_args, tags: int, vjp, composite, meta, outputs, nondiff, doc: str):
-        self.name = schema[:schema.index("(")].strip()
+    def __init__(
+        self,
+        schema: str,
+        where: str,
+        alias: str,
+        promote,
+        promote_args,
+        tags: int,
+        vjp,
+        composite,
+        meta,
+        outputs,
+        nondiff,
+        doc: str,
+    ):
+        self.name = schema[: schema.index("(")].strip()
         self.schema, self.where, self.alias = schema, where, alias
         self.promote, self.promote_args, self.tags = promote, promote_args, tags
         self.composite, self.meta, self.outputs, self.doc = composite, meta, outputs, doc
@@ -129,17 +155,22 @@ class Op:
     @functools.cached_property
     def formulas(self) -> list[Formula]:
         """The derivative formulas."""
-        return [Formula((key,) if isinstance(key, str) else key, function) for key, function in (self._vjp or {}).items()]
+        return [
+            Formula((key,) if isinstance(key, str) else key, function) for key, function in (self._vjp or {}).items()
+        ]
 
     @functools.cached_property
     def plan(self):
         """What the formulas need saved."""
         from .derivative import Plan
+
         return Plan(self)
 
     @functools.cached_property
     def keeps_tensors(self) -> bool:
-        """Whether a node of this op holds tensors, which backward frees; one that holds sizes or a dtype can run again."""
+        """Whether a node of this op holds tensors, which backward frees; one that holds sizes or a
+        dtype can run again.
+        """
         return bool(self.plan.keeps) or any(kind == "value" for _, kind, _ in self.plan.saves)
 
     @functools.cached_property
@@ -155,7 +186,12 @@ class Op:
     @property
     def has_out(self) -> bool:
         spaces = {*self.where.split(), *(alias.rpartition(".")[0] for alias in self.alias.split())}
-        return not spaces.isdisjoint(_WITH_OUT) and not self.tags & VIEW and self.name[-1] != "_" and not any(p.name == "out" for p in self.params)
+        return (
+            not spaces.isdisjoint(_WITH_OUT)
+            and not self.tags & VIEW
+            and self.name[-1] != "_"
+            and not any(p.name == "out" for p in self.params)
+        )
 
     def __repr__(self) -> str:
         return f"<op {self.schema} at {self.file}:{self.line}>"
@@ -166,11 +202,18 @@ def _named_result(name: str, fields):
     from operator import itemgetter
 
     def show(self) -> str:
-        return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self, strict=True)) + ")"
+        return (
+            f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self, strict=True)) + ")"
+        )
 
     body: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
-    body.update(__slots__=(), __repr__=show, __module__="torchlite.return_types", _fields=tuple(fields),
-                __reduce__=lambda self: (tuple, (tuple(self),)))
+    body.update(
+        __slots__=(),
+        __repr__=show,
+        __module__="torchlite.return_types",
+        _fields=tuple(fields),
+        __reduce__=lambda self: (tuple, (tuple(self),)),
+    )
     return type(name, (tuple,), body)
 
 
@@ -186,23 +229,68 @@ def _register(record: Op, depth: int) -> Op:
         names[record.name.removeprefix(prefix) if prefix != "_" else record.name] = record
     for alias in record.alias.split():
         space, _, name = alias.rpartition(".")
-        for where in ([space] if space else record.where.split()):
+        for where in [space] if space else record.where.split():
             NAMESPACES.setdefault(where, {})[name] = record
     return record
 
 
-def op(schema: str, *, where: str = "torch Tensor", alias: str = "", promote=None, promote_args=None, tags: int = 0, vjp=None, composite=None,
-       meta=None,
-       outputs=None, nondiff=(), doc: str = "") -> Op:
-    """Declare an op. See docs/architecture.md for the schema, the namespaces, and the form of `vjp`, `composite` and `meta`."""
-    return _register(Op(schema, where, alias, promote, promote_args, tags, vjp, composite, meta, outputs, nondiff, doc), 2)
+def op(
+    schema: str,
+    *,
+    where: str = "torch Tensor",
+    alias: str = "",
+    promote=None,
+    promote_args=None,
+    tags: int = 0,
+    vjp=None,
+    composite=None,
+    meta=None,
+    outputs=None,
+    nondiff=(),
+    doc: str = "",
+) -> Op:
+    """Declare an op. See docs/architecture.md for the schema, the namespaces, and the form of `vjp`, `composite` and
+    `meta`.
+    """
+    return _register(
+        Op(schema, where, alias, promote, promote_args, tags, vjp, composite, meta, outputs, nondiff, doc), 2
+    )
 
 
-def composite(schema: str, *, where: str = "torch Tensor", alias: str = "", promote=None, promote_args=None, tags: int = 0, vjp=None, meta=None,
-              outputs=None,
-              nondiff=(), doc: str = ""):
+def composite(
+    schema: str,
+    *,
+    where: str = "torch Tensor",
+    alias: str = "",
+    promote=None,
+    promote_args=None,
+    tags: int = 0,
+    vjp=None,
+    meta=None,
+    outputs=None,
+    nondiff=(),
+    doc: str = "",
+):
     """Declare an op whose composite is the decorated function `(F, *args)`; its docstring is the op's."""
+
     def decorate(function):
-        _register(Op(schema, where, alias, promote, promote_args, tags, vjp, function, meta, outputs, nondiff, doc or function.__doc__ or ""), 2)
+        _register(
+            Op(
+                schema,
+                where,
+                alias,
+                promote,
+                promote_args,
+                tags,
+                vjp,
+                function,
+                meta,
+                outputs,
+                nondiff,
+                doc or function.__doc__ or "",
+            ),
+            2,
+        )
         return function
+
     return decorate

@@ -1,4 +1,5 @@
 """Backends found by entry point, and the kernel table of each device."""
+
 from __future__ import annotations
 
 import functools
@@ -18,6 +19,7 @@ KNOWN = {"cpu": "", "cuda": "cuda12", "opencl": "opencl", "meta": ""}
 @functools.cache
 def _entry_points() -> dict:
     from importlib.metadata import entry_points
+
     return {point.name: point for point in entry_points(group="torchlite.backends")}
 
 
@@ -44,7 +46,11 @@ def _load(name: str) -> Backend:
     point = _entry_points().get(name)
     if point is None:
         extra = KNOWN.get(name)
-        hint = f"pip install 'torchlite-nd[{extra}]'" if extra else "install torchlite with pip (an editable install from a checkout: pip install -e .)"
+        hint = (
+            f"pip install 'torchlite-nd[{extra}]'"
+            if extra
+            else "install torchlite with pip (an editable install from a checkout: pip install -e .)"
+        )
         raise RuntimeError(f"device '{name}' has no backend installed: {hint}")
     return point.load()
 
@@ -99,7 +105,9 @@ def _make(where: device) -> Table:
         raise RuntimeError(reason)
     index = where.index or 0
     if index >= backend.device_count():
-        raise RuntimeError(f"device {where}: invalid device ordinal; {backend.device_count()} {where.type} device(s) found")
+        raise RuntimeError(
+            f"device {where}: invalid device ordinal; {backend.device_count()} {where.type} device(s) found"
+        )
     if where.index is not None and where.type in ("cpu", "meta"):
         return table_of(device(where.type))
     table = Table(backend, where)

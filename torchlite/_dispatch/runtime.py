@@ -1,4 +1,7 @@
-"""State that the generated functions read: grad mode of the thread, the flag of the general path, the names they use."""
+"""State that the generated functions read: grad mode of the thread, the flag of the general path,
+the names they use.
+"""
+
 from __future__ import annotations
 
 import itertools
@@ -24,13 +27,20 @@ class Leaf:
 
 
 MODE = Mode()
-# One entry for each thread that has recording off at the moment: while empty, nobody needs to ask for the thread's mode (append and pop are atomic).
+# One entry for each thread that has recording off at the moment: while empty, nobody needs to ask for the thread's mode
+# (append and pop are atomic).
 NO_GRAD: list[None] = []
 LEAF = Leaf()
 SEQUENCE = itertools.count(1)
 # The globals of every generated function. ACTIVE counts entered interceptors and saved-tensor hooks in all threads.
 GLOBALS: dict[str, Any] = {
-    "__name__": "torchlite._generated", "ACTIVE": 0, "REBASED": 0, "MODE": MODE, "NO_GRAD": NO_GRAD, "LEAF": LEAF, "SEQUENCE": SEQUENCE,
+    "__name__": "torchlite._generated",
+    "ACTIVE": 0,
+    "REBASED": 0,
+    "MODE": MODE,
+    "NO_GRAD": NO_GRAD,
+    "LEAF": LEAF,
+    "SEQUENCE": SEQUENCE,
     "new": object.__new__,
 }
 

@@ -1,4 +1,5 @@
 """Shape rules with PyTorch's error wording."""
+
 from __future__ import annotations
 
 import operator
@@ -40,7 +41,10 @@ def broadcast(*shapes) -> tuple[int, ...]:
         for position, (a, b) in enumerate(zip(padded, long, strict=True)):
             if a != b and a != 1 and b != 1:
                 first, second = (a, b) if short is result else (b, a)
-                raise RuntimeError(f"The size of tensor a ({first}) must match the size of tensor b ({second}) at non-singleton dimension {position}")
+                raise RuntimeError(
+                    f"The size of tensor a ({first}) must match the size of tensor b ({second}) at non-singleton "
+                    f"dimension {position}"
+                )
             merged.append(b if a == 1 else a)
         result = tuple(merged)
     return result
@@ -67,11 +71,12 @@ def infer_size(shape, numel: int) -> tuple[int, ...]:
         raise RuntimeError("only one dimension can be inferred")
     if unknown:
         if known == 0:
-            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any "
-                               f"value and "
-                               "is ambiguous")
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension "
+                "size -1 can be any value and is ambiguous"
+            )
         if numel % known == 0:
-            return shape[:unknown[0]] + (numel // known,) + shape[unknown[0] + 1:]
+            return shape[: unknown[0]] + (numel // known,) + shape[unknown[0] + 1 :]
     elif known == numel:
         return shape
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
@@ -87,23 +92,30 @@ def contiguous_strides(shape) -> tuple[int, ...]:
 
 
 def expanded(shape, steps, size) -> tuple[list[int], list[int]]:
-    """The shape and the steps (of any unit) of elements that are repeated to a size; -1 keeps a length. The errors of PyTorch's `expand`.
+    """The shape and the steps (of any unit) of elements that are repeated to a size; -1 keeps a length. The errors of
+    PyTorch's `expand`.
 
     >>> expanded((3, 1), (1, 1), (2, -1, 4))
     ([2, 3, 4], [0, 1, 0])
     """
     lead = len(size) - len(shape)
     if lead < 0:
-        raise RuntimeError(f"expand(torch.FloatTensor{{{list(shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or "
-                           f"equal to the number of dimensions in the tensor ({len(shape)})")
+        raise RuntimeError(
+            f"expand(torch.FloatTensor{{{list(shape)}}}, size={list(size)}): the number of sizes provided "
+            f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})"
+        )
     new, new_steps = [*size], [0] * len(size)
     for d, (n, step) in enumerate(zip(shape, steps, strict=True), lead):
         wanted = new[d]
         if wanted == n or wanted == -1:
             new[d], new_steps[d] = n, step
         elif n != 1:
-            raise RuntimeError(f"The expanded size of the tensor ({wanted}) must match the existing size ({n}) at non-singleton dimension {d}.  "
-                               f"Target sizes: {list(size)}.  Tensor sizes: {list(shape)}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({wanted}) must match the existing size ({n}) at non-singleton "
+                f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
+            )
     if -1 in new:
-        raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {new.index(-1)}")
+        raise RuntimeError(
+            f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {new.index(-1)}"
+        )
     return new, new_steps

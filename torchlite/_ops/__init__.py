@@ -1,4 +1,5 @@
 """The op families. Importing one declares its records."""
+
 from __future__ import annotations
 
 import importlib

@@ -1,11 +1,14 @@
 """Building blocks of derivative formulas that several families use. All of it calls `F` only."""
+
 from __future__ import annotations
 
 from torchlite._dispatch.record import REGISTRY
 
 
 def keep_dims(F, reduced, shape, dim, keepdim):
-    """A reduction's result (or its gradient) with the reduced dimensions put back at size 1. `dim` None or () means all."""
+    """A reduction's result (or its gradient) with the reduced dimensions put back at size 1. `dim` None or () means
+    all.
+    """
     if keepdim or not shape:
         return reduced
     ndim = len(shape)
@@ -34,7 +37,13 @@ def shared_evenly(F, g, input, out):
 def count_of(shape, dim):
     """How many elements a reduction over `dim` takes together."""
     count = 1
-    dims = range(len(shape)) if dim is None or (isinstance(dim, (tuple, list)) and not dim) else dim if isinstance(dim, (tuple, list)) else (dim,)
+    dims = (
+        range(len(shape))
+        if dim is None or (isinstance(dim, (tuple, list)) and not dim)
+        else dim
+        if isinstance(dim, (tuple, list))
+        else (dim,)
+    )
     for d in dims:
         count *= shape[d] if shape else 1
     return count

@@ -1,4 +1,6 @@
-"""What the linear-algebra families share: argument checks in PyTorch's words, and building blocks of formulas over `F`."""
+"""What the linear-algebra families share: argument checks in PyTorch's words, and building blocks
+of formulas over `F`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ class _LinAlgError(RuntimeError):
 LinAlgError = _LinAlgError
 
 
-# --- checks (run on Tensors) -----------------------------------------------------------------------------------------------------------------------
+# --- checks (run on Tensors) ----------------------------------------------------------------------
 
 
 def check_matrix(name, A, argument="A"):
@@ -26,7 +28,10 @@ def check_square(name, A, argument="A"):
     check_matrix(name, A, argument)
     if A.shape[-1] != A.shape[-2]:
         prefix = f"{name}: " if name else ""
-        raise RuntimeError(f"{prefix}{argument} must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices")
+        raise RuntimeError(
+            f"{prefix}{argument} must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} "
+            "matrices"
+        )
 
 
 def check_float(name, A, low_precision=False):
@@ -47,8 +52,8 @@ def check_same_dtype(name, A, B, names=("A", "B")):
     """Both operands of one dtype."""
     if A.dtype is not B.dtype:
         raise RuntimeError(
-            f"{name}: Expected {names[0]} and {names[1]} to have the same dtype, but found {names[0]} of type {A.dtype.scalar_name} "
-            f"and {names[1]} of type {B.dtype.scalar_name} instead"
+            f"{name}: Expected {names[0]} and {names[1]} to have the same dtype, but found {names[0]} of type "
+            f"{A.dtype.scalar_name} and {names[1]} of type {B.dtype.scalar_name} instead"
         )
 
 
@@ -57,7 +62,8 @@ def check_fit(name, A, B, left):
     if A.shape[-2] != B.shape[-2 if left else -1]:
         equation = "AX = B" if left else "XA = B"
         raise RuntimeError(
-            f"{name}: Incompatible shapes of A and B for the equation {equation} ({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
+            f"{name}: Incompatible shapes of A and B for the equation {equation} ({A.shape[-2]}x{A.shape[-1]} and "
+            f"{B.shape[-2]}x{B.shape[-1]})"
         )
 
 
@@ -78,7 +84,8 @@ def check_singular(name, info):
     failed = first_failure(info)
     if failed:
         raise LinAlgError(
-            f"{name}: {failed[1]}The diagonal element {failed[2]} is zero, the inversion could not be completed because the input matrix is singular."
+            f"{name}: {failed[1]}The diagonal element {failed[2]} is zero, the inversion could not be completed "
+            "because the input matrix is singular."
         )
 
 
@@ -96,10 +103,12 @@ def converged(name, call, *args):
     except Exception as error:
         if type(error).__name__ != "LinAlgError":
             raise
-        raise LinAlgError(f"{name}: The algorithm failed to converge because the input matrix contained non-finite values.") from None
+        raise LinAlgError(
+            f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
+        ) from None
 
 
-# --- formulas over F -------------------------------------------------------------------------------------------------------------------------------
+# --- formulas over F ------------------------------------------------------------------------------
 
 
 def transposed(F, a):

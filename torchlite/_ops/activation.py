@@ -1,9 +1,8 @@
 """Activations: the functions between two layers.
 
-Each is one record: a composite that says it in primitives (it runs raw, so it calls ``F`` only), and a derivative that saves as little as it can.
-Where one pass
-over memory pays (gelu, silu, mish ...) the derivative is a record of its own, ``_<name>_backward``, that a backend may fuse; under ``create_graph``
-its composite runs.
+Each is one record: a composite that says it in primitives (it runs raw, so it calls ``F`` only), and a derivative that
+saves as little as it can. Where one pass over memory pays (gelu, silu, mish ...) the derivative is a record of its own,
+``_<name>_backward``, that a backend may fuse; under ``create_graph`` its composite runs.
 """
 
 import math
@@ -23,10 +22,10 @@ def require_float(F, input, kernel, complex_too=False):
     """PyTorch's error for a dtype that the op does not take; ``kernel`` is the name that PyTorch's message gives."""
     dtype = F.dtype_of(input)
     if not dtype.is_floating_point and not (complex_too and dtype.is_complex):
-        raise NotImplementedError(f'"{kernel}" not implemented for \'{dtype.scalar_name}\'')
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
 
 
-# --- relu and the other piecewise linear ones ------------------------------------------------------------------------------------------------------
+# --- relu and the other piecewise linear ones -----------------------------------------------------
 
 
 def _relu(F, input):
@@ -66,7 +65,12 @@ def _leaky_relu_backward(F, grad, input, negative_slope):
     return F.where(F.gt(input, 0), grad, F.mul(grad, negative_slope))
 
 
-op("_leaky_relu_backward(Tensor grad, Tensor input, negative_slope)", where="", composite=_leaky_relu_backward, tags=POINTWISE)
+op(
+    "_leaky_relu_backward(Tensor grad, Tensor input, negative_slope)",
+    where="",
+    composite=_leaky_relu_backward,
+    tags=POINTWISE,
+)
 
 op(
     "leaky_relu(Tensor input, negative_slope=0.01)",
@@ -92,7 +96,12 @@ def _hardtanh_backward(F, grad, input, min_val, max_val):
     return F.where(inside, grad, F.zeros_like(grad))
 
 
-op("_hardtanh_backward(Tensor grad, Tensor input, min_val, max_val)", where="", composite=_hardtanh_backward, tags=POINTWISE)
+op(
+    "_hardtanh_backward(Tensor grad, Tensor input, min_val, max_val)",
+    where="",
+    composite=_hardtanh_backward,
+    tags=POINTWISE,
+)
 
 op(
     "hardtanh(Tensor input, min_val=-1.0, max_val=1.0)",
@@ -150,7 +159,10 @@ op(
 def _softshrink(F, input, lambd):
     if lambd < 0:
         dtype = F.dtype_of(input)
-        raise RuntimeError(f"lambda must be in range [0, {finfo(dtype).max:g}] for input dtype {dtype.scalar_name}, but found {lambd:g}")
+        raise RuntimeError(
+            f"lambda must be in range [0, {finfo(dtype).max:g}] for input dtype {dtype.scalar_name}, but found "
+            f"{lambd:g}"
+        )
     above = F.where(F.gt(input, lambd), F.sub(input, lambd), F.mul(input, 0))
     return F.where(F.lt(input, -lambd), F.add(input, lambd), above)
 
@@ -185,9 +197,13 @@ op(
 
 @composite("prelu(Tensor input, Tensor weight)", where="torch Tensor nn.functional")
 def prelu(F, input, weight):
-    """``input`` where positive, ``weight * input`` elsewhere; ``weight`` has one element or one for each channel (dimension 1)."""
+    """``input`` where positive, ``weight * input`` elsewhere; ``weight`` has one element or one for each channel
+    (dimension 1).
+    """
     if weight.dtype is not input.dtype:
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype.scalar_name} and {weight.dtype.scalar_name}")
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {input.dtype.scalar_name} and {weight.dtype.scalar_name}"
+        )
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     count = weight.numel()
@@ -197,14 +213,21 @@ def prelu(F, input, weight):
         channels = input.shape[1] if input.ndim > 1 else 1
         if channels != count:
             raise RuntimeError(
-                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel size = {channels}."
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and "
+                f"channel size = {channels}."
             )
     return F._prelu(input, _prelu_weight(F, input, weight) if count != 1 else F.reshape(weight, (1,) * input.ndim))
 
 
-@composite("rrelu(Tensor input, lower=0.125, upper=0.3333333333333333, training=False)", where="torch nn.functional", tags=RANDOM | INPLACE)
+@composite(
+    "rrelu(Tensor input, lower=0.125, upper=0.3333333333333333, training=False)",
+    where="torch nn.functional",
+    tags=RANDOM | INPLACE,
+)
 def rrelu(F, input, lower, upper, training, generator=None):
-    """Leaky relu whose slope is drawn from ``[lower, upper)`` for each negative element in training, and is the middle of the range otherwise."""
+    """Leaky relu whose slope is drawn from ``[lower, upper)`` for each negative element in training, and is the middle
+    of the range otherwise.
+    """
     if not training:
         return F.leaky_relu(input, (lower + upper) / 2)
     from .._random import engine_of
@@ -212,7 +235,7 @@ def rrelu(F, input, lower, upper, training, generator=None):
     return input * F.random_slopes(input.detach(), lower, upper, engine_of(input._table, generator))
 
 
-# --- elu and its kin -------------------------------------------------------------------------------------------------------------------------------
+# --- elu and its kin ------------------------------------------------------------------------------
 
 
 def _elu_general(F, input, alpha, scale, input_scale):
@@ -226,9 +249,19 @@ def _elu_backward(F, grad, input, alpha, scale, input_scale):
     return F.where(F.gt(input, 0), F.mul(grad, scale), F.mul(grad, slope))
 
 
-op("_elu(Tensor input, alpha, scale, input_scale)", where="", composite=_elu_general, tags=POINTWISE,
-   vjp={"input": lambda F, g, input, alpha, scale, input_scale: F._elu_backward(g, input, alpha, scale, input_scale)})  # fmt: skip
-op("_elu_backward(Tensor grad, Tensor input, alpha, scale, input_scale)", where="", composite=_elu_backward, tags=POINTWISE)
+op(
+    "_elu(Tensor input, alpha, scale, input_scale)",
+    where="",
+    composite=_elu_general,
+    tags=POINTWISE,
+    vjp={"input": lambda F, g, input, alpha, scale, input_scale: F._elu_backward(g, input, alpha, scale, input_scale)},
+)
+op(
+    "_elu_backward(Tensor grad, Tensor input, alpha, scale, input_scale)",
+    where="",
+    composite=_elu_backward,
+    tags=POINTWISE,
+)
 
 op(
     "elu(Tensor input, alpha=1.0)",
@@ -264,7 +297,7 @@ op(
 )
 
 
-# --- smooth ones -----------------------------------------------------------------------------------------------------------------------------------
+# --- smooth ones ----------------------------------------------------------------------------------
 
 
 def _gelu(F, input, approximate="none"):
@@ -363,7 +396,12 @@ def _softplus_backward(F, grad, input, beta, threshold):
     return F.where(F.gt(scaled, threshold), grad, F.mul(grad, F.sigmoid(scaled)))
 
 
-op("_softplus_backward(Tensor grad, Tensor input, beta, threshold)", where="", composite=_softplus_backward, tags=POINTWISE)
+op(
+    "_softplus_backward(Tensor grad, Tensor input, beta, threshold)",
+    where="",
+    composite=_softplus_backward,
+    tags=POINTWISE,
+)
 op(
     "softplus(Tensor input, beta=1.0, threshold=20.0)",
     where="nn.functional",
@@ -445,7 +483,9 @@ def glu(F, input, dim):
     if input.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     if not -input.ndim <= dim < input.ndim:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got {dim})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got {dim})"
+        )
     size = input.shape[dim]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {size}")

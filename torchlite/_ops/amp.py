@@ -1,4 +1,7 @@
-"""What a gradient scaler does on the device: check and unscale gradients, and follow with the scale. No value comes to the host."""
+"""What a gradient scaler does on the device: check and unscale gradients, and follow with the scale. No value comes to
+the host.
+"""
+
 from __future__ import annotations
 
 import math
@@ -17,7 +20,7 @@ def _one_number(F, name, array, dtype=_dtype.float32):
         raise RuntimeError(f"{name} must be {'a float' if dtype is _dtype.float32 else 'an int'} tensor.")
 
 
-# --- gradients -------------------------------------------------------------------------------------------------------------------------------------
+# --- gradients ------------------------------------------------------------------------------------
 
 
 def _unscale(F, self, found_inf, inv_scale):
@@ -29,7 +32,10 @@ def _unscale(F, self, found_inf, inv_scale):
     for grads in kinds.values():
         dtype = F.dtype_of(grads[0])
         if not dtype.is_floating_point:
-            raise NotImplementedError(f"\"_amp_foreach_non_finite_check_and_unscale_{F.device.type}\" not implemented for '{dtype.scalar_name}'")
+            raise NotImplementedError(
+                f'"_amp_foreach_non_finite_check_and_unscale_{F.device.type}" not implemented for '
+                f"'{dtype.scalar_name}'"
+            )
         F._unscale_alike(grads, found_inf, inv_scale)
     return ()
 
@@ -58,12 +64,24 @@ def _multiply(F, grads, factor, dtype):
             F.copy_into(grad, F.to(F.mul(F.to(grad, wide), factor), dtype))
 
 
-op("_amp_foreach_non_finite_check_and_unscale_(Tensor[] self, Tensor found_inf, Tensor inv_scale)", where="torch", tags=NONDIFF, composite=_unscale,
-   doc="Multiply all of `self` by `inv_scale`, in place; `found_inf` becomes 1 where one of them had an infinity or a NaN.")
-op("_unscale_alike(grads, found_inf, inv_scale)", where="", tags=NONDIFF, composite=_unscale_alike, doc="The same for a list of raw arrays of one floating dtype.")
+op(
+    "_amp_foreach_non_finite_check_and_unscale_(Tensor[] self, Tensor found_inf, Tensor inv_scale)",
+    where="torch",
+    tags=NONDIFF,
+    composite=_unscale,
+    doc="Multiply all of `self` by `inv_scale`, in place; `found_inf` becomes 1 where one of them had an infinity or "
+    "a NaN.",
+)
+op(
+    "_unscale_alike(grads, found_inf, inv_scale)",
+    where="",
+    tags=NONDIFF,
+    composite=_unscale_alike,
+    doc="The same for a list of raw arrays of one floating dtype.",
+)
 
 
-# --- the scale -------------------------------------------------------------------------------------------------------------------------------------
+# --- the scale ------------------------------------------------------------------------------------
 
 
 def _update_scale(F, self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
@@ -78,11 +96,18 @@ def _update_scale(F, self, growth_tracker, found_inf, scale_growth_factor, scale
     grown = F.mul(scale, float(scale_growth_factor))
     kept = F._choose(grown, scale, F.logical_and(due, F.isfinite(grown)))
     F.copy_into(self, F.reshape(F._choose(F.mul(scale, float(scale_backoff_factor)), kept, bad), shape))
-    F.copy_into(growth_tracker, F.reshape(F._choose(F._full((), 0, _dtype.int32), count, F.logical_or(bad, due)), count_shape))
+    F.copy_into(
+        growth_tracker, F.reshape(F._choose(F._full((), 0, _dtype.int32), count, F.logical_or(bad, due)), count_shape)
+    )
     return self
 
 
-op("_amp_update_scale_(Tensor self, Tensor growth_tracker, Tensor found_inf, scale_growth_factor, scale_backoff_factor, growth_interval)",
-   where="torch", tags=NONDIFF, composite=_update_scale,
-   doc="Where `found_inf` is not 0, multiply the scale by the backoff factor; else, after `growth_interval` calls in a row, by the growth factor "
-       "if that is finite. In place.")
+op(
+    "_amp_update_scale_(Tensor self, Tensor growth_tracker, Tensor found_inf, scale_growth_factor, "
+    "scale_backoff_factor, growth_interval)",
+    where="torch",
+    tags=NONDIFF,
+    composite=_update_scale,
+    doc="Where `found_inf` is not 0, multiply the scale by the backoff factor; else, after `growth_interval` calls "
+    "in a row, by the growth factor if that is finite. In place.",
+)

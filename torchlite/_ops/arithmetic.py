@@ -1,4 +1,6 @@
-"""Functions of two and three operands: division with rounding, extremes, bits, clamping, interpolation, comparison within a tolerance."""
+"""Functions of two and three operands: division with rounding, extremes, bits, clamping, interpolation, comparison
+within a tolerance.
+"""
 
 from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, op
 from torchlite._dispatch.shapes import broadcast
@@ -11,7 +13,7 @@ def only_where(F, mask, g):
     return F.where(mask, g, 0)
 
 
-# --- division with rounding, and what it leaves ----------------------------------------------------------------------------------------------------
+# --- division with rounding, and what it leaves ---------------------------------------------------
 
 op(
     "fmod(Tensor input, Tensor|Number other)",
@@ -28,7 +30,7 @@ op(
     doc="The remainder of ``input / other`` with the sign of ``other``, as Python's ``%``.",
 )
 
-# --- functions of two real numbers -----------------------------------------------------------------------------------------------------------------
+# --- functions of two real numbers ----------------------------------------------------------------
 
 
 def square_sum(F, x, y):
@@ -64,7 +66,10 @@ op(
     "hypot(Tensor input, Tensor other)",
     promote=DEFAULT,
     tags=BINARY,
-    vjp={"input": lambda F, g, input, out: F.mul(g, F.div(input, out)), "other": lambda F, g, other, out: F.mul(g, F.div(other, out))},
+    vjp={
+        "input": lambda F, g, input, out: F.mul(g, F.div(input, out)),
+        "other": lambda F, g, other, out: F.mul(g, F.div(other, out)),
+    },
     doc="``sqrt(input**2 + other**2)`` without overflow.",
 )
 op(
@@ -108,16 +113,32 @@ def extreme(name, comparison, doc):
     def second(F, g, input, other):
         return only_where(F, F.logical_not(takes_first(F, input, other, getattr(F, comparison))), g)
 
-    op(f"{name}(Tensor input, Tensor other)", promote=DEFAULT, tags=POINTWISE, vjp={"input": first, "other": second}, doc=doc)
+    op(
+        f"{name}(Tensor input, Tensor other)",
+        promote=DEFAULT,
+        tags=POINTWISE,
+        vjp={"input": first, "other": second},
+        doc=doc,
+    )
 
 
 extreme("fmax", "ge", "The larger of two elements; a number rather than a NaN.")
 extreme("fmin", "le", "The smaller of two elements; a number rather than a NaN.")
 op("heaviside(Tensor input, Tensor values)", tags=BINARY | NONDIFF, doc="0 below zero, 1 above, ``values`` at zero.")
-op("gcd(Tensor input, Tensor other)", promote=DEFAULT, tags=BINARY | NONDIFF, doc="The greatest common divisor of integers.")
-op("lcm(Tensor input, Tensor other)", promote=DEFAULT, tags=BINARY | NONDIFF, doc="The least common multiple of integers.")
+op(
+    "gcd(Tensor input, Tensor other)",
+    promote=DEFAULT,
+    tags=BINARY | NONDIFF,
+    doc="The greatest common divisor of integers.",
+)
+op(
+    "lcm(Tensor input, Tensor other)",
+    promote=DEFAULT,
+    tags=BINARY | NONDIFF,
+    doc="The least common multiple of integers.",
+)
 
-# --- clamping --------------------------------------------------------------------------------------------------------------------------------------
+# --- clamping -------------------------------------------------------------------------------------
 
 
 def inside(F, input, min, max):
@@ -141,7 +162,11 @@ op(
     where="",
     promote=DEFAULT,
     tags=POINTWISE,
-    vjp={"input": lambda F, g, input, min, max: only_where(F, inside(F, input, min, max), g), "min": clamp_min_vjp, "max": clamp_max_vjp},
+    vjp={
+        "input": lambda F, g, input, min, max: only_where(F, inside(F, input, min, max), g),
+        "min": clamp_min_vjp,
+        "max": clamp_max_vjp,
+    },
 )
 op(
     "_clamp_numbers(Tensor input, min, max)",
@@ -154,11 +179,16 @@ op(
 
 @composite("clamp(Tensor input, Tensor|Number? min=None, Tensor|Number? max=None)", tags=INPLACE, alias="clip")
 def clamp(F, input, min, max):
-    """``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the result is ``max``.
+    """``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the result
+    is ``max``.
 
     RuntimeError when both are absent.
     """
-    if F.dtype_of(input).category == 2 and (min is None or min.__class__ in (int, float)) and (max is None or max.__class__ in (int, float)):
+    if (
+        F.dtype_of(input).category == 2
+        and (min is None or min.__class__ in (int, float))
+        and (max is None or max.__class__ in (int, float))
+    ):
         return F._clamp_numbers(input, min, max)
     return F._clamp_tensors(input, min, max)
 
@@ -167,18 +197,24 @@ op(
     "clamp_min(Tensor input, Tensor|Number min)",
     promote=DEFAULT,
     tags=BINARY,
-    vjp={"input": lambda F, g, input, min: only_where(F, F.ge(input, min), g), "min": lambda F, g, input, min: only_where(F, F.lt(input, min), g)},
+    vjp={
+        "input": lambda F, g, input, min: only_where(F, F.ge(input, min), g),
+        "min": lambda F, g, input, min: only_where(F, F.lt(input, min), g),
+    },
     doc="``input``, at least ``min``.",
 )
 op(
     "clamp_max(Tensor input, Tensor|Number max)",
     promote=DEFAULT,
     tags=BINARY,
-    vjp={"input": lambda F, g, input, max: only_where(F, F.le(input, max), g), "max": lambda F, g, input, max: only_where(F, F.gt(input, max), g)},
+    vjp={
+        "input": lambda F, g, input, max: only_where(F, F.le(input, max), g),
+        "max": lambda F, g, input, max: only_where(F, F.gt(input, max), g),
+    },
     doc="``input``, at most ``max``.",
 )
 
-# --- three operands --------------------------------------------------------------------------------------------------------------------------------
+# --- three operands -------------------------------------------------------------------------------
 
 op(
     "_lerp_tensor(Tensor input, Tensor end, Tensor weight)",
@@ -229,12 +265,14 @@ op(
     vjp={
         "input": lambda F, g: g,
         "tensor1": lambda F, g, tensor2, value: F.mul(g, F.conj(F.div(value, tensor2))),
-        "tensor2": lambda F, g, tensor1, tensor2, value: F.neg(F.mul(g, F.conj(F.div(F.mul(tensor1, value), F.mul(tensor2, tensor2))))),
+        "tensor2": lambda F, g, tensor1, tensor2, value: F.neg(
+            F.mul(g, F.conj(F.div(F.mul(tensor1, value), F.mul(tensor2, tensor2))))
+        ),
     },
     doc="``input + value * tensor1 / tensor2``. RuntimeError for integers.",
 )
 
-# --- complex numbers -------------------------------------------------------------------------------------------------------------------------------
+# --- complex numbers ------------------------------------------------------------------------------
 
 op(
     "complex(Tensor real, Tensor imag)",
@@ -254,10 +292,16 @@ op(
     doc="A complex tensor from its absolute values and angles.",
 )
 
-# --- the rest --------------------------------------------------------------------------------------------------------------------------------------
+# --- the rest -------------------------------------------------------------------------------------
 
-op("frexp(Tensor input)", outputs=("mantissa", "exponent"), nondiff=(1,), vjp={"input": lambda F, g, out1: frexp_vjp(F, g[0], out1)},
-   meta=lambda input: [(input.shape, input.dtype), (input.shape, int32)], doc="``input = mantissa * 2**exponent`` with 0.5 <= |mantissa| < 1.")
+op(
+    "frexp(Tensor input)",
+    outputs=("mantissa", "exponent"),
+    nondiff=(1,),
+    vjp={"input": lambda F, g, out1: frexp_vjp(F, g[0], out1)},
+    meta=lambda input: [(input.shape, input.dtype), (input.shape, int32)],
+    doc="``input = mantissa * 2**exponent`` with 0.5 <= |mantissa| < 1.",
+)
 
 
 def frexp_vjp(F, g, exponent):
@@ -268,7 +312,8 @@ op(
     "isclose(Tensor input, Tensor other, rtol=1e-05, atol=1e-08, equal_nan=False)",
     tags=POINTWISE | NONDIFF,
     meta=lambda input, other: (broadcast(input.shape, other.shape), bool_),
-    doc="Whether ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close, and NaNs if ``equal_nan``.",
+    doc="Whether ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close, and NaNs if "
+    "``equal_nan``.",
 )
 
 
@@ -287,6 +332,7 @@ def ldexp(F, input, other):
 @composite("float_power(Tensor|Number input, Tensor|Number exponent)", tags=INPLACE)
 def float_power(F, input, exponent):
     """``input ** exponent`` in double precision (complex if either is)."""
+
     def is_complex(value):
         return isinstance(value, complex) or getattr(getattr(value, "dtype", None), "is_complex", False)
 

@@ -1,8 +1,8 @@
 """Scaled dot product attention.
 
-`_sdpa` is the case without dropout and without a gradient for the mask, as one record: forward keeps the log of each row's sum, and backward
-computes the weights
-again from it, so that no (query, key) matrix outlives its block in a fused kernel (Dao et al., 2022).
+`_sdpa` is the case without dropout and without a gradient for the mask, as one record: forward keeps the log of each
+row's sum, and backward computes the weights again from it, so that no (query, key) matrix outlives its block in a fused
+kernel (Dao et al., 2022).
 """
 
 import math
@@ -62,7 +62,8 @@ def _sdpa_meta(query, key, value):
 
 
 op(
-    "_sdpa_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor lse, is_causal, scale, needs)",
+    "_sdpa_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor out, Tensor lse, "
+    "is_causal, scale, needs)",
     where="",
     composite=_sdpa_backward,
 )
@@ -72,8 +73,8 @@ op(
     composite=_sdpa,
     meta=_sdpa_meta,
     vjp={
-        ("query", "key", "value"): lambda F, g, query, key, value, attn_mask, out0, out1, is_causal, scale, needs: F._sdpa_backward(
-            g, query, key, value, attn_mask, out0, out1, is_causal, scale, needs
+        ("query", "key", "value"): lambda F, g, query, key, value, attn_mask, out0, out1, is_causal, scale, needs: (
+            F._sdpa_backward(g, query, key, value, attn_mask, out0, out1, is_causal, scale, needs)
         )
     },
 ).hidden = True
@@ -83,17 +84,19 @@ def _check(query, key, value, attn_mask, is_causal):
     if query.dtype is not key.dtype or query.dtype is not value.dtype:
         names = tuple(_c_name(t.dtype) for t in (query, key, value))
         raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {names[0]} key.dtype: {names[1]} and "
-            f"value.dtype: {names[2]} instead."
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {names[0]} key.dtype: "
+            f"{names[1]} and value.dtype: {names[2]} instead."
         )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} key.dim: {key.ndim} and value.dim: "
-            f"{value.ndim} instead."
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} "
+            f"key.dim: {key.ndim} and value.dim: {value.ndim} instead."
         )
     if attn_mask is not None:
         if is_causal:
-            raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+            )
         if attn_mask.dtype.category != 0 and attn_mask.dtype is not query.dtype:
             raise RuntimeError(
                 "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
@@ -107,16 +110,16 @@ def _c_name(dtype):
 
 
 @composite(
-    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, "
-    "enable_gqa=False)",
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, dropout_p=0.0, "
+    "is_causal=False, *, scale=None, enable_gqa=False)",
     where="nn.functional",
 )
 def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
     """``softmax(query @ key^T * scale + mask) @ value``: (..., L, E), (..., S, E), (..., S, V) -> (..., L, V).
 
-    ``attn_mask`` broadcasts to (..., L, S): booleans say what takes part, floats are added. ``is_causal`` lets position i see keys 0 to i. ``scale``
-    is
-    ``1 / sqrt(E)`` by default. With ``enable_gqa`` each key head serves several query heads.
+    ``attn_mask`` broadcasts to (..., L, S): booleans say what takes part, floats are added. ``is_causal`` lets position
+    i see keys 0 to i. ``scale`` is ``1 / sqrt(E)`` by default. With ``enable_gqa`` each key head serves several query
+    heads.
     """
     _check(query, key, value, attn_mask, is_causal)
     if scale is None:

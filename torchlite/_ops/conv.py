@@ -1,7 +1,8 @@
 """Convolution and transposed convolution in one to three spatial dimensions.
 
-`convolution` is the one record with a kernel; its backward is a record of its own, whose composite says the three gradients as convolutions again,
-so derivatives of every order come from the same two records. A backend without a kernel runs the composites: windows by `as_strided`, then `matmul`.
+`convolution` is the one record with a kernel; its backward is a record of its own, whose composite says the three
+gradients as convolutions again, so derivatives of every order come from the same two records. A backend without a
+kernel runs the composites: windows by `as_strided`, then `matmul`.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ def tuple_of(value, count):
 
 def window_count(size, kernel, stride, padding, dilation):
     """How many places a window has along each dimension."""
-    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True))
+    return tuple(
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)
+    )
 
 
-# -- shapes and errors -------------------------------------------------------------------------------------------------------------------------------
+# -- shapes and errors -----------------------------------------------------------------------------
 
 
 def _list(shape):
@@ -39,11 +43,16 @@ def _times(sizes):
 
 def _check_parameters(weight, stride, padding, dilation, output_padding, groups):
     count = len(weight.shape) - 2
-    for name, value in (("stride", stride), ("padding", padding), ("dilation", dilation), ("output_padding", output_padding)):
+    for name, value in (
+        ("stride", stride),
+        ("padding", padding),
+        ("dilation", dilation),
+        ("output_padding", output_padding),
+    ):
         if len(value) != count:
             raise RuntimeError(
-                f"expected {name} to be a single integer value or a list of {count} values to match the convolution dimensions, but got "
-                f"{name}={_list(value)}"
+                f"expected {name} to be a single integer value or a list of {count} values to match the convolution "
+                f"dimensions, but got {name}={_list(value)}"
             )
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
@@ -60,7 +69,14 @@ def _check_types(input, weight, bias):
         raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}")
     if bias is not None and bias.dtype is not input.dtype:
         names = [str(t.dtype).removeprefix("torch.").removeprefix("torchlite.") for t in (input, bias)]
-        short = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long", "int32": "int"}
+        short = {
+            "float32": "float",
+            "float64": "double",
+            "float16": "c10::Half",
+            "bfloat16": "c10::BFloat16",
+            "int64": "long",
+            "int32": "int",
+        }
         first, second = (short.get(n, n) for n in names)
         raise RuntimeError(f"Input type ({first}) and bias type ({second}) should be the same")
 
@@ -68,24 +84,28 @@ def _check_types(input, weight, bias):
 def _check_channels(input, weight, bias, groups, transposed):
     rows, shape = weight.shape[0], _list(weight.shape)
     if rows < groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {shape} instead")
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
+            f"{shape} instead"
+        )
     if rows % groups:
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{shape}] instead"
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
+            f"size [{shape}] instead"
         )
     channels = rows if transposed else weight.shape[1] * groups
     filters = weight.shape[1] * groups if transposed else rows
     if input.shape[1] != channels:
         given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
         raise RuntimeError(
-            f"Given {given}, weight of size {shape}, expected input{_list(input.shape)} to have {channels} channels, but got "
-            f"{input.shape[1]} channels instead"
+            f"Given {given}, weight of size {shape}, expected input{_list(input.shape)} to have {channels} channels, "
+            f"but got {input.shape[1]} channels instead"
         )
     if bias is not None and tuple(bias.shape) != (filters,):
         given = "transposed=1, " if transposed else ""
         raise RuntimeError(
-            f"Given {given}weight of size {shape}, expected bias to be 1-dimensional with {filters} elements, but got bias of size "
-            f"{_list(bias.shape)} instead"
+            f"Given {given}weight of size {shape}, expected bias to be 1-dimensional with {filters} elements, but "
+            f"got bias of size {_list(bias.shape)} instead"
         )
     return filters
 
@@ -96,8 +116,9 @@ def _convolution_meta(input, weight, bias, stride, padding, dilation, transposed
     _check_parameters(weight, stride, padding, dilation, extra, groups)
     if len(input.shape) != len(weight.shape):
         raise RuntimeError(
-            f"Expected {len(weight.shape)}-dimensional input for {len(weight.shape)}-dimensional weight {_list(weight.shape)}, but got "
-            f"{len(input.shape)}-dimensional input of size {_list(input.shape)} instead"
+            f"Expected {len(weight.shape)}-dimensional input for {len(weight.shape)}-dimensional weight "
+            f"{_list(weight.shape)}, but got {len(input.shape)}-dimensional input of size {_list(input.shape)} "
+            "instead"
         )
     filters = _check_channels(input, weight, bias, groups, transposed)
     _check_types(input, weight, bias)
@@ -108,14 +129,18 @@ def _convolution_meta(input, weight, bias, stride, padding, dilation, transposed
             around = [n + 2 * p for n, p in zip(size, padding, strict=True)]
             reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
             raise RuntimeError(
-                f"Calculated padded input size per channel: ({_times(around)}). Kernel size: ({_times(reach)}). Kernel size can't be greater "
-                "than actual input size"
+                f"Calculated padded input size per channel: ({_times(around)}). Kernel size: ({_times(reach)}). "
+                "Kernel size can't be greater than actual input size"
             )
         return (input.shape[0], filters, *out), input.dtype
-    out = tuple((n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, k, s, p, d, e in zip(size, kernel, stride, padding, dilation, extra, strict=True))
+    out = tuple(
+        (n - 1) * s - 2 * p + d * (k - 1) + e + 1
+        for n, k, s, p, d, e in zip(size, kernel, stride, padding, dilation, extra, strict=True)
+    )
     if min(out) <= 0:
         raise RuntimeError(
-            f"Given input size per channel: ({_times(size)}). Calculated output size per channel: ({_times(out)}). Output size is too small"
+            f"Given input size per channel: ({_times(size)}). Calculated output size per channel: ({_times(out)}). "
+            "Output size is too small"
         )
     return (input.shape[0], filters, *out), input.dtype
 
@@ -131,7 +156,7 @@ def _check_output_padding(stride, dilation, output_padding):
     raise RuntimeError("output padding must be smaller than either stride or dilation, but got " + " ".join(words))
 
 
-# -- composites --------------------------------------------------------------------------------------------------------------------------------------
+# -- composites ------------------------------------------------------------------------------------
 
 
 def _strides(shape):
@@ -186,7 +211,9 @@ def _correlation(F, x, weight, stride, dilation, groups):
 
 
 def _turned_over(F, weight, groups):
-    """The kernel of the transposed convolution as that of a plain one: turned over in space, with the channels' roles exchanged within each group."""
+    """The kernel of the transposed convolution as that of a plain one: turned over in space, with the channels' roles
+    exchanged within each group.
+    """
     spatial = weight.ndim - 2
     kernel = weight.shape[2:]
     weight = F.flip(weight, tuple(range(2, 2 + spatial)))
@@ -200,7 +227,9 @@ def _convolution(F, input, weight, bias, stride, padding, dilation, transposed, 
     stride, padding, dilation, extra = (tuple_of(v, spatial) for v in (stride, padding, dilation, output_padding))
     if transposed:
         reach = [d * (k - 1) - p for d, k, p in zip(dilation, weight.shape[2:], padding, strict=True)]
-        x = _zeros_around(F, _zeros_between(F, input, stride), reach, [r + e for r, e in zip(reach, extra, strict=True)])
+        x = _zeros_around(
+            F, _zeros_between(F, input, stride), reach, [r + e for r, e in zip(reach, extra, strict=True)]
+        )
         out = _correlation(F, x, _turned_over(F, weight, groups), (1,) * spatial, dilation, groups)
     else:
         out = _correlation(F, _zeros_around(F, input, padding, padding), weight, stride, dilation, groups)
@@ -261,31 +290,36 @@ def _backward_meta(grad_output, input, weight, needs):
 
 
 def _gradients(F, g, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
-    return F._convolution_backward(g, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs)
+    return F._convolution_backward(
+        g, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs
+    )
 
 
 op(
-    "convolution(Tensor input, Tensor weight, Tensor? bias, stride, padding, dilation, transposed, output_padding, groups)",
+    "convolution(Tensor input, Tensor weight, Tensor? bias, stride, padding, dilation, transposed, output_padding, "
+    "groups)",
     where="torch",
     composite=_convolution,
     meta=_convolution_meta,
     vjp={("input", "weight", "bias"): _gradients},
     doc="""The convolution behind `conv1d` ... `conv_transpose3d`.
 
-   `input` is (N, C, *size) with one to three spatial dimensions. `weight` is (O, C / groups, *kernel), or (C, O / groups, *kernel) when
-   `transposed`. `stride`, `padding`, `dilation` and `output_padding` have one number for each spatial dimension. All tensors have one dtype. The
-   result is (N, O, *out).
+   `input` is (N, C, *size) with one to three spatial dimensions. `weight` is (O, C / groups, *kernel), or (C, O /
+   groups, *kernel) when `transposed`. `stride`, `padding`, `dilation` and `output_padding` have one number for each
+   spatial dimension. All tensors have one dtype. The result is (N, O, *out).
 
    Raises RuntimeError where the sizes do not fit each other.
 
    >>> x, w = torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)
    >>> torch.convolution(x, w, None, (1, 1), (0, 0), (1, 1), False, (0, 0), 1)
    tensor([[[[4., 4.],
-             [4., 4.]]]])""",
+             [4., 4.]]]])
+    """,
 )
 
 op(
-    "_convolution_backward(Tensor grad_output, Tensor input, Tensor weight, stride, padding, dilation, transposed, output_padding, groups, needs)",
+    "_convolution_backward(Tensor grad_output, Tensor input, Tensor weight, stride, padding, dilation, transposed, "
+    "output_padding, groups, needs)",
     where="",
     composite=_backward,
     meta=_backward_meta,
@@ -293,7 +327,7 @@ op(
 )
 
 
-# -- public functions --------------------------------------------------------------------------------------------------------------------------------
+# -- public functions ------------------------------------------------------------------------------
 
 
 def _batched(F, input, spatial, name):
@@ -303,7 +337,8 @@ def _batched(F, input, spatial, name):
     if input.ndim == spatial + 1:
         return F.unsqueeze(input, 0), True
     raise RuntimeError(
-        f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to {name}, but got input of size: {_list(input.shape)}"
+        f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to {name}, but got input of size: "
+        f"{_list(input.shape)}"
     )
 
 
@@ -327,7 +362,9 @@ def _conv(F, spatial, input, weight, bias, stride, padding, dilation, groups):
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
                 raise RuntimeError(f"Invalid padding string: '{padding}'")
-            input, padding = _same_padding(F, input, weight, stride, dilation) if padding == "same" else (input, (0,) * spatial)
+            input, padding = (
+                _same_padding(F, input, weight, stride, dilation) if padding == "same" else (input, (0,) * spatial)
+            )
         else:
             padding = tuple_of(padding, spatial)
     else:
@@ -345,23 +382,25 @@ def _conv_transpose(F, spatial, input, weight, bias, stride, padding, output_pad
     return F.squeeze(out, 0) if single else out
 
 
-_CONV_DOC = """A {n}-D convolution (cross-correlation) of `input` (N, C, {size}) or (C, {size}) with `weight` (O, C / groups, {kernel}).
+_CONV_DOC = """A {n}-D convolution (cross-correlation) of `input` (N, C, {size}) or (C, {size}) with `weight` (O, C /
+groups, {kernel}).
 
-`stride`, `padding` and `dilation` are numbers or tuples of {n}; `padding` may be 'valid' (none) or 'same' (the output has the input's size; needs
-stride 1).
-The result is (N, O, {out}), where an output size is (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1.
+`stride`, `padding` and `dilation` are numbers or tuples of {n}; `padding` may be 'valid' (none) or 'same' (the output
+has the input's size; needs stride 1). The result is (N, O, {out}), where an output size is (size + 2 * padding -
+dilation * (kernel - 1) - 1) // stride + 1.
 
 Raises RuntimeError where the sizes or dtypes do not fit each other.
 
 >>> torch.nn.functional.conv{n}d(torch.ones(1, 1{ones}), torch.ones(2, 1{twos})).shape
 torch.Size([1, 2{expected}])"""
-_TRANSPOSE_DOC = """A {n}-D transposed convolution of `input` (N, C, {size}) or (C, {size}) with `weight` (C, O / groups, {kernel}): the gradient of
-`conv{n}d` with respect to its input.
+_TRANSPOSE_DOC = """A {n}-D transposed convolution of `input` (N, C, {size}) or (C, {size}) with `weight` (C, O /
+groups, {kernel}): the gradient of `conv{n}d` with respect to its input.
 
-The result is (N, O, {out}), where an output size is (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
+The result is (N, O, {out}), where an output size is (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
+output_padding + 1.
 
-Raises RuntimeError where the sizes or dtypes do not fit each other, and for an output padding that is smaller neither than the stride nor than the
-dilation.
+Raises RuntimeError where the sizes or dtypes do not fit each other, and for an output padding that is smaller neither
+than the stride nor than the dilation.
 
 >>> torch.nn.functional.conv_transpose{n}d(torch.ones(1, 2{ones}), torch.ones(2, 1{twos})).shape
 torch.Size([1, 1{expected}])"""
@@ -393,7 +432,8 @@ def _declare(n):
         doc=_document(_CONV_DOC, n, False),
     )(conv)
     composite(
-        f"conv_transpose{n}d(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1)",
+        f"conv_transpose{n}d(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, output_padding=0, "
+        "groups=1, dilation=1)",
         where="torch nn.functional",
         doc=_document(_TRANSPOSE_DOC, n, True),
     )(conv_transpose)
@@ -412,5 +452,7 @@ def conv_tbc(F, input, weight, bias, pad):
         raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
     if bias.ndim != 1:
         raise RuntimeError("Bias must be 1-D")
-    out = F.convolution(F.permute(input, (1, 2, 0)), F.permute(weight, (2, 1, 0)), bias, (1,), (pad,), (1,), False, (0,), 1)
+    out = F.convolution(
+        F.permute(input, (1, 2, 0)), F.permute(weight, (2, 1, 0)), bias, (1,), (pad,), (1,), False, (0,), 1
+    )
     return F.permute(out, (2, 0, 1))

@@ -1,4 +1,7 @@
-"""Ops that the core itself calls: histories of in-place writes through views, picks of one view among several, moves between devices."""
+"""Ops that the core itself calls: histories of in-place writes through views, picks of one view among several, moves
+between devices.
+"""
+
 from __future__ import annotations
 
 import math
@@ -13,8 +16,11 @@ def _hole(F, g, index):
 
 
 # `base` after the elements at the flat positions `index` were replaced by `view`.
-GLOBALS["COPY_SLICES"] = op("_copy_slices(Tensor base, Tensor view, index)", where="", vjp={
-    "base": _hole, "view": lambda F, g, index: F._index(F.reshape(F.contiguous(g), (-1,)), (index,))})
+GLOBALS["COPY_SLICES"] = op(
+    "_copy_slices(Tensor base, Tensor view, index)",
+    where="",
+    vjp={"base": _hole, "view": lambda F, g, index: F._index(F.reshape(F.contiguous(g), (-1,)), (index,))},
+)
 _moved = op("_moved(Tensor input, where, source)", where="", vjp={"input": lambda F, g, source: F._move(g, source)})
 
 
@@ -43,15 +49,23 @@ def alias(F, input):
 
 GLOBALS["move"] = move_tensor
 
-# Creation kernels (no tensor argument; `call.create` finds their device) and creation beside an existing array, which formulas use.
-# The public torch.zeros, torch.zeros_like … are composites over these in creation.py.
+# Creation kernels (no tensor argument; `call.create` finds their device) and creation beside an existing array, which
+# formulas use. The public torch.zeros, torch.zeros_like … are composites over these in creation.py.
 op("_empty(size, dtype)", where="", meta=lambda size, dtype: (size, dtype))
 op("_full(size, value, dtype)", where="", meta=lambda size, dtype: (size, dtype))
-op("_arange(start, end, step, dtype)", where="", meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype))
+op(
+    "_arange(start, end, step, dtype)",
+    where="",
+    meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),
+)
 for _name in ("zeros_like", "ones_like"):
     op(f"{_name}(Tensor input)", where="", tags=NONDIFF, meta=lambda input: (input.shape, input.dtype))
 op("full_like(Tensor input, value)", where="", tags=NONDIFF, meta=lambda input: (input.shape, input.dtype))
 op("new_zeros(Tensor input, shape)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
 op("new_full(Tensor input, shape, value)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
-op("new_arange(Tensor input, start, end, step, dtype)", where="", tags=NONDIFF,
-   meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype))
+op(
+    "new_arange(Tensor input, start, end, step, dtype)",
+    where="",
+    tags=NONDIFF,
+    meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),
+)

@@ -1,6 +1,7 @@
 """Tensors made from nothing: constants, ranges, index pairs, grids; and tensors made like others.
 
-The public functions are composites over the creation kernels (`_empty`, `_full`, `_arange` …), which `call.create` finds by device.
+The public functions are composites over the creation kernels (`_empty`, `_full`, `_arange` …), which `call.create`
+finds by device.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ op("_tril_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
 op("_triu_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
 
 
-# --- arguments --------------------------------------------------------------------------------------------------------------------------------------
+# --- arguments ------------------------------------------------------------------------------------
 
 
 def _size(name: str, size) -> tuple[int, ...]:
@@ -44,8 +45,8 @@ def _size(name: str, size) -> tuple[int, ...]:
             if position == 0 and len(size) == 1:
                 raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(n).__name__}")
             raise TypeError(
-                f"{name}(): argument 'size' failed to unpack the object at pos {position + 1} with error \"type must be tuple of ints,but got "
-                f'{type(n).__name__}"'
+                f"{name}(): argument 'size' failed to unpack the object at pos {position + 1} with error \"type must "
+                f'be tuple of ints,but got {type(n).__name__}"'
             )
         else:
             return _size(name, tuple(m.__index__() for m in size))
@@ -124,7 +125,7 @@ def _make(kernel: str, size, *args, order=None, device=None, requires_grad=False
     return made.requires_grad_() if requires_grad else made
 
 
-# --- constants --------------------------------------------------------------------------------------------------------------------------------------
+# --- constants ------------------------------------------------------------------------------------
 
 
 @composite(f"_zeros(*size, out=None, {_TAIL})", where="", alias="torch.zeros")
@@ -133,7 +134,13 @@ def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     _dense(layout)
     dtype = _dtype("zeros", dtype, None)
     return _make(
-        "_full", _size("zeros", size), 0, _out_dtype(out, dtype, dtype or get_default_dtype()), device=device, requires_grad=requires_grad, out=out
+        "_full",
+        _size("zeros", size),
+        0,
+        _out_dtype(out, dtype, dtype or get_default_dtype()),
+        device=device,
+        requires_grad=requires_grad,
+        out=out,
     )
 
 
@@ -143,7 +150,13 @@ def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     _dense(layout)
     dtype = _dtype("ones", dtype, None)
     return _make(
-        "_full", _size("ones", size), 1, _out_dtype(out, dtype, dtype or get_default_dtype()), device=device, requires_grad=requires_grad, out=out
+        "_full",
+        _size("ones", size),
+        1,
+        _out_dtype(out, dtype, dtype or get_default_dtype()),
+        device=device,
+        requires_grad=requires_grad,
+        out=out,
     )
 
 
@@ -173,7 +186,9 @@ def _fill_value(value, dtype):
         value = value.real
     if dtype.category == 1:
         bits = dtype.itemsize * 8
-        if value != value or not -(1 << (bits - 1 if dtype.is_signed else bits)) <= value < 1 << (bits - 1 if dtype.is_signed else bits):
+        if value != value or not -(1 << (bits - 1 if dtype.is_signed else bits)) <= value < 1 << (
+            bits - 1 if dtype.is_signed else bits
+        ):
             if isinstance(value, int) and dtype is int64:
                 raise OverflowError("int too big to convert")
             raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
@@ -193,7 +208,15 @@ def full(F, size, fill_value, out, dtype, layout, device, pin_memory, requires_g
         raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not Tensor")
     dtype = _dtype("full", dtype, None)
     dtype = _out_dtype(out, dtype, dtype or _inferred(fill_value))
-    return _make("_full", _size("full", tuple(size)), _fill_value(fill_value, dtype), dtype, device=device, requires_grad=requires_grad, out=out)
+    return _make(
+        "_full",
+        _size("full", tuple(size)),
+        _fill_value(fill_value, dtype),
+        dtype,
+        device=device,
+        requires_grad=requires_grad,
+        out=out,
+    )
 
 
 @composite(f"_scalar_tensor(s, *, {_TAIL})", where="", alias="torch.scalar_tensor")
@@ -203,13 +226,15 @@ def scalar_tensor(F, s, dtype, layout, device, pin_memory, requires_grad):
     return _make("_full", (), _fill_value(s, dtype), dtype, device=device, requires_grad=requires_grad)
 
 
-# --- memory layouts ---------------------------------------------------------------------------------------------------------------------------------
+# --- memory layouts -------------------------------------------------------------------------------
 
 
 def _with_strides(size, stride, dtype, device, requires_grad):
     size, stride = tuple(size), tuple(stride)
     if len(size) != len(stride):
-        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
     if any(s < 0 for s in stride):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     extent = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
@@ -221,7 +246,9 @@ def _with_strides(size, stride, dtype, device, requires_grad):
 @composite(f"empty_strided(size, stride, *, {_TAIL})", where="torch")
 def empty_strided(F, size, stride, dtype, layout, device, pin_memory, requires_grad):
     """An uninitialised tensor of the given strides (in elements)."""
-    return _with_strides(_size("empty_strided", size), stride, _dtype("empty_strided", dtype, get_default_dtype()), device, requires_grad)
+    return _with_strides(
+        _size("empty_strided", size), stride, _dtype("empty_strided", dtype, get_default_dtype()), device, requires_grad
+    )
 
 
 @composite(f"empty_permuted(size, physical_layout, *, {_TAIL})", where="torch")
@@ -237,11 +264,16 @@ def empty_permuted(F, size, physical_layout, dtype, layout, device, pin_memory, 
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed")
     return _make(
-        "_empty", size, _dtype("empty_permuted", dtype, get_default_dtype()), order=order or None, device=device, requires_grad=requires_grad
+        "_empty",
+        size,
+        _dtype("empty_permuted", dtype, get_default_dtype()),
+        order=order or None,
+        device=device,
+        requires_grad=requires_grad,
     )
 
 
-# --- like another tensor ----------------------------------------------------------------------------------------------------------------------------
+# --- like another tensor --------------------------------------------------------------------------
 
 _LIKE = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None"
 
@@ -268,10 +300,20 @@ def _declare_like(name: str, kernel: str, value, doc: str) -> None:
 
 
 _declare_like(
-    "empty_like", "_empty", None, "An uninitialised tensor with the shape, dtype, device and order in memory of `input`, unless said otherwise."
+    "empty_like",
+    "_empty",
+    None,
+    "An uninitialised tensor with the shape, dtype, device and order in memory of `input`, unless said otherwise.",
 )
-_declare_like("zeros_like", "_full", 0, "Zeros with the shape, dtype, device and order in memory of `input`, unless said otherwise.")
-_declare_like("ones_like", "_full", 1, "Ones with the shape, dtype, device and order in memory of `input`, unless said otherwise.")
+_declare_like(
+    "zeros_like",
+    "_full",
+    0,
+    "Zeros with the shape, dtype, device and order in memory of `input`, unless said otherwise.",
+)
+_declare_like(
+    "ones_like", "_full", 1, "Ones with the shape, dtype, device and order in memory of `input`, unless said otherwise."
+)
 
 
 @composite(f"_full_like(Tensor input, fill_value, *, {_LIKE})", where="", alias="torch.full_like")
@@ -288,12 +330,27 @@ def _declare_new(name: str, kernel: str, value, doc: str) -> None:
     def new(F, input, size, dtype, device, requires_grad, layout, pin_memory):
         _dense(layout)
         args = (() if value is None else (value,)) + (_dtype(name, dtype, input.dtype),)
-        return _make(kernel, _size(name, size), *args, device=input._table.device if device is None else device, requires_grad=requires_grad)
+        return _make(
+            kernel,
+            _size(name, size),
+            *args,
+            device=input._table.device if device is None else device,
+            requires_grad=requires_grad,
+        )
 
 
-_declare_new("new_empty", "_empty", None, "An uninitialised tensor of the given size with this tensor's dtype and device, unless said otherwise.")
-_declare_new("new_zeros", "_full", 0, "Zeros of the given size with this tensor's dtype and device, unless said otherwise.")
-_declare_new("new_ones", "_full", 1, "Ones of the given size with this tensor's dtype and device, unless said otherwise.")
+_declare_new(
+    "new_empty",
+    "_empty",
+    None,
+    "An uninitialised tensor of the given size with this tensor's dtype and device, unless said otherwise.",
+)
+_declare_new(
+    "new_zeros", "_full", 0, "Zeros of the given size with this tensor's dtype and device, unless said otherwise."
+)
+_declare_new(
+    "new_ones", "_full", 1, "Ones of the given size with this tensor's dtype and device, unless said otherwise."
+)
 
 
 @composite(f"_new_full(Tensor input, size, fill_value, *, {_NEW})", where="", alias="Tensor.new_full")
@@ -312,9 +369,13 @@ def new_full(F, input, size, fill_value, dtype, device, requires_grad, layout, p
 
 @composite(f"_new_empty_strided(Tensor input, size, stride, *, {_NEW})", where="", alias="Tensor.new_empty_strided")
 def new_empty_strided(F, input, size, stride, dtype, device, requires_grad, layout, pin_memory):
-    """An uninitialised tensor of the given size and strides with this tensor's dtype and device, unless said otherwise."""
+    """An uninitialised tensor of the given size and strides with this tensor's dtype and device,
+    unless said otherwise.
+    """
     where = input._table.device if device is None else device
-    return _with_strides(_size("new_empty_strided", size), stride, _dtype("new_empty_strided", dtype, input.dtype), where, requires_grad)
+    return _with_strides(
+        _size("new_empty_strided", size), stride, _dtype("new_empty_strided", dtype, input.dtype), where, requires_grad
+    )
 
 
 @composite(f"_new_tensor(Tensor input, data, *, {_NEW})", where="", alias="Tensor.new_tensor")
@@ -323,11 +384,14 @@ def new_tensor(F, input, data, dtype, device, requires_grad, layout, pin_memory)
     from .._creation import tensor
 
     return tensor(
-        data, dtype=_dtype("new_tensor", dtype, input.dtype), device=input._table.device if device is None else device, requires_grad=requires_grad
+        data,
+        dtype=_dtype("new_tensor", dtype, input.dtype),
+        device=input._table.device if device is None else device,
+        requires_grad=requires_grad,
     )
 
 
-# --- ranges -----------------------------------------------------------------------------------------------------------------------------------------
+# --- ranges ---------------------------------------------------------------------------------------
 
 
 def _checked_range(start, end, step):
@@ -350,7 +414,9 @@ def arange(F, start, end, step, out, dtype, layout, device, pin_memory, requires
     if end is None:
         start, end = 0, start
     dtype = _dtype("arange", dtype, None)
-    dtype = _out_dtype(out, dtype, dtype or (int64 if _inferred(start, end, step).category < 2 else get_default_dtype()))
+    dtype = _out_dtype(
+        out, dtype, dtype or (int64 if _inferred(start, end, step).category < 2 else get_default_dtype())
+    )
     if dtype is bool_ or dtype.category == 3:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.scalar_name}'")
     start, end, step = _checked_range(start, end, step)
@@ -372,8 +438,8 @@ def arange(F, start, end, step, out, dtype, layout, device, pin_memory, requires
 def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires_grad):
     """As `arange`, but with `end` and of the default dtype; PyTorch has deprecated it."""
     warnings.warn(
-        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. "
-        "Instead, use torch.arange, which produces values in [start, end).",
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
         UserWarning,
         stacklevel=3,
     )
@@ -387,11 +453,17 @@ def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires
 def _ends(name: str, start, end, dtype):
     for label, value in (("start", start), ("end", end)):
         if isinstance(value, call.Tensor) and value.ndim:
-            raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {label} with {value.ndim} dimension(s).")
+            raise RuntimeError(
+                f"{name} only supports 0-dimensional start and end tensors, but got {label} with {value.ndim} "
+                "dimension(s)."
+            )
     start, end = _number(start), _number(end)
     complex_ends = isinstance(start, complex) or isinstance(end, complex)
     if complex_ends and dtype is not None and dtype.category < 3:
-        raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype {dtype.scalar_name}")
+        raise RuntimeError(
+            f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype "
+            f"{dtype.scalar_name}"
+        )
     return start, end, dtype or (get_default_dtype().to_complex() if complex_ends else get_default_dtype())
 
 
@@ -424,7 +496,9 @@ def eye(F, n, m, out, dtype, layout, device, pin_memory, requires_grad):
     """A matrix of n rows and m columns (n when not given) with ones on its diagonal."""
     for position, (label, value) in enumerate((("n", n), ("m", n if m is None else m))):
         if not isinstance(value, (int, np.integer)):
-            raise TypeError(f"eye(): argument '{label}' (position {position + 1}) must be int, not {type(value).__name__}")
+            raise TypeError(
+                f"eye(): argument '{label}' (position {position + 1}) must be int, not {type(value).__name__}"
+            )
         if value < 0:
             raise RuntimeError(f"{label} must be greater or equal to 0, got {value}")
     dtype = _dtype("eye", dtype, get_default_dtype() if out is None else out.dtype)
@@ -433,7 +507,11 @@ def eye(F, n, m, out, dtype, layout, device, pin_memory, requires_grad):
 
 
 def _declare_indices(name: str, doc: str) -> None:
-    @composite(f"{name}(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False, requires_grad=False)", where="torch", doc=doc)
+    @composite(
+        f"{name}(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False, requires_grad=False)",
+        where="torch",
+        doc=doc,
+    )
     def indices(F, row, col, offset, dtype, device, layout, pin_memory, requires_grad):
         for label, value in (("row", row), ("col", col)):
             if value < 0:
@@ -445,14 +523,18 @@ def _declare_indices(name: str, doc: str) -> None:
 
 
 _declare_indices(
-    "tril_indices", "Row and column indices (2 x count) of the part of a row x col matrix on and below the diagonal `offset`, row by row."
+    "tril_indices",
+    "Row and column indices (2 x count) of the part of a row x col matrix on and below the diagonal `offset`, row by "
+    "row.",
 )
 _declare_indices(
-    "triu_indices", "Row and column indices (2 x count) of the part of a row x col matrix on and above the diagonal `offset`, row by row."
+    "triu_indices",
+    "Row and column indices (2 x count) of the part of a row x col matrix on and above the diagonal `offset`, row by "
+    "row.",
 )
 
 
-# --- grids and products -----------------------------------------------------------------------------------------------------------------------------
+# --- grids and products ---------------------------------------------------------------------------
 
 
 def _listed(tensors) -> list:
@@ -461,17 +543,26 @@ def _listed(tensors) -> list:
 
 @composite("meshgrid(*tensors, indexing=None)", where="torch")
 def meshgrid(F, tensors, indexing):
-    """Coordinates of the grid spanned by vectors: one tensor a vector. With indexing "xy" the first two dimensions change places."""
+    """Coordinates of the grid spanned by vectors: one tensor a vector. With indexing "xy" the first two dimensions
+    change places.
+    """
     tensors = _listed(tensors)
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for t in tensors:
         if t.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {' '.join(str(n) for n in t.shape)}")
+            raise RuntimeError(
+                "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
+                f"{' '.join(str(n) for n in t.shape)}"
+            )
         if t.dtype is not tensors[0].dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     if indexing is None:
-        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=3)
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            UserWarning,
+            stacklevel=3,
+        )
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     shape = tuple(t.numel() for t in tensors)
@@ -514,7 +605,9 @@ def combinations(F, input, r, with_replacement):
 
 @composite("vander(Tensor x, N=None, increasing=False)", where="torch")
 def vander(F, x, N, increasing):
-    """Vandermonde matrix: the powers N - 1 ... 0 of each entry of a vector in a row, or 0 ... N - 1 when `increasing`."""
+    """Vandermonde matrix: the powers N - 1 ... 0 of each entry of a vector in a row, or 0 ... N - 1
+    when `increasing`.
+    """
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     count = x.shape[0] if N is None else N

@@ -1,7 +1,7 @@
 """Cross entropy and negative log-likelihood.
 
-`_cross_entropy` is the common case (class indices, no smoothing) as one record: it keeps the logits and the log of each row's sum, never a matrix of
-probabilities.
+`_cross_entropy` is the common case (class indices, no smoothing) as one record: it keeps the logits and the log of each
+row's sum, never a matrix of probabilities.
 """
 
 from torchlite._dispatch import composite, op
@@ -62,7 +62,8 @@ def _cross_entropy_meta(input, target, weight, reduction):
 
 
 op(
-    "_cross_entropy_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor lse, ignore_index, reduction)",
+    "_cross_entropy_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor lse, ignore_index, "
+    "reduction)",
     where="",
     composite=_cross_entropy_backward,
 )
@@ -92,14 +93,17 @@ def _check_target(input, target, weight):
     if (input.ndim == 2 and target.ndim > 1) or (input.ndim == 1 and target.ndim > 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if input.ndim == 4 and target.ndim != 3:
-        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}")
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}"
+        )
     expected = (input.shape[0], *input.shape[2:])
     if input.ndim > 2 and target.shape != expected:
         raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
     classes = input.shape[_class_dim(input)]
     if weight is not None and weight.shape != (classes,):
         raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
+            f"of shape: {list(weight.shape)}"
         )
 
 
@@ -124,8 +128,11 @@ def _negative_log_likelihood(F, input, target, weight, ignore_index, reduction):
     return losses.sum() / weights.sum() if reduction == "mean" else reduced(losses, reduction)
 
 
-@composite("nll_loss(Tensor input, Tensor target, Tensor? weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean')",
-           where="nn.functional")  # fmt: skip
+@composite(
+    "nll_loss(Tensor input, Tensor target, Tensor? weight=None, size_average=None, ignore_index=-100, reduce=None, "
+    "reduction='mean')",
+    where="nn.functional",
+)
 def nll_loss(F, input, target, weight, size_average, ignore_index, reduce, reduction):
     """Minus the log-probability (along dimension 1 of ``input``) of the class that ``target`` names.
 
@@ -140,9 +147,13 @@ def _smoothed(F, log_probs, target, weight, ignore_index, reduction, smoothing):
     """Class indices mixed with a uniform target (Szegedy et al., 2016)."""
     dim = _class_dim(log_probs)
     classes = log_probs.shape[dim]
-    hard = _negative_log_likelihood(F, log_probs, target, weight, ignore_index, "sum" if reduction == "mean" else reduction)
+    hard = _negative_log_likelihood(
+        F, log_probs, target, weight, ignore_index, "sum" if reduction == "mean" else reduction
+    )
     counts, safe = _kept(F, target.reshape(()) if log_probs.ndim == 1 else target, ignore_index)
-    weighted = log_probs if weight is None else log_probs * weight.reshape((classes,) + (1,) * (log_probs.ndim - 1 - dim))
+    weighted = (
+        log_probs if weight is None else log_probs * weight.reshape((classes,) + (1,) * (log_probs.ndim - 1 - dim))
+    )
     uniform = -weighted.sum(dim)
     uniform = F.where(counts, uniform, F.zeros_like(uniform))
     if reduction == "mean":
@@ -156,11 +167,13 @@ def _soft_targets(F, input, target, weight, reduction, smoothing):
     dim = _class_dim(input)
     classes = input.shape[dim]
     if not target.dtype.is_floating_point:
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype.scalar_name}")
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype.scalar_name}"
+        )
     if weight is not None and weight.shape != (classes,):
         raise RuntimeError(
-            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
-            f"{list(weight.shape)}"
+            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got "
+            f"weight tensor of shape: {list(weight.shape)}"
         )
     if smoothing > 0:
         target = target * (1 - smoothing) + smoothing / classes
@@ -174,22 +187,27 @@ def _soft_targets(F, input, target, weight, reduction, smoothing):
 
 
 @composite(
-    "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', "
-    "label_smoothing=0.0)",
+    "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, size_average=None, ignore_index=-100, "
+    "reduce=None, reduction='mean', label_smoothing=0.0)",
     where="nn.functional",
 )
 def cross_entropy(F, input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing):
     """``-log_softmax(input)`` at the target class, averaged; classes are along dimension 1 (0 for a 1-d input).
 
-    ``target`` holds class indices (int64, shape of ``input`` without the class dimension) or class probabilities (shape of ``input``). See
-    ``nll_loss`` for ``weight``,
-    ``ignore_index`` and ``reduction``.
+    ``target`` holds class indices (int64, shape of ``input`` without the class dimension) or class probabilities (shape
+    of ``input``). See ``nll_loss`` for ``weight``, ``ignore_index`` and ``reduction``.
 
     >>> F.cross_entropy(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
     tensor(0.1269)
     """
-    if label_smoothing == 0.0 and weight is None and target.dtype is int64 and input.ndim == 2 and target.ndim == 1 and reduction == "mean" and (
-        size_average is None and reduce is None
+    if (
+        label_smoothing == 0.0
+        and weight is None
+        and target.dtype is int64
+        and input.ndim == 2
+        and target.ndim == 1
+        and reduction == "mean"
+        and (size_average is None and reduce is None)
     ):
         return F._cross_entropy(input, target, None, ignore_index, reduction)
     if size_average is not None or reduce is not None or reduction not in ("mean", "sum", "none"):
@@ -204,29 +222,36 @@ def cross_entropy(F, input, target, weight, size_average, ignore_index, reduce, 
         return _soft_targets(F, input, target, weight, reduction, label_smoothing)
     _check_target(input, target, weight)
     if label_smoothing:
-        return _smoothed(F, F._log_softmax(input, _class_dim(input)), target, weight, ignore_index, reduction, label_smoothing)
+        return _smoothed(
+            F, F._log_softmax(input, _class_dim(input)), target, weight, ignore_index, reduction, label_smoothing
+        )
     if input.ndim == 1 and target.ndim == 1:
         target = target.reshape(())
     return F._cross_entropy(input, target, weight, ignore_index, reduction)
 
 
 @composite(
-    "linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, *, Tensor? linear_bias=None, Tensor? weight=None, reduction='mean', "
-    "ignore_index=None, label_smoothing=0.0, options=None)",
+    "linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, *, Tensor? linear_bias=None, Tensor? "
+    "weight=None, reduction='mean', ignore_index=None, label_smoothing=0.0, options=None)",
     where="nn.functional",
 )
-def linear_cross_entropy(F, input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, options):
+def linear_cross_entropy(
+    F, input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, options
+):
     """``cross_entropy(linear(input, linear_weight, linear_bias), target, ...)``.
 
-    A weight of shape (C, d1, ..., in_features) gives logits of shape (N, C, d1, ...). ``options`` asks PyTorch for a chunked computation, which
-    changes memory use and
-    not the result; here it is accepted and has no effect.
+    A weight of shape (C, d1, ..., in_features) gives logits of shape (N, C, d1, ...). ``options`` asks PyTorch for a
+    chunked computation, which changes memory use and not the result; here it is accepted and has no effect.
     """
     out_features = linear_weight.shape[:-1]
     if len(out_features) > 1:
         flat = linear_weight.reshape(-1, linear_weight.shape[-1])
-        logits = F.linear(input, flat, None if linear_bias is None else linear_bias.reshape(-1)).reshape(*input.shape[:-1], *out_features)
+        logits = F.linear(input, flat, None if linear_bias is None else linear_bias.reshape(-1)).reshape(
+            *input.shape[:-1], *out_features
+        )
     else:
         logits = F.linear(input, linear_weight, linear_bias)
     ignored = -100 if ignore_index is None else ignore_index
-    return F.cross_entropy(logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing)
+    return F.cross_entropy(
+        logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
+    )

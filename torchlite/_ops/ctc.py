@@ -68,16 +68,18 @@ def _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths):
 
 
 @composite(
-    "ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, reduction='mean', "
-    "zero_infinity=False)",
+    "ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, "
+    "reduction='mean', zero_infinity=False)",
     where="torch nn.functional",
 )
 def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
-    """Minus the log-probability of ``targets`` under all alignments to ``log_probs`` (time, batch, classes), which are log-probabilities.
+    """Minus the log-probability of ``targets`` under all alignments to ``log_probs`` (time, batch, classes), which are
+    log-probabilities.
 
-    ``targets`` is (batch, longest) or all targets one after the other; ``reduction="mean"`` divides each loss by its target length and then averages.
-    Targets and lengths may lie on the host: lengths on the device are read from it, for what depends on the longest.
-    As in PyTorch the gradient is that of log-probabilities that came from ``log_softmax``.
+    ``targets`` is (batch, longest) or all targets one after the other; ``reduction="mean"`` divides each loss by its
+    target length and then averages. Targets and lengths may lie on the host: lengths on the device are read from it,
+    for what depends on the longest. As in PyTorch the gradient is that of log-probabilities that came from
+    ``log_softmax``.
     """
     reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)
     if reduction not in ("none", "mean", "sum"):
@@ -88,11 +90,15 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     times, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
-    input_lengths, target_lengths = _lengths(input_lengths, "input_lengths", batch), _lengths(target_lengths, "target_lengths", batch)
+    input_lengths, target_lengths = (
+        _lengths(input_lengths, "input_lengths", batch),
+        _lengths(target_lengths, "target_lengths", batch),
+    )
     too_long = int(input_lengths.max())
     if too_long > times:
         raise RuntimeError(
-            f"Expected input_lengths to have value at most {times}, but got value {too_long} (while checking arguments for ctc_loss_allocate_outputs)"
+            f"Expected input_lengths to have value at most {times}, but got value {too_long} (while checking "
+            "arguments for ctc_loss_allocate_outputs)"
         )
     if unbatched and targets.ndim == 1:
         targets = targets.unsqueeze(0)

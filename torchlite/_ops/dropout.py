@@ -15,8 +15,13 @@ from .._random import engine_of, memory_order
 _ALPHA = 1.7580993408473766  # scale * alpha of selu
 
 
-op("_dropout_backward(Tensor grad, Tensor kept, p)", where="", composite=lambda F, grad, kept, p: F.mul(grad, kept),
-   vjp={"grad": lambda F, g, kept, p: F._dropout_backward(g, kept, p)}, doc="The gradient of `_dropout`, from what it remembers.")
+op(
+    "_dropout_backward(Tensor grad, Tensor kept, p)",
+    where="",
+    composite=lambda F, grad, kept, p: F.mul(grad, kept),
+    vjp={"grad": lambda F, g, kept, p: F._dropout_backward(g, kept, p)},
+    doc="The gradient of `_dropout`, from what it remembers.",
+)
 
 
 def _dropout(F, input, p, generator):
@@ -24,9 +29,16 @@ def _dropout(F, input, p, generator):
     return F.mul(input, kept), kept
 
 
-op("_dropout(Tensor input, p, generator)", where="", tags=RANDOM, composite=_dropout, meta=lambda input: [(input.shape, input.dtype)] * 2,
-   vjp={"input": lambda F, g, out1, p: F._dropout_backward(g, out1, p)},
-   doc="Dropout of a contiguous input with 0 < p < 1. What it remembers for backward is the kernel's affair: here the factors.").hidden = True
+op(
+    "_dropout(Tensor input, p, generator)",
+    where="",
+    tags=RANDOM,
+    composite=_dropout,
+    meta=lambda input: [(input.shape, input.dtype)] * 2,
+    vjp={"input": lambda F, g, out1, p: F._dropout_backward(g, out1, p)},
+    doc="Dropout of a contiguous input with 0 < p < 1. What it remembers for backward is the kernel's affair: here "
+    "the factors.",
+).hidden = True
 
 
 def _check(p, kind=RuntimeError) -> None:
@@ -35,7 +47,9 @@ def _check(p, kind=RuntimeError) -> None:
 
 
 def _noise(input, kernel, p, shape=None):
-    """What `random_keep` or `random_bernoulli` draw for an input: of its shape and in the order of its memory, or of a given shape."""
+    """What `random_keep` or `random_bernoulli` draw for an input: of its shape and in the order of its memory, or of a
+    given shape.
+    """
     table = input._table
     engine = engine_of(table, None)
     if shape is not None or input.is_contiguous():
@@ -54,7 +68,9 @@ def _channels(input) -> tuple[int, ...]:
 
 
 def _dropped(F, input, p, training, *, channels=False, alpha=False):
-    """Dropout in its four kinds: of entries or of channels, setting them to zero or (alpha) to the value that keeps mean and variance."""
+    """Dropout in its four kinds: of entries or of channels, setting them to zero or (alpha) to the value that keeps
+    mean and variance.
+    """
     _check(p)
     if p == 0 or not training or 0 in input._data.shape:
         return input
@@ -119,7 +135,9 @@ def dropout(F, input, p, training, inplace):
 
 @composite("alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)", where="nn.functional")
 def alpha_dropout(F, input, p, training, inplace):
-    """Dropout for self-normalising networks: dropped entries get the value that selu has at minus infinity, and mean and variance stay."""
+    """Dropout for self-normalising networks: dropped entries get the value that selu has at minus infinity, and mean
+    and variance stay.
+    """
     _check(p, ValueError)
     return _given(REGISTRY["alpha_dropout"], input, _dropped(F, input, p, training, alpha=True), inplace)
 
@@ -128,17 +146,21 @@ def alpha_dropout(F, input, p, training, inplace):
 def feature_alpha_dropout(F, input, p, training, inplace):
     """`alpha_dropout` of whole channels (dimension 1)."""
     _check(p, ValueError)
-    return _given(REGISTRY["feature_alpha_dropout"], input, _dropped(F, input, p, training, channels=True, alpha=True), inplace)
+    return _given(
+        REGISTRY["feature_alpha_dropout"], input, _dropped(F, input, p, training, channels=True, alpha=True), inplace
+    )
 
 
 _TOO_FEW = (
-    "dropout1d: Expected 2D or 3D input, but received a {}D input. Note that dropout1d exists to provide channel-wise dropout on inputs with 1 "
-    "spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+    "dropout1d: Expected 2D or 3D input, but received a {}D input. Note that dropout1d exists to provide "
+    "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
+    "(i.e. 2D or 3D inputs)."
 )
 _DEPRECATED = (
-    "{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future release. To retain the behavior "
-    "and silence this warning, please use feature_dropout instead. Note that {name} exists to provide channel-wise dropout on inputs with "
-    "{spatial} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {low}D or {high}D inputs)."
+    "{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future "
+    "release. To retain the behavior and silence this warning, please use feature_dropout instead. Note that {name} "
+    "exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel dimension, and an "
+    "optional batch dimension (i.e. {low}D or {high}D inputs)."
 )
 
 
@@ -148,14 +170,18 @@ def _channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None
     @composite(
         f"{name}(Tensor input, p=0.5, training=True, inplace=False)",
         where="nn.functional",
-        doc=f"Whole channels of an input {words} set to zero with probability `p` while training, the others divided by 1 - p.",
+        doc=f"Whole channels of an input {words} set to zero with probability `p` while training, the others divided "
+        "by 1 - p.",
     )
     def drop(F, input, p, training, inplace):
         _check(p, ValueError)
         if input.ndim not in accepted:
             if spatial == 1:
                 raise RuntimeError(_TOO_FEW.format(input.ndim))
-            warnings.warn(_DEPRECATED.format(name=name, ndim=input.ndim, spatial=spatial, low=spatial + 1, high=spatial + 2), stacklevel=3)
+            warnings.warn(
+                _DEPRECATED.format(name=name, ndim=input.ndim, spatial=spatial, low=spatial + 1, high=spatial + 2),
+                stacklevel=3,
+            )
         unbatched = input.ndim != spatial + 2 and spatial != 2
         result = _dropped(F, F.unsqueeze(input, 0) if unbatched else input, p, training, channels=True)
         return _given(REGISTRY[name], input, F.squeeze(result, 0) if unbatched else result, inplace)

@@ -20,7 +20,10 @@ def _subscripts(text, where):
             if "..." in labels:
                 raise RuntimeError(f"einsum(): found '.' for {where} for which an ellipsis was already found")
             if text[i : i + 3] != "...":
-                raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis{' (...)' if where == 'output' else ''}")
+                raise RuntimeError(
+                    f"einsum(): found '.' for {where} that is not part of any "
+                    f"ellipsis{' (...)' if where == 'output' else ''}"
+                )
             labels.append("...")
             i += 3
         else:
@@ -33,7 +36,9 @@ def _check_letters(equation):
     body = equation.replace("->", "  ", 1)
     for i, letter in enumerate(body):
         if letter not in _LETTERS and letter not in " .,":
-            raise RuntimeError(f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]")
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]"
+            )
 
 
 def _from_lists(arguments):
@@ -45,7 +50,9 @@ def _from_lists(arguments):
         found = []
         for n in numbers:
             if n is not Ellipsis and not 0 <= n < 52:
-                raise RuntimeError(f"einsum(): subscript in subscript list is not within the valid range [0, 52), got {n}")
+                raise RuntimeError(
+                    f"einsum(): subscript in subscript list is not within the valid range [0, 52), got {n}"
+                )
             found.append("..." if n is Ellipsis else _LETTERS[n])
         return tuple(found)
 
@@ -59,10 +66,16 @@ def _parse(equation, operands):
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
     if not operands:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
     terms, output = _parse_text(equation)
     if len(terms) != len(operands):
-        raise RuntimeError(f"einsum(): {'fewer' if len(terms) > len(operands) else 'more'} operands were provided than specified in the equation")
+        raise RuntimeError(
+            f"einsum(): {'fewer' if len(terms) > len(operands) else 'more'} operands were provided than specified in "
+            "the equation"
+        )
     return terms, output, list(operands)
 
 
@@ -77,15 +90,17 @@ def _parse_text(equation):
 
 @functools.lru_cache(maxsize=512)
 def _prepared(terms, output, shapes):
-    """The terms with each ellipsis replaced by labels of its own, counted from the right; the output's labels; and the size of every label."""
+    """The terms with each ellipsis replaced by labels of its own, counted from the right; the output's labels; and the
+    size of every label.
+    """
     width = 0
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         named = sum(label != "..." for label in term)
         if named > len(shape) or ("..." not in term and named != len(shape)):
             relation, rest = ("is more than", "") if "..." in term else ("does not match", " and no ellipsis was given")
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({named}) {relation} the number of dimensions ({len(shape)}) for operand "
-                f"{i}{rest}"
+                f"einsum(): the number of subscripts in the equation ({named}) {relation} the number of dimensions "
+                f"({len(shape)}) for operand {i}{rest}"
             )
         if "..." in term:
             width = max(width, len(shape) - named)
@@ -104,7 +119,9 @@ def _output(terms, output, dots):
     output = [label for part in output for label in (dots if part == "..." else [part])]
     for label in output:
         if label not in every:
-            raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand")
+            raise RuntimeError(
+                f"einsum(): output subscript {label} does not appear in the equation for any input operand"
+            )
         if output.count(label) > 1:
             raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
     return tuple(output)
@@ -116,17 +133,21 @@ def _check_sizes(terms, shapes):
         own: dict = {}
         for label, n in zip(term, shape, strict=True):
             if own.get(label, n) != n:
-                raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {n} != {own[label]}")
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {n} != "
+                    f"{own[label]}"
+                )
             own[label] = n
             if n != 1 and sizes.get(label, 1) not in (1, n):
                 raise RuntimeError(
-                    f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with previously seen size {sizes[label]}"
+                    f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with "
+                    f"previously seen size {sizes[label]}"
                 )
             sizes[label] = n if sizes.get(label, 1) == 1 else sizes[label]
     return sizes
 
 
-# --- one operand ------------------------------------------------------------------------------------------------------------------------------------
+# --- one operand ----------------------------------------------------------------------------------
 
 
 def _without_repeats(x, term):
@@ -160,7 +181,7 @@ def _without_ones(x, term, sizes):
     return x.squeeze(tuple(gone)), tuple(label for d, label in enumerate(term) if d not in gone)
 
 
-# --- two operands -----------------------------------------------------------------------------------------------------------------------------------
+# --- two operands ---------------------------------------------------------------------------------
 
 
 def _permuted(x, order):
@@ -178,7 +199,9 @@ def _order(term, wanted):
 
 @functools.lru_cache(maxsize=512)
 def _pair_plan(one, shape_a, two, shape_b, kept):
-    """How to contract two operands: orders and shapes to bring them to, whether by a product of matrices, the result's shape and labels."""
+    """How to contract two operands: orders and shapes to bring them to, whether by a product of matrices, the result's
+    shape and labels.
+    """
     size = {**dict(zip(one, shape_a, strict=True)), **dict(zip(two, shape_b, strict=True))}
     batch = tuple(label for label in one if label in two and label in kept)
     inner = tuple(label for label in one if label in two and label not in kept)
@@ -198,7 +221,9 @@ def _pair(a, one, b, two, kept):
     """The contraction of two operands, with the labels of the result: those in `kept`."""
     a, one = _summed(a, one, {*two, *kept})
     b, two = _summed(b, two, {*one, *kept})
-    order_a, shape_a, order_b, shape_b, is_product, whole, result = _pair_plan(one, tuple(a.shape), two, tuple(b.shape), kept)
+    order_a, shape_a, order_b, shape_b, is_product, whole, result = _pair_plan(
+        one, tuple(a.shape), two, tuple(b.shape), kept
+    )
     left, right = _reshaped(_permuted(a, order_a), shape_a), _reshaped(_permuted(b, order_b), shape_b)
     if not is_product:
         return left * right, result
@@ -221,7 +246,11 @@ def _cheapest(terms, sizes, output):
         for j in range(i + 1, len(terms)):
             others = {label for k, term in enumerate(terms) if k not in (i, j) for label in term} | set(output)
             left = (set(terms[i]) | set(terms[j])) & others
-            cost = _count([sizes[label] for label in left]) - _count([sizes[x] for x in terms[i]]) - _count([sizes[x] for x in terms[j]])
+            cost = (
+                _count([sizes[label] for label in left])
+                - _count([sizes[x] for x in terms[i]])
+                - _count([sizes[x] for x in terms[j]])
+            )
             if best is None or cost < best[0]:
                 best = cost, i, j
     return best[1], best[2]
@@ -229,10 +258,11 @@ def _cheapest(terms, sizes, output):
 
 @composite("einsum(equation, *operands)", where="torch")
 def einsum(F, equation, operands):
-    """Sums of products of operands by index labels: "ij,jk->ik" is the matrix product, "ii->i" the diagonal, "...ij->...ji" a transpose.
+    """Sums of products of operands by index labels: "ij,jk->ik" is the matrix product, "ii->i" the diagonal,
+    "...ij->...ji" a transpose.
 
-    Without "->" the output has the labels that come once, in alphabetical order. Also `einsum(x, [0, 1], y, [1, 2], [0, 2])`. More than two operands
-    are contracted in a greedy order.
+    Without "->" the output has the labels that come once, in alphabetical order. Also `einsum(x, [0, 1], y, [1, 2], [0,
+    2])`. More than two operands are contracted in a greedy order.
 
     >>> torch.einsum("ij,j->i", torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])

@@ -30,19 +30,56 @@ def acosh_slope(F, x):
     return F.mul(F.rsqrt(F.sub(x, 1)), F.rsqrt(F.add(x, 1)))
 
 
-smooth("acos", lambda F, g, input: F.mul(g, F.conj(F.neg(F.rsqrt(one_minus_square(F, input))))), "The inverse cosine, in radians.", "arccos")
-smooth("asin", lambda F, g, input: F.mul(g, F.conj(F.rsqrt(one_minus_square(F, input)))), "The inverse sine, in radians.", "arcsin")
-smooth("atan", lambda F, g, input: F.div(g, F.conj(square_plus_one(F, input))), "The inverse tangent, in radians.", "arctan")
-smooth("acosh", lambda F, g, input: F.mul(g, F.conj(acosh_slope(F, input))), "The inverse hyperbolic cosine.", "arccosh")
-smooth("asinh", lambda F, g, input: F.mul(g, F.conj(F.rsqrt(square_plus_one(F, input)))), "The inverse hyperbolic sine.", "arcsinh")
-smooth("atanh", lambda F, g, input: F.div(g, F.conj(one_minus_square(F, input))), "The inverse hyperbolic tangent.", "arctanh")
+smooth(
+    "acos",
+    lambda F, g, input: F.mul(g, F.conj(F.neg(F.rsqrt(one_minus_square(F, input))))),
+    "The inverse cosine, in radians.",
+    "arccos",
+)
+smooth(
+    "asin",
+    lambda F, g, input: F.mul(g, F.conj(F.rsqrt(one_minus_square(F, input)))),
+    "The inverse sine, in radians.",
+    "arcsin",
+)
+smooth(
+    "atan",
+    lambda F, g, input: F.div(g, F.conj(square_plus_one(F, input))),
+    "The inverse tangent, in radians.",
+    "arctan",
+)
+smooth(
+    "acosh", lambda F, g, input: F.mul(g, F.conj(acosh_slope(F, input))), "The inverse hyperbolic cosine.", "arccosh"
+)
+smooth(
+    "asinh",
+    lambda F, g, input: F.mul(g, F.conj(F.rsqrt(square_plus_one(F, input)))),
+    "The inverse hyperbolic sine.",
+    "arcsinh",
+)
+smooth(
+    "atanh",
+    lambda F, g, input: F.div(g, F.conj(one_minus_square(F, input))),
+    "The inverse hyperbolic tangent.",
+    "arctanh",
+)
 smooth("cosh", lambda F, g, input: F.mul(g, F.conj(F.sinh(input))), "The hyperbolic cosine.")
 smooth("sinh", lambda F, g, input: F.mul(g, F.conj(F.cosh(input))), "The hyperbolic sine.")
 smooth("tan", lambda F, g, out: F.mul(g, F.conj(square_plus_one(F, out))), "The tangent.")
 smooth("log2", lambda F, g, input: F.div(g, F.mul(F.conj(input), LOG_2)), "The logarithm to base 2.")
 smooth("log10", lambda F, g, input: F.div(g, F.mul(F.conj(input), LOG_10)), "The logarithm to base 10.")
-smooth("log1p", lambda F, g, input: F.div(g, F.conj(F.add(input, 1))), "``log(1 + input)``, precise for small ``input``.", "special.log1p")
-smooth("expm1", lambda F, g, out: F.mul(g, F.conj(F.add(out, 1))), "``exp(input) - 1``, precise for small ``input``.", "special.expm1")
+smooth(
+    "log1p",
+    lambda F, g, input: F.div(g, F.conj(F.add(input, 1))),
+    "``log(1 + input)``, precise for small ``input``.",
+    "special.log1p",
+)
+smooth(
+    "expm1",
+    lambda F, g, out: F.mul(g, F.conj(F.add(out, 1))),
+    "``exp(input) - 1``, precise for small ``input``.",
+    "special.expm1",
+)
 smooth("exp2", lambda F, g, out: F.mul(g, F.mul(F.conj(out), LOG_2)), "2 to the power of ``input``.", "special.exp2")
 smooth("deg2rad", lambda F, g: F.mul(g, math.pi / 180), "Degrees to radians.")
 smooth("rad2deg", lambda F, g: F.mul(g, 180 / math.pi), "Radians to degrees.")
@@ -67,8 +104,18 @@ def sgn_vjp(F, g, input, out):
     return F.where(F.eq(size, 0), 0, F.div(F.sub(g, along), F.where(F.eq(size, 0), 1, size)))
 
 
-op("sgn(Tensor input)", tags=UNARY, vjp={"input": sgn_vjp}, doc="The sign of a real number; of a complex one, ``input / |input|`` (0 at 0).")
-op("signbit(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc="Whether the sign bit is set (also for -0.0).")
+op(
+    "sgn(Tensor input)",
+    tags=UNARY,
+    vjp={"input": sgn_vjp},
+    doc="The sign of a real number; of a complex one, ``input / |input|`` (0 at 0).",
+)
+op(
+    "signbit(Tensor input)",
+    promote=ALWAYS_BOOL,
+    tags=POINTWISE | NONDIFF,
+    doc="Whether the sign bit is set (also for -0.0).",
+)
 op(
     "positive(Tensor input)",
     tags=MAYBE_VIEW,
@@ -76,9 +123,24 @@ op(
     meta=lambda input: (input.shape, input.dtype),
     doc="``input`` itself. RuntimeError for a bool tensor.",
 )
-op("isposinf(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc="Whether each element is positive infinity.")
-op("isneginf(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc="Whether each element is negative infinity.")
-op("isreal(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc="Whether each element's imaginary part is zero.")
+op(
+    "isposinf(Tensor input)",
+    promote=ALWAYS_BOOL,
+    tags=POINTWISE | NONDIFF,
+    doc="Whether each element is positive infinity.",
+)
+op(
+    "isneginf(Tensor input)",
+    promote=ALWAYS_BOOL,
+    tags=POINTWISE | NONDIFF,
+    doc="Whether each element is negative infinity.",
+)
+op(
+    "isreal(Tensor input)",
+    promote=ALWAYS_BOOL,
+    tags=POINTWISE | NONDIFF,
+    doc="Whether each element's imaginary part is zero.",
+)
 
 
 def angle_vjp(F, g, input):
@@ -97,7 +159,12 @@ op(
     doc="The angle in radians; for real numbers 0 or pi.",
 )
 op("conj_physical(Tensor input)", tags=UNARY, vjp={"input": lambda F, g: F.conj(g)}, doc="The complex conjugate.")
-op("imag(Tensor input)", tags=VIEW, vjp={"input": lambda F, g: F.mul(g, 1j)}, doc="The imaginary part, a view. RuntimeError for a real tensor.")
+op(
+    "imag(Tensor input)",
+    tags=VIEW,
+    vjp={"input": lambda F, g: F.mul(g, 1j)},
+    doc="The imaginary part, a view. RuntimeError for a real tensor.",
+)
 op(
     "nan_to_num(Tensor input, nan=None, posinf=None, neginf=None)",
     tags=UNARY,
@@ -117,5 +184,3 @@ def resolve_conj(F, input):
 def resolve_neg(F, input):
     """``input``: negation is never pending here."""
     return input
-
-

@@ -3,7 +3,7 @@
 from torchlite._dispatch import composite, op
 from torchlite._dtype import int32, int64
 
-# --- linear and bilinear ---------------------------------------------------------------------------------------------------------------------------
+# --- linear and bilinear --------------------------------------------------------------------------
 
 
 def _linear(F, input, weight, bias=None):
@@ -45,17 +45,27 @@ def _linear_meta(input, weight, bias):
     if features != weight.shape[-1]:
         if weight.ndim == 1:
             raise RuntimeError(
-                f"inconsistent tensor size, expected tensor [{features}] and src [{weight.shape[0]}] to have the same number of elements, "
-                f"but got {features} and {weight.shape[0]} elements respectively"
+                f"inconsistent tensor size, expected tensor [{features}] and src [{weight.shape[0]}] to have the "
+                f"same number of elements, but got {features} and {weight.shape[0]} elements respectively"
             )
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{features} and {weight.shape[1]}x{weight.shape[0]})")
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{features} and {weight.shape[1]}x{weight.shape[0]})"
+        )
     if input.dtype is not weight.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(input.dtype)} != {_c_name(weight.dtype)}")
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {_c_name(input.dtype)} != {_c_name(weight.dtype)}"
+        )
     return tuple(input.shape[:-1]) + tuple(weight.shape[:-1]), input.dtype
 
 
 def _c_name(dtype):
-    names = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long long"}
+    names = {
+        "float32": "float",
+        "float64": "double",
+        "float16": "c10::Half",
+        "bfloat16": "c10::BFloat16",
+        "int64": "long long",
+    }
     return names.get(dtype.name, dtype.name)
 
 
@@ -68,7 +78,11 @@ def _row_sum(F, grad):
     return F.sum(grad, tuple(range(grad.ndim - 1)), False)
 
 
-op("_linear_input_grad(Tensor grad, Tensor weight)", where="", composite=lambda F, grad, weight: F.matmul(grad, F.conj(weight)))
+op(
+    "_linear_input_grad(Tensor grad, Tensor weight)",
+    where="",
+    composite=lambda F, grad, weight: F.matmul(grad, F.conj(weight)),
+)
 op("_linear_bias_grad(Tensor grad)", where="", composite=_row_sum)
 op("_linear_weight_grad(Tensor grad, Tensor input)", where="", composite=_outer_gradient)
 op(
@@ -87,16 +101,22 @@ op(
 
 @composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", where="torch nn.functional")
 def bilinear(F, input1, input2, weight, bias):
-    """``input1^T weight[k] input2 + bias[k]`` for each output feature k: (..., in1), (..., in2), (out, in1, in2) -> (..., out)."""
+    """``input1^T weight[k] input2 + bias[k]`` for each output feature k: (..., in1), (..., in2), (out, in1, in2) ->
+    (..., out).
+    """
     if input1.ndim != input2.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
     for dim, (first, second) in enumerate(zip(input1.shape[:-1], input2.shape[:-1], strict=True)):
         if first != second:
-            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {dim}: got {first} and {second}")
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {dim}: got {first} and {second}"
+            )
     out, size1, size2 = weight.shape
     for number, tensor, size in ((1, input1, size1), (2, input2, size2)):
         if tensor.shape[-1] != size:
-            raise RuntimeError(f"bilinear(): input{number} size does not match weight size: got {tensor.shape[-1]} but expected {size}")
+            raise RuntimeError(
+                f"bilinear(): input{number} size does not match weight size: got {tensor.shape[-1]} but expected {size}"
+            )
     if bias is not None and bias.shape[0] != out:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {out}")
     lead = tuple(input1.shape[:-1])
@@ -105,7 +125,7 @@ def bilinear(F, input1, input2, weight, bias):
     return result if bias is None else result + bias
 
 
-# --- embedding -------------------------------------------------------------------------------------------------------------------------------------
+# --- embedding ------------------------------------------------------------------------------------
 
 
 def _embedding(F, weight, indices, padding_idx, scale_grad_by_freq, sparse):
@@ -137,12 +157,15 @@ def _check_indices(indices, function, argument="argument #1 'indices'"):
     if indices.dtype is not int64 and indices.dtype is not int32:
         raise RuntimeError(
             f"Expected tensor for {argument} to have one of the following scalar types: Long, Int; but got "
-            f"torch.{indices.dtype.scalar_name}Tensor instead "
-            f"(while checking arguments for {function})"
+            f"torch.{indices.dtype.scalar_name}Tensor instead (while checking arguments for {function})"
         )
 
 
-op("_embedding_backward(Tensor grad, Tensor indices, rows, padding_idx, scale_grad_by_freq)", where="", composite=_embedding_backward)
+op(
+    "_embedding_backward(Tensor grad, Tensor indices, rows, padding_idx, scale_grad_by_freq)",
+    where="",
+    composite=_embedding_backward,
+)
 op(
     "embedding(Tensor weight, Tensor indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False)",
     where="torch",
@@ -153,13 +176,17 @@ op(
             g, indices, weight_shape[0], padding_idx, scale_grad_by_freq
         )
     },
-    doc="""The rows of ``weight`` that ``indices`` name: (rows, features), (*) -> (*, features). Row ``padding_idx`` gets no gradient.""",
+    doc="""The rows of ``weight`` that ``indices`` name: (rows, features), (*) -> (*, features). Row ``padding_idx``
+    gets no gradient.
+    """,
 )
 
 
 @composite("embedding_renorm_(Tensor input, Tensor indices, max_norm, norm_type=2.0)", where="torch")
 def embedding_renorm_(F, input, indices, max_norm, norm_type):
-    """Scale, in place, the rows of ``input`` that ``indices`` name and whose norm is above ``max_norm``, so that it is just below."""
+    """Scale, in place, the rows of ``input`` that ``indices`` name and whose norm is above ``max_norm``, so that it is
+    just below.
+    """
     weight = input.detach()
     used = F.unique(indices.reshape(-1))
     rows = weight[used]
@@ -189,11 +216,13 @@ def _largest_of_bags(F, rows, bag, counts):
 
 
 @composite(
-    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, scale_grad_by_freq, mode, sparse, Tensor? per_sample_weights, "
-    "include_last_offset, padding_idx)",
+    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, scale_grad_by_freq, mode, sparse, Tensor? "
+    "per_sample_weights, include_last_offset, padding_idx)",
     where="",
 )
-def _embedding_bag(F, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx):
+def _embedding_bag(
+    F, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
+):
     """Embeddings of each bag (indices from one offset to the next) reduced by ``mode``: "sum", "mean" or "max"."""
     bags = offsets.shape[0] - (1 if include_last_offset else 0)
     offsets = offsets.to(int64)

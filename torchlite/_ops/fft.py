@@ -1,4 +1,6 @@
-"""`torch.fft`, `stft` and `istft`: three core records (complex to complex, real to complex, complex to real) and everything else over them."""
+"""`torch.fft`, `stft` and `istft`: three core records (complex to complex, real to complex, complex to real) and
+everything else over them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ _COMPLEX = {float32: complex64, float64: complex128}
 _REAL = {complex64: float32, complex128: float64}
 
 
-# --- the core: unnormalised sums times a scale -----------------------------------------------------------------------------------------------------
+# --- the core: unnormalised sums times a scale ----------------------------------------------------
 
 
 def _r2c_vjp(F, g, input_shape, dim, scale, onesided):
@@ -69,11 +71,13 @@ op(
 )
 
 
-# --- arguments -------------------------------------------------------------------------------------------------------------------------------------
+# --- arguments ------------------------------------------------------------------------------------
 
 
 def _scale(norm, forward, count):
-    """The scale of a normalisation mode: "backward" (None) scales the inverse by 1/n, "forward" the forward transform, "ortho" both by 1/sqrt(n)."""
+    """The scale of a normalisation mode: "backward" (None) scales the inverse by 1/n, "forward" the forward transform,
+    "ortho" both by 1/sqrt(n).
+    """
     if norm not in (None, "backward", "forward", "ortho"):
         raise RuntimeError(f'Invalid normalization mode: "{norm}"')
     if norm == "ortho":
@@ -154,7 +158,7 @@ def _product(sizes):
     return n
 
 
-# --- one dimension ---------------------------------------------------------------------------------------------------------------------------------
+# --- one dimension --------------------------------------------------------------------------------
 
 
 def _c2c_1d(F, x, n, dim, norm, forward):
@@ -172,7 +176,8 @@ def _c2c_1d(F, x, n, dim, norm, forward):
 
 @composite("fft_fft(Tensor input, n=None, dim=-1, norm=None)", where="fft")
 def fft_fft(F, input, n, dim, norm):
-    """The discrete Fourier transform along `dim` (trimmed or padded with zeros to `n`). Complex; single precision stays single.
+    """The discrete Fourier transform along `dim` (trimmed or padded with zeros to `n`). Complex; single precision stays
+    single.
 
     `norm`: "backward" (no scale, the default), "forward" (1/n) or "ortho" (1/sqrt(n)).
 
@@ -199,7 +204,8 @@ def _r2c_1d(F, name, x, n, dim, norm, forward):
 
 @composite("fft_rfft(Tensor input, n=None, dim=-1, norm=None)", where="fft")
 def fft_rfft(F, input, n, dim, norm):
-    """The first n // 2 + 1 entries of the transform of a real input: the rest are their conjugates. RuntimeError for complex input.
+    """The first n // 2 + 1 entries of the transform of a real input: the rest are their conjugates. RuntimeError for
+    complex input.
 
     >>> torch.fft.rfft(torch.ones(4)).real
     tensor([4., 0., 0.])
@@ -237,7 +243,7 @@ def fft_hfft(F, input, n, dim, norm):
     return _c2r_1d(F, input, n, dim, norm, True)
 
 
-# --- several dimensions ----------------------------------------------------------------------------------------------------------------------------
+# --- several dimensions ---------------------------------------------------------------------------
 
 
 def _c2c_nd(F, x, s, dim, norm, forward):
@@ -293,7 +299,8 @@ def _ihfft_nd(F, name, x, s, dim, norm):
 
 @composite("fft_fftn(Tensor input, s=None, dim=None, norm=None)", where="fft")
 def fft_fftn(F, input, s, dim, norm):
-    """The transform over several dimensions `dim` (all, or as many last ones as `s` has), trimmed or padded with zeros to the sizes `s`.
+    """The transform over several dimensions `dim` (all, or as many last ones as `s` has), trimmed or padded with zeros
+    to the sizes `s`.
 
     >>> torch.fft.fftn(torch.ones(2, 2)).real
     tensor([[4., 0.],
@@ -368,7 +375,7 @@ def fft_ihfft2(F, input, s, dim, norm):
     return _ihfft_nd(F, "ihfftn", input, s, dim, norm)
 
 
-# --- frequencies and shifts ------------------------------------------------------------------------------------------------------------------------
+# --- frequencies and shifts -----------------------------------------------------------------------
 
 
 _MAKE = "n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False"
@@ -431,7 +438,7 @@ def fft_ifftshift(F, input, dim):
     return F.roll(input, tuple((input.shape[d] + 1) // 2 for d in dims), dims) if dims else F.clone(input)
 
 
-# --- short-time transforms -------------------------------------------------------------------------------------------------------------------------
+# --- short-time transforms ------------------------------------------------------------------------
 
 
 def _called(name, input, n_fft, hop_length, win_length, window, **rest):
@@ -443,7 +450,9 @@ def _called(name, input, n_fft, hop_length, win_length, window, **rest):
     shown = "None" if window is None else f"{kind(window)}{{{list(window.shape)}}}"
     more = ", ".join(f"{k}={'None' if v is None else int(v)}" for k, v in rest.items())
     shown_type = kind(input) if name == "stft" else f"CPU{input.dtype.scalar_name}Type"
-    arguments = f"{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, window={shown}, {more}"
+    arguments = (
+        f"{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, window={shown}, {more}"
+    )
     return f"{name}({shown_type}{arguments}) "
 
 
@@ -481,38 +490,49 @@ def _check_stft(shown, x, n_fft, hop_length, win_length, window):
         raise RuntimeError(f"{shown}: expected 0 < win_length <= n_fft, but got win_length={win_length}")
     if window is not None and (window.ndim != 1 or window.shape[0] != win_length):
         raise RuntimeError(
-            f"{shown}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size {list(window.shape)}"
+            f"{shown}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with "
+            f"size {list(window.shape)}"
         )
 
 
 @composite(
-    "stft(Tensor input, n_fft, hop_length=None, win_length=None, Tensor? window=None, center=True, pad_mode='reflect', normalized=False, "
-    "onesided=None, "
-    "return_complex=None, align_to_window=None)"
+    "stft(Tensor input, n_fft, hop_length=None, win_length=None, Tensor? window=None, center=True, "
+    "pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_to_window=None)"
 )
-def stft(F, input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window):
+def stft(
+    F,
+    input,
+    n_fft,
+    hop_length,
+    win_length,
+    window,
+    center,
+    pad_mode,
+    normalized,
+    onesided,
+    return_complex,
+    align_to_window,
+):
     """The transforms of overlapping windowed frames of a signal (L) or (B, L): (..., n_fft // 2 + 1, frames), complex.
 
-    Frames of `n_fft` samples start every `hop_length` (n_fft // 4); `window` has `win_length` (n_fft) entries. With `center` frame t is centred on
-    sample t * hop_length of the signal padded by `pad_mode`. `onesided` (the default for real signals) leaves out the conjugates. `normalized`
-    scales by 1/sqrt(n_fft).
+    Frames of `n_fft` samples start every `hop_length` (n_fft // 4); `window` has `win_length` (n_fft) entries. With
+    `center` frame t is centred on sample t * hop_length of the signal padded by `pad_mode`. `onesided` (the default for
+    real signals) leaves out the conjugates. `normalized` scales by 1/sqrt(n_fft).
     """
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
     if window is None:
         _warn_window(
-            "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other windows such "
-            "as "
-            "torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress this warning and use a "
-            "rectangular window, "
+            "A window was not provided. A rectangular window will be applied,which is known to cause spectral "
+            "leakage. Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce "
+            "spectral leakage.To suppress this warning and use a rectangular window, "
         )
     is_complex = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None:
         if not is_complex:
             raise RuntimeError(
                 "stft requires the return_complex parameter be given for real inputs, and will further require that "
-                "return_complex=True in a "
-                "future PyTorch release."
+                "return_complex=True in a future PyTorch release."
             )
         return_complex = True
     x = input if input.ndim == 2 else input.unsqueeze(0) if input.ndim == 1 else input
@@ -552,7 +572,8 @@ def _check_istft(shown, x, n_fft, hop_length, win_length, window, onesided):
     if x.shape[-2] != bins:
         formula = "n_fft / 2 + 1 when onesided=True" if onesided else "n_fft when onesided=False"
         raise RuntimeError(
-            f"{shown}: expected the frequency dimension (3rd to the last) of the input tensor to match {formula}, but got {x.shape[-2]}"
+            f"{shown}: expected the frequency dimension (3rd to the last) of the input tensor to match {formula}, "
+            f"but got {x.shape[-2]}"
         )
     if not 0 < hop_length <= win_length:
         raise RuntimeError(f"{shown}: expected 0 < hop_length <= win_length")
@@ -567,16 +588,18 @@ def _overlapped(F, frames, hop_length):
     batch, count, width = frames.shape
     start = F.new_arange(frames, 0, count * hop_length, hop_length, int64).unsqueeze(1)
     place = (start + F.new_arange(frames, 0, width, 1, int64)).reshape(-1)
-    return F.index_add(frames.new_zeros((batch, (count - 1) * hop_length + width)), 1, place, frames.reshape(batch, count * width))
+    return F.index_add(
+        frames.new_zeros((batch, (count - 1) * hop_length + width)), 1, place, frames.reshape(batch, count * width)
+    )
 
 
 @composite(
-    "istft(Tensor input, n_fft, hop_length=None, win_length=None, Tensor? window=None, center=True, normalized=False, onesided=None, "
-    "length=None, "
-    "return_complex=False)"
+    "istft(Tensor input, n_fft, hop_length=None, win_length=None, Tensor? window=None, center=True, "
+    "normalized=False, onesided=None, length=None, return_complex=False)"
 )
 def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex):
-    """The least-squares inverse of `stft` with the same arguments (Griffin and Lim, 1984), `length` samples of it if given.
+    """The least-squares inverse of `stft` with the same arguments (Griffin and Lim, 1984), `length` samples of it if
+    given.
 
     RuntimeError where the overlapping windows leave a sample uncovered.
     """
@@ -584,12 +607,13 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
     win_length = n_fft if win_length is None else win_length
     if window is None:
         _warn_window(
-            "A window was not provided. A rectangular window will be applied.Please provide the same window used by stft to make the "
-            "inversion lossless.To "
-            "suppress this warning and use a rectangular window, "
+            "A window was not provided. A rectangular window will be applied.Please provide the same window used by "
+            "stft to make the inversion lossless.To suppress this warning and use a rectangular window, "
         )
     if not input.dtype.is_complex:
-        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
+        raise RuntimeError(
+            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
+        )
     shown = _called(
         "istft",
         input,
@@ -628,9 +652,8 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
     result = total / cover
     if end > whole:
         warnings.warn(
-            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please check your "
-            "center and "
-            "hop_length settings.",
+            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
+            "tail. Please check your center and hop_length settings.",
             UserWarning,
             stacklevel=3,
         )

@@ -1,4 +1,5 @@
 """Indexing: x[...], x[...] = v, and the ops behind them."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -7,16 +8,36 @@ from .._dispatch import GLOBALS, KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_f
 from .._dispatch.record import INPLACE
 from .._tensor import Tensor
 
-slice_index = op("_slice_index(Tensor input, index)", where="", tags=VIEW | KEEPS_DTYPE, vjp={
-    "input": lambda F, g, input_shape, index: F._slice_index_backward(g, input_shape, index)})
-op("_slice_index_backward(Tensor input, shape, index)", where="", meta=lambda input, shape: (shape, input.dtype), vjp={
-    "input": lambda F, g, index: F._slice_index(g, index)})
-take_index = op("_index(Tensor input, index)", where="", vjp={"input": lambda F, g, input_shape, index: F._index_backward(g, input_shape, index)})
-op("_index_backward(Tensor input, shape, index)", where="", meta=lambda input, shape: (shape, input.dtype),
-   vjp={"input": lambda F, g, index: F._index(g, index)})
-set_index = op("_setitem(Tensor input, index, Tensor|Number value)", where="", tags=INPLACE, vjp={
-    "input": lambda F, g, index: F._setitem(g, index, 0), "value": lambda F, g, index: F._index(g, index)},
-    meta=lambda input: (input.shape, input.dtype))
+slice_index = op(
+    "_slice_index(Tensor input, index)",
+    where="",
+    tags=VIEW | KEEPS_DTYPE,
+    vjp={"input": lambda F, g, input_shape, index: F._slice_index_backward(g, input_shape, index)},
+)
+op(
+    "_slice_index_backward(Tensor input, shape, index)",
+    where="",
+    meta=lambda input, shape: (shape, input.dtype),
+    vjp={"input": lambda F, g, index: F._slice_index(g, index)},
+)
+take_index = op(
+    "_index(Tensor input, index)",
+    where="",
+    vjp={"input": lambda F, g, input_shape, index: F._index_backward(g, input_shape, index)},
+)
+op(
+    "_index_backward(Tensor input, shape, index)",
+    where="",
+    meta=lambda input, shape: (shape, input.dtype),
+    vjp={"input": lambda F, g, index: F._index(g, index)},
+)
+set_index = op(
+    "_setitem(Tensor input, index, Tensor|Number value)",
+    where="",
+    tags=INPLACE,
+    vjp={"input": lambda F, g, index: F._setitem(g, index, 0), "value": lambda F, g, index: F._index(g, index)},
+    meta=lambda input: (input.shape, input.dtype),
+)
 
 _BASIC = (int, slice, type(None), type(...))
 _getitem_view = function_for(slice_index)
@@ -40,6 +61,7 @@ def setitem(tensor: Tensor, index, value) -> None:
     basic, advanced = split(tensor, index)
     if not isinstance(value, (Tensor, int, float, complex)):
         from .._creation import tensor as make
+
         value = make(value, dtype=tensor.dtype, device=tensor.device)
     if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._table is not tensor._table):
         value = value.to(device=tensor.device if value._data.ndim == 0 else None, dtype=tensor.dtype)
@@ -60,7 +82,9 @@ def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
     items = index if index.__class__ is tuple else _as_tuple(index)
     if all(i.__class__ in _BASIC for i in items):
         for i in items:
-            if i.__class__ is slice and (i.step is not None or i.start.__class__ is Tensor or i.stop.__class__ is Tensor):
+            if i.__class__ is slice and (
+                i.step is not None or i.start.__class__ is Tensor or i.stop.__class__ is Tensor
+            ):
                 break
         else:
             return _checked_count(tensor, items), None
@@ -88,7 +112,11 @@ def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
 
 def _as_tuple(index):
     """A short list that holds sequences, slices or tensors stands for a tuple, as in old NumPy."""
-    if index.__class__ is list and len(index) < 32 and any(isinstance(i, (list, tuple, slice, Tensor)) or i is None or i is Ellipsis for i in index):
+    if (
+        index.__class__ is list
+        and len(index) < 32
+        and any(isinstance(i, (list, tuple, slice, Tensor)) or i is None or i is Ellipsis for i in index)
+    ):
         return tuple(index)
     return (index,)
 
@@ -96,8 +124,10 @@ def _as_tuple(index):
 def _checked_count(tensor, items):
     used = sum(i is not None and i is not Ellipsis for i in items)
     if used and not tensor._data.ndim:
-        raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to "
-                         "a number")
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
+            "a 0-dim tensor to a number"
+        )
     if used > tensor._data.ndim:
         raise IndexError(f"too many indices for tensor of dimension {tensor._data.ndim}")
     return items
@@ -126,6 +156,7 @@ def _normal(item):
         return item
     if isinstance(item, (list, tuple, range)):
         from .._creation import tensor as make
+
         made = make(list(item)) if len(item) else make(np.empty(0, np.int64))
         return _normal(made) if made._data.ndim else made
     if isinstance(item, np.ndarray):
@@ -134,11 +165,17 @@ def _normal(item):
         return int(item) if item.ndim == 0 and item.dtype.kind != "b" else item
     if hasattr(item, "__index__"):
         return item.__index__()
-    raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {type(item).__name__})")
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+        f"{type(item).__name__})"
+    )
 
 
 def _expand_ellipsis(tensor, items):
-    used = sum(0 if i is None or i is Ellipsis or isinstance(i, bool) else i.ndim if hasattr(i, "ndim") and _is_mask(i) else 1 for i in items)
+    used = sum(
+        0 if i is None or i is Ellipsis or isinstance(i, bool) else i.ndim if hasattr(i, "ndim") and _is_mask(i) else 1
+        for i in items
+    )
     ndim = tensor._data.ndim
     if used > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
@@ -146,7 +183,7 @@ def _expand_ellipsis(tensor, items):
     if len(places) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if places:
-        return items[:places[0]] + [slice(None)] * (ndim - used) + items[places[0] + 1:]
+        return items[: places[0]] + [slice(None)] * (ndim - used) + items[places[0] + 1 :]
     return items
 
 

@@ -1,4 +1,5 @@
 """Writing into a tensor: copy_, fill_, zero_ and fill_diagonal_, and the methods that give a tensor other memory."""
+
 from __future__ import annotations
 
 from .._dispatch import INPLACE, MODE, VIEW, call, composite, op
@@ -8,16 +9,34 @@ from .._dispatch.shapes import broadcast
 
 def _copy_rule(input, src):
     if broadcast(input.shape, src.shape) != tuple(input.shape):
-        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(broadcast(input.shape, src.shape))}")
+        raise RuntimeError(
+            f"output with shape {list(input.shape)} doesn't match the broadcast shape "
+            f"{list(broadcast(input.shape, src.shape))}"
+        )
     return input.shape, input.dtype
 
 
-_copy = op("_copy(Tensor input, Tensor src)", where="", tags=INPLACE, meta=_copy_rule, vjp={
-    "input": lambda F, g: F.zeros_like(g), "src": lambda F, g, src_dtype: F.to(g, src_dtype)})
-_fill = op("_fill(Tensor input, Tensor|Number value)", where="", tags=INPLACE, meta=lambda input: (input.shape, input.dtype), vjp={
-    "input": lambda F, g: F.zeros_like(g), "value": lambda F, g, value_dtype: F.to(F.sum(g), value_dtype)})
-_fill_diagonal = op("_fill_diagonal(Tensor input, value, wrap)", where="", tags=INPLACE, meta=lambda input: (input.shape, input.dtype), vjp={
-    "input": lambda F, g, wrap: F._fill_diagonal(g, 0, wrap)})
+_copy = op(
+    "_copy(Tensor input, Tensor src)",
+    where="",
+    tags=INPLACE,
+    meta=_copy_rule,
+    vjp={"input": lambda F, g: F.zeros_like(g), "src": lambda F, g, src_dtype: F.to(g, src_dtype)},
+)
+_fill = op(
+    "_fill(Tensor input, Tensor|Number value)",
+    where="",
+    tags=INPLACE,
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={"input": lambda F, g: F.zeros_like(g), "value": lambda F, g, value_dtype: F.to(F.sum(g), value_dtype)},
+)
+_fill_diagonal = op(
+    "_fill_diagonal(Tensor input, value, wrap)",
+    where="",
+    tags=INPLACE,
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={"input": lambda F, g, wrap: F._fill_diagonal(g, 0, wrap)},
+)
 
 
 def _filled(input, value):
@@ -31,7 +50,9 @@ def _filled(input, value):
 
 @composite("copy_(Tensor input, src, non_blocking=False)", where="Tensor")
 def copy_(F, input, src, non_blocking):
-    """Write `src` (a tensor or a number), broadcast and cast, into the tensor; returns the tensor. RuntimeError when the shapes do not fit."""
+    """Write `src` (a tensor or a number), broadcast and cast, into the tensor; returns the tensor. RuntimeError when
+    the shapes do not fit.
+    """
     if not hasattr(src, "_data"):
         return call.in_place(_fill, (input, src), {})
     if src._table is input._table and (not MODE.grad or input._node is src._node is None):
@@ -49,12 +70,17 @@ def fill_(F, input, value):
     """Write a number (or a 0-d tensor) into every element; returns the tensor."""
     if hasattr(value, "_data"):
         if value.ndim:
-            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
     elif not isinstance(value, (int, float, complex)):
         if not hasattr(value, "item"):
-            raise TypeError(f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but expected one of:\n * (Tensor "
-                            f"value)\n"
-                            " * (Number value)")
+            raise TypeError(
+                f"fill_() received an invalid combination of arguments - got ({type(value).__name__}), but expected "
+                "one of:\n"
+                " * (Tensor value)\n"
+                " * (Number value)"
+            )
         value = value.item()
     return _filled(input, value)
 
@@ -67,7 +93,9 @@ def zero_(F, input):
 
 @composite("fill_diagonal_(Tensor input, fill_value, wrap=False)", where="Tensor")
 def fill_diagonal_(F, input, fill_value, wrap):
-    """Write a number on the main diagonal (of a tall matrix, with `wrap`, again below each empty row); returns the tensor."""
+    """Write a number on the main diagonal (of a tall matrix, with `wrap`, again below each empty row); returns the
+    tensor.
+    """
     if input.ndim < 2:
         raise RuntimeError("dimensions must larger than 1")
     if input.ndim > 2 and len(set(input.shape)) > 1:
@@ -77,7 +105,9 @@ def fill_diagonal_(F, input, fill_value, wrap):
 
 @composite("resize_(Tensor input, *size, memory_format=None)", where="Tensor")
 def resize_(F, input, size, memory_format):
-    """Give the tensor another shape; elements are kept in their order, new ones are uninitialised. Returns the tensor."""
+    """Give the tensor another shape; elements are kept in their order, new ones are uninitialised.
+    Returns the tensor.
+    """
     if input.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     count = 1
@@ -113,6 +143,7 @@ def set_(F, input, source, storage_offset, size, stride):
         strides = stride
         if strides is None:
             from .._dispatch.shapes import contiguous_strides
+
             strides = contiguous_strides(size)
         source = source.detach().as_strided(tuple(size), tuple(strides), storage_offset)
     input._data, input._table = source._data, source._table
@@ -130,7 +161,10 @@ def equal(F, input, other):
     if not hasattr(other, "_data"):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input._table is not other._table:
-        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {input.device} and {other.device}!")
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {input.device} and "
+            f"{other.device}!"
+        )
     return tuple(input.shape) == tuple(other.shape) and bool(F.all(input.detach() == other.detach()))
 
 
@@ -142,14 +176,24 @@ def _view_in_place(name, schema, doc, where="Tensor"):
         input._data, input._node = out._data, out._node
         bump(input)
         return input
+
     turned.__doc__ = doc
-    composite(f"{schema[:schema.index('(')]}_(Tensor input{schema[schema.index('(') + 1:]}", where=where)(turned)
+    composite(f"{schema[: schema.index('(')]}_(Tensor input{schema[schema.index('(') + 1 :]}", where=where)(turned)
 
 
-for _schema in ("transpose(, dim0, dim1)", "swapaxes(, dim0, dim1)", "swapdims(, dim0, dim1)", "squeeze(, dim=None)", "unsqueeze(, dim)"):
-    _name = _schema[:_schema.index("(")]
-    _view_in_place("transpose" if _name.startswith("swap") else _name, _schema,
-                   f"Give the tensor the shape and order that `{_name}` gives; returns the tensor.")
+for _schema in (
+    "transpose(, dim0, dim1)",
+    "swapaxes(, dim0, dim1)",
+    "swapdims(, dim0, dim1)",
+    "squeeze(, dim=None)",
+    "unsqueeze(, dim)",
+):
+    _name = _schema[: _schema.index("(")]
+    _view_in_place(
+        "transpose" if _name.startswith("swap") else _name,
+        _schema,
+        f"Give the tensor the shape and order that `{_name}` gives; returns the tensor.",
+    )
 
 
 @composite("t_(Tensor input)", where="Tensor")
@@ -201,11 +245,18 @@ def is_same_size(F, input, other):
 @composite("_is_set_to(Tensor input, Tensor tensor)", where="", alias="Tensor.is_set_to", tags=VIEW)
 def is_set_to(F, input, tensor):
     """Whether two tensors have the same memory, offset, shape and strides."""
-    return input.data_ptr() == tensor.data_ptr() and tuple(input.shape) == tuple(tensor.shape) and input.stride() == tensor.stride()
+    return (
+        input.data_ptr() == tensor.data_ptr()
+        and tuple(input.shape) == tuple(tensor.shape)
+        and input.stride() == tensor.stride()
+    )
 
 
 @composite("_map(Tensor input, Tensor tensor, callable)", where="", alias="Tensor.map_", tags=VIEW)
 def map_(F, input, tensor, callable):
     """Replace each element a by `callable(a, b)`, b being the element of `tensor` there, in place (slow; CPU only)."""
-    values = [callable(a, b) for a, b in zip(input.reshape(-1).tolist(), tensor.expand(input.shape).reshape(-1).tolist(), strict=True)]
+    values = [
+        callable(a, b)
+        for a, b in zip(input.reshape(-1).tolist(), tensor.expand(input.shape).reshape(-1).tolist(), strict=True)
+    ]
     return F.copy_(input, F.to(input.new_tensor(values).reshape(input.shape), input.dtype))

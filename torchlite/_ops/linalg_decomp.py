@@ -1,7 +1,8 @@
 """Factorisations: Cholesky, QR, LU, LDL.
 
-Each is a core record (`where=""`) with a kernel and formula, which takes matrices that were checked, and public functions over it. The formulas are
-the well-known adjoints: Giles, "Collected matrix derivative results" (2008), and Walter and Lehmann (2010) for QR.
+Each is a core record (`where=""`) with a kernel and formula, which takes matrices that were checked, and public
+functions over it. The formulas are the well-known adjoints: Giles, "Collected matrix derivative results" (2008), and
+Walter and Lehmann (2010) for QR.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _least(a):
     return min(a.shape[-2], a.shape[-1])
 
 
-# --- Cholesky --------------------------------------------------------------------------------------------------------------------------------------
+# --- Cholesky -------------------------------------------------------------------------------------
 
 
 def _cholesky_vjp(F, g, out0):
@@ -65,15 +66,17 @@ def _check_definite(name, info):
     failed = first_failure(info)
     if failed:
         raise LinAlgError(
-            f"{name}: {failed[1]}The factorization could not be completed because the input is not positive-definite (the leading "
-            f"minor of order "
-            f"{failed[2]} is not positive-definite)."
+            f"{name}: {failed[1]}The factorization could not be completed because the input is not positive-definite "
+            f"(the leading minor of order {failed[2]} is not positive-definite)."
         )
 
 
-@composite("linalg_cholesky_ex(Tensor input, *, upper=False, check_errors=False)", where="linalg", outputs=("L", "info"))
+@composite(
+    "linalg_cholesky_ex(Tensor input, *, upper=False, check_errors=False)", where="linalg", outputs=("L", "info")
+)
 def linalg_cholesky_ex(F, A, upper, check_errors):
-    """The Cholesky factor and info: 0, or the order of the first leading minor that is not positive-definite. See `linalg.cholesky`.
+    """The Cholesky factor and info: 0, or the order of the first leading minor that is not positive-definite. See
+    `linalg.cholesky`.
 
     >>> torch.linalg.cholesky_ex(-torch.eye(2)).info
     tensor(1, dtype=torch.int32)
@@ -86,7 +89,8 @@ def linalg_cholesky_ex(F, A, upper, check_errors):
 
 @composite("linalg_cholesky(Tensor input, *, upper=False)", where="linalg")
 def linalg_cholesky(F, A, upper):
-    """L with A = L L^H for Hermitian positive-definite (..., n, n) matrices; with `upper`, U with A = U^H U. LinAlgError for others.
+    """L with A = L L^H for Hermitian positive-definite (..., n, n) matrices; with `upper`, U with A = U^H U.
+    LinAlgError for others.
 
     >>> torch.linalg.cholesky(torch.tensor([[4., 2.], [2., 5.]]))
     tensor([[2., 0.],
@@ -121,12 +125,13 @@ def cholesky_solve(F, input, L, upper):
     check_square("", L)
     if input.shape[-2] != L.shape[-2]:
         raise RuntimeError(
-            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b matrix is "
-            f"{input.shape[-2]} by {input.shape[-1]}"
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each "
+            f"b matrix is {input.shape[-2]} by {input.shape[-1]}"
         )
     if input.dtype is not L.dtype:
         raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {input.dtype.scalar_name} and A of type {L.dtype.scalar_name} instead."
+            f"Expected b and A to have the same dtype, but found b of type {input.dtype.scalar_name} and A of type "
+            f"{L.dtype.scalar_name} instead."
         )
     lower = L.mH.tril() if upper else L.tril()
     return F.triangular_core(lower.mH, F.triangular_core(lower, input, False, False), True, False)
@@ -146,7 +151,7 @@ def cholesky_inverse(F, input, upper):
     return half.mH @ half
 
 
-# --- QR --------------------------------------------------------------------------------------------------------------------------------------------
+# --- QR -------------------------------------------------------------------------------------------
 
 
 def _qr_tall(F, gq, gr, q, r):
@@ -160,9 +165,8 @@ def _qr_tall(F, gq, gr, q, r):
 def _qr_vjp(F, g, input, out0, out1, mode):
     if mode == "r":
         raise RuntimeError(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') "
-            "if you are "
-            "going to require gradients"
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
+            "mode='reduced') if you are going to require gradients"
         )
     m, n = input.shape[-2:]
     if mode == "complete" and m > n:
@@ -187,8 +191,8 @@ op("qr_core(Tensor input, mode)", where="", outputs=("Q", "R"), meta=_qr_rule, v
 
 @composite("linalg_qr(Tensor A, mode='reduced')", where="linalg", outputs=("Q", "R"))
 def linalg_qr(F, A, mode):
-    """A = Q R with orthonormal columns in Q and R upper triangular. `mode`: "reduced" (Q is m x min(m, n)), "complete" (m x m), or "r" (Q is left
-    out, empty).
+    """A = Q R with orthonormal columns in Q and R upper triangular. `mode`: "reduced" (Q is m x min(m, n)), "complete"
+    (m x m), or "r" (Q is left out, empty).
 
     >>> torch.linalg.qr(torch.tensor([[2., 0.], [0., 3.]])).R.abs()
     tensor([[2., 0.],
@@ -197,7 +201,9 @@ def linalg_qr(F, A, mode):
     check_matrix("linalg.qr", A)
     check_float("linalg.qr", A, low_precision=True)
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
     check_kernel_float("geqrf_cpu", A)
     return named("linalg_qr", F.qr_core(A, mode))
 
@@ -220,7 +226,8 @@ op(
     outputs=("a", "tau"),
     tags=NONDIFF,
     meta=_geqrf_rule,
-    doc="""R, the Householder vectors below it, and their scales `tau`: the packed form that `linalg.householder_product` and `ormqr` take.
+    doc="""R, the Householder vectors below it, and their scales `tau`: the packed form that
+    `linalg.householder_product` and `ormqr` take.
 
     >>> torch.geqrf(torch.tensor([[3., 0.], [4., 1.]])).a[0].abs()
     tensor([5.0000, 0.8000])
@@ -236,8 +243,9 @@ def _reflector_vector(F, A, i):
 
 @composite("linalg_householder_product(Tensor input, Tensor tau)", where="linalg", alias="torch.orgqr Tensor.orgqr")
 def linalg_householder_product(F, A, tau):
-    """The first n columns of the product of the Householder reflectors I - tau_i v_i v_i^H whose vectors stand below the diagonal of A (..., m, n),
-    m >= n."""
+    """The first n columns of the product of the Householder reflectors I - tau_i v_i v_i^H whose vectors stand below
+    the diagonal of A (..., m, n), m >= n.
+    """
     name = "torch.linalg.householder_product"
     if A.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -247,12 +255,17 @@ def linalg_householder_product(F, A, tau):
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if A.ndim - tau.ndim != 1:
         raise RuntimeError(
-            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is equal to {A.ndim}"
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and "
+            f"input.ndim is equal to {A.ndim}"
         )
     if A.shape[:-2] != tau.shape[:-1]:
-        raise RuntimeError(f"{name}: Expected batch of tau to be equal to {tuple(A.shape[:-2])}, but got {tuple(tau.shape[:-1])}")
+        raise RuntimeError(
+            f"{name}: Expected batch of tau to be equal to {tuple(A.shape[:-2])}, but got {tuple(tau.shape[:-1])}"
+        )
     if tau.dtype is not A.dtype:
-        raise RuntimeError(f"{name}: tau dtype {tau.dtype.scalar_name} does not match input dtype {A.dtype.scalar_name}")
+        raise RuntimeError(
+            f"{name}: tau dtype {tau.dtype.scalar_name} does not match input dtype {A.dtype.scalar_name}"
+        )
     result = F.expand(identity(F, A, A.shape[-2])[:, : A.shape[-1]], A.shape)
     for i in range(tau.shape[-1] - 1, -1, -1):
         v = _reflector_vector(F, A, i)
@@ -262,8 +275,9 @@ def linalg_householder_product(F, A, tau):
 
 @composite("ormqr(Tensor input, Tensor tau, Tensor other, left=True, transpose=False)")
 def ormqr(F, input, tau, other, left, transpose):
-    """Q other (or other Q, with left=False; Q^H for Q, with `transpose`), where Q is the m x m product of the reflectors packed in `input` and
-    `tau`."""
+    """Q other (or other Q, with left=False; Q^H for Q, with `transpose`), where Q is the m x m product of the
+    reflectors packed in `input` and `tau`.
+    """
     if input.ndim < 2 or other.ndim < 2:
         raise RuntimeError(f"torch.ormqr: {'input' if input.ndim < 2 else 'other'} must have at least 2 dimensions.")
     if other.shape[-2 if left else -1] != input.shape[-2]:
@@ -278,7 +292,7 @@ def ormqr(F, input, tau, other, left, transpose):
     return result
 
 
-# --- LU --------------------------------------------------------------------------------------------------------------------------------------------
+# --- LU -------------------------------------------------------------------------------------------
 
 
 def _lu_square(F, gl, gu, lower, upper):
@@ -319,7 +333,12 @@ op(
     vjp={"input": _lu_vjp},
     meta=lambda input: [(input.shape, input.dtype), ((*_batch(input), _least(input)), int32), (_batch(input), int32)],
 )
-op("pivots_to_permutation(Tensor pivots, size)", where="", tags=NONDIFF, meta=lambda pivots, size: ((*pivots.shape[:-1], size), int64))
+op(
+    "pivots_to_permutation(Tensor pivots, size)",
+    where="",
+    tags=NONDIFF,
+    meta=lambda pivots, size: ((*pivots.shape[:-1], size), int64),
+)
 op(
     "permutation_matrix(Tensor pivots, size, dtype)",
     where="",
@@ -337,9 +356,13 @@ def _checked_lu(F, name, A, pivot):
     return F.lu_core(A)
 
 
-@composite("linalg_lu_factor_ex(Tensor A, *, pivot=True, check_errors=False)", where="linalg", outputs=("LU", "pivots", "info"))
+@composite(
+    "linalg_lu_factor_ex(Tensor A, *, pivot=True, check_errors=False)", where="linalg", outputs=("LU", "pivots", "info")
+)
 def linalg_lu_factor_ex(F, A, pivot, check_errors):
-    """Packed LU, LAPACK's pivots (int32, counted from 1), and info: 0, or the place of the first zero on U's diagonal. See `linalg.lu_factor`."""
+    """Packed LU, LAPACK's pivots (int32, counted from 1), and info: 0, or the place of the first zero on U's diagonal.
+    See `linalg.lu_factor`.
+    """
     packed, pivots, info = _checked_lu(F, "torch.lu_factor", A, pivot)
     if check_errors:
         _check_lu("torch.linalg.lu_factor_ex", info)
@@ -350,16 +373,16 @@ def _check_lu(name, info):
     failed = first_failure(info)
     if failed:
         raise RuntimeError(
-            f"{name}: {failed[1]}U[{failed[2]},{failed[2]}] is zero and using it on lu_solve would result in a division by zero. If "
-            f"you still "
-            "want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+            f"{name}: {failed[1]}U[{failed[2]},{failed[2]}] is zero and using it on lu_solve would result in a "
+            "division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) "
+            "or linalg.lu_factor_ex(A, pivot)"
         )
 
 
 @composite("linalg_lu_factor(Tensor A, *, pivot=True)", where="linalg", outputs=("LU", "pivots"))
 def linalg_lu_factor(F, A, pivot):
-    """L (below the diagonal, its own diagonal of ones left out) and U (above) in one (..., m, n) tensor, and the row exchanges (int32, counted from
-    1).
+    """L (below the diagonal, its own diagonal of ones left out) and U (above) in one (..., m, n) tensor, and the row
+    exchanges (int32, counted from 1).
 
     RuntimeError for a zero on U's diagonal. The result goes to `linalg.lu_solve` and `lu_unpack`.
 
@@ -373,8 +396,8 @@ def linalg_lu_factor(F, A, pivot):
 
 @composite("linalg_lu(Tensor A, *, pivot=True)", where="linalg", outputs=("P", "L", "U"))
 def linalg_lu(F, A, pivot):
-    """P, L, U with A = P L U: a permutation, a unit lower and an upper triangular matrix, the latter two (..., m, k) and (..., k, n) with k = min(m,
-    n).
+    """P, L, U with A = P L U: a permutation, a unit lower and an upper triangular matrix, the latter two (..., m, k)
+    and (..., k, n) with k = min(m, n).
 
     >>> torch.linalg.lu(torch.tensor([[0., 1.], [2., 0.]])).U
     tensor([[2., 0.],
@@ -384,7 +407,11 @@ def linalg_lu(F, A, pivot):
     return named("linalg_lu", F.lu_unpack(packed, pivots))
 
 
-@composite("lu_unpack(Tensor LU_data, Tensor LU_pivots, unpack_data=True, unpack_pivots=True)", where="torch", outputs=("P", "L", "U"))
+@composite(
+    "lu_unpack(Tensor LU_data, Tensor LU_pivots, unpack_data=True, unpack_pivots=True)",
+    where="torch",
+    outputs=("P", "L", "U"),
+)
 def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
     """P, L, U from the packed form of `linalg.lu_factor`; parts that are not asked for are empty."""
     if unpack_pivots and LU_pivots.dtype is not int32:
@@ -404,7 +431,9 @@ def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
 
 @composite("lu(Tensor A, pivot=True, get_infos=False)")
 def lu(F, A, pivot, get_infos):
-    """(LU, pivots) or, with `get_infos`, (LU, pivots, info), singular or not. Kept for old programs: see `linalg.lu_factor`."""
+    """(LU, pivots) or, with `get_infos`, (LU, pivots, info), singular or not. Kept for old programs: see
+    `linalg.lu_factor`.
+    """
     packed, pivots, info = _checked_lu(F, "torch.lu_factor", A, pivot)
     if get_infos:
         return named("linalg_lu_factor_ex", (packed, pivots, info))
@@ -413,7 +442,8 @@ def lu(F, A, pivot, get_infos):
 
 @composite("linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, left=True, adjoint=False)", where="linalg")
 def linalg_lu_solve(F, LU, pivots, B, left, adjoint):
-    """X with A X = B (X A = B with left=False; A^H for A with `adjoint`), from `linalg.lu_factor(A)`. Batch dimensions broadcast.
+    """X with A X = B (X A = B with left=False; A^H for A with `adjoint`), from `linalg.lu_factor(A)`. Batch dimensions
+    broadcast.
 
     >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.]])), torch.tensor([[4.]]))
     tensor([[2.]])
@@ -425,13 +455,16 @@ def linalg_lu_solve(F, LU, pivots, B, left, adjoint):
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     if LU.dtype is not B.dtype:
         raise RuntimeError(
-            f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {LU.dtype.scalar_name} and B of type "
-            f"{B.dtype.scalar_name} instead"
+            f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {LU.dtype.scalar_name} "
+            f"and B of type {B.dtype.scalar_name} instead"
         )
     n = LU.shape[-1]
     if B.shape[-2 if left else -1] != n:
         equation = "AX = B" if left else "XA = B"
-        raise RuntimeError(f"linalg.lu_solve: Incompatible shapes of A and B for the equation {equation} ({n}x{n} and {B.shape[-2]}x{B.shape[-1]})")
+        raise RuntimeError(
+            f"linalg.lu_solve: Incompatible shapes of A and B for the equation {equation} ({n}x{n} and "
+            f"{B.shape[-2]}x{B.shape[-1]})"
+        )
     permutation = F.permutation_matrix(pivots, n, LU.dtype)
     if not left:
         return F.linalg_lu_solve(LU, pivots, B.mH, left=True, adjoint=not adjoint).mH
@@ -447,7 +480,7 @@ def lu_solve(F, input, LU_data, LU_pivots):
     return F.linalg_lu_solve(LU_data, LU_pivots, input)
 
 
-# --- LDL -------------------------------------------------------------------------------------------------------------------------------------------
+# --- LDL ------------------------------------------------------------------------------------------
 
 
 op(
@@ -473,7 +506,11 @@ op(
 )
 
 
-@composite("linalg_ldl_factor_ex(Tensor input, *, hermitian=False, check_errors=False)", where="linalg", outputs=("LD", "pivots", "info"))
+@composite(
+    "linalg_ldl_factor_ex(Tensor input, *, hermitian=False, check_errors=False)",
+    where="linalg",
+    outputs=("LD", "pivots", "info"),
+)
 def linalg_ldl_factor_ex(F, A, hermitian, check_errors):
     """See `linalg.ldl_factor`; info is 0, or the place of the first zero on D's diagonal."""
     name = "torch.linalg.ldl_factor_ex"
@@ -490,16 +527,15 @@ def _check_ldl(name, info):
     failed = first_failure(info)
     if failed:
         raise LinAlgError(
-            f"{name}: {failed[1]}D[{failed[2]},{failed[2]}] is exactly zero. The factorization has been completed, but solving with "
-            f"it would "
-            "divide by zero."
+            f"{name}: {failed[1]}D[{failed[2]},{failed[2]}] is exactly zero. The factorization has been completed, "
+            "but solving with it would divide by zero."
         )
 
 
 @composite("linalg_ldl_factor(Tensor input, *, hermitian=False)", where="linalg", outputs=("LD", "pivots"))
 def linalg_ldl_factor(F, A, hermitian):
-    """Bunch-Kaufman factors of symmetric (or Hermitian) matrices, of which the lower triangle is read, packed as LAPACK's sytrf does. Not
-    differentiable.
+    """Bunch-Kaufman factors of symmetric (or Hermitian) matrices, of which the lower triangle is read, packed as
+    LAPACK's sytrf does. Not differentiable.
 
     >>> torch.linalg.ldl_factor(torch.tensor([[2., 0.], [1., 1.]])).LD
     tensor([[2.0000, 0.0000],
@@ -518,5 +554,7 @@ def linalg_ldl_solve(F, LD, pivots, B, hermitian):
     if B.ndim < 2:
         raise RuntimeError(f"{name}: Expected B to have at least 2 dimensions, but it has {B.ndim} dimensions instead")
     if LD.dtype is not B.dtype:
-        raise RuntimeError(f"{name}: Expected B to have dtype {LD.dtype.scalar_name} but got {B.dtype.scalar_name} instead")
+        raise RuntimeError(
+            f"{name}: Expected B to have dtype {LD.dtype.scalar_name} but got {B.dtype.scalar_name} instead"
+        )
     return F.ldl_solve_core(LD.detach(), pivots, B, hermitian)

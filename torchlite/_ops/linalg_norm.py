@@ -12,7 +12,7 @@ _REAL = {complex64: float32, complex128: float64}
 INFINITY = float("inf")
 
 
-# --- vector norms ----------------------------------------------------------------------------------------------------------------------------------
+# --- vector norms ---------------------------------------------------------------------------------
 
 
 def _safe_divide(F, x, y):
@@ -58,7 +58,10 @@ op(
     "vector_norm_core(Tensor input, ord, dim, keepdim)",
     where="",
     vjp={"input": _vector_norm_vjp},
-    meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim) if dim else input.shape, _REAL.get(input.dtype, input.dtype)),
+    meta=lambda input, dim, keepdim: (
+        reduced(input.shape, dim, keepdim) if dim else input.shape,
+        _REAL.get(input.dtype, input.dtype),
+    ),
 )
 
 
@@ -82,17 +85,25 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
         dims = ()
     ord = float(ord)
     if ord < 0 or ord == INFINITY:
-        shown = int(ord) if abs(ord) != INFINITY and ord == int(ord) else "inf" if ord == INFINITY else "-inf" if ord == -INFINITY else ord
+        shown = (
+            int(ord)
+            if abs(ord) != INFINITY and ord == int(ord)
+            else "inf"
+            if ord == INFINITY
+            else "-inf"
+            if ord == -INFINITY
+            else ord
+        )
         if not x.numel() and (dim is None or len(dims) == x.ndim):
             raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation does not have an identity"
+                f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation does "
+                "not have an identity"
             )
         for d in dims:
             if x.shape[d] == 0:
                 raise RuntimeError(
-                    f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this dimension is empty and "
-                    f"the operation "
-                    "does not have an identity"
+                    f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this dimension "
+                    "is empty and the operation does not have an identity"
                 )
     if dtype is not None and dtype is not x.dtype:
         x = x.to(dtype)
@@ -103,7 +114,8 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
 
 @composite("linalg_vector_norm(Tensor input, ord=2, dim=None, keepdim=False, *, dtype=None)", where="linalg")
 def linalg_vector_norm(F, x, ord, dim, keepdim, dtype):
-    """(sum |x|^ord)^(1/ord) over `dim` (all unless given). `ord` may be inf, -inf (greatest and least size) and 0 (how many are not zero).
+    """(sum |x|^ord)^(1/ord) over `dim` (all unless given). `ord` may be inf, -inf (greatest and least size) and 0 (how
+    many are not zero).
 
     The result is real. RuntimeError for integers.
 
@@ -113,7 +125,7 @@ def linalg_vector_norm(F, x, ord, dim, keepdim, dtype):
     return _vector_norm(F, "linalg.vector_norm", x, ord, dim, keepdim, dtype)
 
 
-# --- matrix norms ----------------------------------------------------------------------------------------------------------------------------------
+# --- matrix norms ---------------------------------------------------------------------------------
 
 
 def _matrix_norm(F, name, A, ord, dim, keepdim, dtype):
@@ -161,8 +173,8 @@ def _extreme(F, x, ord, dim, keepdim):
 
 @composite("linalg_matrix_norm(Tensor input, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", where="linalg")
 def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
-    """The norm of the matrices in the two dimensions `dim`: "fro", "nuc" (sum of singular values), 2 and -2 (greatest, least singular value), 1 and
-    -1 (column sums of sizes), inf and -inf (row sums).
+    """The norm of the matrices in the two dimensions `dim`: "fro", "nuc" (sum of singular values), 2 and -2 (greatest,
+    least singular value), 1 and -1 (column sums of sizes), inf and -inf (row sums).
 
     >>> torch.linalg.matrix_norm(torch.tensor([[3., 0.], [0., 4.]]))
     tensor(5.)
@@ -172,8 +184,9 @@ def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
 
 @composite("linalg_norm(Tensor input, ord=None, dim=None, keepdim=False, *, dtype=None)", where="linalg")
 def linalg_norm(F, A, ord, dim, keepdim, dtype):
-    """A vector norm (`dim` one dimension, or nothing given: of all elements) or a matrix norm (`dim` two dimensions, or a 2-d tensor and `ord`
-    given)."""
+    """A vector norm (`dim` one dimension, or nothing given: of all elements) or a matrix norm (`dim` two dimensions, or
+    a 2-d tensor and `ord` given).
+    """
     if dim is not None and not hasattr(dim, "__index__"):
         dim = tuple(dim)
         if len(dim) not in (1, 2):
@@ -181,7 +194,9 @@ def linalg_norm(F, A, ord, dim, keepdim, dtype):
     elif dim is not None:
         dim = (dim,)
     elif ord is not None and A.ndim not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+        )
     if ord is None:
         return _vector_norm(F, "linalg.vector_norm", A, 2.0, dim, keepdim, dtype)
     if isinstance(ord, str) or (len(dim) == 2 if dim is not None else A.ndim == 2):
@@ -191,7 +206,9 @@ def linalg_norm(F, A, ord, dim, keepdim, dtype):
 
 @composite("norm(Tensor input, p='fro', dim=None, keepdim=False, out=None, dtype=None)")
 def norm(F, input, p, dim, keepdim, out, dtype):
-    """The `p`-norm of all elements or over `dim`. Kept for old programs: see `linalg.vector_norm` and `linalg.matrix_norm`."""
+    """The `p`-norm of all elements or over `dim`. Kept for old programs: see `linalg.vector_norm` and
+    `linalg.matrix_norm`.
+    """
     if p is None or p == "fro":
         result = _vector_norm(F, "linalg.vector_norm", input, 2.0, dim, keepdim, dtype)
     elif p == "nuc":
@@ -218,13 +235,13 @@ def renorm(F, input, p, dim, maxnorm):
     return input * F.where(size > maxnorm, maxnorm / (size + 1e-7), F.ones_like(size))
 
 
-# --- condition, rank -------------------------------------------------------------------------------------------------------------------------------
+# --- condition, rank ------------------------------------------------------------------------------
 
 
 @composite("linalg_cond(Tensor input, p=None)", where="linalg")
 def linalg_cond(F, A, p):
-    """The condition number: the norm of A times the norm of its inverse (p = "fro", "nuc", 1, -1, inf, -inf), or the ratio of the extreme singular
-    values (2, -2).
+    """The condition number: the norm of A times the norm of its inverse (p = "fro", "nuc", 1, -1, inf, -inf), or the
+    ratio of the extreme singular values (2, -2).
 
     >>> torch.linalg.cond(torch.tensor([[4., 0.], [0., 2.]]))
     tensor(2.)
@@ -246,8 +263,9 @@ def linalg_cond(F, A, p):
 
 @composite("linalg_matrix_rank(Tensor input, tol=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
 def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
-    """How many singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64. `tol` is an absolute
-    tolerance."""
+    """How many singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64.
+    `tol` is an absolute tolerance.
+    """
     if A.ndim < 2:
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
     if A.dtype.category < 2 or A.dtype.np.itemsize < 4:
@@ -263,18 +281,28 @@ def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
             if atol is None
             else 0.0
             if isinstance(atol, (int, float)) and atol > 0
-            else (default if isinstance(atol, (int, float)) else F.where(atol > 0, F.zeros_like(atol), F.full_like(atol, default)))
+            else (
+                default
+                if isinstance(atol, (int, float))
+                else F.where(atol > 0, F.zeros_like(atol), F.full_like(atol, default))
+            )
         )
     A = A.detach()
     values = F.linalg_eigvalsh(A).abs() if hermitian else F.linalg_svdvals(A)
     if not values.shape[-1]:
         return values.new_zeros(tuple(values.shape[:-1]), dtype=int64)
     limit = F.amax(values, -1) * rtol
-    limit = limit.clamp(min=atol) if isinstance(atol, (int, float)) else limit if atol is None else F.maximum(limit, atol.to(limit.dtype))
+    limit = (
+        limit.clamp(min=atol)
+        if isinstance(atol, (int, float))
+        else limit
+        if atol is None
+        else F.maximum(limit, atol.to(limit.dtype))
+    )
     return (values > limit.unsqueeze(-1)).sum(-1)
 
 
-# --- distances -------------------------------------------------------------------------------------------------------------------------------------
+# --- distances ------------------------------------------------------------------------------------
 
 
 def _cdist_vjp(F, g, x1, x2, out, p, needs):
@@ -304,7 +332,8 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "dono
 
 @composite("cdist(Tensor x1, Tensor x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')", where="torch")
 def cdist(F, x1, x2, p, compute_mode):
-    """The `p`-norm distance of every row of `x1` (..., n, d) to every row of `x2` (..., m, d): (..., n, m). Batch dimensions broadcast.
+    """The `p`-norm distance of every row of `x1` (..., n, d) to every row of `x2` (..., m, d): (..., n, m). Batch
+    dimensions broadcast.
 
     >>> torch.cdist(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.]]))
     tensor([[5.]])
@@ -342,19 +371,27 @@ def pdist(F, input, p):
     return F.vector_norm_core(difference, float(p), (1,), False)
 
 
-# --- statistics of rows ----------------------------------------------------------------------------------------------------------------------------
+# --- statistics of rows ---------------------------------------------------------------------------
 
 
 def _weights(name, weights, count, integral):
     if weights.ndim > 1:
-        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions")
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions"
+        )
     if integral and weights.dtype.category != 1:
-        raise RuntimeError(f"cov(): expected fweights to have integral dtype but got fweights with {weights.dtype.scalar_name} dtype")
+        raise RuntimeError(
+            f"cov(): expected fweights to have integral dtype but got fweights with {weights.dtype.scalar_name} dtype"
+        )
     if not integral and weights.dtype.category != 2:
-        raise RuntimeError(f"cov(): expected aweights to have floating point dtype but got aweights with {weights.dtype.scalar_name} dtype")
+        raise RuntimeError(
+            "cov(): expected aweights to have floating point dtype but got aweights with "
+            f"{weights.dtype.scalar_name} dtype"
+        )
     if weights.numel() != count:
         raise RuntimeError(
-            f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights.numel()} != {count}"
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+            f"{weights.numel()} != {count}"
         )
     if bool((weights < 0).any()):
         raise RuntimeError(f"cov(): {name} cannot be negative")
@@ -362,7 +399,8 @@ def _weights(name, weights, count, integral):
 
 @composite("cov(Tensor input, *, correction=1, Tensor? fweights=None, Tensor? aweights=None)")
 def cov(F, input, correction, fweights, aweights):
-    """The covariance matrix of variables (rows) over observations (columns); the variance, for one variable. `correction` is taken from the count.
+    """The covariance matrix of variables (rows) over observations (columns); the variance, for one variable.
+    `correction` is taken from the count.
 
     `fweights` say how often each observation counts (integers), `aweights` how much.
 
@@ -371,7 +409,9 @@ def cov(F, input, correction, fweights, aweights):
             [-2.,  2.]])
     """
     if input.ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
+        )
     if input.dtype.name == "bool":
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input if input.ndim == 2 else input.reshape(1, -1)
@@ -383,7 +423,11 @@ def cov(F, input, correction, fweights, aweights):
     weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
     total = count if weights is None else weights.sum()
     if weights is None:
-        centred = x - (x.sum(1) / total if count else x.sum(1)).unsqueeze(1) if x.dtype.category < 2 else x - x.mean(1, keepdim=True)
+        centred = (
+            x - (x.sum(1) / total if count else x.sum(1)).unsqueeze(1)
+            if x.dtype.category < 2
+            else x - x.mean(1, keepdim=True)
+        )
     else:
         centred = x - (x * weights).sum(1, keepdim=True) / total
     if weights is None:
@@ -396,7 +440,9 @@ def cov(F, input, correction, fweights, aweights):
         import warnings
 
         warnings.warn(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.", UserWarning, stacklevel=3
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            UserWarning,
+            stacklevel=3,
         )
         freedom = 0.0 if isinstance(freedom, (int, float)) else freedom.clamp(min=0)
     other = centred if weights is None else centred * weights
@@ -409,7 +455,9 @@ def cov(F, input, correction, fweights, aweights):
 def corrcoef(F, input):
     """The correlation coefficients of variables (rows) over observations (columns)."""
     if input.ndim > 2:
-        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+        raise RuntimeError(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
+        )
     covariance = F.cov(input)
     if not covariance.ndim:
         return covariance / covariance
@@ -424,14 +472,17 @@ def corrcoef(F, input):
 
 @composite("linalg_vander(Tensor x, *, N=None)", where="linalg")
 def linalg_vander(F, x, N):
-    """The Vandermonde matrices of vectors (..., n): the powers 0 .. N-1 (N = n unless given) of every element, (..., n, N).
+    """The Vandermonde matrices of vectors (..., n): the powers 0 .. N-1 (N = n unless given) of every element, (..., n,
+    N).
 
     >>> torch.linalg.vander(torch.tensor([2, 3]), N=3)
     tensor([[1, 2, 4],
             [1, 3, 9]])
     """
     if x.dtype.name == "bool" or (x.dtype.category == 2 and x.dtype.np.itemsize < 4):
-        raise RuntimeError(f"linalg.vander supports floating point, complex, and integer tensors, but got {x.dtype.scalar_name}")
+        raise RuntimeError(
+            f"linalg.vander supports floating point, complex, and integer tensors, but got {x.dtype.scalar_name}"
+        )
     N = x.shape[-1] if N is None and x.ndim and not x.shape[-1] else N
     if N is not None and N <= 1:
         raise RuntimeError("N must be greater than 1.")
@@ -449,7 +500,7 @@ def linalg_diagonal(F, A, offset, dim1, dim2):
     return F.diagonal(A, offset, dim1, dim2)
 
 
-# --- older names -----------------------------------------------------------------------------------------------------------------------------------
+# --- older names ----------------------------------------------------------------------------------
 
 
 @composite("dist(Tensor input, Tensor other, p=2)")
@@ -476,7 +527,9 @@ def nuclear_norm(F, input, dim, keepdim):
 
 @composite("norm_except_dim(Tensor v, pow=2, dim=0)", where="torch")
 def norm_except_dim(F, v, pow, dim):
-    """The `pow`-norm over all dimensions but `dim`, kept at size 1; over all, for dim -1. What weight normalisation divides by."""
+    """The `pow`-norm over all dimensions but `dim`, kept at size 1; over all, for dim -1. What weight normalisation
+    divides by.
+    """
     if dim == -1:
         return _vector_norm(F, "linalg.vector_norm", v, pow, None, False, None)
     return F.vector_norm_core(v, float(pow), tuple(d for d in range(v.ndim) if d != dim % v.ndim), True)

@@ -31,7 +31,7 @@ def _epsilon(x):
     return float(np.finfo(x.dtype.np).eps)
 
 
-# --- triangular systems -----------------------------------------------------------------------------------------------------------------------------
+# --- triangular systems ---------------------------------------------------------------------------
 
 
 def _triangular_vjp(F, g, A, out, upper, unitriangular, needs):
@@ -58,7 +58,8 @@ op(
 
 @composite("linalg_solve_triangular(Tensor A, Tensor B, *, upper, left=True, unitriangular=False)", where="linalg")
 def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
-    """X with A X = B (X A = B with left=False) for triangular (..., n, n) A, of which only that triangle is read. Batch dimensions broadcast.
+    """X with A X = B (X A = B with left=False) for triangular (..., n, n) A, of which only that triangle is read. Batch
+    dimensions broadcast.
 
     With `unitriangular` the diagonal counts as ones. A zero on the diagonal gives infinities.
 
@@ -77,23 +78,30 @@ def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
     return F.triangular_core(A.mT, B.mT, not upper, unitriangular).mT
 
 
-@composite("triangular_solve(Tensor b, Tensor A, upper=True, transpose=False, unitriangular=False)", outputs=("solution", "cloned_coefficient"))
+@composite(
+    "triangular_solve(Tensor b, Tensor A, upper=True, transpose=False, unitriangular=False)",
+    outputs=("solution", "cloned_coefficient"),
+)
 def triangular_solve(F, b, A, upper, transpose, unitriangular):
     """(X, a copy of A) with A X = b. Kept for old programs: see `linalg.solve_triangular`."""
     for x, what in ((b, "b"), (A, "A")):
         if x.ndim < 2:
-            raise RuntimeError(f"torch.triangular_solve: Expected {what} to have at least 2 dimensions, but it has {x.ndim} dimensions instead")
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {what} to have at least 2 dimensions, but it has {x.ndim} "
+                "dimensions instead"
+            )
     check_square("", A)
     if b.dtype is not A.dtype:
         raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {b.dtype.scalar_name} and A of type {A.dtype.scalar_name} instead."
+            f"Expected b and A to have the same dtype, but found b of type {b.dtype.scalar_name} and A of type "
+            f"{A.dtype.scalar_name} instead."
         )
     matrix = A.mT if transpose else A
     solution = F.triangular_core(matrix, b, upper != transpose, unitriangular)
     return named("triangular_solve", (solution, F.clone(A.expand((*solution.shape[:-2], *A.shape[-2:])))))
 
 
-# --- inverse and solve -----------------------------------------------------------------------------------------------------------------------------
+# --- inverse and solve ----------------------------------------------------------------------------
 
 
 def _inv_vjp(F, g, out0):
@@ -178,9 +186,8 @@ def _solve(F, name, A, B, left):
     check_fit("linalg.solve", A, right, left)
     if vectors and not left:
         raise RuntimeError(
-            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
-            "equivalent to "
-            "B / A.squeeze(-1)"
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+            "linalg.solve is equivalent to B / A.squeeze(-1)"
         )
     if left:
         result, info = F.solve_core(A, right)
@@ -190,7 +197,9 @@ def _solve(F, name, A, B, left):
     return result.squeeze(-1) if vectors else result, info
 
 
-@composite("linalg_solve_ex(Tensor A, Tensor B, *, left=True, check_errors=False)", where="linalg", outputs=("result", "info"))
+@composite(
+    "linalg_solve_ex(Tensor A, Tensor B, *, left=True, check_errors=False)", where="linalg", outputs=("result", "info")
+)
 def linalg_solve_ex(F, A, B, left, check_errors):
     """The solution and info: 0, or the place of the first zero pivot. See `linalg.solve`."""
     result, info = _solve(F, "linalg.solve", A, B, left)
@@ -201,7 +210,8 @@ def linalg_solve_ex(F, A, B, left, check_errors):
 
 @composite("linalg_solve(Tensor A, Tensor B, *, left=True)", where="linalg")
 def linalg_solve(F, A, B, left):
-    """X with A X = B (X A = B with left=False) for square (..., n, n) A; B is (..., n, k) or one vector a matrix. LinAlgError when A is singular.
+    """X with A X = B (X A = B with left=False) for square (..., n, n) A; B is (..., n, k) or one vector a matrix.
+    LinAlgError when A is singular.
 
     >>> torch.linalg.solve(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 4.]))
     tensor([1., 1.])
@@ -213,7 +223,8 @@ def linalg_solve(F, A, B, left):
 
 @composite("linalg_tensorinv(Tensor input, ind=2)", where="linalg")
 def linalg_tensorinv(F, A, ind):
-    """The inverse of `tensordot(A, X, dims=A.ndim - ind)`: A's first `ind` dimensions taken together are as many as its others.
+    """The inverse of `tensordot(A, X, dims=A.ndim - ind)`: A's first `ind` dimensions taken together are as many as its
+    others.
 
     >>> torch.linalg.tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
     torch.Size([6, 2, 3])
@@ -223,7 +234,10 @@ def linalg_tensorinv(F, A, ind):
     rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     m, n = _count(rows), _count(columns)
     if m != n:
-        raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {n} != {m}")
+        raise RuntimeError(
+            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {n} "
+            f"!= {m}"
+        )
     inverse, info = F.inv_core(A.reshape(m, n))
     check_singular("inverse", info)
     return inverse.reshape(columns + rows)
@@ -248,13 +262,13 @@ def linalg_tensorsolve(F, A, B, dims):
     shape = tuple(A.shape[B.ndim :])
     if _count(shape) != B.numel():
         raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
-            f"{_count(shape)} != {B.numel()}"
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {_count(shape)} != {B.numel()}"
         )
     return F.linalg_solve(A.reshape(B.numel(), _count(shape)), B.flatten()).reshape(shape)
 
 
-# --- pseudoinverse, least squares ------------------------------------------------------------------------------------------------------------------
+# --- pseudoinverse, least squares -----------------------------------------------------------------
 
 
 def _pinv_vjp(F, g, input, out):
@@ -286,15 +300,25 @@ def _tolerances(A, atol, rtol):
     """PyTorch's defaults: rtol = max(m, n) * eps unless an absolute tolerance was given."""
     if rtol is None:
         default = _epsilon(A) * max(A.shape[-2:])
-        rtol = default if atol is None else (atol <= 0) * default if not isinstance(atol, (int, float)) else 0.0 if atol > 0 else default
+        rtol = (
+            default
+            if atol is None
+            else (atol <= 0) * default
+            if not isinstance(atol, (int, float))
+            else 0.0
+            if atol > 0
+            else default
+        )
     return (0.0 if atol is None else atol), rtol
 
 
 @composite("linalg_pinv(Tensor input, rcond=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
 def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
-    """The pseudoinverse (..., n, m) of (..., m, n) matrices. Singular values up to max(atol, rtol * the greatest) count as zero.
+    """The pseudoinverse (..., n, m) of (..., m, n) matrices. Singular values up to max(atol, rtol * the greatest) count
+    as zero.
 
-    `rtol` is max(m, n) eps unless given, and `rcond` an older name of it. With `hermitian`, eigenvalues serve in place of singular values.
+    `rtol` is max(m, n) eps unless given, and `rcond` an older name of it. With `hermitian`, eigenvalues serve in place
+    of singular values.
 
     >>> torch.linalg.pinv(torch.tensor([[2., 0.]]))
     tensor([[0.5000],
@@ -303,7 +327,8 @@ def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
     if A.dtype.category < 2 or A.dtype.np.itemsize < 4 or A.ndim < 2:
         sizes = ", ".join(map(str, A.shape))
         raise RuntimeError(
-            f"linalg.pinv({A.dtype.scalar_name}{{[{sizes}]}}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
+            f"linalg.pinv({A.dtype.scalar_name}{{[{sizes}]}}): expected a tensor with 2 or more dimensions of float, "
+            "double, cfloat or cdouble types"
         )
     if hermitian:
         check_square("linalg.pinv", A)
@@ -326,14 +351,18 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 @composite(
-    "linalg_lstsq(Tensor input, Tensor b, rcond=None, *, driver=None)", where="linalg", outputs=("solution", "residuals", "rank", "singular_values")
+    "linalg_lstsq(Tensor input, Tensor b, rcond=None, *, driver=None)",
+    where="linalg",
+    outputs=("solution", "residuals", "rank", "singular_values"),
 )
 def linalg_lstsq(F, A, B, rcond, driver):
-    """X of least norm that minimises |A X - B|: (solution, residuals, rank, singular_values) for A (..., m, n) and B (..., m, k) or (..., m).
+    """X of least norm that minimises |A X - B|: (solution, residuals, rank, singular_values) for A (..., m, n) and B
+    (..., m, k) or (..., m).
 
-    `residuals` are the squared errors of each column where m > n, the rank is full and the driver is not "gelsy" (the default); else empty. `rank`
-    is empty for the driver "gels", `singular_values` for all but "gelsd" and "gelss". All drivers compute with the pseudoinverse here; singular
-    values up to `rcond` (eps max(m, n)) times the greatest count as 0.
+    `residuals` are the squared errors of each column where m > n, the rank is full and the driver is not "gelsy" (the
+    default); else empty. `rank` is empty for the driver "gels", `singular_values` for all but "gelsd" and "gelss". All
+    drivers compute with the pseudoinverse here; singular values up to `rcond` (eps max(m, n)) times the greatest count
+    as 0.
 
     >>> torch.linalg.lstsq(torch.tensor([[1.], [1.]]), torch.tensor([[1.], [3.]])).solution
     tensor([[2.0000]])
@@ -344,7 +373,9 @@ def linalg_lstsq(F, A, B, rcond, driver):
     if B.ndim < 1:
         raise RuntimeError(f"{name}: other must have at least 1 dimension.")
     if A.ndim - B.ndim not in (0, 1) and A.ndim > B.ndim:
-        raise RuntimeError(f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1")
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
     vectors = _is_vectors(A, B)
     right = B.unsqueeze(-1) if vectors else B
     if A.shape[-2] != right.shape[-2]:
@@ -372,14 +403,19 @@ def linalg_lstsq(F, A, B, rcond, driver):
     return named("linalg_lstsq", (solution.squeeze(-1) if vectors else solution, residuals, rank, values))
 
 
-# --- determinants ----------------------------------------------------------------------------------------------------------------------------------
+# --- determinants ---------------------------------------------------------------------------------
 
 
 def _conj_cofactors(F, input, det):
     return F.mul(column(F, column(F, F.conj(det))), adjoint(F, F.inv_core(input)[0]))
 
 
-op("conj_cofactors(Tensor input, Tensor det)", where="", composite=_conj_cofactors, meta=lambda input: (input.shape, input.dtype))
+op(
+    "conj_cofactors(Tensor input, Tensor det)",
+    where="",
+    composite=_conj_cofactors,
+    meta=lambda input: (input.shape, input.dtype),
+)
 op(
     "det_core(Tensor input)",
     where="",
@@ -423,13 +459,17 @@ op(
     where="",
     outputs=("sign", "logabsdet"),
     vjp={"input": _slogdet_vjp},
-    meta=lambda input: [(tuple(input.shape[:-2]), input.dtype), (tuple(input.shape[:-2]), _REAL.get(input.dtype, input.dtype))],
+    meta=lambda input: [
+        (tuple(input.shape[:-2]), input.dtype),
+        (tuple(input.shape[:-2]), _REAL.get(input.dtype, input.dtype)),
+    ],
 )
 
 
 @composite("linalg_slogdet(Tensor A)", where="linalg", outputs=("sign", "logabsdet"))
 def linalg_slogdet(F, A):
-    """The sign (a phase, for complex ones) of the determinant and the logarithm of its absolute value, for square (..., n, n) matrices.
+    """The sign (a phase, for complex ones) of the determinant and the logarithm of its absolute value, for square (...,
+    n, n) matrices.
 
     >>> torch.linalg.slogdet(torch.tensor([[1., 0.], [0., -1.]])).sign
     tensor(-1.)
@@ -460,11 +500,13 @@ def logdet(F, input):
     return F.where(F.eq(sign.detach(), -1.0), F.full_like(logarithm, float("nan")), logarithm)
 
 
-# --- functions of matrices -------------------------------------------------------------------------------------------------------------------------
+# --- functions of matrices ------------------------------------------------------------------------
 
 
 def _matrix_exp_vjp(F, g, input):
-    """The upper right block of exp([[A^H, g], [0, A^H]]) is the derivative at A^H in the direction g (Mathias, 1996)."""
+    """The upper right block of exp([[A^H, g], [0, A^H]]) is the derivative at A^H in the direction
+    g (Mathias, 1996).
+    """
     n, flipped = input.shape[-1], adjoint(F, input)
     upper = F.cat([flipped, g], -1)
     lower = F.cat([F.zeros_like(flipped), flipped], -1)
@@ -483,7 +525,8 @@ op(
     alias="linalg.matrix_exp",
     meta=_matrix_exp_rule,
     vjp={"input": _matrix_exp_vjp},
-    doc="""The exponential of square (..., n, n) matrices, by scaling and squaring with a Pade approximant (Higham, 2005).
+    doc="""The exponential of square (..., n, n) matrices, by scaling and squaring with a Pade approximant (Higham,
+    2005).
 
     >>> torch.matrix_exp(torch.zeros(2, 2))
     tensor([[1., 0.],
@@ -494,7 +537,8 @@ op(
 
 @composite("matrix_power(Tensor input, n)", alias="linalg.matrix_power")
 def matrix_power(F, input, n):
-    """The `n`-th power of square (..., m, m) matrices, by repeated squaring; the identity for 0, powers of the inverse for negative `n`.
+    """The `n`-th power of square (..., m, m) matrices, by repeated squaring; the identity for 0, powers of the inverse
+    for negative `n`.
 
     >>> torch.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 3)
     tensor([[1., 3.],

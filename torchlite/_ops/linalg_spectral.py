@@ -1,6 +1,7 @@
 """Eigenvalues and singular values.
 
-The formulas are the well-known adjoints: Giles, "Collected matrix derivative results" (2008), and Wan and Zhang (2019) for complex singular vectors.
+The formulas are the well-known adjoints: Giles, "Collected matrix derivative results" (2008), and Wan and Zhang (2019)
+for complex singular vectors.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def _batch(a):
     return tuple(a.shape[:-2])
 
 
-# --- eigenvalues ------------------------------------------------------------------------------------------------------------------------------------
+# --- eigenvalues ----------------------------------------------------------------------------------
 
 
 def _gaps(F, values, like):
@@ -62,7 +63,12 @@ op(
     vjp={"input": _eigh_vjp},
     meta=lambda input: [(tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)), (input.shape, input.dtype)],
 )
-op("eigvalsh_core(Tensor input, UPLO)", where="", tags=NONDIFF, meta=lambda input: (tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)))
+op(
+    "eigvalsh_core(Tensor input, UPLO)",
+    where="",
+    tags=NONDIFF,
+    meta=lambda input: (tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)),
+)
 
 
 def _check_eigh(A, UPLO):
@@ -75,7 +81,8 @@ def _check_eigh(A, UPLO):
 
 @composite("linalg_eigh(Tensor input, UPLO='L')", where="linalg", outputs=("eigenvalues", "eigenvectors"))
 def linalg_eigh(F, A, UPLO):
-    """Real eigenvalues in ascending order and orthonormal eigenvectors (columns) of Hermitian (..., n, n) matrices, of which one triangle is read.
+    """Real eigenvalues in ascending order and orthonormal eigenvectors (columns) of Hermitian (..., n, n) matrices, of
+    which one triangle is read.
 
     The gradient of the vectors is finite only for distinct eigenvalues.
 
@@ -147,7 +154,7 @@ def linalg_eigvals(F, A):
     return converged("linalg.eig", F.eigvals_core, A)
 
 
-# --- singular values --------------------------------------------------------------------------------------------------------------------------------
+# --- singular values ------------------------------------------------------------------------------
 
 
 def _skew(F, a):
@@ -180,7 +187,9 @@ def _svd_vjp(F, g, out0, out1, out2, input_shape, input_dtype):
 
 
 def _svd_phase(F, inner, skew_u, skew_v, wide):
-    """The diagonals of the skew parts hold the phase; the derivative divides them by 2 s where U carries it, and V's adds nothing twice."""
+    """The diagonals of the skew parts hold the phase; the derivative divides them by 2 s where U carries it, and V's
+    adds nothing twice.
+    """
     k = wide.shape[-1]
     eye = on_diagonal(F, F.real(wide), k)
     for skew, scale in ((skew_u, row(F, wide)), (skew_v, column(F, wide))):
@@ -228,16 +237,20 @@ def _check_svd(A):
 
 @composite("linalg_svd(Tensor A, full_matrices=True, *, driver=None)", where="linalg", outputs=("U", "S", "Vh"))
 def linalg_svd(F, A, full_matrices, driver):
-    """A = U diag(S) Vh: singular values in descending order and their vectors. With full_matrices=False only the first min(m, n) vectors.
+    """A = U diag(S) Vh: singular values in descending order and their vectors. With full_matrices=False only the first
+    min(m, n) vectors.
 
-    `driver` is for CUDA. The gradient of the vectors is finite only for distinct singular values. LinAlgError for NaN or infinity.
+    `driver` is for CUDA. The gradient of the vectors is finite only for distinct singular values. LinAlgError for NaN
+    or infinity.
 
     >>> torch.linalg.svd(torch.tensor([[0., 2.], [1., 0.]])).S
     tensor([2., 1.])
     """
     _check_svd(A)
     if driver is not None and A.device.type != "cuda":
-        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        )
     return named("linalg_svd", converged("linalg.svd", F.svd_core, A, full_matrices))
 
 
@@ -258,7 +271,9 @@ def linalg_svdvals(F, A, driver):
 def svd(F, input, some, compute_uv):
     """U, S, V with input = U diag(S) V^H. Kept for old programs: `linalg.svd` gives V^H."""
     if input.ndim < 2:
-        raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead")
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead"
+        )
     if not compute_uv:
         m, n = input.shape[-2:]
         u, v = (input.new_zeros((*input.shape[:-2], size, size)) for size in (m, n))
@@ -280,8 +295,9 @@ def _range_finder(F, A, q, niter, M):
 
 @composite("svd_lowrank(Tensor A, q=6, niter=2, Tensor? M=None)", where="torch")
 def svd_lowrank(F, A, q, niter, M):
-    """(U, S, V) of a randomised approximation of rank `q` to A - M, after `niter` subspace iterations (Halko, Martinsson and Tropp, 2009, algorithm
-    5.1)."""
+    """(U, S, V) of a randomised approximation of rank `q` to A - M, after `niter` subspace iterations (Halko,
+    Martinsson and Tropp, 2009, algorithm 5.1).
+    """
     q = 6 if q is None else q
     m, n = A.shape[-2:]
     M = None if M is None else M.broadcast_to(A.shape)
@@ -297,7 +313,9 @@ def svd_lowrank(F, A, q, niter, M):
 
 @composite("pca_lowrank(Tensor A, q=None, center=True, niter=2)", where="torch")
 def pca_lowrank(F, A, q, center, niter):
-    """(U, S, V) of the principal components of the rows of A (..., m, n), `q` of them (min(6, m, n)), centred unless `center` is False."""
+    """(U, S, V) of the principal components of the rows of A (..., m, n), `q` of them (min(6, m, n)), centred unless
+    `center` is False.
+    """
     m, n = A.shape[-2:]
     q = min(6, m, n) if q is None else q
     if not 0 <= q <= min(m, n):

@@ -1,4 +1,5 @@
-"""Losses and distances. `size_average` and `reduce` are PyTorch's old way of saying `reduction`; they still work and warn.
+"""Losses and distances. `size_average` and `reduce` are PyTorch's old way of saying `reduction`; they still work and
+warn.
 
 The classification losses (cross_entropy and what it is made of) are in `cross_entropy.py`, ctc_loss in `ctc.py`.
 """
@@ -12,8 +13,8 @@ from torchlite._dtype import promote_types
 
 LEGACY = "size_average=None, reduce=None, reduction='mean'"
 WRONG_SIZE = (
-    "Using a target size ({}) that is different to the input size ({}). This will likely lead to incorrect results due to broadcasting. "
-    "Please ensure they have the same size."
+    "Using a target size ({}) that is different to the input size ({}). This will likely lead to incorrect results "
+    "due to broadcasting. Please ensure they have the same size."
 )
 
 
@@ -21,7 +22,11 @@ def reduction_of(size_average, reduce, reduction):
     """The reduction that the arguments ask for: "none", "mean" or "sum"."""
     if size_average is not None or reduce is not None:
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", UserWarning, stacklevel=4)
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            UserWarning,
+            stacklevel=4,
+        )
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
@@ -52,7 +57,7 @@ def _weighted(errors, weight, reduction):
     return reduced(loss, reduction)
 
 
-# --- regression ------------------------------------------------------------------------------------------------------------------------------------
+# --- regression -----------------------------------------------------------------------------------
 
 
 @composite(f"mse_loss(Tensor input, Tensor target, {LEGACY}, Tensor? weight=None)", where="nn.functional")
@@ -91,7 +96,9 @@ def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
     return reduced(_huber(F, input, target, beta) / beta, reduction)
 
 
-@composite("huber_loss(Tensor input, Tensor target, reduction='mean', delta=1.0, Tensor? weight=None)", where="nn.functional")
+@composite(
+    "huber_loss(Tensor input, Tensor target, reduction='mean', delta=1.0, Tensor? weight=None)", where="nn.functional"
+)
 def huber_loss(F, input, target, reduction, delta, weight):
     """``error ** 2 / 2`` below ``delta`` and ``delta * (error - delta / 2)`` above (Huber, 1964)."""
     reduction = reduction_of(None, None, reduction)
@@ -106,10 +113,12 @@ def huber_loss(F, input, target, reduction, delta, weight):
     return reduced(errors, reduction)
 
 
-@composite("poisson_nll_loss(Tensor input, Tensor target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean')",
+@composite("poisson_nll_loss(Tensor input, Tensor target, log_input=True, full=False, size_average=None, eps=1e-08, "
+    "reduce=None, reduction='mean')",
            where="nn.functional")  # fmt: skip
 def poisson_nll_loss(F, input, target, log_input, full, size_average, eps, reduce, reduction):
-    """Minus the log-likelihood of ``target`` under a Poisson distribution of rate ``exp(input)``, or ``input`` when ``log_input=False``.
+    """Minus the log-likelihood of ``target`` under a Poisson distribution of rate ``exp(input)``, or ``input`` when
+    ``log_input=False``.
 
     ``full=True`` adds Stirling's approximation of ``log(target!)`` where ``target > 1``.
     """
@@ -122,7 +131,10 @@ def poisson_nll_loss(F, input, target, log_input, full, size_average, eps, reduc
     return reduced(loss, reduction)
 
 
-@composite("gaussian_nll_loss(Tensor input, Tensor target, Tensor|Number var, full=False, eps=1e-06, reduction='mean')", where="nn.functional")
+@composite(
+    "gaussian_nll_loss(Tensor input, Tensor target, Tensor|Number var, full=False, eps=1e-06, reduction='mean')",
+    where="nn.functional",
+)
 def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
     """``(log var + (input - target) ** 2 / var) / 2``, with ``var`` at least ``eps`` (Nix and Weigend, 1994)."""
     if isinstance(var, (int, float)):
@@ -146,13 +158,16 @@ def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
     return reduced(loss, reduction)
 
 
-# --- probabilities ---------------------------------------------------------------------------------------------------------------------------------
+# --- probabilities --------------------------------------------------------------------------------
 
 
-@composite("kl_div(Tensor input, Tensor target, size_average=None, reduce=None, reduction='mean', log_target=False)", where="nn.functional")
+@composite(
+    "kl_div(Tensor input, Tensor target, size_average=None, reduce=None, reduction='mean', log_target=False)",
+    where="nn.functional",
+)
 def kl_div(F, input, target, size_average, reduce, reduction, log_target):
-    """Kullback-Leibler divergence of ``target`` (probabilities, or their logarithms) from ``input`` (log-probabilities), elementwise and then
-    reduced.
+    """Kullback-Leibler divergence of ``target`` (probabilities, or their logarithms) from ``input``
+    (log-probabilities), elementwise and then reduced.
 
     ``reduction="batchmean"`` divides the sum by the size of the first dimension.
     """
@@ -179,8 +194,8 @@ def binary_cross_entropy(F, input, target, weight, size_average, reduce, reducti
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(
-            f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}) is deprecated. "
-            "Please ensure they have the same size."
+            f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}) is "
+            "deprecated. Please ensure they have the same size."
         )
     if input.device.type != "meta" and bool(((input < 0) | (input > 1)).any()):
         raise RuntimeError("all elements of input should be between 0 and 1")
@@ -208,10 +223,14 @@ composite("_bce(Tensor input, Tensor target)", where="", vjp={"input": _bce_inpu
 
 
 @composite(
-    f"binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, {LEGACY}, Tensor? pos_weight=None)", where="nn.functional"
+    f"binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, {LEGACY}, Tensor? "
+    "pos_weight=None)",
+    where="nn.functional",
 )
 def binary_cross_entropy_with_logits(F, input, target, weight, size_average, reduce, reduction, pos_weight):
-    """``binary_cross_entropy(sigmoid(input), target)``, computed without overflow; ``pos_weight`` multiplies the positive term."""
+    """``binary_cross_entropy(sigmoid(input), target)``, computed without overflow; ``pos_weight`` multiplies the
+    positive term.
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({_size(target)}) must be the same as input size ({_size(input)})")
@@ -229,15 +248,19 @@ def soft_margin_loss(F, input, target, size_average, reduce, reduction):
     return reduced(F.log1p(F.exp(-target * input)), reduction)
 
 
-@composite(f"multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, {LEGACY})", where="nn.functional")
+@composite(
+    f"multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, {LEGACY})", where="nn.functional"
+)
 def multilabel_soft_margin_loss(F, input, target, weight, size_average, reduce, reduction):
-    """Binary cross entropy of ``sigmoid(input)`` against 0/1 targets, averaged over the classes (the last dimension)."""
+    """Binary cross entropy of ``sigmoid(input)`` against 0/1 targets, averaged over the classes
+    (the last dimension).
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     loss = -(target * F.logsigmoid(input) + (1 - target) * F.logsigmoid(-input))
     return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
 
 
-# --- margins ---------------------------------------------------------------------------------------------------------------------------------------
+# --- margins --------------------------------------------------------------------------------------
 
 
 @composite(f"hinge_embedding_loss(Tensor input, Tensor target, margin=1.0, {LEGACY})", where="nn.functional")
@@ -250,19 +273,24 @@ def hinge_embedding_loss(F, input, target, margin, size_average, reduce, reducti
     return reduced(far + near, reduction)
 
 
-@composite(f"margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, margin=0, {LEGACY})", where="nn.functional")
+@composite(
+    f"margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, margin=0, {LEGACY})", where="nn.functional"
+)
 def margin_ranking_loss(F, input1, input2, target, margin, size_average, reduce, reduction):
     """``max(0, -target * (input1 - input2) + margin)``: the first should be larger where the target is 1."""
     reduction = reduction_of(size_average, reduce, reduction)
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError(
-            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {_size(input1)}, input2: {_size(input2)}, "
-            f"target: {_size(target)} "
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"{_size(input1)}, input2: {_size(input2)}, target: {_size(target)} "
         )
     return reduced(F.relu(-target * (input1 - input2) + margin), reduction)
 
 
-@composite(f"multi_margin_loss(Tensor input, Tensor target, p=1, margin=1.0, Tensor? weight=None, {LEGACY})", where="nn.functional")
+@composite(
+    f"multi_margin_loss(Tensor input, Tensor target, p=1, margin=1.0, Tensor? weight=None, {LEGACY})",
+    where="nn.functional",
+)
 def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce, reduction):
     """``sum over i != y of max(0, margin - x[y] + x[i]) ** p / C``: the multi-class hinge loss."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -271,13 +299,16 @@ def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce,
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
     if input.ndim > 2 or (input.numel() == 0 and (input.ndim == 0 or input.shape[-1] == 0)):
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
+        )
     x = input if input.ndim == 2 else input.reshape(1, -1)
     count, classes = x.shape
     if target.ndim > 1 or target.numel() != count:
         raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
-            f"Expected target size [{count}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+            f"size). Expected target size [{count}], but got {list(target.shape)}. Input has shape "
+            f"{list(input.shape)}."
         )
     index = target.reshape(-1, 1)
     if index.device.type != "meta" and bool(((index < 0) | (index >= classes)).any()):
@@ -295,12 +326,16 @@ def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce,
 
 @composite(f"multilabel_margin_loss(Tensor input, Tensor target, {LEGACY})", where="nn.functional")
 def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
-    """``sum over targets y and other classes i of max(0, 1 - x[y] + x[i]) / C``; each row of ``target`` lists classes, ended by -1."""
+    """``sum over targets y and other classes i of max(0, 1 - x[y] + x[i]) / C``; each row of ``target`` lists classes,
+    ended by -1.
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     if input.shape != target.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     if (input.numel() == 0 and (input.ndim == 0 or 0 in input.shape[1:])) or input.ndim > 2:
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
+        )
     classes = input.shape[-1] if input.ndim else 1
     x, labels = input.reshape(-1, classes), target.reshape(-1, classes)
     listed = F.cumsum((labels < 0).to(labels.dtype), 1) == 0
@@ -313,7 +348,7 @@ def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
     return reduced(loss if input.ndim == 2 else loss.reshape(()), reduction)
 
 
-# --- distances -------------------------------------------------------------------------------------------------------------------------------------
+# --- distances ------------------------------------------------------------------------------------
 
 
 @composite("cosine_similarity(Tensor x1, Tensor x2, dim=1, eps=1e-08)", where="torch nn.functional")
@@ -338,7 +373,9 @@ def pairwise_distance(F, x1, x2, p, eps, keepdim):
     return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
 
 
-@composite(f"cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, margin=0, {LEGACY})", where="nn.functional")
+@composite(
+    f"cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, margin=0, {LEGACY})", where="nn.functional"
+)
 def cosine_embedding_loss(F, input1, input2, target, margin, size_average, reduce, reduction):
     """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -348,7 +385,8 @@ def cosine_embedding_loss(F, input1, input2, target, margin, size_average, reduc
     if input1.ndim != dim + 1:
         kind = "1D" if dim else "0D"
         raise RuntimeError(
-            f"{kind} target tensor expects {dim + 1}D input tensors, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}."
+            f"{kind} target tensor expects {dim + 1}D input tensors, but found inputs with sizes "
+            f"{list(input1.shape)} and {list(input2.shape)}."
         )
     # The squares carry eps, so a zero vector has a finite gradient.
     dot = (input1 * input2).sum(dim)
@@ -367,10 +405,14 @@ def _triplet(F, near, far, swap_distance, margin, reduction):
 
 
 @composite(
-    f"triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, margin=1.0, p=2, eps=1e-06, swap=False, {LEGACY})", where="nn.functional"
+    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, margin=1.0, p=2, eps=1e-06, swap=False, "
+    f"{LEGACY})",
+    where="nn.functional",
 )
 def triplet_margin_loss(F, anchor, positive, negative, margin, p, eps, swap, size_average, reduce, reduction):
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the p-norm distance (Balntas et al., 2016)."""
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the p-norm distance
+    (Balntas et al., 2016).
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
@@ -388,8 +430,8 @@ def triplet_margin_loss(F, anchor, positive, negative, margin, p, eps, swap, siz
 
 
 @composite(
-    "triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, distance_function=None, margin=1.0, swap=False, "
-    "reduction='mean')",
+    "triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, distance_function=None, "
+    "margin=1.0, swap=False, reduction='mean')",
     where="nn.functional",
 )
 def triplet_margin_with_distance_loss(F, anchor, positive, negative, distance_function, margin, swap, reduction):

@@ -6,21 +6,13 @@ from .._dispatch import INPLACE, KEEPS_DTYPE, composite, op
 from .._dispatch.shapes import broadcast, wrap_dim
 from ._linalg_common import adjoint, column, row
 
-# --- matmul ----------------------------------------------------------------------------------------------------------------------------------------
+# --- matmul ---------------------------------------------------------------------------------------
 
 _C_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "int64": "long long",
-    "int32": "int",
-    "int16": "short",
-    "int8": "signed char",
-    "uint8": "unsigned char",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long long",
+    "int32": "int", "int16": "short", "int8": "signed char", "uint8": "unsigned char",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
 
 
 def _mm_dtypes(input, other):
@@ -52,10 +44,20 @@ def _matmul_shape(input, other):
     if left[-1] != right[-2]:
         if len(a) > 2 and len(b) > 2:
             batches = _count(broadcast(a[:-2], b[:-2]))
-            raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batches}, {a[-1]}] but got: [{batches}, {b[-2]}].")
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_count(left[:-1])}x{left[-1]} and {right[-2]}x{_count(right[-1:])})")
+            raise RuntimeError(
+                f"Expected size for first two dimensions of batch2 tensor to be: [{batches}, {a[-1]}] but got: "
+                f"[{batches}, {b[-2]}]."
+            )
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({_count(left[:-1])}x{left[-1]} and "
+            f"{right[-2]}x{_count(right[-1:])})"
+        )
     (_bmm_dtypes if len(a) > 2 and len(b) > 2 else _mm_dtypes)(input, other)
-    shape = (*broadcast(left[:-2], right[:-2]), *(left[-2:-1] if len(a) > 1 else ()), *(right[-1:] if len(b) > 1 else ()))
+    shape = (
+        *broadcast(left[:-2], right[:-2]),
+        *(left[-2:-1] if len(a) > 1 else ()),
+        *(right[-1:] if len(b) > 1 else ()),
+    )
     return shape, input.dtype
 
 
@@ -76,7 +78,9 @@ def _bmm_rule(input, mat2):
             raise RuntimeError(f"{name} must be a 3D tensor")
     (b, n, m), (c, k, p) = input.shape, mat2.shape
     if b != c or m != k:
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {m}] but got: [{c}, {k}].")
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{b}, {m}] but got: [{c}, {k}]."
+        )
     _bmm_dtypes(input, mat2)
     return (b, n, p), input.dtype
 
@@ -111,8 +115,8 @@ def _dot_rule(name, a, b):
     n, m = a.shape[0], b.shape[0]
     if n != m:
         raise RuntimeError(
-            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} elements "
-            "respectively"
+            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but "
+            f"got {n} and {m} elements respectively"
         )
     return (), a.dtype
 
@@ -152,8 +156,8 @@ op(
     tags=KEEPS_DTYPE,
     meta=_matmul_shape,
     vjp={"input": _matmul_input, "other": _matmul_other},
-    doc="""The matrix product of the last two dimensions, batch dimensions broadcast; a 1-d operand is a row (first) or column (second) whose
-    dimension goes.
+    doc="""The matrix product of the last two dimensions, batch dimensions broadcast; a 1-d operand is a row (first) or
+    column (second) whose dimension goes.
 
     RuntimeError for operands that do not fit or are of different dtypes.
 
@@ -162,7 +166,7 @@ op(
     """,
 )
 
-# --- matrices and vectors of fixed rank ------------------------------------------------------------------------------------------------------------
+# --- matrices and vectors of fixed rank -----------------------------------------------------------
 
 
 def _left(F, g, mat2):
@@ -183,12 +187,17 @@ op(
     "bmm(Tensor input, Tensor mat2)",
     meta=_bmm_rule,
     vjp={"input": _left, "mat2": _right},
-    doc="""The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is broadcast.""",
+    doc="""The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is
+    broadcast.
+    """,
 )
 op(
     "mv(Tensor input, Tensor vec)",
     meta=_mv_rule,
-    vjp={"input": lambda F, g, vec: F.mul(column(F, g), row(F, F.conj(vec))), "vec": lambda F, g, input: F.matmul(adjoint(F, input), g)},
+    vjp={
+        "input": lambda F, g, vec: F.mul(column(F, g), row(F, F.conj(vec))),
+        "vec": lambda F, g, input: F.matmul(adjoint(F, input), g),
+    },
     doc="""The product of a matrix (n, m) and a vector (m).""",
 )
 op(
@@ -230,28 +239,32 @@ def _check_input(input, shape):
     have, shape = tuple(input.shape), tuple(shape)
     if len(have) > len(shape):
         raise RuntimeError(
-            f"expand({list(have)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be greater or equal to the "
-            f"number of "
-            f"dimensions in the tensor ({len(have)})"
+            f"expand({list(have)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be greater "
+            f"or equal to the number of dimensions in the tensor ({len(have)})"
         )
     for back in range(1, len(have) + 1):
         if have[-back] not in (1, shape[-back]):
             raise RuntimeError(
-                f"The expanded size of the tensor ({shape[-back]}) must match the existing size ({have[-back]}) at non-singleton "
-                f"dimension "
-                f"{len(shape) - back}.  Target sizes: {list(shape)}.  Tensor sizes: {list(have)}"
+                f"The expanded size of the tensor ({shape[-back]}) must match the existing size ({have[-back]}) at "
+                f"non-singleton dimension {len(shape) - back}.  Target sizes: {list(shape)}.  Tensor sizes: "
+                f"{list(have)}"
             )
     return shape, input.dtype
 
 
 def _addmm_rule(input, mat1, mat2):
     if input.dtype is not mat2.dtype:
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {input.dtype.scalar_name} and {mat2.dtype.scalar_name}")
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {input.dtype.scalar_name} and {mat2.dtype.scalar_name}"
+        )
     for what, mat in (("mat1", mat1), ("mat2", mat2)):
         if len(mat.shape) != 2:
             raise RuntimeError(f"{what} must be a matrix, got {len(mat.shape)}-D tensor")
     if mat1.shape[1] != mat2.shape[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({mat1.shape[0]}x{mat1.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})")
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({mat1.shape[0]}x{mat1.shape[1]} and "
+            f"{mat2.shape[0]}x{mat2.shape[1]})"
+        )
     return _check_input(input, (mat1.shape[0], mat2.shape[1]))
 
 
@@ -272,7 +285,9 @@ def _baddbmm_rule(input, batch1, batch2):
 def _addbmm_rule(input, batch1, batch2):
     shape = _check_input(input, (_size(batch1, 1), _size(batch2, 2)))
     if len(batch1.shape) == len(batch2.shape) == 3 and batch1.shape[0] != batch2.shape[0]:
-        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}")
+        raise RuntimeError(
+            f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}"
+        )
     _bmm_rule(batch1, batch2)
     return shape
 
@@ -355,7 +370,8 @@ def addr(F, input, vec1, vec2, beta, alpha):
 
 @composite("inner(Tensor input, Tensor other)")
 def inner(F, input, other):
-    """The sums of products along the last dimension of each: shape input.shape[:-1] + other.shape[:-1]. A 0-d operand scales.
+    """The sums of products along the last dimension of each: shape input.shape[:-1] + other.shape[:-1]. A 0-d operand
+    scales.
 
     >>> torch.inner(torch.tensor([1., 2.]), torch.tensor([[1., 0.], [0., 1.]]))
     tensor([1., 2.])
@@ -363,34 +379,44 @@ def inner(F, input, other):
     if not input.ndim or not other.ndim:
         return input * other
     if input.shape[-1] != other.shape[-1]:
-        raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}")
+        raise RuntimeError(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and "
+            f"{list(other.shape)}"
+        )
     if input.dtype is not other.dtype:
         raise RuntimeError("both inputs should have same dtype")
     return F.tensordot(input, other, ([-1], [-1]))
 
 
-# --- chains and contractions -----------------------------------------------------------------------------------------------------------------------
+# --- chains and contractions ----------------------------------------------------------------------
 
 
 def _short_name(x):
-    return {"int64": "long int", "int32": "int", "float32": "float", "float64": "double"}.get(x.dtype.name, x.dtype.scalar_name)
+    return {"int64": "long int", "int32": "int", "float32": "float", "float64": "double"}.get(
+        x.dtype.name, x.dtype.scalar_name
+    )
 
 
 def _chain_order(sizes):
-    """The cheapest bracketing of a chain of products: split[i][j] is where i..j is cut (Cormen et al., "Introduction to Algorithms", 15.2)."""
+    """The cheapest bracketing of a chain of products: split[i][j] is where i..j is cut (Cormen et al., "Introduction to
+    Algorithms", 15.2).
+    """
     n = len(sizes) - 1
     cost = [[0] * n for _ in range(n)]
     split = [[0] * n for _ in range(n)]
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            cost[i][j], split[i][j] = min((cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+            cost[i][j], split[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
     return split
 
 
 @composite("linalg_multi_dot(tensors)", where="linalg")
 def linalg_multi_dot(F, tensors):
-    """The product of two or more matrices in the order that costs least. The first may be a vector (a row) and the last too (a column).
+    """The product of two or more matrices in the order that costs least. The first may be a vector (a row) and the last
+    too (a column).
 
     >>> torch.linalg.multi_dot([torch.ones(1, 2), torch.ones(2, 3), torch.ones(3, 1)])
     tensor([[6.]])
@@ -412,10 +438,13 @@ def linalg_multi_dot(F, tensors):
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {tensor.ndim}D")
         if tensor.dtype is not tensors[0].dtype:
             raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {_short_name(tensors[0])} and tensor {i} {_short_name(tensor)}"
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {_short_name(tensors[0])} and "
+                f"tensor {i} {_short_name(tensor)}"
             )
         if i and tensors[i - 1].shape[1] != tensor.shape[0]:
-            raise RuntimeError(f"multi_dot(): tensors {i - 1} and {i} with shapes {shapes[i - 1]} and {shapes[i]} cannot be multiplied")
+            raise RuntimeError(
+                f"multi_dot(): tensors {i - 1} and {i} with shapes {shapes[i - 1]} and {shapes[i]} cannot be multiplied"
+            )
     split = _chain_order([t.shape[0] for t in tensors] + [tensors[-1].shape[1]])
 
     def chain(i, j):
@@ -450,8 +479,8 @@ def _contracted(a, b, dims):
 
 @composite("tensordot(Tensor a, Tensor b, dims=2)", where="torch")
 def tensordot(F, a, b, dims):
-    """The sum of products over the given dimensions of each: an int n (the last n of `a` and the first n of `b`) or two lists. The others stay,
-    `a`'s first.
+    """The sum of products over the given dimensions of each: an int n (the last n of `a` and the first n of `b`) or two
+    lists. The others stay, `a`'s first.
 
     >>> torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), 1).shape
     torch.Size([2, 4])
@@ -464,9 +493,14 @@ def tensordot(F, a, b, dims):
         if a.shape[i] != b.shape[j]:
             if a.shape[i] != 1 and b.shape[j] != 1:
                 raise RuntimeError(
-                    f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}"
+                    f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has "
+                    f"size {b.shape[j]} in dim {j}"
                 )
-            a, b = (a.sum(i, keepdim=True, dtype=a.dtype), b) if b.shape[j] == 1 else (a, b.sum(j, keepdim=True, dtype=b.dtype))
+            a, b = (
+                (a.sum(i, keepdim=True, dtype=a.dtype), b)
+                if b.shape[j] == 1
+                else (a, b.sum(j, keepdim=True, dtype=b.dtype))
+            )
         size *= a.shape[i]
     one, two = [d % a.ndim for d in one], [d % b.ndim for d in two]
     free_a = [d for d in range(a.ndim) if d not in one]
@@ -479,7 +513,8 @@ def tensordot(F, a, b, dims):
 
 @composite("kron(Tensor input, Tensor other)")
 def kron(F, input, other):
-    """The Kronecker product: every element of `input` times the whole of `other`, as blocks. The shorter shape is padded with leading ones.
+    """The Kronecker product: every element of `input` times the whole of `other`, as blocks. The shorter shape is
+    padded with leading ones.
 
     >>> torch.kron(torch.tensor([1., 2.]), torch.tensor([1., 1.]))
     tensor([1., 1., 2., 2.])
@@ -502,7 +537,9 @@ def linalg_cross(F, input, other, dim):
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if input.shape[dim] != 3 or other.shape[dim] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
+        )
     a, b = input.unbind(dim), other.unbind(dim)
     return F.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], dim)
 
@@ -523,8 +560,8 @@ def linalg_vecdot(F, x, y, dim):
     """The sum of conj(x) * y along `dim`; other dimensions broadcast."""
     if x.dtype is not y.dtype:
         raise RuntimeError(
-            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype.scalar_name} and y of type "
-            f"{y.dtype.scalar_name} instead"
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype.scalar_name} and "
+            f"y of type {y.dtype.scalar_name} instead"
         )
     if x.dtype.category < 2:
         return (x * y).sum(dim, dtype=x.dtype)

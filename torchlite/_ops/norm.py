@@ -1,10 +1,9 @@
 """Normalisation: layer, RMS, batch, instance, group and local response norm.
 
-Layer, RMS and batch norm have a record each for the forward and the backward pass, which a backend may fuse. The forward records return the
-statistics beside the
-result, so that a fused backward need not compute them again. The composites of the backward records do compute them again, because under
-``create_graph`` a
-derivative must see how they depend on the input.
+Layer, RMS and batch norm have a record each for the forward and the backward pass, which a backend may fuse. The
+forward records return the statistics beside the result, so that a fused backward need not compute them again. The
+composites of the backward records do compute them again, because under ``create_graph`` a derivative must see how they
+depend on the input.
 """
 
 from torchlite._dispatch import INPLACE, composite, op
@@ -35,7 +34,9 @@ def _sum_leading(F, x, n_dims):
 
 
 def _statistics(F, input, dims, eps):
-    """Mean, biased variance and reciprocal standard deviation over ``dims``, each with those dimensions kept at size 1."""
+    """Mean, biased variance and reciprocal standard deviation over ``dims``, each with those
+    dimensions kept at size 1.
+    """
     mean = F.mean(input, dims, True)
     centred = F.sub(input, mean)
     var = F.mean(F.mul(centred, centred), dims, True)
@@ -55,7 +56,7 @@ def _input_gradient(F, grad, normalized, rstd, dims):
     return F.mul(rstd, F.sub(F.sub(grad, mean_grad), F.mul(normalized, projection)))
 
 
-# --- layer norm ------------------------------------------------------------------------------------------------------------------------------------
+# --- layer norm -----------------------------------------------------------------------------------
 
 
 def _layer_norm(F, input, weight, bias, n_dims, eps):
@@ -107,18 +108,20 @@ def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not shape:
         raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
         )
     for name, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tensor.shape != shape:
             raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor.shape)} and normalized_shape = "
-                f"{list(shape)}"
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(tensor.shape)} and normalized_shape = {list(shape)}"
             )
     if input.shape[-len(shape) :] != shape:
         inner = ", ".join(map(str, shape))
         raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [{star}{inner}], but got input of size{list(input.shape)}"
+            f"Given normalized_shape={list(shape)}, expected input with shape [{star}{inner}], but got input of "
+            f"size{list(input.shape)}"
         )
     return len(shape)
 
@@ -128,7 +131,9 @@ def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
     where="torch nn.functional",
 )
 def layer_norm(F, input, normalized_shape, weight, bias, eps, cudnn_enable):
-    """Mean 0 and variance 1 over the last dimensions ``normalized_shape``, then ``* weight + bias`` (Ba et al., 2016)."""
+    """Mean 0 and variance 1 over the last dimensions ``normalized_shape``, then ``* weight + bias``
+    (Ba et al., 2016).
+    """
     n_dims = _check_normalized_shape(input, normalized_shape, weight, bias)
     return F._layer_norm(input, weight, bias, n_dims, eps)
 
@@ -141,7 +146,7 @@ def native_layer_norm(F, input, normalized_shape, weight, bias, eps):
     return _affine(F, F.mul(centred, rstd), weight, bias), mean, rstd
 
 
-# --- RMS norm --------------------------------------------------------------------------------------------------------------------------------------
+# --- RMS norm -------------------------------------------------------------------------------------
 
 
 def _rms(F, input, dims, eps):
@@ -165,14 +170,20 @@ def _rms_norm_backward(F, grad, input, weight, rstd, n_dims, eps, needs):
     )
 
 
-op("_rms_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor rstd, n_dims, eps, needs)", where="", composite=_rms_norm_backward)
+op(
+    "_rms_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor rstd, n_dims, eps, needs)",
+    where="",
+    composite=_rms_norm_backward,
+)
 op(
     "_rms_norm(Tensor input, Tensor? weight, n_dims, eps)",
     where="",
     composite=_rms_norm,
     meta=lambda input, n_dims: [(input.shape, input.dtype), (_statistics_shape(input.shape, n_dims), input.dtype)],
     vjp={
-        ("input", "weight"): lambda F, g, input, weight, out1, n_dims, eps, needs: F._rms_norm_backward(g, input, weight, out1, n_dims, eps, needs)
+        ("input", "weight"): lambda F, g, input, weight, out1, n_dims, eps, needs: F._rms_norm_backward(
+            g, input, weight, out1, n_dims, eps, needs
+        )
     },
 ).hidden = True
 
@@ -195,7 +206,7 @@ def rms_norm(F, input, normalized_shape, weight, eps):
     return F._rms_norm(input, weight, n_dims, eps)
 
 
-# --- batch norm ------------------------------------------------------------------------------------------------------------------------------------
+# --- batch norm -----------------------------------------------------------------------------------
 
 
 def _batch_norm_train(F, input, weight, bias, eps):
@@ -223,7 +234,11 @@ def _batch_norm_meta(input):
     return [(input.shape, input.dtype), (channels, input.dtype), (channels, input.dtype)]
 
 
-op("_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor var, eps, needs)", where="", composite=_batch_norm_backward)
+op(
+    "_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor var, eps, needs)",
+    where="",
+    composite=_batch_norm_backward,
+)
 op(
     "_batch_norm_train(Tensor input, Tensor? weight, Tensor? bias, eps)",
     where="",
@@ -260,7 +275,12 @@ op(
 
 def _check_channels(input, weight, bias, running_mean, running_var):
     channels = input.shape[1]
-    for name, tensor in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+    for name, tensor in (
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+        ("weight", weight),
+        ("bias", bias),
+    ):
         if tensor is not None and tensor.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {tensor.numel()}")
 
@@ -285,14 +305,15 @@ def _update_running(running_mean, running_var, mean, var, momentum, count):
 
 
 @composite(
-    "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, training, momentum, eps, cudnn_enabled=True)",
+    "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, training, "
+    "momentum, eps, cudnn_enabled=True)",
     where="torch",
 )
 def batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
     """Batch norm over every dimension but 1 (Ioffe and Szegedy, 2015).
 
-    In training the batch's statistics are used, and the running ones are moved towards them in place by ``momentum``; otherwise the running ones are
-    used.
+    In training the batch's statistics are used, and the running ones are moved towards them in place by ``momentum``;
+    otherwise the running ones are used.
     """
     if input.ndim < 2:
         if input.numel() == 0:
@@ -321,11 +342,14 @@ def _normalize_with(F, input, weight, bias, mean, var, eps):
 
 
 @composite(
-    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, training, momentum, eps)",
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "training, momentum, eps)",
     where="torch",
 )
 def native_batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps):
-    """Batch norm with, in training, the batch's mean and reciprocal standard deviation beside it; all differentiable."""
+    """Batch norm with, in training, the batch's mean and reciprocal standard deviation beside it;
+    all differentiable.
+    """
     if not training:
         empty = F.new_zeros(input, (0,))
         return F.batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps), empty, empty
@@ -335,16 +359,18 @@ def native_batch_norm(F, input, weight, bias, running_mean, running_var, trainin
     weight, bias = (None if p is None else F.reshape(p, shape) for p in (weight, bias))
     if input.numel():
         count = input.numel() // input.shape[1]
-        _update_running(running_mean, running_var, mean.detach().reshape(channels), var.detach().reshape(channels), momentum, count)
+        _update_running(
+            running_mean, running_var, mean.detach().reshape(channels), var.detach().reshape(channels), momentum, count
+        )
     return _affine(F, F.mul(centred, rstd), weight, bias), F.reshape(mean, channels), F.reshape(rstd, channels)
 
 
-# --- instance, group and local response norm -------------------------------------------------------------------------------------------------------
+# --- instance, group and local response norm ------------------------------------------------------
 
 
 @composite(
-    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, use_input_stats, momentum, eps, "
-    "cudnn_enabled=True)",
+    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "use_input_stats, momentum, eps, cudnn_enabled=True)",
     where="torch",
 )
 def instance_norm(F, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
@@ -379,20 +405,25 @@ def _check_groups(input, num_groups, weight, bias):
     channels = input.shape[1]
     if channels % num_groups:
         raise RuntimeError(
-            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and "
-            f"num_groups={num_groups}"
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
         )
     for name, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tensor.shape != (channels,):
             raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {list(tensor.shape)} "
-                f"and input of shape {list(input.shape)}"
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(tensor.shape)} and input of shape {list(input.shape)}"
             )
 
 
-@composite("group_norm(Tensor input, num_groups, Tensor? weight=None, Tensor? bias=None, eps=1e-05, cudnn_enabled=True)", where="torch")
+@composite(
+    "group_norm(Tensor input, num_groups, Tensor? weight=None, Tensor? bias=None, eps=1e-05, cudnn_enabled=True)",
+    where="torch",
+)
 def group_norm(F, input, num_groups, weight, bias, eps, cudnn_enabled):
-    """Mean 0 and variance 1 over each of ``num_groups`` groups of channels of each sample, then ``* weight + bias`` (Wu and He, 2018)."""
+    """Mean 0 and variance 1 over each of ``num_groups`` groups of channels of each sample, then ``* weight + bias`` (Wu
+    and He, 2018).
+    """
     _check_groups(input, num_groups, weight, bias)
     if input.numel() == 0:
         return _channelwise(F, F.clone(input), weight, bias)
@@ -413,9 +444,13 @@ def native_group_norm(F, input, weight, bias, N, C, HxW, group, eps):
 
 @composite("local_response_norm(Tensor input, size, alpha=0.0001, beta=0.75, k=1.0)", where="nn.functional")
 def local_response_norm(F, input, size, alpha, beta, k):
-    """``input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta`` (Krizhevsky et al., 2012)."""
+    """``input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta``
+    (Krizhevsky et al., 2012).
+    """
     if input.ndim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)"
+        )
     if input.numel() == 0:
         return input
     channels = input.shape[1]

@@ -1,8 +1,8 @@
 """Multi-tensor optimizer steps, and the plans that make them cheap.
 
-An optimizer's hot path is one kernel call for many parameters. Small parameters of a group are *packed*: their states lie side by side in flat
-arrays, so that a step is a handful of calls for all of them together. A kernel gets the parameters and gradients as lists of raw arrays and the
-states as flat ones, and works in place.
+An optimizer's hot path is one kernel call for many parameters. Small parameters of a group are *packed*: their states
+lie side by side in flat arrays, so that a step is a handful of calls for all of them together. A kernel gets the
+parameters and gradients as lists of raw arrays and the states as flat ones, and works in place.
 """
 
 import math
@@ -11,13 +11,13 @@ from torchlite._dispatch import NONDIFF, op
 from torchlite._dispatch.runtime import GLOBALS
 from torchlite._streams import CAPTURES
 
-# Parameters of at most this many elements are packed, up to this many elements together. On the CPU: what a core's cache holds. On devices, where a launch costs more than
-# anything else: what is no burden to have twice for a moment.
+# Parameters of at most this many elements are packed, up to this many elements together. On the CPU: what a core's
+# cache holds. On devices, where a launch costs more than anything else: what is no burden to have twice for a moment.
 SMALL, TOGETHER = 1 << 14, 1 << 16
 SMALL_THERE, TOGETHER_THERE = 1 << 22, 1 << 24
 
 
-# --- kernels' records; the composites serve backends without a kernel -------------------------------------------------------------------------------
+# --- kernels' records; the composites serve backends without a kernel -----------------------------
 
 
 def _flat(F, arrays):
@@ -44,7 +44,23 @@ def _correction(F, beta, count):
     return F.neg(F.expm1(F.mul(count, math.log(beta)))) if beta else F.ones_like(count)
 
 
-def _fused_adam(F, params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize):
+def _fused_adam(
+    F,
+    params,
+    grads,
+    exp_avg,
+    exp_avg_sq,
+    max_exp_avg_sq,
+    cache,
+    step,
+    lr,
+    beta1,
+    beta2,
+    eps,
+    weight_decay,
+    decoupled,
+    maximize,
+):
     param, grad = _flat(F, params), _flat(F, grads)
     if maximize:
         grad = F.neg(grad)
@@ -68,19 +84,25 @@ def _fused_adam(F, params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, st
     _write_back(F, params, F.sub(param, F.mul(F.div(exp_avg, denominator), size)))
 
 
-def _fused_sgd(F, params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize):
+def _fused_sgd(
+    F, params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize
+):
     param, grad = _flat(F, params), _flat(F, grads)
     if maximize:
         grad = F.neg(grad)
     if weight_decay:
         grad = F.add(grad, F.mul(param, weight_decay))
     if momentum_buffer is not None:
-        F.copy_into(momentum_buffer, grad if first else F.add(F.mul(momentum_buffer, momentum), F.mul(grad, 1 - dampening)))
+        F.copy_into(
+            momentum_buffer, grad if first else F.add(F.mul(momentum_buffer, momentum), F.mul(grad, 1 - dampening))
+        )
         grad = F.add(grad, F.mul(momentum_buffer, momentum)) if nesterov else momentum_buffer
     _write_back(F, params, F.sub(param, F.mul(grad, lr)))
 
 
-def _fused_rmsprop(F, params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize):
+def _fused_rmsprop(
+    F, params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize
+):
     param, grad = _flat(F, params), _flat(F, grads)
     if maximize:
         grad = F.neg(grad)
@@ -115,7 +137,9 @@ def _fused_adagrad(F, params, grads, sum, cache, step, lr, lr_decay, eps, weight
 
 
 def _with_scaler(rule):
-    """The composite of a rule that knows nothing of gradient scalers: steps are taken, and taken back where `found_inf` is not 0."""
+    """The composite of a rule that knows nothing of gradient scalers: steps are taken, and taken back where `found_inf`
+    is not 0.
+    """
 
     def composite(F, params, grads, *rest):
         *rest, grad_scale, found_inf = rest
@@ -131,22 +155,49 @@ def _with_scaler(rule):
     return composite
 
 
-_PLACE = ("params and grads are lists of raw arrays, the states flat raw arrays of all their elements; everything is written in place. "
-          "The number `step`, or step[0] of an array of float32, counts this step too.")
-_SCALER = " Gradients are divided by `grad_scale`, in place; nothing is done where `found_inf` is not 0: both are 0-d float32 arrays, or None."
-op("_fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, weight_decay, decoupled, maximize, "
-   "grad_scale=None, found_inf=None)",
-   where="", tags=NONDIFF, composite=_with_scaler(_fused_adam), doc="One step of Adam or AdamW. " + _PLACE + _SCALER)
-op("_fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize, "
-   "grad_scale=None, found_inf=None)",
-   where="", tags=NONDIFF, composite=_with_scaler(_fused_sgd), doc="One step of stochastic gradient descent. " + _PLACE + _SCALER)
-op("_fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize)",
-   where="", tags=NONDIFF, composite=_fused_rmsprop, doc="One step of RMSprop. " + _PLACE)
-op("_fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize, grad_scale=None, found_inf=None)",
-   where="", tags=NONDIFF, composite=_with_scaler(_fused_adagrad), doc="One step of Adagrad. " + _PLACE + _SCALER)
+_PLACE = (
+    "params and grads are lists of raw arrays, the states flat raw arrays of all their elements; everything is "
+    "written in place. The number `step`, or step[0] of an array of float32, counts this step too."
+)
+_SCALER = (
+    " Gradients are divided by `grad_scale`, in place; nothing is done where `found_inf` is not 0: both are 0-d "
+    "float32 arrays, or None."
+)
+op(
+    "_fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, "
+    "weight_decay, decoupled, maximize, grad_scale=None, found_inf=None)",
+    where="",
+    tags=NONDIFF,
+    composite=_with_scaler(_fused_adam),
+    doc="One step of Adam or AdamW. " + _PLACE + _SCALER,
+)
+op(
+    "_fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, "
+    "maximize, grad_scale=None, found_inf=None)",
+    where="",
+    tags=NONDIFF,
+    composite=_with_scaler(_fused_sgd),
+    doc="One step of stochastic gradient descent. " + _PLACE + _SCALER,
+)
+op(
+    "_fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, "
+    "weight_decay, maximize)",
+    where="",
+    tags=NONDIFF,
+    composite=_fused_rmsprop,
+    doc="One step of RMSprop. " + _PLACE,
+)
+op(
+    "_fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize, grad_scale=None, "
+    "found_inf=None)",
+    where="",
+    tags=NONDIFF,
+    composite=_with_scaler(_fused_adagrad),
+    doc="One step of Adagrad. " + _PLACE + _SCALER,
+)
 
 
-# --- plans -----------------------------------------------------------------------------------------------------------------------------------------
+# --- plans ----------------------------------------------------------------------------------------
 
 
 class Pack:
@@ -164,7 +215,8 @@ class Pack:
 class Plan:
     """How one parameter group is stepped: its packs, and what must not have changed since.
 
-    Made when the first step finds that all parameters with a gradient are plain contiguous tensors of one floating dtype and one device.
+    Made when the first step finds that all parameters with a gradient are plain contiguous tensors of one floating
+    dtype and one device.
     """
 
     __slots__ = ("group_params", "missing", "table", "packs", "steps", "count", "witnesses")
@@ -180,7 +232,8 @@ class Plan:
         result = []
         for pack in self.packs:
             grads = []
-            for param, raw in zip(pack.params, pack.raws):  # noqa: B905  equal by construction, and this is the hot path
+            # Of equal length by construction, and this is the hot path.
+            for param, raw in zip(pack.params, pack.raws):  # noqa: B905
                 meta = param._meta
                 if meta is None or meta.grad is None or param._data is not raw:
                     return None
@@ -189,7 +242,8 @@ class Plan:
         return result
 
     def run(self, name, gradients, states, *options, scaler=()):
-        """Step every pack by the op `name`: its parameters, gradients and the states so named (None where there is none), then the options.
+        """Step every pack by the op `name`: its parameters, gradients and the states so named (None where there is
+        none), then the options.
 
         scaler: (grad_scale, found_inf) for rules that take them, tensors or None.
         """
@@ -201,7 +255,9 @@ class Plan:
         self._count_changes()
 
     def counted(self, found_inf=None):
-        """One more step, unless a scaler leaves it out: the count as a number, or on a device as an array there, so that nothing waits."""
+        """One more step, unless a scaler leaves it out: the count as a number, or on a device as an array there, so
+        that nothing waits.
+        """
         if self.count.is_cpu:
             self.steps += 1 if found_inf is None else found_inf.item() == 0
             return self.steps.item(0)
@@ -234,7 +290,12 @@ def can_plan(params):
         return False
     for param in params:
         grad = param._meta.grad
-        if type(param) not in (Tensor, Parameter) or param._table is not table or param.dtype is not dtype or not param.is_contiguous():
+        if (
+            type(param) not in (Tensor, Parameter)
+            or param._table is not table
+            or param.dtype is not dtype
+            or not param.is_contiguous()
+        ):
             return False
         if type(grad) is not Tensor or grad.dtype is not dtype or grad._table is not table:
             return False
@@ -242,10 +303,11 @@ def can_plan(params):
 
 
 def make_plan(group_params, params, missing, states, names, on_device=False):
-    """A plan for `params` (those of the group with a gradient), whose `states` (a dict each) have tensors `names` and, perhaps, "step".
+    """A plan for `params` (those of the group with a gradient), whose `states` (a dict each) have tensors `names` and,
+    perhaps, "step".
 
-    The states' tensors are replaced by views of flat arrays with the same values. None where the parameters have not taken equally many steps.
-    on_device: whether steps are counted there and not on the host.
+    The states' tensors are replaced by views of flat arrays with the same values. None where the parameters have not
+    taken equally many steps. on_device: whether steps are counted there and not on the host.
     """
     import torchlite as torch
 
@@ -270,7 +332,7 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
                 start = 0
                 for place, state in zip(members, chosen, strict=True):
                     size = params[place].numel()
-                    state[name] = flat[start:start + size].view(params[place].shape)
+                    state[name] = flat[start : start + size].view(params[place].shape)
                     start += size
                 flats[name] = flat._data
             plan.packs.append(Pack([params[place] for place in members], flats))

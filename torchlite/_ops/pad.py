@@ -11,8 +11,8 @@ def _padded_shape(shape, pad):
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pad) > 2 * len(shape):
         raise RuntimeError(
-            f"Padding length should be less than or equal to two times the input dimension but got padding length {len(pad)} and input of "
-            f"dimension {len(shape)}"
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(pad)} and input of dimension {len(shape)}"
         )
     for i in range(len(pad) // 2):
         n = shape[-1 - i]
@@ -21,8 +21,8 @@ def _padded_shape(shape, pad):
             if min(pad[2 * i], pad[2 * i + 1]) < -n or max(pad[2 * i], pad[2 * i + 1]) < 0:
                 raise RuntimeError("narrow(): length must be non-negative.")
             raise RuntimeError(
-                f"The input size {n}, plus negative padding {pad[2 * i]} and {pad[2 * i + 1]} resulted in a negative output size, which is "
-                f"invalid. Check dimension {len(shape) - 1 - i} of your input."
+                f"The input size {n}, plus negative padding {pad[2 * i]} and {pad[2 * i + 1]} resulted in a negative "
+                f"output size, which is invalid. Check dimension {len(shape) - 1 - i} of your input."
             )
     return tuple(shape)
 
@@ -37,7 +37,9 @@ def _constant(F, input, pad, value):
         if before < 0 or after < 0:
             start = max(0, -before)
             x = F.narrow(x, dim, start, x.shape[dim] - start - max(0, -after))
-        pieces = [F.new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1 :]), value) for n in (max(before, 0), max(after, 0))]
+        pieces = [
+            F.new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1 :]), value) for n in (max(before, 0), max(after, 0))
+        ]
         pieces = [pieces[0]] * (before > 0) + [x] + [pieces[1]] * (after > 0)
         x = F.cat(pieces, dim) if len(pieces) > 1 else x
     assert tuple(x.shape) == shape
@@ -50,15 +52,16 @@ op(
     composite=_constant,
     meta=lambda input, pad: (_padded_shape(input.shape, pad), input.dtype),
     vjp={"input": lambda F, g, pad: F.constant_pad_nd(g, tuple(-n for n in pad), 0)},
-    doc="""`input` with `value` around it. `pad` has two numbers a dimension, the last dimension first: how many places before and after; a negative
-    number cuts.
+    doc="""`input` with `value` around it. `pad` has two numbers a dimension, the last dimension first: how many places
+    before and after; a negative number cuts.
 
    >>> torch.constant_pad_nd(torch.ones(2), (1, 2))
-   tensor([0., 1., 1., 0., 0.])""",
+   tensor([0., 1., 1., 0., 0.])
+    """,
 )
 
 
-# -- the modes that repeat the input -----------------------------------------------------------------------------------------------------------------
+# -- the modes that repeat the input ---------------------------------------------------------------
 
 
 def _cut(F, x, dim, before, after):
@@ -108,8 +111,8 @@ def _check(input, pad, mode):
         before, after, n = pad[2 * i], pad[2 * i + 1], input.shape[dim]
         if mode == "reflect" and (before >= n or after >= n):
             raise RuntimeError(
-                f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) "
-                f"at dimension {dim} of input {list(input.shape)}"
+                f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but "
+                f"got: padding ({before}, {after}) at dimension {dim} of input {list(input.shape)}"
             )
         if mode == "circular":
             if before > n or after > n:
@@ -119,7 +122,8 @@ def _check(input, pad, mode):
         if mode != "circular" and n + before + after < 1:
             words = " ".join(f"{c}: {input.shape[input.ndim - count + j]}" for j, c in enumerate("DHW"[-count:]))
             made = " ".join(
-                f"{c}: {input.shape[input.ndim - count + j] + sum(pad[2 * (count - 1 - j) : 2 * (count - j)])}" for j, c in enumerate("DHW"[-count:])
+                f"{c}: {input.shape[input.ndim - count + j] + sum(pad[2 * (count - 1 - j) : 2 * (count - j)])}"
+                for j, c in enumerate("DHW"[-count:])
             )
             raise RuntimeError(f"input ({words}) is too small. Calculated output {made}")
 
@@ -128,9 +132,9 @@ def _check(input, pad, mode):
 def pad(F, input, pad, mode, value):
     """`input` with places added around its last dimensions.
 
-    `pad` has two numbers a dimension, the last dimension first: how many places before and after. A negative number cuts. `mode` "constant" fills
-    with `value` (default 0) and pads any number of dimensions; "reflect", "replicate" and "circular" pad the last one to three dimensions of an
-    input with one or two more.
+    `pad` has two numbers a dimension, the last dimension first: how many places before and after. A negative number
+    cuts. `mode` "constant" fills with `value` (default 0) and pads any number of dimensions; "reflect", "replicate" and
+    "circular" pad the last one to three dimensions of an input with one or two more.
 
     >>> torch.nn.functional.pad(torch.tensor([[1., 2., 3.]]), (1, 2), mode="reflect")
     tensor([[2., 1., 2., 3., 2., 1.]])

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import cmath
 
-from torchlite._dispatch import ALWAYS_BOOL, DEFAULT, INPLACE, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, composite, op
+from torchlite._dispatch import (
+    ALWAYS_BOOL,
+    DEFAULT,
+    INPLACE,
+    INT_TO_FLOAT,
+    MAYBE_VIEW,
+    NONDIFF,
+    POINTWISE,
+    composite,
+    op,
+)
 from torchlite._dispatch.promotion import result_dtype
 from torchlite._dispatch.shapes import broadcast
 from torchlite._dtype import int64
@@ -20,7 +30,14 @@ def binary(name: str, *, names=("input", "other"), promote=DEFAULT, tags=PW, che
 
 
 def unary(name: str, gradient=None, *, promote=INT_TO_FLOAT, tags=PW, alias="", **more):
-    return op(f"{name}(Tensor input)", promote=promote, vjp=None if gradient is None else {"input": gradient}, tags=tags, alias=alias, **more)
+    return op(
+        f"{name}(Tensor input)",
+        promote=promote,
+        vjp=None if gradient is None else {"input": gradient},
+        tags=tags,
+        alias=alias,
+        **more,
+    )
 
 
 def conj_of(F, value):
@@ -32,17 +49,20 @@ def dtype_name(value) -> str:
     return getattr(getattr(value, "dtype", None), "name", "bool" if isinstance(value, bool) else "")
 
 
-# --- arithmetic ------------------------------------------------------------------------------------------------------------------------------------
+# --- arithmetic -----------------------------------------------------------------------------------
 
 
 def check_sub(input, other):
     bools = (dtype_name(input) == "bool") + (dtype_name(other) == "bool")
     if bools == 2:
-        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.")
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
     if bools:
         raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` "
-            "operator instead."
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
         )
 
 
@@ -56,8 +76,8 @@ def sub_rule(input, other):
 def neg_rule(input):
     if dtype_name(input) == "bool":
         raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` "
-            "operator instead."
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
         )
     return input.shape, input.dtype
 
@@ -77,7 +97,12 @@ def pow_exponent(F, g, input, exponent, out):
         if input == 0:
             return F.where(F.ge(F.real(exponent), 0), 0, F.mul(g, F.mul(out, float("-inf"))))
         log = cmath.log(input)
-        return F.mul(g, F.mul(F.conj(out), log.conjugate() if isinstance(input, complex) else log.real if input > 0 else float("nan")))
+        return F.mul(
+            g,
+            F.mul(
+                F.conj(out), log.conjugate() if isinstance(input, complex) else log.real if input > 0 else float("nan")
+            ),
+        )
     zero = F.logical_and(F.eq(input, 0), F.ge(F.real(exponent), 0))
     return F.where(zero, 0, F.mul(g, F.conj(F.mul(out, F.log(F.where(zero, 1, input))))))
 
@@ -87,7 +112,10 @@ binary("sub", where="", check=check_sub, meta=sub_rule, vjp={"input": lambda F, 
 binary(
     "mul",
     alias="multiply",
-    vjp={"input": lambda F, g, other: F.mul(g, conj_of(F, other)), "other": lambda F, g, input: F.mul(g, conj_of(F, input))},
+    vjp={
+        "input": lambda F, g, other: F.mul(g, conj_of(F, other)),
+        "other": lambda F, g, input: F.mul(g, conj_of(F, input)),
+    },
     doc="``input * other``, elementwise with broadcasting.",
 )
 binary(
@@ -140,7 +168,9 @@ def scaled(F, input, other, alpha):
     return F.mul(other, alpha if to.category else bool(alpha)) if hasattr(other, "shape") else other * alpha
 
 
-@composite("_add(Tensor|Number input, Tensor|Number other, *, alpha=1)", where="", alias="torch.add Tensor.add", tags=INPLACE)
+@composite(
+    "_add(Tensor|Number input, Tensor|Number other, *, alpha=1)", where="", alias="torch.add Tensor.add", tags=INPLACE
+)
 def add_alpha(F, input, other, alpha):
     """``input + alpha * other``, elementwise with broadcasting.
 
@@ -151,7 +181,10 @@ def add_alpha(F, input, other, alpha):
 
 
 @composite(
-    "_sub(Tensor|Number input, Tensor|Number other, *, alpha=1)", where="", alias="torch.sub Tensor.sub torch.subtract Tensor.subtract", tags=INPLACE
+    "_sub(Tensor|Number input, Tensor|Number other, *, alpha=1)",
+    where="",
+    alias="torch.sub Tensor.sub torch.subtract Tensor.subtract",
+    tags=INPLACE,
 )
 def sub_alpha(F, input, other, alpha):
     """``input - alpha * other``, elementwise with broadcasting. RuntimeError for bool tensors."""
@@ -172,7 +205,9 @@ def rsub(F, input, other, alpha):
     tags=INPLACE,
 )
 def div_rounded(F, input, other, rounding_mode):
-    """``input / other``; ``rounding_mode`` None (true division, integers become floats), "trunc" (towards zero) or "floor" (down)."""
+    """``input / other``; ``rounding_mode`` None (true division, integers become floats), "trunc" (towards zero) or
+    "floor" (down).
+    """
     if rounding_mode is None:
         return F.div(input, other)
     if rounding_mode == "floor":
@@ -182,7 +217,7 @@ def div_rounded(F, input, other, rounding_mode):
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
-# --- comparisons and logic -------------------------------------------------------------------------------------------------------------------------
+# --- comparisons and logic ------------------------------------------------------------------------
 
 
 def extreme(pick: str):
@@ -194,8 +229,18 @@ def extreme(pick: str):
     return {"input": gradient, "other": lambda F, g, input, other: gradient(F, g, other, input)}
 
 
-binary("maximum", vjp=extreme("gt"), tags=POINTWISE, doc="The larger of two elements; NaN if either is. Gradients at ties go half and half.")
-binary("minimum", vjp=extreme("lt"), tags=POINTWISE, doc="The smaller of two elements; NaN if either is. Gradients at ties go half and half.")
+binary(
+    "maximum",
+    vjp=extreme("gt"),
+    tags=POINTWISE,
+    doc="The larger of two elements; NaN if either is. Gradients at ties go half and half.",
+)
+binary(
+    "minimum",
+    vjp=extreme("lt"),
+    tags=POINTWISE,
+    doc="The smaller of two elements; NaN if either is. Gradients at ties go half and half.",
+)
 for _name, _alias, _sign in (
     ("eq", "", "=="),
     ("ne", "not_equal", "!="),
@@ -204,7 +249,9 @@ for _name, _alias, _sign in (
     ("gt", "greater", ">"),
     ("ge", "greater_equal", ">="),
 ):
-    binary(_name, promote=ALWAYS_BOOL, tags=TEST, alias=_alias, doc=f"``input {_sign} other``, elementwise: a bool tensor.")
+    binary(
+        _name, promote=ALWAYS_BOOL, tags=TEST, alias=_alias, doc=f"``input {_sign} other``, elementwise: a bool tensor."
+    )
 for _name, _what in (("and", "both elements are"), ("or", "either element is"), ("xor", "exactly one element is")):
     binary(f"logical_{_name}", promote=ALWAYS_BOOL, tags=TEST, doc=f"Whether {_what} not zero.")
 op("logical_not(Tensor input)", promote=ALWAYS_BOOL, tags=TEST, doc="Whether each element is zero.")
@@ -213,7 +260,7 @@ for _name, _what in (("and", "And"), ("or", "Or"), ("xor", "Exclusive or")):
 for _name in ("left", "right"):
     binary(f"bitwise_{_name}_shift", tags=TEST, doc=f"Arithmetic shift to the {_name}.")
 
-# --- functions of one operand ----------------------------------------------------------------------------------------------------------------------
+# --- functions of one operand ---------------------------------------------------------------------
 
 
 def zero_gradient(F, g):
@@ -221,7 +268,13 @@ def zero_gradient(F, g):
 
 
 unary("neg", lambda F, g: F.neg(g), promote=DEFAULT, alias="negative", meta=neg_rule, doc="``-input``.")
-unary("conj", lambda F, g: F.conj(g), promote=DEFAULT, tags=POINTWISE | MAYBE_VIEW, doc="The complex conjugate; a real tensor itself.")
+unary(
+    "conj",
+    lambda F, g: F.conj(g),
+    promote=DEFAULT,
+    tags=POINTWISE | MAYBE_VIEW,
+    doc="The complex conjugate; a real tensor itself.",
+)
 op(
     "abs(Tensor input)",
     tags=PW,
@@ -246,7 +299,12 @@ op(
 unary("sin", lambda F, g, input: F.mul(g, F.conj(F.cos(input))), doc="The sine.")
 unary("cos", lambda F, g, input: F.neg(F.mul(g, F.conj(F.sin(input)))), doc="The cosine.")
 unary("tanh", lambda F, g, out: F.mul(g, F.conj(F.sub(1, F.mul(out, out)))), doc="The hyperbolic tangent.")
-unary("sigmoid", lambda F, g, out: F.mul(g, F.conj(F.mul(out, F.sub(1, out)))), alias="special.expit", doc="``1 / (1 + exp(-input))``.")
+unary(
+    "sigmoid",
+    lambda F, g, out: F.mul(g, F.conj(F.mul(out, F.sub(1, out)))),
+    alias="special.expit",
+    doc="``1 / (1 + exp(-input))``.",
+)
 unary("floor", zero_gradient, promote=DEFAULT, doc="The largest integer not above each element.")
 unary("ceil", zero_gradient, promote=DEFAULT, doc="The smallest integer not below each element.")
 unary("trunc", zero_gradient, promote=DEFAULT, alias="fix", doc="Each element without its fraction.")
@@ -267,12 +325,15 @@ op(
     vjp={"input": lambda F, g, input_dtype: F.to(g, input_dtype)},
 )
 
-# --- choice ----------------------------------------------------------------------------------------------------------------------------------------
+# --- choice ---------------------------------------------------------------------------------------
 
 
 def check_condition(condition, input, other):
     if dtype_name(condition) not in ("bool", "uint8"):
-        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.scalar_name}")
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{condition.dtype.scalar_name}"
+        )
 
 
 # The condition last: the hot path begins with an argument that takes part in promotion.
@@ -282,7 +343,10 @@ op(
     promote=DEFAULT,
     promote_args=("input", "other"),
     tags=POINTWISE,
-    vjp={"input": lambda F, g, condition: F._choose(g, 0, condition), "other": lambda F, g, condition: F._choose(0, g, condition)},
+    vjp={
+        "input": lambda F, g, condition: F._choose(g, 0, condition),
+        "other": lambda F, g, condition: F._choose(0, g, condition),
+    },
 )
 
 
@@ -293,7 +357,8 @@ def _where(F, condition, input, other):
 
 @composite("where(Tensor condition, Tensor|Number? input=None, Tensor|Number? other=None)", where="torch")
 def where(F, condition, input, other):
-    """Elements of ``input`` where ``condition`` (bool, broadcast) holds, else of ``other``; with the condition alone, ``nonzero(as_tuple=True)``.
+    """Elements of ``input`` where ``condition`` (bool, broadcast) holds, else of ``other``; with the condition alone,
+    ``nonzero(as_tuple=True)``.
 
     >>> torch.where(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0.0)
     tensor([1., 0.])
@@ -316,6 +381,8 @@ def fill(F, input, value):
     """A tensor like ``input`` filled with ``value``, a number or a 0-dimensional tensor."""
     if hasattr(value, "shape"):
         if value.ndim:
-            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
         return F.add(F.zeros_like(input), value.to(input.dtype))
     return F.add(F.mul(input, 0), value).to(input.dtype) if input.requires_grad else F.full_like(input, value)

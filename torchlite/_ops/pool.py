@@ -1,6 +1,8 @@
-"""Pooling: the records with kernels, their backward passes, and composites over slices and window matrices for backends without kernels.
+"""Pooling: the records with kernels, their backward passes, and composites over slices and window matrices for backends
+without kernels.
 
-Window extremes keep the first largest element, as PyTorch does; averages and their backward passes are linear and are each other's derivative.
+Window extremes keep the first largest element, as PyTorch does; averages and their backward passes are linear and are
+each other's derivative.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if 2 * p > d * (k - 1) + 1:
-            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
+            )
     if min(out) < 1:
         channels = shape[len(shape) - count - 1] if len(shape) > count else 1
         lead = (channels, 1) if count == 1 else (channels,)
@@ -38,7 +43,7 @@ def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
     return (*shape[: len(shape) - count], *out)
 
 
-# -- composites over F -------------------------------------------------------------------------------------------------------------------------------
+# -- composites over F -----------------------------------------------------------------------------
 
 
 def _surrounded(F, x, dim, before, after, value):
@@ -108,7 +113,11 @@ def _largest(F, input, places):
         if best is None:
             best, index = value, place
             continue
-        better = F.logical_or(F.gt(value, best), F.isnan(value)) if F.dtype_of(value).is_floating_point else F.gt(value, best)
+        better = (
+            F.logical_or(F.gt(value, best), F.isnan(value))
+            if F.dtype_of(value).is_floating_point
+            else F.gt(value, best)
+        )
         best, index = F.where(better, value, best), F.where(better, place, index)
     return F.contiguous(best), F.contiguous(index)
 
@@ -191,7 +200,9 @@ def _avg_matrices(F, like, size, out, kernel, stride, padding, count_include_pad
 def _avg_pool(F, input, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
     count = len(kernel)
     out = _spatial(_pooled_shape(input.shape, kernel, stride, padding, (1,) * count, ceil_mode), count)
-    matrices, divisor = _avg_matrices(F, input, _spatial(input.shape, count), out, kernel, stride, padding, count_include_pad, divisor_override)
+    matrices, divisor = _avg_matrices(
+        F, input, _spatial(input.shape, count), out, kernel, stride, padding, count_include_pad, divisor_override
+    )
     x = input
     for i, matrix in enumerate(matrices):
         x = along(F, x, input.ndim - count + i, matrix)
@@ -201,7 +212,9 @@ def _avg_pool(F, input, kernel, stride, padding, ceil_mode, count_include_pad, d
 def _avg_pool_backward(F, grad_output, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
     count = len(kernel)
     out = _spatial(grad_output.shape, count)
-    matrices, divisor = _avg_matrices(F, grad_output, size, out, kernel, stride, padding, count_include_pad, divisor_override)
+    matrices, divisor = _avg_matrices(
+        F, grad_output, size, out, kernel, stride, padding, count_include_pad, divisor_override
+    )
     g = F.div(grad_output, divisor)
     for i, matrix in enumerate(matrices):
         g = along(F, g, g.ndim - count + i, F.transpose(matrix, 0, 1))
@@ -227,7 +240,7 @@ def _adaptive_avg_pool_backward(F, grad_output, size):
     return g
 
 
-# -- records -----------------------------------------------------------------------------------------------------------------------------------------
+# -- records ---------------------------------------------------------------------------------------
 
 
 def _max_meta(input, kernel, stride, padding, dilation, ceil_mode):
@@ -266,8 +279,12 @@ op(
     outputs=("values", "indices"),
     nondiff=(1,),
     composite=_max_pool_with_indices,
-    meta=lambda input, kernel, stride, padding, dilation, ceil_mode: _both(*_max_meta(input, kernel, stride, padding, dilation, ceil_mode)),
-    vjp={"input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))},
+    meta=lambda input, kernel, stride, padding, dilation, ceil_mode: _both(
+        *_max_meta(input, kernel, stride, padding, dilation, ceil_mode)
+    ),
+    vjp={
+        "input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))
+    },
     doc="`_max_pool` and the flat spatial index (int64) of each maximum.",
 )
 op(
@@ -276,8 +293,14 @@ op(
     outputs=("values", "indices"),
     nondiff=(1,),
     composite=_adaptive_max_pool,
-    meta=lambda input, output_size: _both((*input.shape[: len(input.shape) - len(output_size)], *output_size), input.dtype),
-    vjp={"input": lambda F, g, input_shape, output_size, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(output_size)))},
+    meta=lambda input, output_size: _both(
+        (*input.shape[: len(input.shape) - len(output_size)], *output_size), input.dtype
+    ),
+    vjp={
+        "input": lambda F, g, input_shape, output_size, out1: _scattered(
+            F, g[0], out1, _spatial(input_shape, len(output_size))
+        )
+    },
     doc="The maximum over `output_size` windows that share the last dimensions among them, and its flat spatial index.",
 )
 op(
@@ -286,7 +309,9 @@ op(
     outputs=("values", "indices"),
     nondiff=(1,),
     meta=lambda input, output_size: _both((*input.shape[:2], *output_size), input.dtype),
-    vjp={"input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))},
+    vjp={
+        "input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))
+    },
     doc="The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071), and its flat spatial index.",
 )
 op(
@@ -298,8 +323,17 @@ op(
         input.dtype,
     ),
     vjp={
-        "input": lambda F, g, input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override: F._avg_pool_backward(
-            g, _spatial(input_shape, len(kernel)), kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+        "input": lambda F, g, input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+            F._avg_pool_backward(
+                g,
+                _spatial(input_shape, len(kernel)),
+                kernel,
+                stride,
+                padding,
+                ceil_mode,
+                count_include_pad,
+                divisor_override,
+            )
         )
     },
     doc="The average over windows of the last len(kernel) dimensions.",
@@ -308,10 +342,13 @@ op(
     f"_avg_pool_backward(Tensor grad_output, size, {_AVERAGE})",
     where="",
     composite=_avg_pool_backward,
-    meta=lambda grad_output, size: ((*grad_output.shape[: len(grad_output.shape) - len(size)], *size), grad_output.dtype),
+    meta=lambda grad_output, size: (
+        (*grad_output.shape[: len(grad_output.shape) - len(size)], *size),
+        grad_output.dtype,
+    ),
     vjp={
-        "grad_output": lambda F, g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override: F._avg_pool(
-            g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+        "grad_output": lambda F, g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+            F._avg_pool(g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
         )
     },
     doc="The transpose of `_avg_pool`.",
@@ -321,14 +358,25 @@ op(
     where="",
     composite=_adaptive_avg_pool,
     meta=lambda input, output_size: ((*input.shape[: len(input.shape) - len(output_size)], *output_size), input.dtype),
-    vjp={"input": lambda F, g, input_shape, output_size: F._adaptive_avg_pool_backward(g, _spatial(input_shape, len(output_size)))},
+    vjp={
+        "input": lambda F, g, input_shape, output_size: F._adaptive_avg_pool_backward(
+            g, _spatial(input_shape, len(output_size))
+        )
+    },
     doc="The average over `output_size` windows that share the last dimensions among them.",
 )
 op(
     "_adaptive_avg_pool_backward(Tensor grad_output, size)",
     where="",
     composite=_adaptive_avg_pool_backward,
-    meta=lambda grad_output, size: ((*grad_output.shape[: len(grad_output.shape) - len(size)], *size), grad_output.dtype),
-    vjp={"grad_output": lambda F, g, grad_output_shape, size: F._adaptive_avg_pool(g, _spatial(grad_output_shape, len(size)))},
+    meta=lambda grad_output, size: (
+        (*grad_output.shape[: len(grad_output.shape) - len(size)], *size),
+        grad_output.dtype,
+    ),
+    vjp={
+        "grad_output": lambda F, g, grad_output_shape, size: F._adaptive_avg_pool(
+            g, _spatial(grad_output_shape, len(size))
+        )
+    },
     doc="The transpose of `_adaptive_avg_pool`.",
 )

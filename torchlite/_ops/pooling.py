@@ -1,4 +1,6 @@
-"""The public pooling functions: arguments, PyTorch's errors, and overloads with and without indices, over the records in `pool.py`."""
+"""The public pooling functions: arguments, PyTorch's errors, and overloads with and without indices, over the records
+in `pool.py`.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,14 @@ def _window(kernel_size, stride, padding, dilation, count, function):
         raise RuntimeError("stride should not be zero")
     if min(kernel) <= 0:
         raise RuntimeError(
-            "kernel size should be greater than zero, but got " + " ".join(f"k{c}: {k}" for c, k in zip("TDHW"[-count:], kernel, strict=True))
+            "kernel size should be greater than zero, but got "
+            + " ".join(f"k{c}: {k}" for c, k in zip("TDHW"[-count:], kernel, strict=True))
         )
     if min(dilation) <= 0:
         letters = "THW"[-count:] if count > 1 else "W"
         raise RuntimeError(
-            "dilation should be greater than zero, but got " + " ".join(f"dilation{c}: {d}" for c, d in zip(letters, dilation, strict=True))
+            "dilation should be greater than zero, but got "
+            + " ".join(f"dilation{c}: {d}" for c, d in zip(letters, dilation, strict=True))
         )
     return kernel, stride, padding, dilation
 
@@ -50,10 +54,14 @@ def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode):
     shape = list(input.shape)
     if count == 1:
         if input.ndim not in (2, 3) or 0 in shape[input.ndim - 2 :]:
-            raise RuntimeError(f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
+            raise RuntimeError(
+                "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
+                f"got:{shape}"
+            )
         if 2 * padding[0] > kernel[0]:
             raise RuntimeError(
-                f"max_pool1d() padding should be at most half of kernel size, but got padding={padding[0]} and kernel_size={kernel[0]}"
+                f"max_pool1d() padding should be at most half of kernel size, but got padding={padding[0]} and "
+                f"kernel_size={kernel[0]}"
             )
         from .pool import pooled
 
@@ -63,7 +71,9 @@ def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode):
     elif input.ndim not in (count + 1, count + 2):
         raise RuntimeError(f"non-empty {_BATCHED[count]} (batch mode) tensor expected for input")
     elif 0 in shape[input.ndim - count - 1 :]:
-        raise RuntimeError(f"Expected {_BATCHED[count]} (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
+        raise RuntimeError(
+            f"Expected {_BATCHED[count]} (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}"
+        )
     _refuse(input, f"max_pool{count}d", integers=count > 1)
 
 
@@ -80,12 +90,13 @@ def _avg_pool(F, count, input, kernel_size, stride, padding, ceil_mode, count_in
     if input.ndim not in (count + 1, count + 2):
         if count == 1:
             raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for "
-                f"avg_pool1d)"
+                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while "
+                "checking arguments for avg_pool1d)"
             )
         if input.ndim < count + 1:
             raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], but got {-count - 1})"
+                f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "
+                f"{max(input.ndim, 1) - 1}], but got {-count - 1})"
             )
         raise RuntimeError(f"non-empty {_BATCHED[count]} (batch mode) tensor expected for input")
     if divisor_override == 0:
@@ -103,16 +114,19 @@ def _adaptive_size(input, output_size, count, function):
     if input.ndim not in (count + 1, count + 2):
         colon = ":" if "max" in function else ""
         raise RuntimeError(f"{function}(): Expected {_BATCHED[count]} tensor, but got{colon} {list(input.shape)}")
-    size = tuple(n if o is None else int(o) for o, n in zip(output_size, input.shape[input.ndim - count :], strict=True))
+    size = tuple(
+        n if o is None else int(o) for o, n in zip(output_size, input.shape[input.ndim - count :], strict=True)
+    )
     if min(size) < 0:
         raise RuntimeError(
-            f"{function}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(str(n) for n in size)}}}"
+            f"{function}: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{', '.join(str(n) for n in size)}}}"
         )
     for dim in range(input.ndim - count, input.ndim):
         if input.shape[dim] == 0:
             raise RuntimeError(
-                f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(input.shape)} with "
-                f"dimension {dim} being empty"
+                f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{list(input.shape)} with dimension {dim} being empty"
             )
     _refuse(input, function, integers=False)
     return size
@@ -120,19 +134,21 @@ def _adaptive_size(input, output_size, count, function):
 
 _MAX_DOC = """The maximum over windows of `input` (N, C, ...) or (C, ...) with {n} spatial dimension(s).
 
-`stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window reach over the end. With
-`return_indices` the flat spatial index (int64) of each maximum comes second. RuntimeError when no window fits.
+`stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window reach
+over the end. With `return_indices` the flat spatial index (int64) of each maximum comes second. RuntimeError when no
+window fits.
 
 >>> torch.nn.functional.max_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
 torch.Size([1, 1{halves}])"""
 _AVG_DOC = """The average over windows of `input` (N, C, ...) or (C, ...) with {n} spatial dimension(s).
 
-`stride` defaults to `kernel_size`; zeros of `padding` count unless `count_include_pad` is False. RuntimeError when no window fits.
+`stride` defaults to `kernel_size`; zeros of `padding` count unless `count_include_pad` is False. RuntimeError when no
+window fits.
 
 >>> torch.nn.functional.avg_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
 torch.Size([1, 1{halves}])"""
-_ADAPTIVE_DOC = """The {kind} over `output_size` windows that share the {n} spatial dimension(s) of `input` among them; window i covers the places
-from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
+_ADAPTIVE_DOC = """The {kind} over `output_size` windows that share the {n} spatial dimension(s) of `input` among them;
+window i covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
 
 >>> torch.nn.functional.adaptive_{name}_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
 torch.Size([1, 1{halves}])"""
@@ -170,7 +186,8 @@ def _declare_average(n):
 
     last = "" if n == 1 else ", divisor_override=None"
     composite(
-        f"avg_pool{n}d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True{last})",
+        f"avg_pool{n}d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, "
+        f"count_include_pad=True{last})",
         where="torch nn.functional" if n == 1 else "nn.functional",
         doc=_document(_AVG_DOC, n),
     )(avg_pool)
@@ -189,9 +206,11 @@ def _declare_adaptive(n):
     def with_indices(F, input, output_size, return_indices):
         return tuple(F._adaptive_max_pool(input, _adaptive_size(input, output_size, n, f"adaptive_max_pool{n}d")))
 
-    composite(f"adaptive_avg_pool{n}d(Tensor input, output_size)", where=where, doc=_document(_ADAPTIVE_DOC, n, kind="average", name="avg"))(
-        adaptive_avg
-    )
+    composite(
+        f"adaptive_avg_pool{n}d(Tensor input, output_size)",
+        where=where,
+        doc=_document(_ADAPTIVE_DOC, n, kind="average", name="avg"),
+    )(adaptive_avg)
     composite(
         f"adaptive_max_pool{n}d(Tensor input, output_size, return_indices=False)",
         where=where,
@@ -211,7 +230,9 @@ for _n in (1, 2, 3):
 
 
 def _power_mean(F, count, input, norm_type, kernel_size, stride, ceil_mode):
-    """(sum of x^p over each window)^(1/p), as PyTorch does it: the average times the window's size, negative sums counted as zero before the root."""
+    """(sum of x^p over each window)^(1/p), as PyTorch does it: the average times the window's size, negative sums
+    counted as zero before the root.
+    """
     kernel = _numbers(kernel_size, count, "kernel_size", f"lp_pool{count}d")
     p = float(norm_type)
     powers = F.pow(input, p)
@@ -234,7 +255,7 @@ for _n in (1, 2, 3):
     _declare_power(_n)
 
 
-# -- unpooling ---------------------------------------------------------------------------------------------------------------------------------------
+# -- unpooling -------------------------------------------------------------------------------------
 
 
 def _unpooled_size(input, kernel, stride, padding, output_size, count):
@@ -246,7 +267,10 @@ def _unpooled_size(input, kernel, stride, padding, output_size, count):
     if len(output_size) == count + 2:
         output_size = output_size[2:]
     if len(output_size) != count:
-        raise ValueError(f"output_size should be a sequence containing {count} or {count + 2} elements, but it has a length of '{len(output_size)}'")
+        raise ValueError(
+            f"output_size should be a sequence containing {count} or {count + 2} elements, but it has a length of "
+            f"'{len(output_size)}'"
+        )
     for d, (n, base, s) in enumerate(zip(output_size, default, stride, strict=True)):
         if not base - s < n < base + s:
             raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between {base - s} and {base + s})')
@@ -261,12 +285,13 @@ def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_s
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype.scalar_name}")
     if tuple(indices.shape) != tuple(input.shape):
         raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with shape: "
-            f"{list(indices.shape)}"
+            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
+            f"tensor with shape: {list(indices.shape)}"
         )
     if input.ndim not in (count + 1, count + 2):
         raise RuntimeError(
-            f"Input to max_unpooling{count}d should be a {_BATCHED[count].replace('D', 'd')} Tensor, but got a tensor with {input.ndim} dimensions."
+            f"Input to max_unpooling{count}d should be a {_BATCHED[count].replace('D', 'd')} Tensor, but got a "
+            f"tensor with {input.ndim} dimensions."
         )
     lead, places = tuple(input.shape[: input.ndim - count]), math.prod(size)
     flat = (*lead, math.prod(input.shape[input.ndim - count :]))
@@ -274,7 +299,9 @@ def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_s
         low, high = int(F.amin(indices)), int(F.amax(indices))
         if low < 0 or high >= places:
             wrong = low if low < 0 else high
-            raise RuntimeError(f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(str(n) for n in size)})")
+            raise RuntimeError(
+                f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(str(n) for n in size)})"
+            )
     out = F.scatter(F.new_zeros(input, (*lead, places)), len(lead), F.reshape(indices, flat), F.reshape(input, flat))
     return F.reshape(out, (*lead, *size))
 
@@ -286,7 +313,8 @@ def _declare_unpool(n):
     composite(
         f"max_unpool{n}d(Tensor input, Tensor indices, kernel_size, stride=None, padding=0, output_size=None)",
         where="nn.functional",
-        doc=f"The partial inverse of `max_pool{n}d`: zeros with the elements of `input` at the flat spatial places that `indices` (int64) names.",
+        doc=f"The partial inverse of `max_pool{n}d`: zeros with the elements of `input` at the flat spatial places "
+        "that `indices` (int64) names.",
     )(max_unpool)
 
 
@@ -294,7 +322,7 @@ for _n in (1, 2, 3):
     _declare_unpool(_n)
 
 
-# -- fractional pooling ------------------------------------------------------------------------------------------------------------------------------
+# -- fractional pooling ----------------------------------------------------------------------------
 
 
 def _fractional_size(input, output_size, output_ratio, count, name):
@@ -336,8 +364,14 @@ def _declare_fractional(n):
     def with_indices(F, input, kernel_size, output_size, output_ratio, return_indices, _random_samples):
         return _fractional_pool(F, n, input, kernel_size, output_size, output_ratio, _random_samples)
 
-    arguments = "Tensor input, kernel_size, output_size=None, output_ratio=None, return_indices=False, Tensor? _random_samples=None"
-    doc = f"The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071) of {n} spatial dimensions, placed by `_random_samples` (N, C, {n})."
+    arguments = (
+        "Tensor input, kernel_size, output_size=None, output_ratio=None, return_indices=False, Tensor? "
+        "_random_samples=None"
+    )
+    doc = (
+        f"The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071) of {n} spatial dimensions, "
+        f"placed by `_random_samples` (N, C, {n})."
+    )
     composite(f"fractional_max_pool{n}d({arguments})", where="nn.functional", doc=doc)(fractional)
     composite(f"fractional_max_pool{n}d_with_indices({arguments})", where="nn.functional", doc=doc)(with_indices)
 

@@ -1,7 +1,8 @@
 """Random numbers: the kernels that draw them, and PyTorch's functions and in-place methods over these.
 
-A kernel `random_*(size, dtype, parameters ..., engine)` makes a new contiguous array from a generator's engine (see `torchlite._random`). A backend
-needs `random_uniform`, `random_normal` and `random_integers`; the others have composites.
+A kernel `random_*(size, dtype, parameters ..., engine)` makes a new contiguous array from a generator's engine (see
+`torchlite._random`). A backend needs `random_uniform`, `random_normal` and `random_integers`; the others have
+composites.
 """
 
 from __future__ import annotations
@@ -52,10 +53,17 @@ op(
 op(
     "random_permutation(size, dtype, generator)",
     **_SHAPE,
-    composite=lambda F, size, dtype, generator: F.to(F.sort(F.random_uniform(size, float64, 0.0, 1.0, generator))[1], dtype),
+    composite=lambda F, size, dtype, generator: F.to(
+        F.sort(F.random_uniform(size, float64, 0.0, 1.0, generator))[1], dtype
+    ),
     doc="The numbers below size[0], shuffled.",
 )
-op("random_bernoulli(size, dtype, p, generator)", **_SHAPE, composite=_from_uniform(lambda F, u, p: F.lt(u, p)), doc="1 with probability p, else 0.")
+op(
+    "random_bernoulli(size, dtype, p, generator)",
+    **_SHAPE,
+    composite=_from_uniform(lambda F, u, p: F.lt(u, p)),
+    doc="1 with probability p, else 0.",
+)
 op(
     "random_keep(size, dtype, p, generator)",
     **_SHAPE,
@@ -71,7 +79,9 @@ op(
 op(
     "random_cauchy(size, dtype, median, sigma, generator)",
     **_SHAPE,
-    composite=_from_uniform(lambda F, u, median, sigma: F.add(F.mul(F.tan(F.mul(F.add(u, -0.5), math.pi)), sigma), median)),
+    composite=_from_uniform(
+        lambda F, u, median, sigma: F.add(F.mul(F.tan(F.mul(F.add(u, -0.5), math.pi)), sigma), median)
+    ),
     doc="Cauchy.",
 )
 op(
@@ -83,7 +93,9 @@ op(
 op(
     "random_log_normal(size, dtype, mean, std, generator)",
     **_SHAPE,
-    composite=lambda F, size, dtype, mean, std, generator: F.to(F.exp(F.random_normal(size, _real(F, dtype), mean, std, True, generator)), dtype),
+    composite=lambda F, size, dtype, mean, std, generator: F.to(
+        F.exp(F.random_normal(size, _real(F, dtype), mean, std, True, generator)), dtype
+    ),
     doc="exp of a normal.",
 )
 
@@ -119,7 +131,9 @@ op(
     "random_bernoulli_each(Tensor p, dtype, generator)",
     **_ZERO,
     meta=lambda p, dtype: (p.shape, dtype),
-    composite=lambda F, p, dtype, generator: F.to(F.lt(F.random_uniform(p.shape, F.dtype_of(p), 0.0, 1.0, generator), p), dtype),
+    composite=lambda F, p, dtype, generator: F.to(
+        F.lt(F.random_uniform(p.shape, F.dtype_of(p), 0.0, 1.0, generator), p), dtype
+    ),
     vjp={"p": lambda F, g: F.zeros_like(g)},
     doc="1 with the probability of each entry, else 0.",
 )
@@ -143,12 +157,15 @@ op(
     tags=RANDOM,
     composite=lambda F, value, mean, std: F.clone(value),
     meta=lambda value: (value.shape, value.dtype),
-    vjp={"mean": lambda F, g, mean_shape: F.new_zeros(g, mean_shape), "std": lambda F, g, std_shape: F.new_zeros(g, std_shape)},
+    vjp={
+        "mean": lambda F, g, mean_shape: F.new_zeros(g, mean_shape),
+        "std": lambda F, g, std_shape: F.new_zeros(g, std_shape),
+    },
     doc="Numbers that were drawn by parameters: the parameters' gradients are zero.",
 )
 
 
-# --- creation ---------------------------------------------------------------------------------------------------------------------------------------
+# --- creation -------------------------------------------------------------------------------------
 
 _OPTIONS = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
 _LIKE = "dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None"
@@ -175,7 +192,8 @@ def _paired(size, dtype, kernel, parameters, device, generator, requires_grad):
 
 @composite(f"rand(*size, generator=None, out=None, {_OPTIONS})", where="torch")
 def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
-    """Uniform numbers in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of the default dtype or `dtype`. On "cpu" PyTorch's numbers for the same seed.
+    """Uniform numbers in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of the default dtype or `dtype`. On "cpu" PyTorch's
+    numbers for the same seed.
 
     >>> import torchlite as torch
     >>> _ = torch.manual_seed(0)
@@ -186,7 +204,10 @@ def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_gr
     size = _size("rand", size)
     if dtype.category == 3:
         return _into(out, _paired(size, dtype, "random_uniform", (0.0, 1.0), device, generator, requires_grad))
-    return _into(out, draw("random_uniform", size, dtype, 0.0, 1.0, device=device, generator=generator, requires_grad=requires_grad))
+    return _into(
+        out,
+        draw("random_uniform", size, dtype, 0.0, 1.0, device=device, generator=generator, requires_grad=requires_grad),
+    )
 
 
 @composite(f"randn(*size, generator=None, out=None, {_OPTIONS})", where="torch")
@@ -195,8 +216,23 @@ def randn(F, size, generator, out, dtype, layout, device, pin_memory, requires_g
     dtype = _floating(dtype or (get_default_dtype() if out is None else out.dtype), "normal_kernel_cpu")
     size = _size("randn", size)
     if dtype.category == 3:
-        return _into(out, _paired(size, dtype, "random_normal", (0.0, math.sqrt(0.5), False), device, generator, requires_grad))
-    return _into(out, draw("random_normal", size, dtype, 0.0, 1.0, False, device=device, generator=generator, requires_grad=requires_grad))
+        return _into(
+            out, _paired(size, dtype, "random_normal", (0.0, math.sqrt(0.5), False), device, generator, requires_grad)
+        )
+    return _into(
+        out,
+        draw(
+            "random_normal",
+            size,
+            dtype,
+            0.0,
+            1.0,
+            False,
+            device=device,
+            generator=generator,
+            requires_grad=requires_grad,
+        ),
+    )
 
 
 def _integer(value):
@@ -205,12 +241,15 @@ def _integer(value):
 
 def _drawn_integers(size, low, high, dtype, device, generator, requires_grad):
     low, high = _check_random_bounds(low, high, dtype)
-    return draw("random_integers", size, dtype, low, high - low, device=device, generator=generator, requires_grad=requires_grad)
+    return draw(
+        "random_integers", size, dtype, low, high - low, device=device, generator=generator, requires_grad=requires_grad
+    )
 
 
 @composite(f"randint(low=0, high=None, size=None, *, generator=None, out=None, {_OPTIONS})", where="torch")
 def randint(F, low, high, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
-    """Integers in [low, high), or in [0, high) when only one bound is given: `randint(10, (2, 3))`, `randint(3, 10, (2, 3))`.
+    """Integers in [low, high), or in [0, high) when only one bound is given: `randint(10, (2, 3))`, `randint(3, 10, (2,
+    3))`.
 
     Int64 unless `dtype` is given.
     """
@@ -221,7 +260,10 @@ def randint(F, low, high, size, generator, out, dtype, layout, device, pin_memor
     if size is None:
         raise TypeError('randint() missing 1 required positional arguments: "size"')
     dtype = dtype or (int64 if out is None else out.dtype)
-    return _into(out, _drawn_integers(_size("randint", size), _integer(low), _integer(high), dtype, device, generator, requires_grad))
+    return _into(
+        out,
+        _drawn_integers(_size("randint", size), _integer(low), _integer(high), dtype, device, generator, requires_grad),
+    )
 
 
 @composite(f"randperm(n, *, generator=None, out=None, {_OPTIONS})", where="torch")
@@ -232,7 +274,10 @@ def randperm(F, n, generator, out, dtype, layout, device, pin_memory, requires_g
     limit = 1 << (dtype.itemsize * 8 - (1 if dtype.is_signed else 0))
     if dtype.category == 1 and n > limit:
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
-    return _into(out, draw("random_permutation", (int(n),), dtype, device=device, generator=generator, requires_grad=requires_grad))
+    return _into(
+        out,
+        draw("random_permutation", (int(n),), dtype, device=device, generator=generator, requires_grad=requires_grad),
+    )
 
 
 def _like(F, input, options: tuple, fill_in):
@@ -245,20 +290,29 @@ def _like(F, input, options: tuple, fill_in):
 @composite(f"rand_like(Tensor input, *, {_LIKE})", where="torch")
 def rand_like(F, input, dtype, layout, device, requires_grad, memory_format, generator):
     """Uniform numbers in [0, 1), in the shape of `input`."""
-    return _like(F, input, (dtype, device, requires_grad, memory_format), lambda out: out.uniform_(0, 1, generator=generator))
+    return _like(
+        F, input, (dtype, device, requires_grad, memory_format), lambda out: out.uniform_(0, 1, generator=generator)
+    )
 
 
 @composite(f"randn_like(Tensor input, *, {_LIKE})", where="torch")
 def randn_like(F, input, dtype, layout, device, requires_grad, memory_format, generator):
     """Standard normal numbers, in the shape of `input`."""
-    return _like(F, input, (dtype, device, requires_grad, memory_format), lambda out: out.normal_(0, 1, generator=generator))
+    return _like(
+        F, input, (dtype, device, requires_grad, memory_format), lambda out: out.normal_(0, 1, generator=generator)
+    )
 
 
 @composite(f"randint_like(Tensor input, low=0, high=None, *, {_LIKE})", where="torch")
 def randint_like(F, input, low, high, dtype, layout, device, requires_grad, memory_format, generator):
     """Integers in [low, high), or in [0, high) when only one bound is given, in the shape and dtype of `input`."""
     low, high = (0, low) if high is None else (low, high)
-    return _like(F, input, (dtype, device, requires_grad, memory_format), lambda out: out.random_(_integer(low), _integer(high), generator=generator))
+    return _like(
+        F,
+        input,
+        (dtype, device, requires_grad, memory_format),
+        lambda out: out.random_(_integer(low), _integer(high), generator=generator),
+    )
 
 
 def _check_std(std) -> None:
@@ -266,7 +320,10 @@ def _check_std(std) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 
 
-@composite(f"normal(Tensor|Number mean=0.0, Tensor|Number std=1.0, size=None, *, generator=None, out=None, {_OPTIONS})", where="torch")
+@composite(
+    f"normal(Tensor|Number mean=0.0, Tensor|Number std=1.0, size=None, *, generator=None, out=None, {_OPTIONS})",
+    where="torch",
+)
 def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
     """Normal numbers of the given mean and standard deviation: tensors of them (broadcast), or numbers and a `size`."""
     tensors = [x for x in (mean, std) if isinstance(x, call.Tensor)]
@@ -290,20 +347,26 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
     kind = tensors[0].dtype
     with_std = isinstance(std, call.Tensor)
     shape = tensors[0].shape if len(tensors) == 1 else call.broadcast(mean.shape, std.shape)
-    noise = call.create("_empty", tuple(shape), kind, device=tensors[0].device).normal_(0, 1 if with_std else std, generator=generator)
-    result = F._add(F.mul(noise, std.detach()) if with_std else noise, mean.detach() if isinstance(mean, call.Tensor) else mean)
+    noise = call.create("_empty", tuple(shape), kind, device=tensors[0].device).normal_(
+        0, 1 if with_std else std, generator=generator
+    )
+    result = F._add(
+        F.mul(noise, std.detach()) if with_std else noise, mean.detach() if isinstance(mean, call.Tensor) else mean
+    )
     result = result if result.dtype is kind else F.to(result, kind)
     if call.MODE.grad and any(t.requires_grad for t in tensors):
         result = F._drawn_by(result, tensors[0], tensors[-1] if len(tensors) > 1 else tensors[0].detach())
     return _into(out, result)
 
 
-# --- drawing by the entries of a tensor -------------------------------------------------------------------------------------------------------------
+# --- drawing by the entries of a tensor -----------------------------------------------------------
 
 
 @composite("bernoulli(Tensor input, p=None, *, generator=None)")
 def bernoulli(F, input, p, generator):
-    """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`. The gradient is zero."""
+    """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`. The
+    gradient is zero.
+    """
     if p is not None:
         return F._empty_like(input).bernoulli_(p, generator=generator)
     if input.dtype.category != 2:
@@ -313,9 +376,11 @@ def bernoulli(F, input, p, generator):
 
 @composite("multinomial(Tensor input, num_samples, replacement=False, *, generator=None)")
 def multinomial(F, input, num_samples, replacement, generator):
-    """Indices drawn by the weights in `input` (one row, or a matrix of rows), `num_samples` from each row, with or without replacement.
+    """Indices drawn by the weights in `input` (one row, or a matrix of rows), `num_samples` from each row, with or
+    without replacement.
 
-    RuntimeError for weights that are negative, infinite or NaN, and when more samples than weights are asked for without replacement.
+    RuntimeError for weights that are negative, infinite or NaN, and when more samples than weights are asked for
+    without replacement.
     """
     if input.dtype.category != 2:
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.scalar_name}")
@@ -353,13 +418,15 @@ def binomial(F, count, prob, generator):
     """Binomial numbers of `count` trials of probability `prob`, both floating and of one dtype."""
     for name, tensor in (("count", count), ("prob", prob)):
         if tensor.dtype.category != 2:
-            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {tensor.dtype.scalar_name}")
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: {tensor.dtype.scalar_name}"
+            )
     if count.dtype is not prob.dtype:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
     return F.random_binomial(count, prob, engine_of(count._table, generator))
 
 
-# --- in place ---------------------------------------------------------------------------------------------------------------------------------------
+# --- in place -------------------------------------------------------------------------------------
 
 
 def _number(value) -> float:
@@ -372,7 +439,8 @@ def _continuous(input, name: str, words: str | None = None) -> None:
     if words:
         raise NotImplementedError(f"\"{words}\" not implemented for '{input.dtype.scalar_name}'")
     raise RuntimeError(
-        f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you specified {input.dtype.scalar_name}"
+        f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you "
+        f"specified {input.dtype.scalar_name}"
     )
 
 
@@ -397,27 +465,25 @@ def normal_(F, input, mean, std, generator):
     _check_std(std)
     if input.dtype.category == 3:
         parts = F.view_as_real(input)
-        fill(REGISTRY["normal_"], parts, "random_normal", 0.0, std * math.sqrt(0.5), not parts.is_contiguous(), generator=generator)
+        fill(
+            REGISTRY["normal_"],
+            parts,
+            "random_normal",
+            0.0,
+            std * math.sqrt(0.5),
+            not parts.is_contiguous(),
+            generator=generator,
+        )
         return input.add_(mean) if mean else input
     return fill(REGISTRY["normal_"], input, "random_normal", mean, std, not input.is_contiguous(), generator=generator)
 
 
 _DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 _C_NAMES = {
-    "bool": "bool",
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long",
-    "uint16": "unsigned short",
-    "uint32": "unsigned int",
-    "uint64": "unsigned long",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-}
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long",
+    "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long", "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+}  # fmt: skip
 
 
 def _limits(dtype) -> tuple[float, float]:
@@ -449,7 +515,10 @@ def _check_random_bounds(low: int, high: int, dtype) -> tuple[int, int]:
         if before >= high:
             high -= 1 << (high.bit_length() - digits)
         if low >= high:
-            raise RuntimeError(f"random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from={low} >= to={high}")
+            raise RuntimeError(
+                f"random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from={low} >= "
+                f"to={high}"
+            )
     for name, value in (("from", low), ("to - 1", high - 1)):
         if not smallest <= value <= largest:
             raise RuntimeError(f"{name} is out of bounds for {_C_NAMES[dtype.name]}")
@@ -458,7 +527,8 @@ def _check_random_bounds(low: int, high: int, dtype) -> tuple[int, int]:
 
 @composite("random_(Tensor input, from_=None, to=..., *, generator=None)", where="Tensor")
 def random_(F, input, from_, to, generator):
-    """Fill with integers: `random_(from, to)` of [from, to), `random_(to)` of [0, to), `random_()` of all from 0 on that the dtype holds exactly.
+    """Fill with integers: `random_(from, to)` of [from, to), `random_(to)` of [0, to), `random_()` of all from 0 on
+    that the dtype holds exactly.
 
     With to=None the upper end is the dtype's largest integer, and with from=None too all 64 bits are drawn.
     """
@@ -513,8 +583,8 @@ def cauchy_(F, input, median, sigma, generator):
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     if input.dtype.category < 2:
         raise RuntimeError(
-            "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified "
-            f"{ {'int64': 'long int'}.get(input.dtype.name, _C_NAMES[input.dtype.name]) }"
+            "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
+            f"specified { {'int64': 'long int'}.get(input.dtype.name, _C_NAMES[input.dtype.name]) }"
         )
     return fill(REGISTRY["cauchy_"], input, "random_cauchy", median, sigma, generator=generator)
 

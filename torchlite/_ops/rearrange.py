@@ -2,6 +2,7 @@
 
 Most are composites of views, so they share memory with their input where PyTorch's do.
 """
+
 from __future__ import annotations
 
 from torchlite._dispatch import INPLACE, VIEW, composite, op
@@ -9,12 +10,16 @@ from torchlite._dispatch.shapes import broadcast, wrap_dim
 
 # --- parts -----------------------------------------------------------------------
 
-op("select(Tensor input, dim, index)", tags=VIEW, vjp={"input": lambda F, g, input_shape, dim, index: F.select_backward(g, input_shape, dim, index)},
-   doc="""The slice `index` along `dim`, as a view without that dimension.
+op(
+    "select(Tensor input, dim, index)",
+    tags=VIEW,
+    vjp={"input": lambda F, g, input_shape, dim, index: F.select_backward(g, input_shape, dim, index)},
+    doc="""The slice `index` along `dim`, as a view without that dimension.
 
     >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 0, 1)
     tensor([3, 4])
-    """)
+    """,
+)
 
 
 def _given(F, g, like, shape):
@@ -24,7 +29,13 @@ def _given(F, g, like, shape):
 def _split_vjp(F, g, input_shape, split_sizes, dim):
     like = next(x for x in g if x is not None)
     dim = dim % len(input_shape)
-    return F.cat([_given(F, x, like, (*input_shape[:dim], n, *input_shape[dim + 1:])) for x, n in zip(g, split_sizes, strict=True)], dim)
+    return F.cat(
+        [
+            _given(F, x, like, (*input_shape[:dim], n, *input_shape[dim + 1 :]))
+            for x, n in zip(g, split_sizes, strict=True)
+        ],
+        dim,
+    )
 
 
 def _unbind_vjp(F, g, input_shape, dim):
@@ -32,10 +43,19 @@ def _unbind_vjp(F, g, input_shape, dim):
     return F.stack([_given(F, x, like, like.shape) for x in g], dim)
 
 
-_split_op = op("split_with_sizes(Tensor input, split_sizes, dim=0)", tags=VIEW, vjp={"input": _split_vjp}, alias="unsafe_split_with_sizes",
-               doc="""Consecutive parts of the given sizes along `dim`, as views.""")
-_unbind_op = op("unbind(Tensor input, dim=0)", tags=VIEW, vjp={"input": _unbind_vjp},
-                doc="""The slices along `dim`, as views without that dimension.""")
+_split_op = op(
+    "split_with_sizes(Tensor input, split_sizes, dim=0)",
+    tags=VIEW,
+    vjp={"input": _split_vjp},
+    alias="unsafe_split_with_sizes",
+    doc="""Consecutive parts of the given sizes along `dim`, as views.""",
+)
+_unbind_op = op(
+    "unbind(Tensor input, dim=0)",
+    tags=VIEW,
+    vjp={"input": _unbind_vjp},
+    doc="""The slices along `dim`, as views without that dimension.""",
+)
 _split_op.several = _unbind_op.several = True
 
 
@@ -84,12 +104,16 @@ def chunk(F, input, chunks, dim):
 
 @composite("tensor_split(Tensor input, indices_or_sections, dim=0, *, indices=None, sections=None)")
 def tensor_split(F, input, indices_or_sections, dim, indices, sections):
-    """`input` cut along `dim` into a number of parts that differ by one at most, or before each of the given indices, as views."""
+    """`input` cut along `dim` into a number of parts that differ by one at most, or before each of the given indices,
+    as views.
+    """
     where = indices_or_sections
     if hasattr(where, "tolist"):
         where = where.tolist()
     if not input.ndim:
-        raise RuntimeError(f"tensor_split expected at least a 1-dimensional tensor, but got a tensor with {input.ndim} dims")
+        raise RuntimeError(
+            f"tensor_split expected at least a 1-dimensional tensor, but got a tensor with {input.ndim} dims"
+        )
     size = input.shape[wrap_dim(dim, input.ndim)]
     if isinstance(where, int):
         if where <= 0:
@@ -102,12 +126,16 @@ def tensor_split(F, input, indices_or_sections, dim, indices, sections):
 
 def _split_evenly(F, name, input, where, dim, least):
     if input.ndim < least:
-        raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} "
+            "dimensions!"
+        )
     if isinstance(where, int):
         if where <= 0 or input.shape[dim] % where:
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {input.shape[dim]} is not "
-                               f"divisible by the "
-                               f"split_size {where}!")
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+                f"{input.shape[dim]} is not divisible by the split_size {where}!"
+            )
     return F.tensor_split(input, where, dim)
 
 
@@ -138,20 +166,27 @@ def _stack_rule(tensors, dim):
     first = tuple(tensors[0].shape)
     for i, t in enumerate(tensors):
         if tuple(t.shape) != first:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} "
+                f"at entry {i}"
+            )
     at = wrap_dim(dim, len(first) + 1)
     return (*first[:at], len(tensors), *first[at:]), tensors[0].dtype
 
 
-op("stack(Tensor[] tensors, dim=0)", where="torch", promote="default",
-   meta=_stack_rule,
-   vjp={"tensors": lambda F, g, dim: [F.select(g, dim, i) for i in range(g.shape[dim])]},
-   doc="""Tensors of one shape put side by side along a new dimension `dim`. RuntimeError for different shapes.
+op(
+    "stack(Tensor[] tensors, dim=0)",
+    where="torch",
+    promote="default",
+    meta=_stack_rule,
+    vjp={"tensors": lambda F, g, dim: [F.select(g, dim, i) for i in range(g.shape[dim])]},
+    doc="""Tensors of one shape put side by side along a new dimension `dim`. RuntimeError for different shapes.
 
     >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], 1)
     tensor([[1, 3],
             [2, 4]])
-    """)
+    """,
+)
 
 
 def _one_dim(t):
@@ -219,7 +254,9 @@ def block_diag(F, tensors):
     blocks = []
     for i, t in enumerate(tensors):
         if t.ndim > 2:
-            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.ndim} dimensions")
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.ndim} dimensions"
+            )
         blocks.append(t.reshape(1, -1) if t.ndim < 2 else t)
     width, before, rows = sum(b.shape[1] for b in blocks), 0, []
     for b in blocks:
@@ -265,7 +302,8 @@ def reshape_as(F, input, other):
 
 @composite("movedim(Tensor input, source, destination)", alias="moveaxis")
 def movedim(F, input, source, destination):
-    """`input` with the dimensions `source` (an int or several) at the places `destination`, the others in their order, as a view.
+    """`input` with the dimensions `source` (an int or several) at the places `destination`, the others in their order,
+    as a view.
 
     >>> torch.movedim(torch.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
@@ -273,9 +311,10 @@ def movedim(F, input, source, destination):
     source = [source] if isinstance(source, int) else list(source)
     destination = [destination] if isinstance(destination, int) else list(destination)
     if len(source) != len(destination):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) should contain the same number of dims as "
-                           f"destination "
-                           f"({destination} dims)")
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({source} dims) should contain the same number of "
+            f"dims as destination ({destination} dims)"
+        )
     ndim = input.ndim
     given = source, destination
     source, destination = [wrap_dim(d, ndim) for d in source], [wrap_dim(d, ndim) for d in destination]
@@ -302,7 +341,9 @@ def t(F, input):
 def adjoint(F, input):
     """The conjugate transpose of the last two dimensions."""
     if input.ndim < 2:
-        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
+        raise RuntimeError(
+            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor."
+        )
     turned = F.transpose(input, -2, -1)
     return F.conj(turned) if input.dtype.is_complex else turned
 
@@ -323,9 +364,9 @@ def flatten(F, input, start_dim, end_dim):
         return input
     shape = tuple(input.shape)
     count = 1
-    for n in shape[first:last + 1]:
+    for n in shape[first : last + 1]:
         count *= n
-    return F.reshape(input, shape[:first] + (count,) + shape[last + 1:])
+    return F.reshape(input, shape[:first] + (count,) + shape[last + 1 :])
 
 
 @composite("unflatten(Tensor input, dim, sizes)")
@@ -342,8 +383,11 @@ def unflatten(F, input, dim, sizes):
         known *= n if n != -1 else 1
     fits = known == shape[dim] if -1 not in sizes else known and shape[dim] % known == 0
     if not fits:
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) in the input tensor")
-    return input.view(shape[:dim] + tuple(shape[dim] // known if n == -1 else n for n in sizes) + shape[dim + 1:])
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]}) in "
+            "the input tensor"
+        )
+    return input.view(shape[:dim] + tuple(shape[dim] // known if n == -1 else n for n in sizes) + shape[dim + 1 :])
 
 
 @composite("ravel(Tensor input)")
@@ -390,14 +434,18 @@ def _opposite(shifts):
     return -shifts if isinstance(shifts, int) else tuple(-s for s in shifts)
 
 
-op("roll(Tensor input, shifts, dims=())", meta=lambda input: (input.shape, input.dtype),
-   vjp={"input": lambda F, g, shifts, dims: F.roll(g, _opposite(shifts), dims)},
-   doc="""`input` with elements moved on by `shifts` along `dims` (along the flattened elements without any); what falls off the end comes in at the
+op(
+    "roll(Tensor input, shifts, dims=())",
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={"input": lambda F, g, shifts, dims: F.roll(g, _opposite(shifts), dims)},
+    doc="""`input` with elements moved on by `shifts` along `dims` (along the flattened elements without any); what
+    falls off the end comes in at the
    front.
 
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
-    """)
+    """,
+)
 
 # --- repetition -----------------------------------------------------------------------------
 
@@ -417,12 +465,17 @@ def _repeat_vjp(F, g, input_shape, repeats):
     return F.reshape(F.sum(F.reshape(g, wide), tuple(range(0, len(wide), 2)), False), input_shape)
 
 
-op("repeat(Tensor input, *repeats)", where="Tensor", meta=_repeat_rule, vjp={"input": _repeat_vjp},
-   doc="""`input` repeated so many times along each dimension; new dimensions come first.
+op(
+    "repeat(Tensor input, *repeats)",
+    where="Tensor",
+    meta=_repeat_rule,
+    vjp={"input": _repeat_vjp},
+    doc="""`input` repeated so many times along each dimension; new dimensions come first.
 
     >>> torch.tensor([1, 2]).repeat(2)
     tensor([1, 2, 1, 2])
-    """)
+    """,
+)
 
 
 @composite("tile(Tensor input, *dims)")
@@ -433,15 +486,25 @@ def tile(F, input, dims):
 
 # --- diagonals and triangles ------------------------------------------------------------------
 
-op("diagonal(Tensor input, offset=0, dim1=0, dim2=1)", tags=VIEW,
-   vjp={"input": lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_backward(g, input_shape, offset, dim1, dim2)},
-   doc="""The diagonal of the plane of `dim1` and `dim2` as a view, with the diagonal as the last dimension; `offset` counts diagonals above it.
+op(
+    "diagonal(Tensor input, offset=0, dim1=0, dim2=1)",
+    tags=VIEW,
+    vjp={
+        "input": lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_backward(g, input_shape, offset, dim1, dim2)
+    },
+    doc="""The diagonal of the plane of `dim1` and `dim2` as a view, with the diagonal as the last dimension; `offset`
+    counts diagonals above it.
 
     >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
-    """)
-op("diagonal_backward(Tensor grad, shape, offset, dim1, dim2)", where="", meta=lambda grad, shape: (tuple(shape), grad.dtype),
-   vjp={"grad": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)})
+    """,
+)
+op(
+    "diagonal_backward(Tensor grad, shape, offset, dim1, dim2)",
+    where="",
+    meta=lambda grad, shape: (tuple(shape), grad.dtype),
+    vjp={"grad": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)},
+)
 
 
 def _embed_rule(input, offset, dim1, dim2):
@@ -453,14 +516,18 @@ def _embed_rule(input, offset, dim1, dim2):
     return tuple(size if d in (first, second) else next(rest) for d in range(ndim)), input.dtype
 
 
-op("diag_embed(Tensor input, offset=0, dim1=-2, dim2=-1)", meta=_embed_rule,
-   vjp={"input": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)},
-   doc="""Matrices (in the plane of `dim1` and `dim2`) with the last dimension of `input` on a diagonal and zeros elsewhere.
+op(
+    "diag_embed(Tensor input, offset=0, dim1=-2, dim2=-1)",
+    meta=_embed_rule,
+    vjp={"input": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)},
+    doc="""Matrices (in the plane of `dim1` and `dim2`) with the last dimension of `input` on a diagonal and zeros
+    elsewhere.
 
     >>> torch.diag_embed(torch.tensor([1, 2]))
     tensor([[1, 0],
             [0, 2]])
-    """)
+    """,
+)
 
 
 @composite("diag(Tensor input, diagonal=0)")
@@ -496,30 +563,63 @@ def _triangle_rule(name):
         if len(input.shape) < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
         return input.shape, input.dtype
+
     return rule
 
 
-op("tril(Tensor input, diagonal=0)", tags=INPLACE, meta=_triangle_rule("tril"), vjp={"input": lambda F, g, diagonal: F.tril(g, diagonal)},
-   doc="""The lower triangle of the last two dimensions, up to the given diagonal, with zeros above it.""")
-op("triu(Tensor input, diagonal=0)", tags=INPLACE, meta=_triangle_rule("triu"), vjp={"input": lambda F, g, diagonal: F.triu(g, diagonal)},
-   doc="""The upper triangle of the last two dimensions, from the given diagonal, with zeros below it.""")
+op(
+    "tril(Tensor input, diagonal=0)",
+    tags=INPLACE,
+    meta=_triangle_rule("tril"),
+    vjp={"input": lambda F, g, diagonal: F.tril(g, diagonal)},
+    doc="""The lower triangle of the last two dimensions, up to the given diagonal, with zeros above it.""",
+)
+op(
+    "triu(Tensor input, diagonal=0)",
+    tags=INPLACE,
+    meta=_triangle_rule("triu"),
+    vjp={"input": lambda F, g, diagonal: F.triu(g, diagonal)},
+    doc="""The upper triangle of the last two dimensions, from the given diagonal, with zeros below it.""",
+)
 
 # --- windows and bits --------------------------------------------------------------------------
 
-op("unfold(Tensor input, dimension, size, step)", where="Tensor", tags=VIEW,
-   vjp={"input": lambda F, g, input_shape, dimension, size, step: F.unfold_backward(g, input_shape, dimension, size, step)},
-   doc="""All windows of `size` along `dimension`, `step` apart, as a view with the window as a new last dimension.
+op(
+    "unfold(Tensor input, dimension, size, step)",
+    where="Tensor",
+    tags=VIEW,
+    vjp={
+        "input": lambda F, g, input_shape, dimension, size, step: F.unfold_backward(
+            g, input_shape, dimension, size, step
+        )
+    },
+    doc="""All windows of `size` along `dimension`, `step` apart, as a view with the window as a new last dimension.
 
     >>> torch.tensor([1, 2, 3]).unfold(0, 2, 1)
     tensor([[1, 2],
             [2, 3]])
-    """)
-op("unfold_backward(Tensor grad, shape, dim, size, step)", where="", meta=lambda grad, shape: (tuple(shape), grad.dtype),
-   vjp={"grad": lambda F, g, dim, size, step: F.unfold(g, dim, size, step)})
-op("view_as_real(Tensor input)", where="torch", tags=VIEW, vjp={"input": lambda F, g: F.view_as_complex(F.contiguous(g))},
-   doc="""A complex tensor as a real view with a last dimension of two: real and imaginary part.""")
-op("view_as_complex(Tensor input)", where="torch", tags=VIEW, vjp={"input": lambda F, g: F.view_as_real(g)},
-   doc="""A real tensor with a last dimension of two (real and imaginary part) as a complex view.""")
+    """,
+)
+op(
+    "unfold_backward(Tensor grad, shape, dim, size, step)",
+    where="",
+    meta=lambda grad, shape: (tuple(shape), grad.dtype),
+    vjp={"grad": lambda F, g, dim, size, step: F.unfold(g, dim, size, step)},
+)
+op(
+    "view_as_real(Tensor input)",
+    where="torch",
+    tags=VIEW,
+    vjp={"input": lambda F, g: F.view_as_complex(F.contiguous(g))},
+    doc="""A complex tensor as a real view with a last dimension of two: real and imaginary part.""",
+)
+op(
+    "view_as_complex(Tensor input)",
+    where="torch",
+    tags=VIEW,
+    vjp={"input": lambda F, g: F.view_as_real(g)},
+    doc="""A real tensor with a last dimension of two (real and imaginary part) as a complex view.""",
+)
 op("_view_dtype(Tensor input, dtype)", where="", tags=VIEW)
 
 # --- copies of views -----------------------------------------------------------------------------
@@ -528,15 +628,31 @@ op("_view_dtype(Tensor input, dtype)", where="", tags=VIEW)
 def _copy_of(name, schema):
     def copied(F, input, *args):
         return getattr(F, name)(input, *args).clone()
+
     copied.__doc__ = f"A copy of what `{name.lstrip('_')}` gives."
-    composite(f"{name.lstrip('_')}_copy(Tensor input{schema})", where="torch Tensor" if name == "narrow" else "torch")(copied)
+    composite(f"{name.lstrip('_')}_copy(Tensor input{schema})", where="torch Tensor" if name == "narrow" else "torch")(
+        copied
+    )
 
 
-for _name, _schema in {"expand": ", size", "diagonal": ", offset=0, dim1=0, dim2=1", "_as_strided": ", size, stride, storage_offset=None",
-                       "permute": ", dims",
-                       "squeeze": ", dim=None", "unsqueeze": ", dim", "transpose": ", dim0, dim1", "select": ", dim, index",
-                       "slice": ", dim=0, start=None, end=None, step=1", "unfold": ", dimension, size, step", "view": ", size", "t": "", "alias": "",
-                       "narrow": ", dim, start, length", "view_as_real": "", "view_as_complex": ""}.items():
+for _name, _schema in {
+    "expand": ", size",
+    "diagonal": ", offset=0, dim1=0, dim2=1",
+    "_as_strided": ", size, stride, storage_offset=None",
+    "permute": ", dims",
+    "squeeze": ", dim=None",
+    "unsqueeze": ", dim",
+    "transpose": ", dim0, dim1",
+    "select": ", dim, index",
+    "slice": ", dim=0, start=None, end=None, step=1",
+    "unfold": ", dimension, size, step",
+    "view": ", size",
+    "t": "",
+    "alias": "",
+    "narrow": ", dim, start, length",
+    "view_as_real": "",
+    "view_as_complex": "",
+}.items():
     _copy_of(_name, _schema)
 
 

@@ -8,7 +8,7 @@ import warnings
 
 from torchlite._dispatch import composite, op
 
-# -- interpolation -----------------------------------------------------------------------------------------------------------------------------------
+# -- interpolation ---------------------------------------------------------------------------------
 
 op(
     "_resize(Tensor input, size, mode, align_corners, factors, antialias)",
@@ -19,13 +19,16 @@ op(
             g, tuple(input_shape[len(input_shape) - len(size) :]), mode, align_corners, factors, antialias
         )
     },
-    doc="The input resampled to `size` along its last dimensions, each on its own. `factors` has for each None or the scale factor that the caller "
-        "gave.",
+    doc="The input resampled to `size` along its last dimensions, each on its own. `factors` has for each None or the "
+    "scale factor that the caller gave.",
 )
 op(
     "_resize_backward(Tensor grad_output, size, mode, align_corners, factors, antialias)",
     where="",
-    meta=lambda grad_output, size: ((*grad_output.shape[: len(grad_output.shape) - len(size)], *size), grad_output.dtype),
+    meta=lambda grad_output, size: (
+        (*grad_output.shape[: len(grad_output.shape) - len(size)], *size),
+        grad_output.dtype,
+    ),
     vjp={
         "grad_output": lambda F, g, grad_output_shape, size, mode, align_corners, factors, antialias: F._resize(
             g, tuple(grad_output_shape[len(grad_output_shape) - len(size) :]), mode, align_corners, factors, antialias
@@ -53,18 +56,18 @@ def _output_size(input, size, scale_factor):
         if _sequence(size):
             if len(size) != len(spatial):
                 raise ValueError(
-                    f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {list(spatial)} and "
-                    f"output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
+                    "Input and output must have the same number of spatial dimensions, but got input with spatial "
+                    f"dimensions of {list(spatial)} and output size of {size}. Please provide input tensor in (N, C, "
+                    "d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
                 )
             return tuple(int(n) for n in size), (None,) * len(spatial)
         return (int(size),) * len(spatial), (None,) * len(spatial)
     if _sequence(scale_factor):
         if len(scale_factor) != len(spatial):
             raise ValueError(
-                f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {list(spatial)} "
-                f"and "
-                f"scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
-                "(s1, s2, ...,sK) format."
+                "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
+                f"dimensions of {list(spatial)} and scale_factor of shape {scale_factor}. Please provide input "
+                "tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
             )
         factors = tuple(float(f) for f in scale_factor)
     else:
@@ -75,27 +78,37 @@ def _output_size(input, size, scale_factor):
 def _check_mode(input, mode, align_corners, antialias):
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+                "trilinear"
+            )
     elif mode in _DIMS and 3 <= input.ndim <= 5 and input.ndim != _DIMS[mode] and not antialias:
         raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_DIMS[mode]}D input")
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and input.ndim == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        )
     if not 3 <= input.ndim <= 5 or mode not in ("nearest", "nearest-exact", "area", *_DIMS):
-        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: {_MODES} (got {mode})")
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: {_MODES} "
+            f"(got {mode})"
+        )
     if mode == "lanczos" and not antialias:
         raise ValueError("lanczos mode requires antialias=True")
 
 
 @composite(
-    "interpolate(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, antialias=False)",
+    "interpolate(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None, "
+    "recompute_scale_factor=None, antialias=False)",
     where="nn.functional",
 )
 def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
     """`input` (N, C, ...) resampled to `size`, or to its size times `scale_factor`.
 
-    Modes: "nearest", "nearest-exact", "area" for one to three spatial dimensions, "linear" for one, "bilinear" and "bicubic" (Keys, 1981, with a =
-    -0.75) for two, "trilinear" for three. `align_corners` puts the corners' centres on each other instead of the corners' edges. `antialias` widens
-    the filter when shrinking (bilinear, bicubic with a = -0.5, lanczos).
+    Modes: "nearest", "nearest-exact", "area" for one to three spatial dimensions, "linear" for one, "bilinear" and
+    "bicubic" (Keys, 1981, with a = -0.75) for two, "trilinear" for three. `align_corners` puts the corners' centres on
+    each other instead of the corners' edges. `antialias` widens the filter when shrinking (bilinear, bicubic with a =
+    -0.5, lanczos).
 
     >>> torch.nn.functional.interpolate(torch.tensor([[[1., 3.]]]), 4, mode="linear")
     tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
@@ -107,14 +120,21 @@ def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_sca
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
         factors = (None,) * len(out)
     if min(out) <= 0 or min(input.shape[2:]) <= 0:
-        shown = [", ".join(f"{c}: {n}" for c, n in zip("DHW"[-len(out) :], sizes, strict=True)) for sizes in (input.shape[2:], out)]
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({shown[0]}) output ({shown[1]})")
+        shown = [
+            ", ".join(f"{c}: {n}" for c, n in zip("DHW"[-len(out) :], sizes, strict=True))
+            for sizes in (input.shape[2:], out)
+        ]
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({shown[0]}) output ({shown[1]})"
+        )
     if mode == "area":
         return F._adaptive_avg_pool(input, out)
     return F._resize(input, out, mode, bool(align_corners), factors, bool(antialias))
 
 
-@composite("upsample(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None)", where="nn.functional")
+@composite(
+    "upsample(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None)", where="nn.functional"
+)
 def upsample(F, input, size, scale_factor, mode, align_corners):
     """Deprecated: `interpolate`."""
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4)
@@ -124,18 +144,22 @@ def upsample(F, input, size, scale_factor, mode, align_corners):
 @composite("upsample_nearest(Tensor input, size=None, scale_factor=None)", where="nn.functional")
 def upsample_nearest(F, input, size, scale_factor):
     """Deprecated: `interpolate` with mode "nearest"."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4)
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4
+    )
     return F.interpolate(input, size, scale_factor, "nearest")
 
 
 @composite("upsample_bilinear(Tensor input, size=None, scale_factor=None)", where="nn.functional")
 def upsample_bilinear(F, input, size, scale_factor):
     """Deprecated: `interpolate` with mode "bilinear" and align_corners=True."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4)
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4
+    )
     return F.interpolate(input, size, scale_factor, "bilinear", True)
 
 
-# -- sampling on a grid ------------------------------------------------------------------------------------------------------------------------------
+# -- sampling on a grid ----------------------------------------------------------------------------
 
 _SAMPLING = ("bilinear", "nearest", "bicubic")
 _OUTSIDE = ("zeros", "border", "reflection")
@@ -153,7 +177,9 @@ def _clipped(F, at, slope, n):
 
 
 def _mirrored(F, at, slope, n, align_corners):
-    """Positions reflected at the image's outer pixel centres (align_corners) or edges until they are inside, and the slope of that."""
+    """Positions reflected at the image's outer pixel centres (align_corners) or edges until they are inside, and the
+    slope of that.
+    """
     low, span = (0.0, float(n - 1)) if align_corners else (-0.5, float(n))
     if span == 0:
         return F.mul(at, 0), F.mul(slope, 0)
@@ -163,7 +189,9 @@ def _mirrored(F, at, slope, n, align_corners):
     rest = F.sub(away, F.mul(turns, span))
     odd = F.eq(F.remainder(turns, 2), 1)
     down = F.ne(F.lt(shifted, 0), odd)
-    return F.add(F.where(odd, F.add(F.neg(rest), span), rest), low), F.mul(slope, F.sub(F.mul(_mask(F, F.logical_not(down), at), 2), 1))
+    return F.add(F.where(odd, F.add(F.neg(rest), span), rest), low), F.mul(
+        slope, F.sub(F.mul(_mask(F, F.logical_not(down), at), 2), 1)
+    )
 
 
 def _kept_inside(F, at, slope, n, padding_mode, align_corners):
@@ -173,7 +201,9 @@ def _kept_inside(F, at, slope, n, padding_mode, align_corners):
 
 
 def _cubic_weights(F, part):
-    """Weights of the four places around a position by cubic convolution (Keys, 1981) with a = -0.75, and their slopes."""
+    """Weights of the four places around a position by cubic convolution (Keys, 1981) with a =
+    -0.75, and their slopes.
+    """
     a = -0.75
 
     def polynomial(t, *factors):
@@ -194,7 +224,9 @@ def _cubic_weights(F, part):
 
 
 def _axis_taps(F, at, slope, n, mode, padding_mode, align_corners):
-    """The places that a sample looks at along one axis: (place, whether inside, weight, slope of the weight) each; all have the samples' shape."""
+    """The places that a sample looks at along one axis: (place, whether inside, weight, slope of the weight) each; all
+    have the samples' shape.
+    """
     if mode != "bicubic":
         at, slope = _kept_inside(F, at, slope, n, padding_mode, align_corners)
     if mode == "nearest":
@@ -223,7 +255,9 @@ def _int64():
 
 
 def _all_taps(F, grid, size, mode, padding_mode, align_corners):
-    """For each combination of taps: places (samples, 1) in the rows of the whole batch, whether inside, the weight of each axis, and the slopes."""
+    """For each combination of taps: places (samples, 1) in the rows of the whole batch, whether inside, the weight of
+    each axis, and the slopes.
+    """
     batch, samples = grid.shape[0], math.prod(grid.shape[1:-1])
     axes = []
     for i, n in enumerate(size):
@@ -239,7 +273,12 @@ def _all_taps(F, grid, size, mode, padding_mode, align_corners):
             place = along if place is None else F.add(F.mul(place, n), along)
             inside = fits if inside is None else F.logical_and(inside, fits)
         weights = [w for _, _, w, _ in combination if w is not None]
-        yield F.reshape(F.add(place, first), (batch * samples,)), inside, weights, [d for _, _, _, d in combination if d is not None]
+        yield (
+            F.reshape(F.add(place, first), (batch * samples,)),
+            inside,
+            weights,
+            [d for _, _, _, d in combination if d is not None],
+        )
 
 
 def _product_of(F, factors, inside, like):
@@ -256,7 +295,9 @@ def _as_rows(F, x):
 
 
 def _from_rows(F, rows, shape):
-    return F.reshape(F.contiguous(F.transpose(F.reshape(rows, (shape[0], math.prod(shape[2:]), shape[1])), 1, 2)), shape)
+    return F.reshape(
+        F.contiguous(F.transpose(F.reshape(rows, (shape[0], math.prod(shape[2:]), shape[1])), 1, 2)), shape
+    )
 
 
 def _sampled(F, input, grid, mode, padding_mode, align_corners):
@@ -313,21 +354,27 @@ def _check_grid(input, grid, mode):
     n = input.ndim
     if input.dtype is not grid.dtype:
         raise RuntimeError(
-            f"grid_sampler(): expected input and grid to have same dtype, but input has {str(input.dtype)[6:]} and grid has {str(grid.dtype)[6:]}"
+            f"grid_sampler(): expected input and grid to have same dtype, but input has {str(input.dtype)[6:]} and "
+            f"grid has {str(grid.dtype)[6:]}"
         )
     shapes = f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {shapes}")
     if grid.shape[-1] != n - 2:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {n - 2} in last dimension, but got grid with sizes {list(grid.shape)}")
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {n - 2} in last dimension, but got grid with sizes "
+            f"{list(grid.shape)}"
+        )
     for dim in range(2, n):
         if input.shape[dim] <= 0:
             raise RuntimeError(
-                f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)} with dimension {dim} "
-                "being empty"
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                f"{list(input.shape)} with dimension {dim} being empty"
             )
     if n not in (4, 5) or grid.ndim != n:
-        raise RuntimeError(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got {shapes}")
+        raise RuntimeError(
+            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got {shapes}"
+        )
     if n == 5 and mode == "bicubic":
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
 
@@ -339,32 +386,43 @@ def _grid_sample(F, input, grid, mode, padding_mode, align_corners):
     return F._grid_sample(input, grid, mode, padding_mode, align_corners)
 
 
-@composite("grid_sample(Tensor input, Tensor grid, mode='bilinear', padding_mode='zeros', align_corners=None)", where="nn.functional")
+@composite(
+    "grid_sample(Tensor input, Tensor grid, mode='bilinear', padding_mode='zeros', align_corners=None)",
+    where="nn.functional",
+)
 def grid_sample(F, input, grid, mode, padding_mode, align_corners):
-    """`input` (N, C, H, W) or (N, C, D, H, W) read at the positions in `grid` (N, ..., 2 or 3): x first, -1 and 1 being the image's first and last
-    pixel centres (`align_corners`) or its edges.
+    """`input` (N, C, H, W) or (N, C, D, H, W) read at the positions in `grid` (N, ..., 2 or 3): x first, -1 and 1 being
+    the image's first and last pixel centres (`align_corners`) or its edges.
 
-    Modes "bilinear", "nearest", "bicubic" (4-D input only); `padding_mode` "zeros", "border" or "reflection" says what is outside.
+    Modes "bilinear", "nearest", "bicubic" (4-D input only); `padding_mode` "zeros", "border" or "reflection" says what
+    is outside.
 
     >>> torch.nn.functional.grid_sample(torch.tensor([[[[1., 2.]]]]), torch.zeros(1, 1, 1, 2), align_corners=False)
     tensor([[[[1.5000]]]])
     """
     if mode not in _SAMPLING:
-        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
     if padding_mode not in _OUTSIDE:
-        raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            f"'{padding_mode}'"
+        )
     if align_corners is None:
         warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the "
-            "old "
-            "behavior is desired. See the documentation of grid_sample for details.",
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
+            "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
+            "details.",
             stacklevel=4,
         )
     return _grid_sample(F, input, grid, mode, padding_mode, bool(align_corners))
 
 
 @composite(
-    "grid_sampler(Tensor input, Tensor grid, interpolation_mode, padding_mode, align_corners)", where="torch", alias="grid_sampler_2d grid_sampler_3d"
+    "grid_sampler(Tensor input, Tensor grid, interpolation_mode, padding_mode, align_corners)",
+    where="torch",
+    alias="grid_sampler_2d grid_sampler_3d",
 )
 def grid_sampler(F, input, grid, interpolation_mode, padding_mode, align_corners):
     """`grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
@@ -372,7 +430,9 @@ def grid_sampler(F, input, grid, interpolation_mode, padding_mode, align_corners
 
 
 def _steps(F, theta, n, align_corners):
-    """n positions from -1 to 1: pixel centres when the corners are aligned, else such that the pixels' edges are at -1 and 1."""
+    """n positions from -1 to 1: pixel centres when the corners are aligned, else such that the pixels' edges are at -1
+    and 1.
+    """
     if n == 1:
         return F.new_zeros(theta, (1,))
     steps = F.new_arange(theta, 0, n, 1, theta.dtype) * (2 / (n - 1)) - 1
@@ -395,8 +455,8 @@ def affine_grid_generator(F, theta, size, align_corners):
 
 @composite("affine_grid(Tensor theta, size, align_corners=None)", where="nn.functional")
 def affine_grid(F, theta, size, align_corners):
-    """The sampling grid (N, H, W, 2) or (N, D, H, W, 3) of affine matrices `theta` (N, 2, 3) or (N, 3, 4), for an output of `size` (N, C, H, W) or
-    (N, C, D, H, W).
+    """The sampling grid (N, H, W, 2) or (N, D, H, W, 3) of affine matrices `theta` (N, 2, 3) or (N, 3, 4), for an
+    output of `size` (N, C, H, W) or (N, C, D, H, W).
 
     >>> torch.nn.functional.affine_grid(torch.tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 1, 2), align_corners=True)
     tensor([[[[-1.,  0.],
@@ -406,19 +466,23 @@ def affine_grid(F, theta, size, align_corners):
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     size = tuple(int(n) for n in size)
     if len(size) not in (4, 5):
-        raise NotImplementedError(f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}.")
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+            f"{size}."
+        )
     count = len(size) - 2
     if theta.ndim != 3 or tuple(theta.shape[1:]) != (count, count + 1):
         raise ValueError(
-            f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size {size}. Got torch.Size({list(theta.shape)})."
+            f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size {size}. Got "
+            f"torch.Size({list(theta.shape)})."
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if align_corners is None:
         warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the "
-            "old "
-            "behavior is desired. See the documentation of grid_sample for details.",
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
+            "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
+            "details.",
             stacklevel=4,
         )
     return F.affine_grid_generator(theta, size, bool(align_corners))

@@ -1,13 +1,13 @@
 """Recurrent layers: tanh and relu networks, GRU and LSTM, over padded or packed sequences, and one step of each.
 
-A layer works time-major. The products of the inputs with their weights are one matrix product for all steps; only the products of the states are
-made step by step.
-The dense LSTM layer is a record of its own with a backward record, which a backend may fuse.
+A layer works time-major. The products of the inputs with their weights are one matrix product for all steps; only the
+products of the states are made step by step. The dense LSTM layer is a record of its own with a backward record, which
+a backend may fuse.
 """
 
 from torchlite._dispatch import composite, op
 
-# --- one step --------------------------------------------------------------------------------------------------------------------------------------
+# --- one step -------------------------------------------------------------------------------------
 
 
 def _chunk(F, x, count, place):
@@ -43,7 +43,9 @@ def _check_cell(input, h, weight_ih, weight_hh, gates):
     hidden = weight_hh.shape[1]
     for place, state in enumerate(h):
         if input.shape[0] != state.shape[0]:
-            raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{place} batch size {state.shape[0]}")
+            raise RuntimeError(
+                f"Input batch size {input.shape[0]} doesn't match hidden{place} batch size {state.shape[0]}"
+            )
         if state.shape[1] != hidden:
             raise RuntimeError(f"hidden{place} has inconsistent hidden_size: got {state.shape[1]}, expected {hidden}")
 
@@ -56,28 +58,36 @@ def _lstm_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     return h, c
 
 
-@composite("gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch")
+@composite(
+    "gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch"
+)
 def _gru_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     """One step of a GRU: input (N, I), hx (N, H) -> (N, H)."""
     _check_cell(input, (hx,), w_ih, w_hh, 3)
     return _gru_update(F, F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh), hx)[0]
 
 
-@composite("rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch")
+@composite(
+    "rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)",
+    where="torch",
+)
 def _rnn_tanh_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     """One step of a tanh network: input (N, I), hx (N, H) -> (N, H)."""
     _check_cell(input, (hx,), w_ih, w_hh, 1)
     return F.tanh(F.add(F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh)))
 
 
-@composite("rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch")
+@composite(
+    "rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)",
+    where="torch",
+)
 def _rnn_relu_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     """One step of a relu network: input (N, I), hx (N, H) -> (N, H)."""
     _check_cell(input, (hx,), w_ih, w_hh, 1)
     return F.relu(F.add(F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh)))
 
 
-# --- the dense LSTM layer --------------------------------------------------------------------------------------------------------------------------
+# --- the dense LSTM layer -------------------------------------------------------------------------
 
 
 def _bias_sum(F, b_ih, b_hh):
@@ -100,8 +110,11 @@ def _lstm_layer(F, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     return F.stack(outputs, 0), h, c, F.stack(gates, 0), F.stack(cells, 0)
 
 
-def _lstm_layer_backward(F, grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, gates, cells, reverse, needs):
-    # What the forward kept is no differentiable function of the inputs here: it is computed again, so that this can be differentiated too.
+def _lstm_layer_backward(
+    F, grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, gates, cells, reverse, needs
+):
+    # What the forward kept is no differentiable function of the inputs here: it is computed again, so that this can be
+    # differentiated too.
     output, _, _, gates, cells = _lstm_layer(F, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse)
     steps = input.shape[0]
     order = list(range(steps - 1, -1, -1)) if reverse else list(range(steps))
@@ -116,8 +129,12 @@ def _lstm_layer_backward(F, grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_
         if grad_output is not None:
             dh = F.add(dh, _step(F, grad_output, t))
         dc = F.add(dc, F.mul(F.mul(dh, o), _one_minus(F, F.mul(squashed, squashed))))
-        parts = [F.mul(F.mul(dc, g), _sigmoid_slope(F, i)), F.mul(F.mul(dc, c_before), _sigmoid_slope(F, f)),
-                 F.mul(F.mul(dc, i), _one_minus(F, F.mul(g, g))), F.mul(F.mul(dh, squashed), _sigmoid_slope(F, o))]
+        parts = [
+            F.mul(F.mul(dc, g), _sigmoid_slope(F, i)),
+            F.mul(F.mul(dc, c_before), _sigmoid_slope(F, f)),
+            F.mul(F.mul(dc, i), _one_minus(F, F.mul(g, g))),
+            F.mul(F.mul(dh, squashed), _sigmoid_slope(F, o)),
+        ]
         sums[t] = F.cat(parts, 1)
         dc = F.mul(dc, f)
         dh = F.matmul(sums[t], w_hh)
@@ -125,12 +142,18 @@ def _lstm_layer_backward(F, grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_
     flat = F.reshape(dsums, (-1, dsums.shape[2]))
     across = F.transpose(flat, 0, 1)
     first = F.unsqueeze(h0, 0)
-    before = F.cat([F.narrow(output, 0, 1, steps - 1), first] if reverse else [first, F.narrow(output, 0, 0, steps - 1)], 0)
+    before = F.cat(
+        [F.narrow(output, 0, 1, steps - 1), first] if reverse else [first, F.narrow(output, 0, 0, steps - 1)], 0
+    )
     db = F.sum(flat, (0,), False) if b_ih is not None else None
     return (
-        F.matmul(dsums, w_ih) if needs[0] else None, dh, dc,
+        F.matmul(dsums, w_ih) if needs[0] else None,
+        dh,
+        dc,
         F.matmul(across, F.reshape(input, (-1, input.shape[2]))),
-        F.matmul(across, F.reshape(before, (-1, before.shape[2]))), db, db,
+        F.matmul(across, F.reshape(before, (-1, before.shape[2]))),
+        db,
+        db,
     )
 
 
@@ -143,25 +166,31 @@ def _sigmoid_slope(F, s):
 
 
 def _lstm_layer_vjp(F, g, input, h0, c0, w_ih, w_hh, b_ih, b_hh, out0, out3, out4, reverse, needs):
-    return F._lstm_layer_backward(g[0], g[1], g[2], input, h0, c0, w_ih, w_hh, b_ih, b_hh, out0, out3, out4, reverse, needs)
+    return F._lstm_layer_backward(
+        g[0], g[1], g[2], input, h0, c0, w_ih, w_hh, b_ih, b_hh, out0, out3, out4, reverse, needs
+    )
 
 
 op(
     "_lstm_layer(Tensor input, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, reverse)",
-    where="", outputs=("output", "h", "c", "gates", "cells"), nondiff=(3, 4), composite=_lstm_layer,
+    where="",
+    outputs=("output", "h", "c", "gates", "cells"),
+    nondiff=(3, 4),
+    composite=_lstm_layer,
     vjp={("input", "h0", "c0", "w_ih", "w_hh", "b_ih", "b_hh"): _lstm_layer_vjp},
-    doc="One LSTM layer in one direction: input (T, N, I) -> output (T, N, H), last h and c (N, H), and what a fused backward wants of the gates "
-        "and cells.",
+    doc="One LSTM layer in one direction: input (T, N, I) -> output (T, N, H), last h and c (N, H), and what a fused "
+    "backward wants of the gates and cells.",
 )
 op(
-    "_lstm_layer_backward(Tensor? grad_output, Tensor? grad_h, Tensor? grad_c, Tensor input, Tensor h0, Tensor c0, Tensor w_ih, Tensor w_hh, "
-    "Tensor? b_ih, Tensor? b_hh, Tensor output, Tensor gates, Tensor cells, reverse, needs)",
-    where="", composite=_lstm_layer_backward,
+    "_lstm_layer_backward(Tensor? grad_output, Tensor? grad_h, Tensor? grad_c, Tensor input, Tensor h0, Tensor c0, "
+    "Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, Tensor output, Tensor gates, Tensor cells, reverse, needs)",
+    where="",
+    composite=_lstm_layer_backward,
     doc="The gradients of `_lstm_layer` with respect to its seven tensors.",
 )
 
 
-# --- the dense GRU layer ---------------------------------------------------------------------------------------------------------------------------
+# --- the dense GRU layer --------------------------------------------------------------------------
 
 
 def _gru_layer(F, input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
@@ -197,12 +226,16 @@ def _gru_layer_backward(F, grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_h
     of_input, of_state = F.stack(of_input, 0), F.stack(of_state, 0)
     flat_input, flat_state = F.reshape(of_input, (-1, of_input.shape[2])), F.reshape(of_state, (-1, of_state.shape[2]))
     first = F.unsqueeze(h0, 0)
-    before = F.cat([F.narrow(output, 0, 1, steps - 1), first] if reverse else [first, F.narrow(output, 0, 0, steps - 1)], 0)
+    before = F.cat(
+        [F.narrow(output, 0, 1, steps - 1), first] if reverse else [first, F.narrow(output, 0, 0, steps - 1)], 0
+    )
     return (
-        F.matmul(of_input, w_ih) if needs[0] else None, dh,
+        F.matmul(of_input, w_ih) if needs[0] else None,
+        dh,
         F.matmul(F.transpose(flat_input, 0, 1), F.reshape(input, (-1, input.shape[2]))),
         F.matmul(F.transpose(flat_state, 0, 1), F.reshape(before, (-1, before.shape[2]))),
-        F.sum(flat_input, (0,), False) if b_ih is not None else None, F.sum(flat_state, (0,), False) if b_hh is not None else None,
+        F.sum(flat_input, (0,), False) if b_ih is not None else None,
+        F.sum(flat_state, (0,), False) if b_hh is not None else None,
     )
 
 
@@ -212,18 +245,24 @@ def _gru_layer_vjp(F, g, input, h0, w_ih, w_hh, b_ih, b_hh, out0, out2, reverse,
 
 op(
     "_gru_layer(Tensor input, Tensor h0, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, reverse)",
-    where="", outputs=("output", "h", "gates"), nondiff=(2,), composite=_gru_layer,
+    where="",
+    outputs=("output", "h", "gates"),
+    nondiff=(2,),
+    composite=_gru_layer,
     vjp={("input", "h0", "w_ih", "w_hh", "b_ih", "b_hh"): _gru_layer_vjp},
-    doc="One GRU layer in one direction: input (T, N, I) -> output (T, N, H), last h (N, H), and what a fused backward wants of the gates.",
+    doc="One GRU layer in one direction: input (T, N, I) -> output (T, N, H), last h (N, H), and what a fused "
+    "backward wants of the gates.",
 )
 op(
-    "_gru_layer_backward(Tensor? grad_output, Tensor? grad_h, Tensor input, Tensor h0, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, "
-    "Tensor output, Tensor gates, reverse, needs)",
-    where="", composite=_gru_layer_backward, doc="The gradients of `_gru_layer` with respect to its six tensors.",
+    "_gru_layer_backward(Tensor? grad_output, Tensor? grad_h, Tensor input, Tensor h0, Tensor w_ih, Tensor w_hh, "
+    "Tensor? b_ih, Tensor? b_hh, Tensor output, Tensor gates, reverse, needs)",
+    where="",
+    composite=_gru_layer_backward,
+    doc="The gradients of `_gru_layer` with respect to its six tensors.",
 )
 
 
-# --- layers over padded and packed sequences -------------------------------------------------------------------------------------------------------
+# --- layers over padded and packed sequences ------------------------------------------------------
 
 
 def _dense(F, update, input, state, reverse):
@@ -237,7 +276,9 @@ def _dense(F, update, input, state, reverse):
 
 
 def _packed(F, update, data, sizes, state, reverse):
-    """The same over packed data, where `sizes[t]` sequences reach step t: they leave the batch at their ends (or enter it there, when reversed)."""
+    """The same over packed data, where `sizes[t]` sequences reach step t: they leave the batch at their ends (or enter
+    it there, when reversed).
+    """
     starts = [0]
     for size in sizes:
         starts.append(starts[-1] + size)
@@ -248,7 +289,10 @@ def _packed(F, update, data, sizes, state, reverse):
         for t in range(len(sizes) - 1, -1, -1):
             have = state[0].shape[0]
             if sizes[t] > have:
-                state = tuple(F.cat([part, F.narrow(begin, 0, have, sizes[t] - have)], 0) for part, begin in zip(state, first, strict=True))
+                state = tuple(
+                    F.cat([part, F.narrow(begin, 0, have, sizes[t] - have)], 0)
+                    for part, begin in zip(state, first, strict=True)
+                )
             state = update(F.narrow(data, 0, starts[t], sizes[t]), state)
             outputs[t] = state[0]
         return F.cat(outputs, 0), state
@@ -265,7 +309,9 @@ def _packed(F, update, data, sizes, state, reverse):
 
 
 def _layer(F, mode, input, sizes, state, weights, reverse):
-    """One layer in one direction: (output, state). `weights` is w_ih, w_hh, then the two biases and the projection where there are."""
+    """One layer in one direction: (output, state). `weights` is w_ih, w_hh, then the two biases and the projection
+    where there are.
+    """
     w_ih, w_hh, *rest = weights
     biased = len(rest) >= 2
     b_ih, b_hh = rest[:2] if biased else (None, None)
@@ -295,6 +341,7 @@ def _layer(F, mode, input, sizes, state, weights, reverse):
 
         def update(x, state):
             return (squash(F.add(x, F.matmul(state[0], recurrent))),)
+
     if sizes is None:
         return _dense(F, update, sums, state, reverse)
     return _packed(F, update, sums, sizes, state, reverse)
@@ -312,7 +359,9 @@ def _network(F, mode, input, sizes, states, params, has_biases, num_layers, drop
         for direction in range(directions):
             place = layer * directions + direction
             state = tuple(part[place] for part in states)
-            output, final = _layer(F, mode, input, sizes, state, params[place * per:(place + 1) * per], direction == 1)
+            output, final = _layer(
+                F, mode, input, sizes, state, params[place * per : (place + 1) * per], direction == 1
+            )
             outputs.append(output)
             finals.append(final)
         input = outputs[0] if directions == 1 else F.cat(outputs, outputs[0].ndim - 1)
@@ -337,28 +386,58 @@ def _run(F, mode, args, pair):
         states, params, has_biases, num_layers, dropout, train, bidirectional = args[1:8]
         batch_first = args[8]
     states = tuple(states) if pair else (states,)
-    return _network(F, mode, data, sizes, states, list(params), has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    return _network(
+        F, mode, data, sizes, states, list(params), has_biases, num_layers, dropout, train, bidirectional, batch_first
+    )
 
 
-@composite("lstm(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)", where="torch")
+@composite(
+    "lstm(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)",
+    where="torch",
+)
 def _lstm(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
-    """LSTM of several layers: `lstm(input, (h0, c0), params, ...)`, or `lstm(data, batch_sizes, (h0, c0), params, ...)` for packed data."""
-    return _run(F, "lstm", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), True)
+    """LSTM of several layers: `lstm(input, (h0, c0), params, ...)`, or `lstm(data, batch_sizes, (h0, c0), params, ...)`
+    for packed data.
+    """
+    return _run(
+        F, "lstm", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), True
+    )
 
 
-@composite("gru(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)", where="torch")
+@composite(
+    "gru(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)",
+    where="torch",
+)
 def _gru(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
-    """GRU of several layers: `gru(input, h0, params, ...)`, or `gru(data, batch_sizes, h0, params, ...)` for packed data."""
-    return _run(F, "gru", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False)
+    """GRU of several layers: `gru(input, h0, params, ...)`, or `gru(data, batch_sizes, h0, params, ...)` for packed
+    data.
+    """
+    return _run(
+        F, "gru", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False
+    )
 
 
-@composite("rnn_tanh(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)", where="torch")
+@composite(
+    "rnn_tanh(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)",
+    where="torch",
+)
 def _rnn_tanh(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
-    """Tanh network of several layers: `rnn_tanh(input, h0, params, ...)`, or with `batch_sizes` before h0 for packed data."""
-    return _run(F, "tanh", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False)
+    """Tanh network of several layers: `rnn_tanh(input, h0, params, ...)`, or with `batch_sizes` before h0 for packed
+    data.
+    """
+    return _run(
+        F, "tanh", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False
+    )
 
 
-@composite("rnn_relu(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)", where="torch")
+@composite(
+    "rnn_relu(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)",
+    where="torch",
+)
 def _rnn_relu(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
-    """Relu network of several layers: `rnn_relu(input, h0, params, ...)`, or with `batch_sizes` before h0 for packed data."""
-    return _run(F, "relu", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False)
+    """Relu network of several layers: `rnn_relu(input, h0, params, ...)`, or with `batch_sizes` before h0 for packed
+    data.
+    """
+    return _run(
+        F, "relu", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False
+    )

@@ -1,8 +1,9 @@
 """Running sums, products and extremes.
 
-The derivatives of cumprod and logcumsumexp are linear recurrences (each gradient is the next one times a factor, plus a term). Said that way they
-need no division, so zeros in the input are no special case, and exponents never overflow.
+The derivatives of cumprod and logcumsumexp are linear recurrences (each gradient is the next one times a factor, plus a
+term). Said that way they need no division, so zeros in the input are no special case, and exponents never overflow.
 """
+
 from __future__ import annotations
 
 from torchlite._dispatch import INPLACE, op
@@ -28,7 +29,9 @@ def _after(F, x, dim, fill):
 
 def _backward_recurrence(F, factor, term, dim):
     """r[last] = term[last], r[i] = term[i] + factor[i+1] * r[i+1]."""
-    return _reversed(F, F.linear_recurrence(_reversed(F, _after(F, factor, dim, 0), dim), _reversed(F, term, dim), dim), dim)
+    return _reversed(
+        F, F.linear_recurrence(_reversed(F, _after(F, factor, dim, 0), dim), _reversed(F, term, dim), dim), dim
+    )
 
 
 def _is_empty(x):
@@ -42,27 +45,38 @@ def _recurrence_vjp(F, g, factor, out, dim):
     return F.mul(term, F.conj(shifted_on(F, out, dim, 0))), term
 
 
-op("linear_recurrence(Tensor factor, Tensor term, dim)", where="", meta=lambda factor, term, dim: (term.shape, term.dtype),
-   vjp={("factor", "term"): _recurrence_vjp},
-   doc="out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`.")
+op(
+    "linear_recurrence(Tensor factor, Tensor term, dim)",
+    where="",
+    meta=lambda factor, term, dim: (term.shape, term.dtype),
+    vjp={("factor", "term"): _recurrence_vjp},
+    doc="out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`.",
+)
 
 
 def _cumsum_vjp(F, g, input_dtype, dim):
     return F.to(_reversed(F, F.cumsum(_reversed(F, g, dim), dim), dim), input_dtype)
 
 
-op("cumsum(Tensor input, dim, *, dtype=None)", meta=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)), vjp={"input": _cumsum_vjp},
-   tags=INPLACE,
-   doc="""The running sum along `dim`: shape of `input`; integers and bools are summed as int64, or as `dtype`. IndexError for a dimension out of
+op(
+    "cumsum(Tensor input, dim, *, dtype=None)",
+    meta=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)),
+    vjp={"input": _cumsum_vjp},
+    tags=INPLACE,
+    doc="""The running sum along `dim`: shape of `input`; integers and bools are summed as int64, or as `dtype`.
+    IndexError for a dimension out of
    range.
 
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
-    """)
+    """,
+)
 
 
 def _cumprod_vjp(F, g, input, input_dtype, dim):
-    """d out[k] / d x[i] is the product of all x[j], j <= k, but x[i]: what came before i, times a recurrence over what follows."""
+    """d out[k] / d x[i] is the product of all x[j], j <= k, but x[i]: what came before i, times a recurrence over what
+    follows.
+    """
     if input.ndim == 0:
         return F.to(g, input_dtype)
     if 0 in input.shape:
@@ -72,13 +86,17 @@ def _cumprod_vjp(F, g, input, input_dtype, dim):
     return F.to(F.mul(before, _backward_recurrence(F, x, g, dim)), input_dtype)
 
 
-op("cumprod(Tensor input, dim, *, dtype=None)", meta=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)), vjp={"input": _cumprod_vjp},
-   tags=INPLACE,
-   doc="""The running product along `dim`: shape of `input`; integers and bools are multiplied as int64, or as `dtype`.
+op(
+    "cumprod(Tensor input, dim, *, dtype=None)",
+    meta=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)),
+    vjp={"input": _cumprod_vjp},
+    tags=INPLACE,
+    doc="""The running product along `dim`: shape of `input`; integers and bools are multiplied as int64, or as `dtype`.
 
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
-    """)
+    """,
+)
 
 
 def _running_vjp(F, g, input_shape, out1, dim):
@@ -87,13 +105,22 @@ def _running_vjp(F, g, input_shape, out1, dim):
 
 
 for _name, _word in (("cummax", "greatest"), ("cummin", "least")):
-    op(f"{_name}(Tensor input, dim)", outputs=("values", "indices"), nondiff=(1,), vjp={"input": _running_vjp},
-       meta=lambda input, dim: [(input.shape, input.dtype), (input.shape, int64)],
-       doc=f"""The {_word} element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s shape. NaN counts as beyond everything.""")
+    op(
+        f"{_name}(Tensor input, dim)",
+        outputs=("values", "indices"),
+        nondiff=(1,),
+        vjp={"input": _running_vjp},
+        meta=lambda input, dim: [(input.shape, input.dtype), (input.shape, int64)],
+        doc=f"""The {_word} element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
+        shape. NaN counts as beyond everything.
+        """,
+    )
 
 
 def _logcumsumexp_vjp(F, g, input, out, dim):
-    """Sum over k >= i of g[k] exp(x[i] - out[k]), with all exponents kept at or below zero by going through exp(out[i] - out[i+1])."""
+    """Sum over k >= i of g[k] exp(x[i] - out[k]), with all exponents kept at or below zero by going through exp(out[i]
+    - out[i+1]).
+    """
     if _is_empty(input):
         return F.mul(g, F.conj(F.exp(F.sub(input, out))))
 
@@ -105,10 +132,16 @@ def _logcumsumexp_vjp(F, g, input, out, dim):
     return F.mul(ratio(input, out), total)
 
 
-op("logcumsumexp(Tensor input, dim)", promote="int_to_float", meta=lambda input, dim: (input.shape, input.dtype), vjp={"input": _logcumsumexp_vjp},
-   doc="""The logarithm of the running sum of exponentials along `dim`, computed without overflow: shape of `input`; integers become the default
+op(
+    "logcumsumexp(Tensor input, dim)",
+    promote="int_to_float",
+    meta=lambda input, dim: (input.shape, input.dtype),
+    vjp={"input": _logcumsumexp_vjp},
+    doc="""The logarithm of the running sum of exponentials along `dim`, computed without overflow: shape of `input`;
+    integers become the default
    float dtype.
 
     >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
     tensor([0.0000, 0.6931])
-    """)
+    """,
+)

@@ -65,7 +65,8 @@ op(
 
 @composite("softmax(Tensor input, dim, dtype=None)", where="torch Tensor", alias="special.softmax")
 def softmax(F, input, dim, dtype):
-    """``exp(input)`` divided by its sum along ``dim``; shape and dtype of ``input``, or ``dtype`` (the input is cast to it first).
+    """``exp(input)`` divided by its sum along ``dim``; shape and dtype of ``input``, or ``dtype`` (the input is cast to
+    it first).
 
     >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
     tensor([0.5000, 0.5000])

@@ -1,4 +1,5 @@
 """Sorting, selection by rank, search, and distinct elements."""
+
 from __future__ import annotations
 
 from torchlite._dispatch import NONDIFF, composite, op
@@ -14,15 +15,20 @@ def _same_pair(input, **_):
     return [(input.shape, input.dtype), (input.shape, int64)]
 
 
-op("sort(Tensor input, dim=-1, descending=False, stable=False)", outputs=_PAIR, nondiff=(1,),
-   meta=lambda input, dim, descending, stable: (wrap_dim(dim, len(input.shape)), _same_pair(input))[1],
-   vjp={"input": lambda F, g, out1, input_shape, dim: to_chosen(F, g[0], out1, input_shape, dim)},
-   doc="""The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN counts as the greatest. Always
+op(
+    "sort(Tensor input, dim=-1, descending=False, stable=False)",
+    outputs=_PAIR,
+    nondiff=(1,),
+    meta=lambda input, dim, descending, stable: (wrap_dim(dim, len(input.shape)), _same_pair(input))[1],
+    vjp={"input": lambda F, g, out1, input_shape, dim: to_chosen(F, g[0], out1, input_shape, dim)},
+    doc="""The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN
+    counts as the greatest. Always
    stable.
 
     >>> torch.sort(torch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
-    """)
+    """,
+)
 
 
 @composite("argsort(Tensor input, dim=-1, descending=False, *, stable=False)")
@@ -41,17 +47,23 @@ def _topk_rule(input, k, dim, largest, sorted):
     dim = wrap_dim(dim, len(input.shape))
     if not 0 <= k <= (input.shape[dim] if input.shape else 1):
         raise RuntimeError("selected index k out of range")
-    shape = (*input.shape[:dim], k, *input.shape[dim + 1:]) if input.shape else () if k else (0,)
+    shape = (*input.shape[:dim], k, *input.shape[dim + 1 :]) if input.shape else () if k else (0,)
     return [(shape, input.dtype), (shape, int64)]
 
 
-op("topk(Tensor input, k, dim=-1, largest=True, sorted=True)", outputs=_PAIR, nondiff=(1,), meta=_topk_rule,
-   vjp={"input": lambda F, g, out1, input_shape, dim: to_chosen(F, g[0], out1, input_shape, dim)},
-   doc="""The `k` largest (or smallest) elements along `dim`, in order, and their indices. RuntimeError when there are fewer than `k`.
+op(
+    "topk(Tensor input, k, dim=-1, largest=True, sorted=True)",
+    outputs=_PAIR,
+    nondiff=(1,),
+    meta=_topk_rule,
+    vjp={"input": lambda F, g, out1, input_shape, dim: to_chosen(F, g[0], out1, input_shape, dim)},
+    doc="""The `k` largest (or smallest) elements along `dim`, in order, and their indices. RuntimeError when there are
+    fewer than `k`.
 
     >>> torch.topk(torch.tensor([1., 3., 2.]), 2).values
     tensor([3., 2.])
-    """)
+    """,
+)
 
 
 def _kth_rule(input, k, dim, keepdim):
@@ -59,28 +71,39 @@ def _kth_rule(input, k, dim, keepdim):
     return [(shape, input.dtype), (shape, int64)]
 
 
-op("kthvalue(Tensor input, k, dim=-1, keepdim=False)", outputs=_PAIR, nondiff=(1,), meta=_kth_rule,
-   vjp={"input": lambda F, g, out1, input_shape, dim, keepdim: to_chosen(F, g[0], out1, input_shape, dim, keepdim)},
-   doc="""The `k`-th smallest element (counted from 1) along `dim` and its index. RuntimeError when there is none.
+op(
+    "kthvalue(Tensor input, k, dim=-1, keepdim=False)",
+    outputs=_PAIR,
+    nondiff=(1,),
+    meta=_kth_rule,
+    vjp={"input": lambda F, g, out1, input_shape, dim, keepdim: to_chosen(F, g[0], out1, input_shape, dim, keepdim)},
+    doc="""The `k`-th smallest element (counted from 1) along `dim` and its index. RuntimeError when there is none.
 
     >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
     tensor(2.)
-    """)
+    """,
+)
 
 
 def _search_rule(sorted_sequence, input, out_int32, right, side, sorter):
     return getattr(input, "shape", ()), int32 if out_int32 else int64
 
 
-op("searchsorted(Tensor sorted_sequence, Tensor|Number input, *, out_int32=False, right=False, side=None, Tensor? sorter=None)", where="torch",
-   tags=NONDIFF, meta=_search_rule,
-   doc="""Where each value of `input` would be inserted along the last dimension of `sorted_sequence` to keep it sorted: before equal ones, or after
+op(
+    "searchsorted(Tensor sorted_sequence, Tensor|Number input, *, out_int32=False, right=False, side=None, Tensor? "
+    "sorter=None)",
+    where="torch",
+    tags=NONDIFF,
+    meta=_search_rule,
+    doc="""Where each value of `input` would be inserted along the last dimension of `sorted_sequence` to keep it
+    sorted: before equal ones, or after
    them with
     `right=True`. int64 (int32 with `out_int32`), shape of `input`.
 
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
     tensor([1, 3])
-    """)
+    """,
+)
 
 
 @composite("bucketize(Tensor|Number input, Tensor boundaries, *, out_int32=False, right=False)", where="torch")
@@ -99,12 +122,17 @@ def _isin_rule(elements, test_elements, assume_unique, invert):
     return getattr(elements, "shape", ()), bool_
 
 
-op("isin(Tensor|Number elements, Tensor|Number test_elements, *, assume_unique=False, invert=False)", where="torch", tags=NONDIFF, meta=_isin_rule,
-   doc="""Whether each element is among `test_elements`: bool, shape of `elements`.
+op(
+    "isin(Tensor|Number elements, Tensor|Number test_elements, *, assume_unique=False, invert=False)",
+    where="torch",
+    tags=NONDIFF,
+    meta=_isin_rule,
+    doc="""Whether each element is among `test_elements`: bool, shape of `elements`.
 
     >>> torch.isin(torch.tensor([1, 2]), torch.tensor([2, 3]))
     tensor([False,  True])
-    """)
+    """,
+)
 
 op("unique_flat(Tensor input, return_inverse=False, return_counts=False)", where="", tags=NONDIFF).several = True
 op("unique_rows(Tensor input, dim)", where="", tags=NONDIFF).several = True
@@ -118,7 +146,8 @@ def _asked_for(found, return_inverse, return_counts):
 
 @composite("unique(Tensor input, sorted=True, return_inverse=False, return_counts=False, dim=None)")
 def unique(F, input, sorted, return_inverse, return_counts, dim):
-    """The distinct elements (or slices along `dim`) in order; with them, when asked for, where each one went and how often each came.
+    """The distinct elements (or slices along `dim`) in order; with them, when asked for, where each one went and how
+    often each came.
 
     >>> torch.unique(torch.tensor([3, 1, 3]))
     tensor([1, 3])
@@ -145,7 +174,8 @@ op("nonzero_indices(Tensor input)", where="", tags=NONDIFF)
 
 @composite("nonzero(Tensor input, *, as_tuple=False)")
 def nonzero(F, input, as_tuple):
-    """The indices of the elements that are not zero: int64 of shape (count, input.ndim), or with `as_tuple` one vector a dimension.
+    """The indices of the elements that are not zero: int64 of shape (count, input.ndim), or with `as_tuple` one vector
+    a dimension.
 
     >>> torch.nonzero(torch.tensor([0, 5]))
     tensor([[1]])
@@ -161,7 +191,11 @@ def argwhere(F, input):
     return F.nonzero_indices(input)
 
 
-op("nonzero_static(Tensor input, *, size, fill_value=-1)", tags=NONDIFF, meta=lambda input, size, fill_value: ((size, len(input.shape)), int64),
-   doc="""The first `size` indices of non-zero elements, filled up with `fill_value`: int64 of shape (size, input.ndim).""")
-
-
+op(
+    "nonzero_static(Tensor input, *, size, fill_value=-1)",
+    tags=NONDIFF,
+    meta=lambda input, size, fill_value: ((size, len(input.shape)), int64),
+    doc="""The first `size` indices of non-zero elements, filled up with `fill_value`: int64 of shape (size,
+    input.ndim).
+    """,
+)

@@ -1,4 +1,6 @@
-"""Special functions. Integers become floats; the result of a half or bfloat16 operand is computed wider and rounded once."""
+"""Special functions. Integers become floats; the result of a half or bfloat16 operand is computed wider and rounded
+once.
+"""
 
 import math
 
@@ -14,7 +16,7 @@ def gaussian(F, x, scale):
     return F.mul(F.exp(F.neg(F.mul(x, x))), scale)
 
 
-# --- error functions -------------------------------------------------------------------------------------------------------------------------------
+# --- error functions ------------------------------------------------------------------------------
 
 op(
     "erf(Tensor input)",
@@ -73,11 +75,15 @@ op(
     where="special",
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
-    vjp={"input": lambda F, g, input: F.div(F.mul(g, math.sqrt(2.0 / math.pi)), F.special_erfcx(F.mul(input, -math.sqrt(0.5))))},
+    vjp={
+        "input": lambda F, g, input: F.div(
+            F.mul(g, math.sqrt(2.0 / math.pi)), F.special_erfcx(F.mul(input, -math.sqrt(0.5)))
+        )
+    },
     doc="``log(ndtr(input))``, precise far to the left.",
 )
 
-# --- gamma and zeta --------------------------------------------------------------------------------------------------------------------------------
+# --- gamma and zeta -------------------------------------------------------------------------------
 
 op(
     "lgamma(Tensor input)",
@@ -117,7 +123,9 @@ def special_polygamma(F, n, input):
 
 @composite("mvlgamma(Tensor input, p)", tags=INPLACE, alias="special.multigammaln")
 def mvlgamma(F, input, p):
-    """The multivariate log-gamma function of dimension ``p``: the sum of ``lgamma(input - j/2)`` for j < p, plus ``log(pi) p (p-1)/4``."""
+    """The multivariate log-gamma function of dimension ``p``: the sum of ``lgamma(input - j/2)`` for j < p, plus
+    ``log(pi) p (p-1)/4``.
+    """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     total = F.lgamma(input)
@@ -172,7 +180,7 @@ op(
     doc="Hurwitz' zeta function: the sum of ``(k + other) ** -input`` over k >= 0.",
 )
 
-# --- logarithms of products ------------------------------------------------------------------------------------------------------------------------
+# --- logarithms of products -----------------------------------------------------------------------
 
 
 def times_log(name, where, alias, inner, edge, doc):
@@ -198,8 +206,22 @@ def times_log(name, where, alias, inner, edge, doc):
     )
 
 
-times_log("xlogy", "torch Tensor", "special.xlogy", "log", 0, "``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).")
-times_log("special_xlog1py", "special", "", "log1p", -1, "``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).")
+times_log(
+    "xlogy",
+    "torch Tensor",
+    "special.xlogy",
+    "log",
+    0,
+    "``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).",
+)
+times_log(
+    "special_xlog1py",
+    "special",
+    "",
+    "log1p",
+    -1,
+    "``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).",
+)
 op(
     "special_entr(Tensor input)",
     where="special",
@@ -246,7 +268,7 @@ op(
     doc="``sin(pi * input) / (pi * input)``, and 1 at 0.",
 )
 
-# --- Bessel functions ------------------------------------------------------------------------------------------------------------------------------
+# --- Bessel functions -----------------------------------------------------------------------------
 
 
 def over(F, numerator, x, at_zero):
@@ -284,7 +306,11 @@ op(
     where="special",
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
-    vjp={"input": lambda F, g, input, out: F.mul(g, F.sub(F.sub(F.special_i0e(input), F.mul(F.sign(input), out)), over(F, out, input, 0.5)))},
+    vjp={
+        "input": lambda F, g, input, out: F.mul(
+            g, F.sub(F.sub(F.special_i0e(input), F.mul(F.sign(input), out)), over(F, out, input, 0.5))
+        )
+    },
     doc="``exp(-|input|) * i1(input)``.",
 )
 
@@ -298,13 +324,20 @@ for _kind, _letter in (("first", "j"), ("second", "y")):
         no_gradient(f"bessel_{_letter}{_order}", f"The Bessel function of the {_kind} kind of order {_order}.")
 for _kind, _letter in (("first", "i"), ("second", "k")):
     for _order in (0, 1):
-        no_gradient(f"modified_bessel_{_letter}{_order}", f"The modified Bessel function of the {_kind} kind of order {_order}.")
+        no_gradient(
+            f"modified_bessel_{_letter}{_order}", f"The modified Bessel function of the {_kind} kind of order {_order}."
+        )
 for _order in (0, 1):
-    no_gradient(f"scaled_modified_bessel_k{_order}", f"``exp(input)`` times the modified Bessel function of the second kind of order {_order}.")
-no_gradient("spherical_bessel_j0", "The spherical Bessel function of the first kind of order 0, ``sin(input) / input``.")
+    no_gradient(
+        f"scaled_modified_bessel_k{_order}",
+        f"``exp(input)`` times the modified Bessel function of the second kind of order {_order}.",
+    )
+no_gradient(
+    "spherical_bessel_j0", "The spherical Bessel function of the first kind of order 0, ``sin(input) / input``."
+)
 no_gradient("airy_ai", "The Airy function Ai.")
 
-# --- orthogonal polynomials ------------------------------------------------------------------------------------------------------------------------
+# --- orthogonal polynomials -----------------------------------------------------------------------
 
 for _name, _what in (
     ("chebyshev_polynomial_t", "Chebyshev polynomial of the first kind"),

@@ -1,4 +1,5 @@
 """Variance, order statistics, counts, histograms and integrals: the reductions beyond sum, mean and extremes."""
+
 from __future__ import annotations
 
 import builtins
@@ -35,8 +36,18 @@ def _std_vjp(F, g, input, input_shape, out, dim, correction, keepdim):
     return _var_vjp(F, g, input, input_shape, dim, correction, keepdim)
 
 
-op("var_correction(Tensor input, dim=None, correction=1, keepdim=False)", where="", meta=_var_rule, vjp={"input": _var_vjp})
-op("std_correction(Tensor input, dim=None, correction=1, keepdim=False)", where="", meta=_var_rule, vjp={"input": _std_vjp})
+op(
+    "var_correction(Tensor input, dim=None, correction=1, keepdim=False)",
+    where="",
+    meta=_var_rule,
+    vjp={"input": _var_vjp},
+)
+op(
+    "std_correction(Tensor input, dim=None, correction=1, keepdim=False)",
+    where="",
+    meta=_var_rule,
+    vjp={"input": _std_vjp},
+)
 
 
 def _spread_args(name, input, dim, unbiased, correction):
@@ -45,7 +56,9 @@ def _spread_args(name, input, dim, unbiased, correction):
         dim, unbiased = None, dim
     if unbiased is not None:
         if correction is not None:
-            raise TypeError(f"{name}() received an invalid combination of arguments: 'unbiased' and 'correction' exclude each other")
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments: 'unbiased' and 'correction' exclude each other"
+            )
         correction = 1 if unbiased else 0
     correction = 1 if correction is None else correction
     dims = wrap_dims(dim, input.ndim)
@@ -53,9 +66,12 @@ def _spread_args(name, input, dim, unbiased, correction):
     for d in dims if input.ndim else ():
         count *= input.shape[d]
     if count - correction <= 0:
-        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
-                      f"output "
-                      "numel).", UserWarning, stacklevel=4)
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+            "(input numel divided by output numel).",
+            UserWarning,
+            stacklevel=4,
+        )
     return dims if input.ndim else (), correction
 
 
@@ -64,8 +80,8 @@ _SPREAD = "(Tensor input, dim=None, unbiased=None, keepdim=False, *, correction=
 
 @composite("var" + _SPREAD)
 def var(F, input, dim, unbiased, keepdim, correction):
-    """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of `input`, which must be a float
-    or complex.
+    """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of
+    `input`, which must be a float or complex.
 
     >>> torch.var(torch.tensor([1., 2., 3.]))
     tensor(1.)
@@ -102,13 +118,19 @@ def _logsumexp_vjp(F, g, input, input_shape, out, dim, keepdim):
     return F.mul(keep_dims(F, g, input_shape, dim, keepdim), F.conj(weight))
 
 
-op("logsumexp(Tensor input, dim, keepdim=False)", alias="special.logsumexp", promote=INT_TO_FLOAT,
-   meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype), vjp={"input": _logsumexp_vjp},
-   doc="""log(sum(exp(input))) over `dim` (an int or several), computed without overflow; integers become the default float dtype.
+op(
+    "logsumexp(Tensor input, dim, keepdim=False)",
+    alias="special.logsumexp",
+    promote=INT_TO_FLOAT,
+    meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype),
+    vjp={"input": _logsumexp_vjp},
+    doc="""log(sum(exp(input))) over `dim` (an int or several), computed without overflow; integers become the default
+    float dtype.
 
     >>> torch.logsumexp(torch.tensor([0., 0.]), 0)
     tensor(0.6931)
-    """)
+    """,
+)
 
 # --- one element along a dimension ------------------------------------------------
 
@@ -119,8 +141,11 @@ def _pick_rule(name):
     def rule(input, dim, keepdim):
         shape = reduced(input.shape, dim, keepdim) if input.shape else (wrap_dim(dim, 0), ())[1]
         if input.shape and input.shape[dim] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {wrap_dim(dim, len(input.shape))} to have non-zero size.")
+            raise IndexError(
+                f"{name}(): Expected reduction dim {wrap_dim(dim, len(input.shape))} to have non-zero size."
+            )
         return [(shape, input.dtype), (shape, int64)]
+
     return rule
 
 
@@ -129,16 +154,29 @@ def _pick_vjp(F, g, out1, input_shape, dim, keepdim):
 
 
 for _name in ("max", "min", "median", "nanmedian"):
-    op(f"{_name}_dim(Tensor input, dim, keepdim=False)", where="", outputs=_PAIR, nondiff=(1,), meta=_pick_rule(_name), vjp={"input": _pick_vjp})
+    op(
+        f"{_name}_dim(Tensor input, dim, keepdim=False)",
+        where="",
+        outputs=_PAIR,
+        nondiff=(1,),
+        meta=_pick_rule(_name),
+        vjp={"input": _pick_vjp},
+    )
 for _name in ("median", "nanmedian"):
     op(f"{_name}_all(Tensor input)", where="", meta=lambda input: ((), input.dtype), vjp={"input": shared_evenly})
 
-op("mode(Tensor input, dim=-1, keepdim=False)", outputs=_PAIR, nondiff=(1,), meta=_pick_rule("mode"), vjp={"input": _pick_vjp},
-   doc="""The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.
+op(
+    "mode(Tensor input, dim=-1, keepdim=False)",
+    outputs=_PAIR,
+    nondiff=(1,),
+    meta=_pick_rule("mode"),
+    vjp={"input": _pick_vjp},
+    doc="""The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.
 
     >>> torch.mode(torch.tensor([1, 2, 2])).values
     tensor(2)
-    """)
+    """,
+)
 
 
 def _extreme(F, name, input, dim, keepdim, other):
@@ -146,23 +184,29 @@ def _extreme(F, name, input, dim, keepdim, other):
         dim, other = None, dim
     if other is not None:
         if dim is not None or keepdim:
-            raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, {type(other).__name__}, "
-                            f"{type(dim if dim is not None else keepdim).__name__}), but expected one of:\n * (Tensor input)\n * (Tensor input, "
-                            f"Tensor other)\n"
-                            " * (Tensor input, int dim, bool keepdim)")
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, "
+                f"{type(other).__name__}, {type(dim if dim is not None else keepdim).__name__}), but expected one "
+                "of:\n"
+                " * (Tensor input)\n"
+                " * (Tensor input, Tensor other)\n"
+                " * (Tensor input, int dim, bool keepdim)"
+            )
         return getattr(F, name + "imum")(input, other)
     if dim is not None:
         return named(name, getattr(F, name + "_dim")(input, dim, keepdim))
     if not input.numel():
-        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
-                           f"argument.")
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+            "with the 'dim' argument."
+        )
     return getattr(F, "a" + name)(input)
 
 
 @composite("max(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR)
 def max(F, input, dim, keepdim, other):
-    """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values, indices)`. `max(input, other)`:
-    elementwise.
+    """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values,
+    indices)`. `max(input, other)`: elementwise.
 
     NaN counts as the greatest. RuntimeError for an empty tensor.
 
@@ -174,13 +218,16 @@ def max(F, input, dim, keepdim, other):
 
 @composite("min(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR)
 def min(F, input, dim, keepdim, other):
-    """`min(input)`: the least element. `min(input, dim)`: the least along `dim` and its index, `(values, indices)`. `min(input, other)`: elementwise."""
+    """`min(input)`: the least element. `min(input, dim)`: the least along `dim` and its index, `(values, indices)`.
+    `min(input, other)`: elementwise.
+    """
     return _extreme(F, "min", input, dim, keepdim, other)
 
 
 @composite("median(Tensor input, dim=None, keepdim=False)", outputs=_PAIR)
 def median(F, input, dim, keepdim):
-    """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when there is one.
+    """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when there
+    is one.
 
     >>> torch.median(torch.tensor([3, 1, 2]))
     tensor(2)
@@ -198,14 +245,19 @@ def nanmedian(F, input, dim, keepdim):
 def aminmax(F, input, dim, keepdim):
     """The least and the greatest element, of all or along `dim`: `(min, max)`."""
     if not input.numel() and (dim is None or not input.shape[dim]):
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
     dims = None if dim is None else (wrap_dim(dim, input.ndim),)
     if dim is None and keepdim:
         shape = (1,) * input.ndim
         return named("aminmax", (F.amin(input).reshape(shape), F.amax(input).reshape(shape)))
     if not input.ndim:
         dims = None
-    return named("aminmax", (F.amin(input, dims, keepdim), F.amax(input, dims, keepdim)) if dims else (F.amin(input), F.amax(input)))
+    return named(
+        "aminmax",
+        (F.amin(input, dims, keepdim), F.amax(input, dims, keepdim)) if dims else (F.amin(input), F.amax(input)),
+    )
 
 
 # --- product ---------------------------------------------------------------------------
@@ -218,7 +270,12 @@ def _prod_rule(input, dim, keepdim, dtype):
 def _prod_vjp(F, g, input, input_shape, input_dtype, dim, keepdim):
     """The product of all others: of those before times those after, so that zeros are no special case."""
     if not input_shape or 0 in input_shape:
-        return F.to(F.reshape(g, ()) if not input_shape else F.mul(keep_dims(F, g, input_shape, dim, keepdim), F.ones_like(input)), input_dtype)
+        return F.to(
+            F.reshape(g, ())
+            if not input_shape
+            else F.mul(keep_dims(F, g, input_shape, dim, keepdim), F.ones_like(input)),
+            input_dtype,
+        )
     x = F.conj(F.to(input, F.dtype_of(g)))
     flat = F.reshape(x, (-1,)) if dim is None else x
     along = 0 if dim is None else dim
@@ -228,12 +285,16 @@ def _prod_vjp(F, g, input, input_shape, input_dtype, dim, keepdim):
     return F.to(F.mul(keep_dims(F, g, input_shape, dim, keepdim), others), input_dtype)
 
 
-op("prod(Tensor input, dim=None, keepdim=False, *, dtype=None)", meta=_prod_rule, vjp={"input": _prod_vjp},
-   doc="""The product of all elements, or along `dim`; integers and bools are multiplied as int64, or as `dtype`.
+op(
+    "prod(Tensor input, dim=None, keepdim=False, *, dtype=None)",
+    meta=_prod_rule,
+    vjp={"input": _prod_vjp},
+    doc="""The product of all elements, or along `dim`; integers and bools are multiplied as int64, or as `dtype`.
 
     >>> torch.prod(torch.tensor([2, 3]))
     tensor(6)
-    """)
+    """,
+)
 
 # --- without NaN -------------------------------------------------------------------
 
@@ -252,29 +313,39 @@ def nansum(F, input, dim, keepdim, dtype):
 def nanmean(F, input, dim, keepdim, dtype):
     """The mean over `dim` of the elements that are not NaN."""
     if input.dtype.category < 2:
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_name}")
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_name}"
+        )
     nan = F.isnan(input)
     kept = F.where(nan, F.zeros_like(input), input)
     return F.sum(kept, dim, keepdim, dtype=dtype) / F.sum(~nan, dim, keepdim)
 
 
-op("count_nonzero(Tensor input, dim=None)", tags=NONDIFF, meta=lambda input, dim: (reduced(input.shape, dim), int64),
-   doc="""How many elements are not zero, of all or over `dim` (an int or several): int64.
+op(
+    "count_nonzero(Tensor input, dim=None)",
+    tags=NONDIFF,
+    meta=lambda input, dim: (reduced(input.shape, dim), int64),
+    doc="""How many elements are not zero, of all or over `dim` (an int or several): int64.
 
     >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
     tensor(2)
-    """)
+    """,
+)
 
 
 def _interpolated(F, ranked, rank, interpolation):
     """Values of `ranked` (sorted along its last dimension) at fractional places `rank`."""
     if interpolation in ("lower", "higher", "nearest"):
-        rank = F.floor(rank) if interpolation == "lower" else F.ceil(rank) if interpolation == "higher" else F.round(rank)
+        rank = (
+            F.floor(rank) if interpolation == "lower" else F.ceil(rank) if interpolation == "higher" else F.round(rank)
+        )
         return F.gather(ranked, -1, F.to(rank, int64))
     low = F.to(rank, int64)
     below = F.gather(ranked, -1, low)
     above = F.gather(ranked, -1, F.to(F.ceil(rank), int64))
-    weight = 0.5 * F.to(F.ceil(rank) != rank, rank.dtype) if interpolation == "midpoint" else rank - F.to(low, rank.dtype)
+    weight = (
+        0.5 * F.to(F.ceil(rank) != rank, rank.dtype) if interpolation == "midpoint" else rank - F.to(low, rank.dtype)
+    )
     return F.lerp(below, above, weight)
 
 
@@ -284,7 +355,9 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
     if not input.numel():
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
     if not hasattr(q, "_data"):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
@@ -305,7 +378,9 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
         counted = F.to(F.sum(~nan, -1, True), x.dtype)
         rank = F.clamp(fractions * (counted - 1), min=0)
     else:
-        rank = F.masked_fill((fractions * last).expand(*x.shape[:-1], fractions.shape[0]), F.any(nan, -1, True), float(last))
+        rank = F.masked_fill(
+            (fractions * last).expand(*x.shape[:-1], fractions.shape[0]), F.any(nan, -1, True), float(last)
+        )
     out = _interpolated(F, ranked, rank, interpolation)
     if keepdim and ndim:
         out = F.unsqueeze(out, -2)
@@ -315,7 +390,8 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
 
 @composite("quantile(Tensor input, q, dim=None, keepdim=False, *, interpolation='linear')")
 def quantile(F, input, q, dim, keepdim, interpolation):
-    """The `q`-quantiles (a number, or a tensor of them, which makes a new first dimension) of all elements or along `dim`. NaN where there is one.
+    """The `q`-quantiles (a number, or a tensor of them, which makes a new first dimension) of all elements or along
+    `dim`. NaN where there is one.
 
     >>> torch.quantile(torch.tensor([1., 2., 3.]), 0.25)
     tensor(1.5000)
@@ -331,18 +407,27 @@ def nanquantile(F, input, q, dim, keepdim, interpolation):
 
 # --- histograms -----------------------------------------------------------------------
 
-op("histc(Tensor input, bins=100, min=0, max=0)", tags=NONDIFF, meta=lambda input, bins: ((bins,), input.dtype),
-   doc="""How many elements fall into each of `bins` equal bins between `min` and `max` (the data's own when both are equal), in `input`'s dtype.
+op(
+    "histc(Tensor input, bins=100, min=0, max=0)",
+    tags=NONDIFF,
+    meta=lambda input, bins: ((bins,), input.dtype),
+    doc="""How many elements fall into each of `bins` equal bins between `min` and `max` (the data's own when both are
+    equal), in `input`'s dtype.
 
     >>> torch.histc(torch.tensor([1., 2., 2.]), bins=2)
     tensor([1., 2.])
-    """)
-op("bincount(Tensor input, Tensor? weights=None, minlength=0)", tags=NONDIFF,
-   doc="""How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a vector of at least `minlength`.
+    """,
+)
+op(
+    "bincount(Tensor input, Tensor? weights=None, minlength=0)",
+    tags=NONDIFF,
+    doc="""How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a
+    vector of at least `minlength`.
 
     >>> torch.bincount(torch.tensor([0, 2, 2]))
     tensor([1, 0, 2])
-    """)
+    """,
+)
 op("histogram_counts(Tensor input, Tensor[] edges, Tensor? weight=None)", where="", tags=NONDIFF)
 
 
@@ -359,7 +444,9 @@ def _edges(F, column, bins, limits):
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histogram(): dimension 0's range [{low}, {high}] is not finite")
     if low > high:
-        raise RuntimeError(f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension 0")
+        raise RuntimeError(
+            f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension 0"
+        )
     if low == high:
         low, high = low - 0.5, high + 0.5
     step = (high - low) / bins
@@ -377,7 +464,8 @@ def _density(F, hist, edges):
 
 @composite("histogram(Tensor input, bins, *, range=None, weight=None, density=False)", outputs=("hist", "bin_edges"))
 def histogram(F, input, bins, range, weight, density):
-    """How many elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a tensor of edges; the last bin is closed.
+    """How many elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a tensor of
+    edges; the last bin is closed.
 
     >>> torch.histogram(torch.tensor([1., 2., 3.]), 2).hist
     tensor([1., 2.])
@@ -388,9 +476,15 @@ def histogram(F, input, bins, range, weight, density):
     return named("histogram", (_density(F, hist, edges) if density else hist, edges[0]))
 
 
-@composite("histogramdd(Tensor input, bins, *, range=None, weight=None, density=False)", where="torch", outputs=("hist", "bin_edges"))
+@composite(
+    "histogramdd(Tensor input, bins, *, range=None, weight=None, density=False)",
+    where="torch",
+    outputs=("hist", "bin_edges"),
+)
 def histogramdd(F, input, bins, range, weight, density):
-    """A histogram in several dimensions of points along the last dimension of `input`: `(hist, bin_edges)` with one vector of edges a dimension."""
+    """A histogram in several dimensions of points along the last dimension of `input`: `(hist, bin_edges)` with one
+    vector of edges a dimension.
+    """
     input = input.detach()
     columns = input.shape[-1]
     each = [bins] * columns if isinstance(bins, int) else list(bins)
@@ -405,9 +499,11 @@ def histogramdd(F, input, bins, range, weight, density):
 
 # --- differences and integrals -----------------------------------------------------------
 
+
 @composite("diff(Tensor input, n=1, dim=-1, prepend=None, append=None)")
 def diff(F, input, n, dim, prepend, append):
-    """The `n`-th difference of neighbours along `dim` (of bools: whether they differ), with values put before and after first.
+    """The `n`-th difference of neighbours along `dim` (of bools: whether they differ), with values put before and after
+    first.
 
     >>> torch.diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
@@ -481,22 +577,43 @@ def _gradient_along(F, x, dim, spacing, edge_order):
         shape = [-1 if d == dim % x.ndim else 1 for d in builtins.range(x.ndim)]
         gaps = F.diff(spacing)
         before, after = gaps[:-1].reshape(shape), gaps[1:].reshape(shape)
-        inner = (at(0, size - 2) * (-after / (before * (before + after))) + at(1, size - 2) * ((after - before) / (before * after))
-                 + at(2, size - 2) * (before / (after * (before + after)))) if size > 2 else None
-        first_gap, second_gap, last_gap, gap_before_last = gaps[0], gaps[1] if size > 2 else gaps[0], gaps[-1], gaps[-2] if size > 2 else gaps[-1]
+        inner = (
+            (
+                at(0, size - 2) * (-after / (before * (before + after)))
+                + at(1, size - 2) * ((after - before) / (before * after))
+                + at(2, size - 2) * (before / (after * (before + after)))
+            )
+            if size > 2
+            else None
+        )
+        first_gap, second_gap, last_gap, gap_before_last = (
+            gaps[0],
+            gaps[1] if size > 2 else gaps[0],
+            gaps[-1],
+            gaps[-2] if size > 2 else gaps[-1],
+        )
     if edge_order == 1:
         head, tail = (at(1, 1) - at(0, 1)) / first_gap, (at(size - 1, 1) - at(size - 2, 1)) / last_gap
     else:
         h, k = first_gap, second_gap
-        head = at(0, 1) * (-(2.0 * h + k) / (h * (h + k))) + at(1, 1) * ((h + k) / (h * k)) + at(2, 1) * (-h / (k * (h + k)))
+        head = (
+            at(0, 1) * (-(2.0 * h + k) / (h * (h + k)))
+            + at(1, 1) * ((h + k) / (h * k))
+            + at(2, 1) * (-h / (k * (h + k)))
+        )
         h, k = gap_before_last, last_gap
-        tail = at(size - 3, 1) * (k / (h * (h + k))) + at(size - 2, 1) * (-(h + k) / (h * k)) + at(size - 1, 1) * ((2.0 * k + h) / (k * (h + k)))
+        tail = (
+            at(size - 3, 1) * (k / (h * (h + k)))
+            + at(size - 2, 1) * (-(h + k) / (h * k))
+            + at(size - 1, 1) * ((2.0 * k + h) / (k * (h + k)))
+        )
     return F.cat([part for part in (head, inner, tail) if part is not None], dim)
 
 
 @composite("gradient(Tensor input, *, spacing=None, dim=None, edge_order=1)", where="torch")
 def gradient(F, input, spacing, dim, edge_order):
-    """Numerical derivatives along each of `dim` (all by default) by second-order differences: a tuple of tensors like `input`.
+    """Numerical derivatives along each of `dim` (all by default) by second-order differences: a tuple of tensors like
+    `input`.
 
     `spacing` is a number, one a dimension, or the samples' coordinates, a vector a dimension.
     """
@@ -508,9 +625,15 @@ def gradient(F, input, spacing, dim, edge_order):
     else:
         each = list(spacing)
         if len(each) != len(dims):
-            expected = f"'self.dim() = {input.ndim}', since dim argument was not given" if dim is None else f"'dim' = {len(dims)}"
-            raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
-                               f"{expected}, but got a list of length {len(each)}")
+            expected = (
+                f"'self.dim() = {input.ndim}', since dim argument was not given"
+                if dim is None
+                else f"'dim' = {len(dims)}"
+            )
+            raise RuntimeError(
+                "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
+                f"{expected}, but got a list of length {len(each)}"
+            )
     return tuple(_gradient_along(F, input, d, s, edge_order) for d, s in zip(dims, each, strict=True))
 
 
@@ -519,10 +642,14 @@ def gradient(F, input, spacing, dim, edge_order):
 _EMPTY_SEGMENT = {"sum": 0, "mean": math.nan, "prod": 1, "max": -math.inf, "min": math.inf}
 
 
-@composite("segment_reduce(Tensor data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None)", where="torch")
+@composite(
+    "segment_reduce(Tensor data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, "
+    "initial=None)",
+    where="torch",
+)
 def segment_reduce(F, data, reduce, lengths, indices, offsets, axis, unsafe, initial):
-    """Consecutive segments of `data` along `axis`, of the given `lengths` (or between `offsets`), each reduced by "sum", "mean", "prod", "max" or
-    "min".
+    """Consecutive segments of `data` along `axis`, of the given `lengths` (or between `offsets`), each reduced by
+    "sum", "mean", "prod", "max" or "min".
 
     `initial` is what a reduction starts with, and what an empty segment gives.
 
@@ -542,17 +669,23 @@ def segment_reduce(F, data, reduce, lengths, indices, offsets, axis, unsafe, ini
         if lengths.numel() and int(lengths.min()) < 0:
             raise RuntimeError("lengths contains negative value!")
         if not bool(F.all(F.sum(lengths, -1) == data.shape[axis])):
-            raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.")
+            raise RuntimeError(
+                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+                "!unsafe."
+            )
     segments, ends = lengths.shape[-1], F.cumsum(lengths, -1)
     place = F.new_arange(lengths, 0, data.shape[axis], 1, int64).expand(*lengths.shape[:-1], data.shape[axis])
     segment = F.searchsorted(ends.contiguous(), place.contiguous(), right=True)
     tail = data.ndim - axis - 1
     segment = segment.reshape(tuple(segment.shape) + (1,) * tail).expand(data.shape)
-    shape = (*data.shape[:axis], segments, *data.shape[axis + 1:])
+    shape = (*data.shape[:axis], segments, *data.shape[axis + 1 :])
     start = _EMPTY_SEGMENT[reduce] if initial is None else initial
     if reduce == "mean":
         count = F.to(lengths, data.dtype).reshape(tuple(lengths.shape) + (1,) * tail)
-        total = F.scatter_add(F.new_full(data.detach(), shape, 0 if initial is None else initial), axis, segment, data) / count
+        total = (
+            F.scatter_add(F.new_full(data.detach(), shape, 0 if initial is None else initial), axis, segment, data)
+            / count
+        )
         return total if initial is None else F.where(count == 0, F.full_like(total, initial), total)
     how = {"sum": "sum", "prod": "prod", "max": "amax", "min": "amin"}[reduce]
     return F.scatter_reduce(F.new_full(data.detach(), shape, start), axis, segment, data, how)
@@ -569,5 +702,7 @@ def sum_to_size(F, input, size):
     extra = input.ndim - len(size)
     if extra < 0 or any(n != m and n != 1 for n, m in zip(size, input.shape[extra:], strict=True)):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(input.shape)}}}.")
-    dims = tuple(builtins.range(extra)) + tuple(extra + i for i, n in enumerate(size) if n == 1 and input.shape[extra + i] != 1)
+    dims = tuple(builtins.range(extra)) + tuple(
+        extra + i for i, n in enumerate(size) if n == 1 and input.shape[extra + i] != 1
+    )
     return F.sum(input, dims, True).reshape(size) if dims else input

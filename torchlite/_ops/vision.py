@@ -8,7 +8,7 @@ from torchlite._dispatch import composite, op
 
 from .conv import tuple_of, window_count
 
-# -- sliding blocks ----------------------------------------------------------------------------------------------------------------------------------
+# -- sliding blocks --------------------------------------------------------------------------------
 
 
 def _blocks_composite(F, input, kernel_size, dilation, padding, stride):
@@ -38,8 +38,12 @@ def _sum_blocks_composite(F, input, output_size, kernel_size, dilation, padding,
     wide = tuple(n + 2 * p for n, p in zip(output_size, padding, strict=True))
     places = None
     for i, (k, d, s, o) in enumerate(zip(kernel_size, dilation, stride, out, strict=True)):
-        taps = F.reshape(F.mul(_arange(F, input, k), d), (*(k if j == i else 1 for j in range(len(out))), *(1,) * len(out)))
-        moves = F.reshape(F.mul(_arange(F, input, o), s), (*(1,) * len(out), *(o if j == i else 1 for j in range(len(out)))))
+        taps = F.reshape(
+            F.mul(_arange(F, input, k), d), (*(k if j == i else 1 for j in range(len(out))), *(1,) * len(out))
+        )
+        moves = F.reshape(
+            F.mul(_arange(F, input, o), s), (*(1,) * len(out), *(o if j == i else 1 for j in range(len(out))))
+        )
         along = F.mul(F.add(taps, moves), math.prod(wide[i + 1 :]))
         places = along if places is None else F.add(places, along)
     channels = input.shape[1] // math.prod(kernel_size)
@@ -62,8 +66,10 @@ def _blocks_meta(input, kernel_size, dilation, padding, stride):
     if min(out) < 1:
         shown = [tuple(v) for v in (size, kernel_size, dilation, padding, out)]
         raise RuntimeError(
-            "Given input with spatial size ({}), kernel_size=({}), dilation=({}), padding=({}), calculated shape of the array of sliding blocks as "
-            "({}), but its components must be at least one.".format(*(", ".join(str(n) for n in v) for v in shown))
+            "Given input with spatial size ({}), kernel_size=({}), dilation=({}), padding=({}), calculated shape of "
+            "the array of sliding blocks as ({}), but its components must be at least one.".format(
+                *(", ".join(str(n) for n in v) for v in shown)
+            )
         )
     return (input.shape[0], input.shape[1] * math.prod(kernel_size), math.prod(out)), input.dtype
 
@@ -84,8 +90,15 @@ op(
     "_col2im(Tensor input, output_size, kernel_size, dilation, padding, stride)",
     where="",
     composite=_sum_blocks_composite,
-    meta=lambda input, output_size, kernel_size: ((input.shape[0], input.shape[1] // math.prod(kernel_size), *output_size), input.dtype),
-    vjp={"input": lambda F, g, kernel_size, dilation, padding, stride: F._im2col(g, kernel_size, dilation, padding, stride)},
+    meta=lambda input, output_size, kernel_size: (
+        (input.shape[0], input.shape[1] // math.prod(kernel_size), *output_size),
+        input.dtype,
+    ),
+    vjp={
+        "input": lambda F, g, kernel_size, dilation, padding, stride: F._im2col(
+            g, kernel_size, dilation, padding, stride
+        )
+    },
     doc="Columns of sliding blocks added up at their places: the transpose of `_im2col`.",
 )
 
@@ -95,17 +108,24 @@ def _pairs(kernel_size, dilation, padding, stride):
     for name, pair in zip(("kernel size", "dilation"), found, strict=False):
         if min(pair) <= 0:
             label = name.partition(" ")[0]
-            raise RuntimeError(f"{name} should be greater than zero, but got {label}_height: {pair[0]} {label}_width: {pair[1]}")
+            raise RuntimeError(
+                f"{name} should be greater than zero, but got {label}_height: {pair[0]} {label}_width: {pair[1]}"
+            )
     if min(found[2]) < 0:
-        raise RuntimeError(f"padding should be non-negative, but got pad_height: {found[2][0]} pad_width: {found[2][1]}")
+        raise RuntimeError(
+            f"padding should be non-negative, but got pad_height: {found[2][0]} pad_width: {found[2][1]}"
+        )
     if min(found[3]) <= 0:
-        raise RuntimeError(f"stride should be greater than zero, but got stride_height: {found[3][0]} stride_width: {found[3][1]}")
+        raise RuntimeError(
+            f"stride should be greater than zero, but got stride_height: {found[3][0]} stride_width: {found[3][1]}"
+        )
     return found
 
 
 @composite("im2col(Tensor input, kernel_size, dilation=1, padding=0, stride=1)", where="", alias="nn.functional.unfold")
 def im2col(F, input, kernel_size, dilation, padding, stride):
-    """The sliding blocks of `input` (N, C, H, W) or (C, H, W) as columns: (N, C * kernel places, blocks). RuntimeError when no block fits.
+    """The sliding blocks of `input` (N, C, H, W) or (C, H, W) as columns: (N, C * kernel places, blocks). RuntimeError
+    when no block fits.
 
     >>> torch.nn.functional.unfold(torch.ones(1, 1, 3, 3), 2).shape
     torch.Size([1, 4, 4])
@@ -113,11 +133,13 @@ def im2col(F, input, kernel_size, dilation, padding, stride):
     kernel, dilation, padding, stride = _pairs(kernel_size, dilation, padding, stride)
     if input.ndim < 3:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], but got {input.ndim})"
+            f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], "
+            f"but got {input.ndim})"
         )
     if input.ndim > 4 or 0 in tuple(input.shape[input.ndim - 3 :]):
         raise RuntimeError(
-            f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {list(input.shape)}"
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+            f"input, but got: {list(input.shape)}"
         )
     if input.ndim == 3:
         return F.squeeze(F._im2col(F.unsqueeze(input, 0), kernel, dilation, padding, stride), 0)
@@ -128,7 +150,11 @@ def _show(pair):
     return f"({pair[0]}, {pair[1]})"
 
 
-@composite("col2im(Tensor input, output_size, kernel_size, dilation=1, padding=0, stride=1)", where="", alias="nn.functional.fold")
+@composite(
+    "col2im(Tensor input, output_size, kernel_size, dilation=1, padding=0, stride=1)",
+    where="",
+    alias="nn.functional.fold",
+)
 def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
     """Columns of sliding blocks (N, C * kernel places, blocks) added up into images (N, C, *output_size).
 
@@ -143,48 +169,57 @@ def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
     size = tuple_of(output_size, 2)
     if input.ndim not in (2, 3) or 0 in tuple(input.shape[input.ndim - 2 :]):
         raise RuntimeError(
-            f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: "
-            f"{list(input.shape)}"
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
+            f"input, but got: {list(input.shape)}"
         )
     if input.shape[-2] % math.prod(kernel):
         raise RuntimeError(
-            f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={input.shape[-2]} and "
-            f"kernel_size={_show(kernel)}."
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={input.shape[-2]} and kernel_size={_show(kernel)}."
         )
     out = window_count(size, kernel, stride, padding, dilation)
-    given = f"Given output_size={_show(size)}, kernel_size={_show(kernel)}, dilation={_show(dilation)}, padding={_show(padding)}, stride={_show(stride)}, "
+    given = (
+        f"Given output_size={_show(size)}, kernel_size={_show(kernel)}, dilation={_show(dilation)}, "
+        f"padding={_show(padding)}, stride={_show(stride)}, "
+    )
     if min(out) < 1:
-        raise RuntimeError(given + f"calculated shape of the array of sliding blocks as {_show(out)}, which is too small (non-positive)")
+        raise RuntimeError(
+            given
+            + f"calculated shape of the array of sliding blocks as {_show(out)}, which is too small (non-positive)"
+        )
     if math.prod(out) != input.shape[-1]:
         raise RuntimeError(
-            given + f"expected size of input's dimension 2 to match the calculated number of sliding blocks {out[0]} * {out[1]} = {math.prod(out)}, "
-            f"but got input.size(2)={input.shape[-1]}."
+            given + f"expected size of input's dimension 2 to match the calculated number of sliding blocks {out[0]} * "
+            f"{out[1]} = {math.prod(out)}, but got input.size(2)={input.shape[-1]}."
         )
     if input.ndim == 2:
         return F.squeeze(F._col2im(F.unsqueeze(input, 0), size, kernel, dilation, padding, stride), 0)
     return F._col2im(input, size, kernel, dilation, padding, stride)
 
 
-# -- shuffles ----------------------------------------------------------------------------------------------------------------------------------------
+# -- shuffles --------------------------------------------------------------------------------------
 
 
 @composite("pixel_shuffle(Tensor input, upscale_factor)", where="torch nn.functional")
 def pixel_shuffle(F, input, upscale_factor):
-    """Channels to space: (..., C * r * r, H, W) becomes (..., C, H * r, W * r) for r = `upscale_factor` (Shi et al., 2016, arXiv:1609.05158).
+    """Channels to space: (..., C * r * r, H, W) becomes (..., C, H * r, W * r) for r = `upscale_factor` (Shi et al.,
+    2016, arXiv:1609.05158).
 
     >>> torch.nn.functional.pixel_shuffle(torch.ones(1, 8, 2, 3), 2).shape
     torch.Size([1, 2, 4, 6])
     """
     r, n = upscale_factor, input.ndim
     if n < 3:
-        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {n} dimension(s)")
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {n} dimension(s)"
+        )
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *lead, channels, height, width = input.shape
     if channels % (r * r):
         raise RuntimeError(
-            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={channels} "
-            f"is not divisible by {r * r}"
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            f"but input.size(-3)={channels} is not divisible by {r * r}"
         )
     x = F.reshape(input, (*lead, channels // (r * r), r, r, height, width))
     first = n - 3
@@ -194,21 +229,25 @@ def pixel_shuffle(F, input, upscale_factor):
 
 @composite("pixel_unshuffle(Tensor input, downscale_factor)", where="torch nn.functional")
 def pixel_unshuffle(F, input, downscale_factor):
-    """Space to channels, the inverse of `pixel_shuffle`: (..., C, H * r, W * r) becomes (..., C * r * r, H, W) for r = `downscale_factor`.
+    """Space to channels, the inverse of `pixel_shuffle`: (..., C, H * r, W * r) becomes (..., C * r * r, H, W) for r =
+    `downscale_factor`.
 
     >>> torch.nn.functional.pixel_unshuffle(torch.ones(1, 2, 4, 6), 2).shape
     torch.Size([1, 8, 2, 3])
     """
     r, n = downscale_factor, input.ndim
     if n < 3:
-        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {n} dimension(s)")
+        raise RuntimeError(
+            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {n} dimension(s)"
+        )
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *lead, channels, height, width = input.shape
     for name, dim, length in (("height", -2, height), ("width", -1, width)):
         if length % r:
             raise RuntimeError(
-                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={length} is not divisible by {r}"
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={length} "
+                f"is not divisible by {r}"
             )
     x = F.reshape(input, (*lead, channels, height // r, r, width // r, r))
     first = n - 3
@@ -229,6 +268,8 @@ def channel_shuffle(F, input, groups):
         raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     channels = input.shape[1]
     if channels % groups:
-        raise RuntimeError(f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups.")
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
+        )
     x = F.reshape(input, (input.shape[0], groups, channels // groups, *input.shape[2:]))
     return F.reshape(F.contiguous(F.transpose(x, 1, 2)), tuple(input.shape))

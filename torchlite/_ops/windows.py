@@ -28,7 +28,16 @@ def _window(F, name, length, periodic, dtype, device, requires_grad, shape):
 @composite(f"bartlett_window(window_length, periodic=True, *, {_OPTIONS})", where="torch")
 def bartlett_window(F, window_length, periodic, dtype, layout, device, pin_memory, requires_grad):
     """The triangle 1 - |2 n / N - 1|, n = 0 ... N; periodic: without its last point."""
-    return _window(F, "bartlett_window", window_length, periodic, dtype, device, requires_grad, lambda n, last: 1 - (n * (2.0 / last) - 1).abs())
+    return _window(
+        F,
+        "bartlett_window",
+        window_length,
+        periodic,
+        dtype,
+        device,
+        requires_grad,
+        lambda n, last: 1 - (n * (2.0 / last) - 1).abs(),
+    )
 
 
 @composite(f"blackman_window(window_length, periodic=True, *, {_OPTIONS})", where="torch")
@@ -46,7 +55,14 @@ def blackman_window(F, window_length, periodic, dtype, layout, device, pin_memor
 def hamming_window(F, window_length, periodic, alpha, beta, dtype, layout, device, pin_memory, requires_grad):
     """alpha - beta cos(2 pi n / N), n = 0 ... N; periodic: without its last point."""
     return _window(
-        F, "hamming_window", window_length, periodic, dtype, device, requires_grad, lambda n, last: (n * (2 * math.pi / last)).cos() * -beta + alpha
+        F,
+        "hamming_window",
+        window_length,
+        periodic,
+        dtype,
+        device,
+        requires_grad,
+        lambda n, last: (n * (2 * math.pi / last)).cos() * -beta + alpha,
     )
 
 
@@ -54,7 +70,14 @@ def hamming_window(F, window_length, periodic, alpha, beta, dtype, layout, devic
 def hann_window(F, window_length, periodic, dtype, layout, device, pin_memory, requires_grad):
     """(1 - cos(2 pi n / N)) / 2, n = 0 ... N; periodic: without its last point."""
     return _window(
-        F, "hann_window", window_length, periodic, dtype, device, requires_grad, lambda n, last: (n * (2 * math.pi / last)).cos() * -0.5 + 0.5
+        F,
+        "hann_window",
+        window_length,
+        periodic,
+        dtype,
+        device,
+        requires_grad,
+        lambda n, last: (n * (2 * math.pi / last)).cos() * -0.5 + 0.5,
     )
 
 
@@ -64,6 +87,8 @@ def kaiser_window(F, window_length, periodic, beta, dtype, layout, device, pin_m
 
     def shape(n, last):
         x = n * (2.0 / last) - 1
-        return F.i0((1 - x * x).clamp(min=0).sqrt() * beta) / F.i0(F._filled((), float(beta), dtype=n.dtype, device=n.device))
+        return F.i0((1 - x * x).clamp(min=0).sqrt() * beta) / F.i0(
+            F._filled((), float(beta), dtype=n.dtype, device=n.device)
+        )
 
     return _window(F, "kaiser_window", window_length, periodic, dtype, device, requires_grad, shape)

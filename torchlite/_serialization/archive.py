@@ -1,7 +1,10 @@
-"""The container of a checkpoint: a zip of stored (uncompressed) records whose data begin at multiples of 64 bytes, all under one top folder.
+"""The container of a checkpoint: a zip of stored (uncompressed) records whose data begin at multiples of 64 bytes, all
+under one top folder.
 
-Layout as PyTorch writes it: data.pkl, .format_version, .storage_alignment, byteorder, data/0, data/1 …, version, .data/serialization_id.
+Layout as PyTorch writes it: data.pkl, .format_version, .storage_alignment, byteorder, data/0, data/1 …, version,
+.data/serialization_id.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -20,9 +23,11 @@ import numpy as np
 ALIGNMENT = 64
 _LOCAL_HEADER = 30
 _ZIP64_EXTRA = 20
-_READ_FAILED = ("PytorchStreamReader failed reading {}: {}. If you are seeing this error, there is a high likelihood that your checkpoint file is "
-                "corrupted. This can happen "
-                "if the checkpoint was not saved properly, was transferred incorrectly, or the file was modified after saving.")
+_READ_FAILED = (
+    "PytorchStreamReader failed reading {}: {}. If you are seeing this error, there is a high likelihood that your "
+    "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was transferred "
+    "incorrectly, or the file was modified after saving."
+)
 
 
 def corrupt(what: str, why: str) -> RuntimeError:
@@ -55,8 +60,13 @@ class Writer:
         extra += b"FB" + struct.pack("<H", -before % ALIGNMENT) + b"Z" * (-before % ALIGNMENT)
         self._entries.append((path, size, check, self._position))
         short = 0xFFFFFFFF if big else size
-        self._write(struct.pack("<4s5H3L2H", b"PK\3\4", 45 if big else 20, 0x800, 0, 0, 0x21, check, short, short, len(path),
-                                len(extra)) + path + extra)
+        self._write(
+            struct.pack(
+                "<4s5H3L2H", b"PK\3\4", 45 if big else 20, 0x800, 0, 0, 0x21, check, short, short, len(path), len(extra)
+            )
+            + path
+            + extra
+        )
         self._write(view)
 
     def finish(self) -> None:
@@ -69,27 +79,63 @@ class Writer:
             fields = [v for v in (size, size, offset) if v >= 0xFFFFFFFF]
             extra = struct.pack(f"<HH{len(fields)}Q", 1, 8 * len(fields), *fields) if fields else b""
             short = min(size, 0xFFFFFFFF)
-            self._write(struct.pack("<4s6H3L5H2L", b"PK\1\2", 45, 45 if fields else 20, 0x800, 0, 0, 0x21, check, short, short, len(path), len(extra),
-                                    0, 0, 0, 0,
-                                    min(offset, 0xFFFFFFFF)) + path + extra)
+            self._write(
+                struct.pack(
+                    "<4s6H3L5H2L",
+                    b"PK\1\2",
+                    45,
+                    45 if fields else 20,
+                    0x800,
+                    0,
+                    0,
+                    0x21,
+                    check,
+                    short,
+                    short,
+                    len(path),
+                    len(extra),
+                    0,
+                    0,
+                    0,
+                    0,
+                    min(offset, 0xFFFFFFFF),
+                )
+                + path
+                + extra
+            )
         length, count = self._position - start, len(self._entries)
         if count >= 0xFFFF or start + length >= 0xFFFFFFFF:
             end = self._position
             self._write(struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, length, start))
             self._write(struct.pack("<4sLQL", b"PK\6\7", 0, end, 1))
-        self._write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, min(count, 0xFFFF), min(count, 0xFFFF), min(length, 0xFFFFFFFF), min(start, 0xFFFFFFFF),
-                                0))
+        self._write(
+            struct.pack(
+                "<4s4H2LH",
+                b"PK\5\6",
+                0,
+                0,
+                min(count, 0xFFFF),
+                min(count, 0xFFFF),
+                min(length, 0xFFFFFFFF),
+                min(start, 0xFFFFFFFF),
+                0,
+            )
+        )
 
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator:
-    """A binary file that takes the place of `path` when the block ends well; after a failure the old file is as it was."""
+    """A binary file that takes the place of `path` when the block ends well; after a failure the
+    old file is as it was.
+    """
     path = os.path.realpath(path)
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise RuntimeError(f"Parent directory {folder} does not exist.")
     if os.path.isdir(path):
-        raise RuntimeError(f"[enforce fail at inline_container.cc] . open file failed with strerror: Is a directory: {path}")
+        raise RuntimeError(
+            f"[enforce fail at inline_container.cc] . open file failed with strerror: Is a directory: {path}"
+        )
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device cannot be replaced
         with open(path, "wb") as stream:
             yield stream
@@ -122,14 +168,24 @@ def _sync_folder(folder: str) -> None:
 
 
 class Reader:
-    """Reads records of a checkpoint from a seekable binary file. Everything the file says about itself is checked before it is used."""
+    """Reads records of a checkpoint from a seekable binary file. Everything the file says about itself is checked
+    before it is used.
+    """
 
     def __init__(self, stream, *, mapped: bool = False):
         self._stream = stream
         try:
             self._zip = zipfile.ZipFile(stream)
-        except (zipfile.BadZipFile, zipfile.LargeZipFile, struct.error, ValueError, OverflowError, NotImplementedError, IndexError,
-                UnicodeDecodeError):
+        except (
+            zipfile.BadZipFile,
+            zipfile.LargeZipFile,
+            struct.error,
+            ValueError,
+            OverflowError,
+            NotImplementedError,
+            IndexError,
+            UnicodeDecodeError,
+        ):
             raise corrupt("zip archive", "failed finding central directory") from None
         stream.seek(0, os.SEEK_END)
         self._size = stream.tell()
@@ -138,9 +194,12 @@ class Reader:
         top = names[0].filename.split("/")[0] + "/" if names else ""
         for info in names:
             if info.filename.startswith(top):
-                self._records.setdefault(info.filename[len(top):], info)
+                self._records.setdefault(info.filename[len(top) :], info)
         if "version" not in self._records and ".data/version" not in self._records:
-            raise RuntimeError('Expected hasRecord("version") to be true, but got false. The zip archive was not written by torch.save.')
+            raise RuntimeError(
+                'Expected hasRecord("version") to be true, but got false. The zip archive was not written by '
+                "torch.save."
+            )
         self._map = self._map_file() if mapped else None
 
     def _map_file(self) -> mmap_module.mmap:
@@ -176,10 +235,14 @@ class Reader:
         return self.array(name).tobytes()
 
     def array(self, name: str) -> np.ndarray:
-        """A record as a writable uint8 array: read and verified, or mapped (then not verified, as this would read all of it)."""
+        """A record as a writable uint8 array: read and verified, or mapped (then not verified, as this would read all
+        of it).
+        """
         info, start = self._locate(name)
         if self._map is not None:
-            return np.frombuffer(self._map, np.uint8, info.file_size, start) if info.file_size else np.empty(0, np.uint8)
+            return (
+                np.frombuffer(self._map, np.uint8, info.file_size, start) if info.file_size else np.empty(0, np.uint8)
+            )
         out = np.empty(info.file_size, np.uint8)
         self._stream.seek(start)
         if _read_into(self._stream, out.data) != info.file_size:
@@ -190,7 +253,7 @@ class Reader:
         return out
 
     def byteorder(self) -> str | None:
-        """"little" or "big" as the archive says; None where it is silent."""
+        """ "little" or "big" as the archive says; None where it is silent."""
         if not self.has("byteorder"):
             return None
         order = self.bytes("byteorder")
@@ -209,7 +272,7 @@ def _read_into(stream, view: memoryview) -> int:
         else:
             chunk = stream.read(min(view.nbytes - done, 1 << 24))
             count = len(chunk)
-            view[done:done + count] = chunk
+            view[done : done + count] = chunk
         if not count:
             break
         done += count

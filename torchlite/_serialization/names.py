@@ -1,4 +1,7 @@
-"""What classes and functions are called in a checkpoint: PyTorch's names, so that either library reads the other's files."""
+"""What classes and functions are called in a checkpoint: PyTorch's names, so that either library reads the other's
+files.
+"""
+
 from __future__ import annotations
 
 import functools
@@ -11,7 +14,9 @@ from .._tensor import Parameter, Tensor
 
 
 class StorageType:
-    """Stands for one of PyTorch's storage classes, such as torch.FloatStorage. `dtype` is None for torch.storage.UntypedStorage."""
+    """Stands for one of PyTorch's storage classes, such as torch.FloatStorage. `dtype` is None for
+    torch.storage.UntypedStorage.
+    """
 
     def __init__(self, name: str, dtype):
         self.name, self.dtype = name, dtype
@@ -20,25 +25,42 @@ class StorageType:
         return f"<class 'torch.{self.name}'>"
 
 
-# PyTorch has storage classes only for its older dtypes; tensors of the others are stored as bytes with the dtype beside them.
-_TYPED = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
-TYPED_STORAGES = {_dtype.ALL[name]: StorageType(f"{_dtype.ALL[name].scalar_name}Storage", _dtype.ALL[name]) for name in _TYPED}
+# PyTorch has storage classes only for its older dtypes; tensors of the others are stored as bytes with the dtype beside
+# them.
+_TYPED = (
+    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
+    "complex128",
+)  # fmt: skip
+TYPED_STORAGES = {
+    _dtype.ALL[name]: StorageType(f"{_dtype.ALL[name].scalar_name}Storage", _dtype.ALL[name]) for name in _TYPED
+}
 UNTYPED_STORAGE = StorageType("UntypedStorage", None)
 _STORAGES = {t.name: t for t in (*TYPED_STORAGES.values(), UNTYPED_STORAGE)}
 
 _CLASSES = {
-    Tensor: ("torch", "Tensor"), Parameter: ("torch.nn.parameter", "Parameter"), Size: ("torch", "Size"), device: ("torch", "device"),
-    _dtype.dtype: ("torch", "dtype"), layout: ("torch", "layout"), memory_format: ("torch", "memory_format"),
-    TypedStorage: ("torch.storage", "TypedStorage"), UntypedStorage: ("torch.storage", "UntypedStorage"),
-    _utils._rebuild_from_type_v2: ("torch._tensor", "_rebuild_from_type_v2"), _utils._get_layout: ("torch.serialization", "_get_layout"),
-}
+    Tensor: ("torch", "Tensor"), Parameter: ("torch.nn.parameter", "Parameter"), Size: ("torch", "Size"),
+    device: ("torch", "device"), _dtype.dtype: ("torch", "dtype"), layout: ("torch", "layout"),
+    memory_format: ("torch", "memory_format"), TypedStorage: ("torch.storage", "TypedStorage"),
+    UntypedStorage: ("torch.storage", "UntypedStorage"),
+    _utils._rebuild_from_type_v2: ("torch._tensor", "_rebuild_from_type_v2"),
+    _utils._get_layout: ("torch.serialization", "_get_layout"),
+}  # fmt: skip
 _OBJECTS = {name: value for value, name in _CLASSES.items()}
 _OBJECTS["torch._tensor", "Tensor"] = Tensor
 REBUILDERS = {
     ("torch._utils", name): getattr(_utils, name)
-    for name in ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state",
-                 "_rebuild_meta_tensor_no_storage")
-} | {("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2, ("torch.serialization", "_get_layout"): _utils._get_layout}
+    for name in (
+        "_rebuild_tensor",
+        "_rebuild_tensor_v2",
+        "_rebuild_tensor_v3",
+        "_rebuild_parameter",
+        "_rebuild_parameter_with_state",
+        "_rebuild_meta_tensor_no_storage",
+    )
+} | {
+    ("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2,
+    ("torch.serialization", "_get_layout"): _utils._get_layout,
+}
 
 
 def torch_name(obj) -> tuple[str, str] | None:
@@ -75,7 +97,9 @@ def plain_value(module: str, name: str):
 
 @functools.cache
 def lookup(module: str, name: str):
-    """Our object for a name of PyTorch's (any of them: only for files that are trusted). AttributeError or ImportError where we have none."""
+    """Our object for a name of PyTorch's (any of them: only for files that are trusted). AttributeError or ImportError
+    where we have none.
+    """
     found = plain_value(module, name) or _OBJECTS.get((module, name)) or REBUILDERS.get((module, name))
     if found is not None:
         return found

@@ -1,9 +1,11 @@
-"""The unpickler behind `weights_only=True`: a small stack machine that knows the data opcodes and a fixed list of names.
+"""The unpickler behind `weights_only=True`: a small stack machine that knows the data opcodes and a fixed list of
+names.
 
-Python's own Unpickler with a restricted `find_class` would not do: its BUILD sets attributes on any object of the stack, classes and functions
-included.
-Here every opcode checks what it acts on, and no name outside of the list is even imported.
+Python's own Unpickler with a restricted `find_class` would not do: its BUILD sets attributes on any object of the
+stack, classes and functions included. Here every opcode checks what it acts on, and no name outside of the list is even
+imported.
 """
+
 from __future__ import annotations
 
 import _compat_pickle
@@ -33,11 +35,18 @@ def _bytearray(text=b"", encoding="latin1"):
 
 
 _CALLABLES: dict[tuple[str, str], Any] = {
-    **REBUILDERS, ("collections", "OrderedDict"): collections.OrderedDict, ("collections", "Counter"): collections.Counter,
+    **REBUILDERS,
+    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("collections", "Counter"): collections.Counter,
     ("_codecs", "encode"): _encode,
-    ("torch", "Size"): Size, ("torch", "device"): device, ("torch.nn.parameter", "Parameter"): Parameter,
-    **{(module, name): value for module in ("builtins", "__builtin__") for name, value in (("set", set), ("complex", complex),
-        ("bytearray", _bytearray))},
+    ("torch", "Size"): Size,
+    ("torch", "device"): device,
+    ("torch.nn.parameter", "Parameter"): Parameter,
+    **{
+        (module, name): value
+        for module in ("builtins", "__builtin__")
+        for name, value in (("set", set), ("complex", complex), ("bytearray", _bytearray))
+    },
 }
 # Named only as arguments of _rebuild_from_type_v2, never called themselves.
 _NAMED = {("torch", "Tensor"): Tensor, ("torch._tensor", "Tensor"): Tensor}
@@ -54,7 +63,10 @@ def _user_names() -> dict[tuple[str, str], Any]:
     for item in _user_allowed:
         if isinstance(item, tuple):
             if len(item) != 2:
-                raise ValueError(f"Expected tuple of length 2 (global, str of callable full path), but got tuple of length: {len(item)}")
+                raise ValueError(
+                    "Expected tuple of length 2 (global, str of callable full path), but got tuple of length: "
+                    f"{len(item)}"
+                )
             value, path = item
             if type(path) is not str:
                 raise TypeError(f"Expected second item in tuple to be str of callable full path, but got: {type(path)}")
@@ -71,7 +83,9 @@ def _user_names() -> dict[tuple[str, str], Any]:
 def find_global(module: str, name: str, allowed: dict) -> Any:
     """The object of an allowed name. UnpicklingError for every other name."""
     if module.split(".")[0] in _BLOCKED:
-        raise pickle.UnpicklingError(f"Trying to load unsupported GLOBAL {module}.{name} whose module {module} is blocked.")
+        raise pickle.UnpicklingError(
+            f"Trying to load unsupported GLOBAL {module}.{name} whose module {module} is blocked."
+        )
     for table in (_CALLABLES, _NAMED, allowed):
         if (module, name) in table:
             return table[module, name]
@@ -83,10 +97,11 @@ def find_global(module: str, name: str, allowed: dict) -> Any:
     if today in allowed:
         return allowed[today]
     path = f"{module}.{name}"
-    raise pickle.UnpicklingError(f"Unsupported global: GLOBAL {path} was not an allowed global by default. Please use "
-                                 f"`torch.serialization.add_safe_globals([{path}])` or the "
-                                 f"`torch.serialization.safe_globals([{path}])` context manager to allowlist this global if you trust this "
-                                 f"class/function.")
+    raise pickle.UnpicklingError(
+        f"Unsupported global: GLOBAL {path} was not an allowed global by default. Please use "
+        f"`torch.serialization.add_safe_globals([{path}])` or the `torch.serialization.safe_globals([{path}])` "
+        "context manager to allowlist this global if you trust this class/function."
+    )
 
 
 def is_allowed(module: str, name: str) -> bool:
@@ -98,7 +113,9 @@ def is_allowed(module: str, name: str) -> bool:
 
 
 class RestrictedUnpickler:
-    """Reads one pickle from a stream; `persistent_load(id)` makes the storages. Raises UnpicklingError (EOFError where the data end too early)."""
+    """Reads one pickle from a stream; `persistent_load(id)` makes the storages. Raises UnpicklingError (EOFError where
+    the data end too early).
+    """
 
     def __init__(self, stream, persistent_load, encoding: str = "utf-8"):
         self._read_some, self._persistent_load, self._encoding = stream, persistent_load, encoding
@@ -121,7 +138,16 @@ class RestrictedUnpickler:
                 if handler is None:
                     raise pickle.UnpicklingError(f"Unsupported operand {code}")
                 handler(self)
-        except (IndexError, KeyError, TypeError, ValueError, AttributeError, struct.error, UnicodeError, OverflowError) as error:
+        except (
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            struct.error,
+            UnicodeError,
+            OverflowError,
+        ) as error:
             raise pickle.UnpicklingError(f"the pickle is not well formed: {type(error).__name__}: {error}") from error
 
     # -- reading and the stack ---------------------------------------------------
@@ -155,7 +181,7 @@ class RestrictedUnpickler:
         stack = self._stack
         for position in range(len(stack) - 1, -1, -1):
             if stack[position] is _MARK:
-                items = stack[position + 1:]
+                items = stack[position + 1 :]
                 del stack[position:]
                 return items
         raise pickle.UnpicklingError("could not find MARK")
@@ -178,7 +204,9 @@ class RestrictedUnpickler:
             raise pickle.UnpicklingError(f"Trying to call reduce for unrecognized function {function!r}")
         if type(args) is not tuple:
             raise pickle.UnpicklingError("REDUCE needs a tuple of arguments")
-        if function is REBUILDERS["torch._tensor", "_rebuild_from_type_v2"] and (not args or id(args[0]) not in _MAY_CALL):
+        if function is REBUILDERS["torch._tensor", "_rebuild_from_type_v2"] and (
+            not args or id(args[0]) not in _MAY_CALL
+        ):
             raise pickle.UnpicklingError("Trying to call reduce for unrecognized function in _rebuild_from_type_v2")
         self._stack[-1] = function(*args)
 
@@ -188,7 +216,10 @@ class RestrictedUnpickler:
         if cls in (Parameter, collections.OrderedDict, collections.Counter, Size, set) or id(cls) in self._allowed_ids:
             self._push(cls.__new__(cls, *args))
         else:
-            raise pickle.UnpicklingError(f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {cls}")
+            raise pickle.UnpicklingError(
+                "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
+                f"{cls}"
+            )
 
     def _build(self) -> None:
         state = self._stack.pop()
@@ -199,12 +230,15 @@ class RestrictedUnpickler:
             target.__dict__.update(state)
         elif type(target) in (Tensor, Parameter):
             from .._utils import _set_state
+
             _set_state(target, state)
         elif id(type(target)) in self._allowed_ids:
             _build_user(target, state)
         else:
-            raise pickle.UnpicklingError(f"Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
-                                         f"{type(target)}")
+            raise pickle.UnpicklingError(
+                f"Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
+                f"{type(target)}"
+            )
 
     def _append(self, items) -> None:
         if type(self._stack[-1]) is not list:
@@ -213,9 +247,14 @@ class RestrictedUnpickler:
 
     def _set_items(self, items) -> None:
         target = self._stack[-1]
-        if type(target) not in (dict, collections.OrderedDict, collections.Counter) and id(type(target)) not in self._allowed_ids:
-            raise pickle.UnpicklingError(f"Can only set items of dict, OrderedDict or types allowlisted via `add_safe_globals`, but got "
-                                         f"{type(target)}")
+        if (
+            type(target) not in (dict, collections.OrderedDict, collections.Counter)
+            and id(type(target)) not in self._allowed_ids
+        ):
+            raise pickle.UnpicklingError(
+                f"Can only set items of dict, OrderedDict or types allowlisted via `add_safe_globals`, but got "
+                f"{type(target)}"
+            )
         if len(items) % 2:
             raise pickle.UnpicklingError("odd number of items for SETITEMS")
         for key, value in zip(items[::2], items[1::2], strict=True):
@@ -231,7 +270,9 @@ class RestrictedUnpickler:
         if type(name) is not tuple:
             raise pickle.UnpicklingError(f"persistent_load id must be tuple or int, but got {type(name)}")
         if not name or name[0] not in ("storage", b"storage"):
-            raise pickle.UnpicklingError(f"Only persistent_load of storage is allowed, but got {type(name[0]) if name else 'nothing'}")
+            raise pickle.UnpicklingError(
+                f"Only persistent_load of storage is allowed, but got {type(name[0]) if name else 'nothing'}"
+            )
         self._push(self._persistent_load(name))
 
     def _memoize(self, index: int) -> None:
@@ -291,30 +332,54 @@ def _opcodes() -> dict[int, Any]:
     p, push = pickle, RestrictedUnpickler._push
     vm = RestrictedUnpickler
     table = {
-        p.PROTO: _protocol, p.FRAME: lambda m: m._read(8), p.GLOBAL: _global_line, p.STACK_GLOBAL: vm._stack_global, p.REDUCE: vm._reduce,
+        p.PROTO: _protocol,
+        p.FRAME: lambda m: m._read(8),
+        p.GLOBAL: _global_line,
+        p.STACK_GLOBAL: vm._stack_global,
+        p.REDUCE: vm._reduce,
         p.NEWOBJ: vm._new,
-        p.BUILD: vm._build, p.BINPERSID: vm._persistent, p.MARK: lambda m: push(m, _MARK), p.POP: lambda m: m._stack.pop(),
+        p.BUILD: vm._build,
+        p.BINPERSID: vm._persistent,
+        p.MARK: lambda m: push(m, _MARK),
+        p.POP: lambda m: m._stack.pop(),
         p.POP_MARK: lambda m: m._pop_mark(),
         p.DUP: lambda m: push(m, m._stack[-1]),
-        p.APPEND: lambda m: m._append([m._stack.pop()]), p.APPENDS: lambda m: m._append(m._pop_mark()), p.SETITEM: lambda m: m._set_items(_pair(m)),
-        p.SETITEMS: lambda m: m._set_items(m._pop_mark()), p.ADDITEMS: lambda m: m._add_items(m._pop_mark()),
-        p.EMPTY_TUPLE: lambda m: push(m, ()), p.EMPTY_LIST: lambda m: push(m, []), p.EMPTY_DICT: lambda m: push(m, {}),
+        p.APPEND: lambda m: m._append([m._stack.pop()]),
+        p.APPENDS: lambda m: m._append(m._pop_mark()),
+        p.SETITEM: lambda m: m._set_items(_pair(m)),
+        p.SETITEMS: lambda m: m._set_items(m._pop_mark()),
+        p.ADDITEMS: lambda m: m._add_items(m._pop_mark()),
+        p.EMPTY_TUPLE: lambda m: push(m, ()),
+        p.EMPTY_LIST: lambda m: push(m, []),
+        p.EMPTY_DICT: lambda m: push(m, {}),
         p.EMPTY_SET: lambda m: push(m, set()),
-        p.TUPLE: lambda m: push(m, tuple(m._pop_mark())), p.TUPLE1: lambda m: m._tuple(1), p.TUPLE2: lambda m: m._tuple(2),
+        p.TUPLE: lambda m: push(m, tuple(m._pop_mark())),
+        p.TUPLE1: lambda m: m._tuple(1),
+        p.TUPLE2: lambda m: m._tuple(2),
         p.TUPLE3: lambda m: m._tuple(3),
         p.FROZENSET: lambda m: push(m, frozenset(m._pop_mark())),
-        p.NONE: lambda m: push(m, None), p.NEWTRUE: lambda m: push(m, True), p.NEWFALSE: lambda m: push(m, False),
-        p.BININT: _number("<i"), p.BININT1: _number("<B"), p.BININT2: _number("<H"), p.BINFLOAT: _number(">d"),
-        p.LONG1: lambda m: _long(m, "<B"), p.LONG4: lambda m: _long(m, "<i"),
+        p.NONE: lambda m: push(m, None),
+        p.NEWTRUE: lambda m: push(m, True),
+        p.NEWFALSE: lambda m: push(m, False),
+        p.BININT: _number("<i"),
+        p.BININT1: _number("<B"),
+        p.BININT2: _number("<H"),
+        p.BINFLOAT: _number(">d"),
+        p.LONG1: lambda m: _long(m, "<B"),
+        p.LONG4: lambda m: _long(m, "<i"),
         p.BINUNICODE: lambda m: push(m, m._sized("<I").decode("utf-8", "surrogatepass")),
         p.BINUNICODE8: lambda m: push(m, m._sized("<Q").decode("utf-8", "surrogatepass")),
         p.SHORT_BINUNICODE: lambda m: push(m, m._sized("<B").decode("utf-8", "surrogatepass")),
-        p.BINSTRING: lambda m: m._binary_string("<i"), p.SHORT_BINSTRING: lambda m: m._binary_string("<B"),
-        p.BINBYTES: lambda m: push(m, m._sized("<I")), p.SHORT_BINBYTES: lambda m: push(m, m._sized("<B")),
+        p.BINSTRING: lambda m: m._binary_string("<i"),
+        p.SHORT_BINSTRING: lambda m: m._binary_string("<B"),
+        p.BINBYTES: lambda m: push(m, m._sized("<I")),
+        p.SHORT_BINBYTES: lambda m: push(m, m._sized("<B")),
         p.BINBYTES8: lambda m: push(m, m._sized("<Q")),
         p.BYTEARRAY8: lambda m: push(m, bytearray(m._sized("<Q"))),
-        p.BINGET: lambda m: push(m, m._memo[m._read(1)[0]]), p.LONG_BINGET: lambda m: push(m, m._memo[struct.unpack("<I", m._read(4))[0]]),
-        p.BINPUT: lambda m: m._memoize(m._read(1)[0]), p.LONG_BINPUT: lambda m: m._memoize(struct.unpack("<I", m._read(4))[0]),
+        p.BINGET: lambda m: push(m, m._memo[m._read(1)[0]]),
+        p.LONG_BINGET: lambda m: push(m, m._memo[struct.unpack("<I", m._read(4))[0]]),
+        p.BINPUT: lambda m: m._memoize(m._read(1)[0]),
+        p.LONG_BINPUT: lambda m: m._memoize(struct.unpack("<I", m._read(4))[0]),
         p.MEMOIZE: lambda m: m._memoize(len(m._memo)),
     }
     return {code[0]: handler for code, handler in table.items()}

@@ -1,4 +1,7 @@
-"""Mixed precision: `autocast` chooses the dtype of each op, `GradScaler` keeps small gradients of float16 from vanishing."""
+"""Mixed precision: `autocast` chooses the dtype of each op, `GradScaler` keeps small gradients of float16 from
+vanishing.
+"""
+
 from .autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
 from .grad_scaler import GradScaler
 

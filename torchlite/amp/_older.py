@@ -1,4 +1,5 @@
 """The forms of `torch.cuda.amp` and `torch.cpu.amp`, from before `torch.amp` took the device type as an argument."""
+
 from __future__ import annotations
 
 import warnings
@@ -11,7 +12,9 @@ def _deprecated(old: str, new: str) -> None:
 
 
 def forms(device_type: str):
-    """The classes `autocast` and `GradScaler` without the device type, and the functions `custom_fwd` and `custom_bwd`."""
+    """The classes `autocast` and `GradScaler` without the device type, and the functions
+    `custom_fwd` and `custom_bwd`.
+    """
     place, default = f"{device_type}.amp", autocast_mode.DEFAULTS[device_type]
 
     class autocast(autocast_mode.autocast):
@@ -24,7 +27,9 @@ def forms(device_type: str):
     class GradScaler(grad_scaler.GradScaler):
         __doc__ = f"Deprecated: use `torch.amp.GradScaler({device_type!r}, ...)`."
 
-        def __init__(self, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
+        def __init__(
+            self, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True
+        ):
             _deprecated(f"{place}.GradScaler(args...)", f"GradScaler('{device_type}', args...)")
             super().__init__(device_type, init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 

@@ -1,4 +1,7 @@
-"""`torch.autocast`: inside, ops run in the dtype that PyTorch's lists give them. One interceptor serves all regions of a thread."""
+"""`torch.autocast`: inside, ops run in the dtype that PyTorch's lists give them. One interceptor serves all regions of
+a thread.
+"""
+
 from __future__ import annotations
 
 import collections.abc
@@ -22,11 +25,13 @@ from .op_lists import BANNED, FLOAT, LISTED, LOWER, RESULT, RULES, WIDEST
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 DEFAULTS = {"cpu": bfloat16, "cuda": float16, "opencl": float16}
-_BANNED = ("torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
-           "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
-           "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
-           "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
-           "safe to autocast.")
+_BANNED = (
+    "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
+    "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
+    "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
+    "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
+    "safe to autocast."
+)
 
 
 class _State(threading.local):
@@ -48,15 +53,21 @@ _state = _State()
 
 
 class _Autocast(Interceptor):
-    """Stands on the stack of a thread while autocast is enabled there for some device, below the modes of the user, which see the ops as called."""
+    """Stands on the stack of a thread while autocast is enabled there for some device, below the modes of the user,
+    which see the ops as called.
+    """
 
     def intercept(self, op, function, args, kwargs):
-        if function is not op.function or kwargs.get("out") is not None:  # in place, out=, creation: PyTorch casts nothing here
+        if (
+            function is not op.function or kwargs.get("out") is not None
+        ):  # in place, out=, creation: PyTorch casts nothing here
             return function(*args, **kwargs)
         run = op.direct or direct_for(op)
         if _hooks.stack:  # what is saved for backward goes through the user's hands
+
             def run(*args, **kwargs):
                 return _call.below(op, function, args, kwargs)
+
         if op.name in LISTED:
             where = _device_type(args)
             rule = None if where is None else RULES[where].get(op.name)
@@ -82,7 +93,9 @@ _LISTS = (tuple, list)
 
 
 def _device_type(values) -> str | None:
-    """The device type whose lists apply, an accelerator's before the CPU's; None too where a subclass is to be asked first."""
+    """The device type whose lists apply, an accelerator's before the CPU's; None too where a subclass is to be asked
+    first.
+    """
     found = None
     for tensor in _tensors(values):
         if tensor.__class__ is not Tensor and _call._overriding((tensor,)) is not None:
@@ -109,7 +122,9 @@ def _cast_arguments(op, rule: str, where: str, args: tuple, kwargs: dict):
         to = _widest(where, (*args, *kwargs.values()))
     if to is None:
         return args, kwargs
-    return [_converted(value, where, to) for value in args], {name: _converted(value, where, to) for name, value in kwargs.items()}
+    return [_converted(value, where, to) for value in args], {
+        name: _converted(value, where, to) for name, value in kwargs.items()
+    }
 
 
 def _with_dtype(op, where: str, args: tuple, kwargs: dict):
@@ -118,7 +133,7 @@ def _with_dtype(op, where: str, args: tuple, kwargs: dict):
         return args, kwargs
     place = [p.name for p in op.params].index("dtype")
     if place < len(args):
-        return (args if args[place] is not None else (*args[:place], float32, *args[place + 1:])), kwargs
+        return (args if args[place] is not None else (*args[:place], float32, *args[place + 1 :])), kwargs
     return args, kwargs if kwargs.get("dtype") is not None else {**kwargs, "dtype": float32}
 
 
@@ -143,10 +158,18 @@ def _converted(value, where: str, to: dtype):
 
 
 def _cached(tensor, where: str, to: dtype):
-    """A tensor cast. The cast of a leaf that wants a gradient serves all its uses until the outermost region ends, or the leaf changes."""
+    """A tensor cast. The cast of a leaf that wants a gradient serves all its uses until the outermost region ends, or
+    the leaf changes.
+    """
     cast = F.to if _hooks.stack else _to
-    if tensor._node is not LEAF or not (_state.cache_enabled and _state.nesting and to is _state.dtypes[where] and tensor.dtype is float32 and MODE.grad
-                                        and base_of(tensor) is None):
+    if tensor._node is not LEAF or not (
+        _state.cache_enabled
+        and _state.nesting
+        and to is _state.dtypes[where]
+        and tensor.dtype is float32
+        and MODE.grad
+        and base_of(tensor) is None
+    ):
         return cast(tensor, to)
     key, now = (id(tensor), to), version(tensor)
     found = _state.cache.get(key)
@@ -175,7 +198,9 @@ def is_autocast_available(device_type: str) -> bool:
 def _checked(function: str, device_type) -> str:
     """The device type, if it is the name of one."""
     if not isinstance(device_type, str):
-        raise TypeError(f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}")
+        raise TypeError(
+            f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}"
+        )
     return device(device_type).type
 
 
@@ -202,11 +227,15 @@ def is_any_autocast_enabled() -> bool:
 
 
 def set_autocast_enabled(device_type="cuda", enabled=None) -> None:
-    """Turn autocast on or off for a device type in this thread; one argument means CUDA. `torch.autocast` does it for a block."""
+    """Turn autocast on or off for a device type in this thread; one argument means CUDA. `torch.autocast` does it for a
+    block.
+    """
     if enabled is None:
         device_type, enabled = "cuda", device_type
     if not isinstance(enabled, bool):
-        raise TypeError(f"set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not {type(enabled).__name__}")
+        raise TypeError(
+            f"set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not {type(enabled).__name__}"
+        )
     _state.enabled[_known("set_autocast_enabled", device_type)] = enabled
     wanted = any(_state.enabled.values())
     if wanted is not _state.intercepting:
@@ -230,7 +259,9 @@ def get_autocast_dtype(device_type: str) -> dtype:
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
     """Set the dtype that autocast uses on a device type in this thread."""
     if not isinstance(dtype, type(float32)):
-        raise TypeError(f"set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {type(dtype).__name__}")
+        raise TypeError(
+            f"set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {type(dtype).__name__}"
+        )
     _state.dtypes[_known("set_autocast_dtype", device_type)] = dtype
 
 
@@ -265,21 +296,33 @@ def autocast_decrement_nesting() -> int:
 
 def _deprecated(name: str, new: str, function, device_type: str):
     """PyTorch's older function of one device type."""
+
     @functools.wraps(function)
     def older(*args):
-        warnings.warn(f"torch.{name}() is deprecated. Please use torch.{new} instead.", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            f"torch.{name}() is deprecated. Please use torch.{new} instead.", DeprecationWarning, stacklevel=2
+        )
         return function(device_type, *args)
+
     older.__name__ = older.__qualname__ = name
     older.__doc__ = f"Deprecated: use `torch.{new}`."
     return older
 
 
-is_autocast_cpu_enabled = _deprecated("is_autocast_cpu_enabled", "is_autocast_enabled('cpu')", is_autocast_enabled, "cpu")
-set_autocast_cpu_enabled = _deprecated("set_autocast_cpu_enabled", "set_autocast_enabled('cpu', enabled)", set_autocast_enabled, "cpu")
+is_autocast_cpu_enabled = _deprecated(
+    "is_autocast_cpu_enabled", "is_autocast_enabled('cpu')", is_autocast_enabled, "cpu"
+)
+set_autocast_cpu_enabled = _deprecated(
+    "set_autocast_cpu_enabled", "set_autocast_enabled('cpu', enabled)", set_autocast_enabled, "cpu"
+)
 get_autocast_cpu_dtype = _deprecated("get_autocast_cpu_dtype", "get_autocast_dtype('cpu')", get_autocast_dtype, "cpu")
-set_autocast_cpu_dtype = _deprecated("set_autocast_cpu_dtype", "set_autocast_dtype('cpu', dtype)", set_autocast_dtype, "cpu")
+set_autocast_cpu_dtype = _deprecated(
+    "set_autocast_cpu_dtype", "set_autocast_dtype('cpu', dtype)", set_autocast_dtype, "cpu"
+)
 get_autocast_gpu_dtype = _deprecated("get_autocast_gpu_dtype", "get_autocast_dtype('cuda')", get_autocast_dtype, "cuda")
-set_autocast_gpu_dtype = _deprecated("set_autocast_gpu_dtype", "set_autocast_dtype('cuda', dtype)", set_autocast_dtype, "cuda")
+set_autocast_gpu_dtype = _deprecated(
+    "set_autocast_gpu_dtype", "set_autocast_dtype('cuda', dtype)", set_autocast_dtype, "cuda"
+)
 
 
 # -- regions ---------------------------------------------------------------------
@@ -313,11 +356,12 @@ class _Region:
 
 
 class autocast(_Region):
-    """A region, or as a decorator a function, in which ops run in the dtype that is best for them: products in `dtype`, sums and losses in float32.
+    """A region, or as a decorator a function, in which ops run in the dtype that is best for them: products in `dtype`,
+    sums and losses in float32.
 
-    device_type: "cpu", "cuda" or "opencl". dtype: bfloat16 on the CPU and float16 elsewhere unless given. enabled: False makes a region without
-    autocast inside another. cache_enabled: whether the casts of weights are kept until the outermost region ends. Backward belongs outside: its ops
-    run in the dtypes that forward's ran in. See docs/amp.md.
+    device_type: "cpu", "cuda" or "opencl". dtype: bfloat16 on the CPU and float16 elsewhere unless given. enabled:
+    False makes a region without autocast inside another. cache_enabled: whether the casts of weights are kept until the
+    outermost region ends. Backward belongs outside: its ops run in the dtypes that forward's ran in. See docs/amp.md.
 
     >>> import torchlite as torch
     >>> layer, x = torch.nn.Linear(4, 2), torch.ones(3, 4)
@@ -328,7 +372,9 @@ class autocast(_Region):
     (torch.bfloat16, torch.float32)
     """
 
-    def __init__(self, device_type: str, dtype: dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None):
+    def __init__(
+        self, device_type: str, dtype: dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
+    ):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         if not is_autocast_available(device_type):
@@ -339,13 +385,18 @@ class autocast(_Region):
 
     def __call__(self, func):
         if not callable(func):
-            raise TypeError(f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as a context "
-                            f"manager? For example:\n    with torch.autocast(device_type=...):\n        output = model(input)")
+            raise TypeError(
+                f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast "
+                "as a context manager? For example:\n"
+                "    with torch.autocast(device_type=...):\n"
+                "        output = model(input)"
+            )
 
         @functools.wraps(func)
         def inside(*args, **kwargs):
             with self:
                 return func(*args, **kwargs)
+
         return inside
 
 
@@ -361,18 +412,23 @@ def _supported(device_type: str, fast_dtype) -> bool:
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3)
             return False
         from .. import cuda
+
         if fast_dtype is bfloat16 and not cuda.is_bf16_supported():
             raise RuntimeError("Current CUDA Device does not support bfloat16. Please switch dtype to float16.")
     elif fast_dtype not in (bfloat16, float16):
         name = device_type.upper()
-        warnings.warn(f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
-                      f"{name} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.", stacklevel=3)
+        warnings.warn(
+            f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
+            f"{name} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
+            stacklevel=3,
+        )
         return False
     return True
 
 
 def _cuda_is_available() -> bool:
     from .. import cuda
+
     return cuda.is_available()
 
 
@@ -380,7 +436,9 @@ def _cuda_is_available() -> bool:
 
 
 def _cast(value, device_type: str, dtype):
-    """A tensor cast to `dtype`, and so those in containers; what is no floating-point tensor of the device type stays."""
+    """A tensor cast to `dtype`, and so those in containers; what is no floating-point tensor of the
+    device type stays.
+    """
     if isinstance(value, Tensor):
         return value.to(dtype) if _eligible(value, device_type) else value
     if isinstance(value, (str, bytes, np.ndarray)):
@@ -394,7 +452,8 @@ def _cast(value, device_type: str, dtype):
 
 
 def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
-    """Decorates `forward` of an autograd Function: with `cast_inputs` it runs, inside autocast, on tensors of that dtype and with autocast off.
+    """Decorates `forward` of an autograd Function: with `cast_inputs` it runs, inside autocast, on tensors of that
+    dtype and with autocast off.
 
     >>> import torchlite as torch
     >>> class Product(torch.autograd.Function):
@@ -424,11 +483,14 @@ def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
             return fwd(*args, **kwargs)
         with autocast(device_type, enabled=False):
             return fwd(*_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs))
+
     return forward
 
 
 def custom_bwd(bwd=None, *, device_type: str):
-    """Decorates `backward` of an autograd Function: it runs with autocast as its `forward` did, which needs `custom_fwd`."""
+    """Decorates `backward` of an autograd Function: it runs with autocast as its `forward` did, which needs
+    `custom_fwd`.
+    """
     _name(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
@@ -437,6 +499,7 @@ def custom_bwd(bwd=None, *, device_type: str):
     def backward(*args, **kwargs):
         with autocast(device_type, dtype=args[0]._dtype, enabled=args[0]._fwd_used_autocast):
             return bwd(*args, **kwargs)
+
     return backward
 
 

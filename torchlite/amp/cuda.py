@@ -1,4 +1,5 @@
 """What `torch.cuda.amp` has: `torch.amp` for CUDA, deprecated in favour of it."""
+
 from __future__ import annotations
 
 from importlib.util import find_spec

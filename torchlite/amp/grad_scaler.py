@@ -1,4 +1,7 @@
-"""`GradScaler`: the loss times a scale, so that small gradients of float16 do not vanish; steps with infinite gradients are left out."""
+"""`GradScaler`: the loss times a scale, so that small gradients of float16 do not vanish; steps with infinite gradients
+are left out.
+"""
+
 from __future__ import annotations
 
 import collections.abc
@@ -43,12 +46,14 @@ class _Copies:
 
 
 class GradScaler:
-    """Scales a loss before backward and the gradients back before the step; finds by trying the largest scale without overflow.
+    """Scales a loss before backward and the gradients back before the step; finds by trying the largest scale without
+    overflow.
 
-    device: the device type of the loss, "cuda", "cpu" or "opencl". init_scale: the first scale. A step with an infinite or NaN gradient is left out
-    and the scale multiplied by `backoff_factor`; after `growth_interval` steps in a row without one it is multiplied by `growth_factor`.
-    enabled: False makes every method do nothing but `optimizer.step()`. The check runs on the gradients' device; `step` reads one number from it, and
-    none for an optimizer with `fused=True`.
+    device: the device type of the loss, "cuda", "cpu" or "opencl". init_scale: the first scale. A step with an infinite
+    or NaN gradient is left out and the scale multiplied by `backoff_factor`; after `growth_interval` steps in a row
+    without one it is multiplied by `growth_factor`. enabled: False makes every method do nothing but
+    `optimizer.step()`. The check runs on the gradients' device; `step` reads one number from it, and none for an
+    optimizer with `fused=True`.
 
     >>> import torchlite as torch
     >>> weight = torch.nn.Parameter(torch.ones(2))
@@ -63,8 +68,15 @@ class GradScaler:
     ([0.800000011920929, 0.800000011920929], 512.0)
     """
 
-    def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
-                 growth_interval: int = 2000, enabled: bool = True):
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ):
         self._device, self._enabled = device, enabled
         if enabled and device == "cuda" and not _cuda_is_available():
             warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
@@ -78,7 +90,11 @@ class GradScaler:
         self._init_scale, self._init_growth_tracker = init_scale, 0
         self._scale: Tensor | None = None  # made on the device of the first loss
         self._growth_tracker: Tensor | None = None
-        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._growth_factor, self._backoff_factor, self._growth_interval = (
+            growth_factor,
+            backoff_factor,
+            growth_interval,
+        )
         self._per_optimizer_states: dict = defaultdict(_fresh_state)
 
     # -- the loss
@@ -93,17 +109,21 @@ class GradScaler:
             if isinstance(value, Tensor):
                 if not copies:
                     copies.append(_Copies(self._scale_on(value.device)))
-                return value * (copies[0].tensor if value.device == copies[0].tensor.device else copies[0].get(value.device))
+                return value * (
+                    copies[0].tensor if value.device == copies[0].tensor.device else copies[0].get(value.device)
+                )
             if not isinstance(value, collections.abc.Iterable):
                 raise ValueError("outputs must be a Tensor or an iterable of Tensors")
             items = map(scaled, value)
             return type(value)(items) if isinstance(value, (list, tuple)) else items
+
         return scaled(outputs)
 
     def _scale_on(self, device):
         """The scale, made on `device` when there is none."""
         if self._scale is None:
             from .. import float32, full, int32
+
             self._scale = full((), self._init_scale, dtype=float32, device=device)
             self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=device)
         return self._scale
@@ -119,7 +139,9 @@ class GradScaler:
     # -- the gradients
 
     def unscale_(self, optimizer) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, in place: to clip or look at them before `step`, which else does it."""
+        """Divide the gradients of an optimizer's parameters by the scale, in place: to clip or look at them before
+        `step`, which else does it.
+        """
         if not self._enabled:
             return
         scale, _ = self._made("unscale_")
@@ -135,6 +157,7 @@ class GradScaler:
         """Multiply the gradients and note on each device whether one is not finite: {device: 0-d float32 tensor}."""
         from .. import _amp_foreach_non_finite_check_and_unscale_ as unscale
         from .. import float16
+
         factors, notes = _Copies(inv_scale), _Copies(found_inf)
         grads: dict = defaultdict(list)
         for group in optimizer.param_groups:
@@ -165,7 +188,9 @@ class GradScaler:
     # -- the step
 
     def step(self, optimizer, *args, **kwargs):
-        """`optimizer.step(*args, **kwargs)` on unscaled gradients, left out where one of them is infinite or NaN. Returns what that returns."""
+        """`optimizer.step(*args, **kwargs)` on unscaled gradients, left out where one of them is infinite or NaN.
+        Returns what that returns.
+        """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -187,16 +212,24 @@ class GradScaler:
         return result
 
     def _step_of_one_that_scales(self, optimizer, state, args, kwargs):
-        """The step of an optimizer that unscales, and leaves out, on its own: it is told by `grad_scale` and `found_inf`."""
+        """The step of an optimizer that unscales, and leaves out, on its own: it is told by `grad_scale` and
+        `found_inf`.
+        """
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
-            warnings.warn("GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near future GradScaler "
-                          "registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and let the optimizer use them directly.",
-                          FutureWarning, stacklevel=3)
+            warnings.warn(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the "
+                "near future GradScaler registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed "
+                "optimizer and let the optimizer use them directly.",
+                FutureWarning,
+                stacklevel=3,
+            )
             return optimizer.step(*args, **kwargs, grad_scaler=self)
         if state["stage"] is OptState.READY:
             self._check_inf_per_device(optimizer)
         scale = self._scale_on(None)
-        notes = [note.to(scale.device, non_blocking=True) for note in state["found_inf_per_device"].values()] or [_zero_beside(scale)]
+        notes = [note.to(scale.device, non_blocking=True) for note in state["found_inf_per_device"].values()] or [
+            _zero_beside(scale)
+        ]
         optimizer.found_inf = sum(notes[1:], notes[0])
         own = getattr(optimizer, "grad_scale", None)
         optimizer.grad_scale = own if state["stage"] is OptState.UNSCALED else scale if own is None else scale * own
@@ -208,7 +241,9 @@ class GradScaler:
     # -- the scale
 
     def update(self, new_scale=None) -> None:
-        """End an iteration: adapt the scale to what the steps found, or set it to `new_scale` (a float or a tensor of one element)."""
+        """End an iteration: adapt the scale to what the steps found, or set it to `new_scale` (a float or a tensor of
+        one element).
+        """
         if not self._enabled:
             return
         scale, growth_tracker = self._made("update")
@@ -216,8 +251,10 @@ class GradScaler:
             scale.fill_(new_scale)
         elif new_scale is not None:
             if new_scale.device.type != self._device or new_scale.numel() != 1 or new_scale.requires_grad:
-                raise AssertionError("new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
-                                     "requires_grad=False.")
+                raise AssertionError(
+                    "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
+                    "requires_grad=False."
+                )
             scale.copy_(new_scale)
         else:
             self._follow(scale, growth_tracker)
@@ -225,11 +262,22 @@ class GradScaler:
 
     def _follow(self, scale, growth_tracker) -> None:
         from .. import _amp_update_scale_ as update
-        notes = [note.to(device=scale.device, non_blocking=True) for state in self._per_optimizer_states.values()
-                 for note in state["found_inf_per_device"].values()]
+
+        notes = [
+            note.to(device=scale.device, non_blocking=True)
+            for state in self._per_optimizer_states.values()
+            for note in state["found_inf_per_device"].values()
+        ]
         if not notes:
             raise AssertionError("No inf checks were recorded prior to update.")
-        update(scale, growth_tracker, sum(notes[1:], notes[0]), self._growth_factor, self._backoff_factor, self._growth_interval)
+        update(
+            scale,
+            growth_tracker,
+            sum(notes[1:], notes[0]),
+            self._growth_factor,
+            self._backoff_factor,
+            self._growth_interval,
+        )
 
     def _get_scale_async(self):
         return self._scale
@@ -276,18 +324,27 @@ class GradScaler:
     # -- checkpoints
 
     def state_dict(self) -> dict:
-        """The scale, the factors, the interval and the count of good steps, as numbers; empty where scaling is disabled. Call it after `update`."""
+        """The scale, the factors, the interval and the count of good steps, as numbers; empty where scaling is
+        disabled. Call it after `update`.
+        """
         if not self._enabled:
             return {}
-        return {"scale": self.get_scale(), "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
-                "growth_interval": self._growth_interval, "_growth_tracker": self._get_growth_tracker()}
+        return {
+            "scale": self.get_scale(),
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._get_growth_tracker(),
+        }
 
     def load_state_dict(self, state_dict: dict) -> None:
         """Take back what `state_dict` gave."""
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler.")
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+            )
         self._init_scale, self._init_growth_tracker = state_dict["scale"], state_dict["_growth_tracker"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
@@ -299,9 +356,16 @@ class GradScaler:
         state = dict(self.__dict__)
         if self._enabled:
             if self._per_optimizer_states:
-                raise AssertionError("A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after "
-                                     "scaler.update().")
-            state.update(_init_scale=self.get_scale(), _init_growth_tracker=self._get_growth_tracker(), _scale=None, _growth_tracker=None)
+                raise AssertionError(
+                    "A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after "
+                    "scaler.update()."
+                )
+            state.update(
+                _init_scale=self.get_scale(),
+                _init_growth_tracker=self._get_growth_tracker(),
+                _scale=None,
+                _growth_tracker=None,
+            )
         return state
 
 

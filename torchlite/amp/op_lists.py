@@ -1,8 +1,9 @@
 """Which ops autocast runs in which dtype: PyTorch's lists, by the names of our records.
 
-Internal records stand here too where a public op reaches the listed work through them. An op on no list runs as it is called; if it is written
-in other ops, autocast sees those.
+Internal records stand here too where a public op reaches the listed work through them. An op on no list runs as it is
+called; if it is written in other ops, autocast sees those.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,30 +18,35 @@ WIDEST = "widest"  # cast to float32 if any is float32, else to the region's dty
 BANNED = "banned"  # refused
 WHOLE = "whole"  # left alone, its parts too: one op in PyTorch, several here
 
-_PRODUCTS = """addbmm addmm baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d linalg_vecdot linear
-    matmul mm prelu rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell scaled_dot_product_attention """
-_LOSSES = """binary_cross_entropy_with_logits cdist cosine_embedding_loss cross_entropy hinge_embedding_loss huber_loss kl_div
-    margin_ranking_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss """
+_PRODUCTS = """addbmm addmm baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
+    linalg_vecdot linear matmul mm prelu rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell scaled_dot_product_attention """
+_LOSSES = """binary_cross_entropy_with_logits cdist cosine_embedding_loss cross_entropy hinge_embedding_loss huber_loss
+    kl_div margin_ranking_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss
+    soft_margin_loss triplet_margin_loss """
 
 CUDA = {
     LOWER: _PRODUCTS + "addmv addr chain_matmul convolution einsum gru gru_cell linalg_multi_dot lstm lstm_cell mv",
-    FLOAT: _LOSSES + """_resize acos asin cosh cosine_similarity dist erfinv exp expm1 frobenius_norm group_norm l1_loss layer_norm log log10
-        log1p log2 logsumexp mse_loss multilabel_soft_margin_loss native_layer_norm norm_except_dim nuclear_norm pdist pow reciprocal renorm rms_norm
-        rsqrt sinh softplus square tan""",
+    FLOAT: _LOSSES
+    + """_resize acos asin cosh cosine_similarity dist erfinv exp expm1 frobenius_norm group_norm l1_loss layer_norm log
+        log10 log1p log2 logsumexp mse_loss multilabel_soft_margin_loss native_layer_norm norm_except_dim nuclear_norm
+        pdist pow reciprocal renorm rms_norm rsqrt sinh softplus square tan""",
     RESULT: "cumprod cumsum linalg_matrix_norm linalg_norm linalg_vector_norm log_softmax norm prod softmax sum",
     WIDEST: "addcdiv addcmul atan2 bilinear cross dot grid_sample grid_sampler index_put scatter_add tensordot vdot",
     BANNED: "binary_cross_entropy",
-    WHOLE: """_safe_softmax affine_grid affine_grid_generator cholesky_inverse ldexp linalg_lu_solve lu_solve nanmean nansum native_batch_norm
-        native_group_norm trace vander""",
+    WHOLE: """_safe_softmax affine_grid affine_grid_generator cholesky_inverse ldexp linalg_lu_solve lu_solve nanmean
+        nansum native_batch_norm native_group_norm trace vander""",
 }
 CPU = {
     LOWER: _PRODUCTS,
-    FLOAT: _LOSSES + """adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices binary_cross_entropy cholesky cholesky_inverse
-        cholesky_solve ctc_loss fft_fft fft_fft2 fft_fftn fft_hfft fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_irfft fft_irfft2 fft_irfftn fft_rfft
-        fft_rfft2 fft_rfftn fractional_max_pool2d fractional_max_pool3d geqrf grid_sample grid_sampler inverse linalg_cholesky linalg_cholesky_ex
-        linalg_cond linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv linalg_inv_ex linalg_lstsq
-        linalg_matrix_rank linalg_qr linalg_solve linalg_svd linalg_svdvals linalg_tensorinv linalg_tensorsolve lu lu_solve max_unpool1d
-        max_unpool2d max_unpool3d nanquantile ormqr pinverse polar prod qr quantile stft svd trace triangular_solve view_as_complex""",
+    FLOAT: _LOSSES
+    + """adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices binary_cross_entropy cholesky
+        cholesky_inverse cholesky_solve ctc_loss fft_fft fft_fft2 fft_fftn fft_hfft fft_ifft fft_ifft2 fft_ifftn
+        fft_ihfft fft_irfft fft_irfft2 fft_irfftn fft_rfft fft_rfft2 fft_rfftn fractional_max_pool2d
+        fractional_max_pool3d geqrf grid_sample grid_sampler inverse linalg_cholesky linalg_cholesky_ex linalg_cond
+        linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv linalg_inv_ex
+        linalg_lstsq linalg_matrix_rank linalg_qr linalg_solve linalg_svd linalg_svdvals linalg_tensorinv
+        linalg_tensorsolve lu lu_solve max_unpool1d max_unpool2d max_unpool3d nanquantile ormqr pinverse polar prod qr
+        quantile stft svd trace triangular_solve view_as_complex""",
     WIDEST: "cat index_copy stack",
     WHOLE: "bilinear linalg_lu_solve",
 }
@@ -52,13 +58,20 @@ def _if(kind: str, condition: Callable) -> Callable:
 
 
 def _is_chain_or_mixed(equation, operands) -> bool:
-    flat = [x for item in (equation, *operands) for x in (item if isinstance(item, (list, tuple)) else (item,)) if hasattr(x, "dtype")]
+    flat = [
+        x
+        for item in (equation, *operands)
+        for x in (item if isinstance(item, (list, tuple)) else (item,))
+        if hasattr(x, "dtype")
+    ]
     return len(flat) > 2 or len({x.dtype for x in flat}) > 1
 
 
 def _as_states(input, hx, *rest) -> str:
     """A recurrent layer step by step: its products are lower, its states and so its results keep their dtype."""
-    states = hx if isinstance(hx, (list, tuple)) else [rest[0] if hasattr(rest[0], "dtype") else hx]  # packed data have their sizes before hx
+    states = (
+        hx if isinstance(hx, (list, tuple)) else [rest[0] if hasattr(rest[0], "dtype") else hx]
+    )  # packed data have their sizes before hx
     return FLOAT if float32 in [x.dtype for x in (input, *states)] else LOWER
 
 
@@ -77,7 +90,9 @@ CPU_BY_ARGUMENTS = {
     "lstm": _as_states_if_packed,
     "max_pool3d": _if(FLOAT, lambda *values: not values[-1]),  # without indices
     "mse_loss": _if(FLOAT, lambda *values: values[-1] is None),
-    "pad": _if(FLOAT, lambda input, pad, mode="constant", value=None: mode == "replicate" or mode == "reflect" and len(pad) < 6),
+    "pad": _if(
+        FLOAT, lambda input, pad, mode="constant", value=None: mode == "replicate" or mode == "reflect" and len(pad) < 6
+    ),
 }
 
 

@@ -1,4 +1,5 @@
 """Reverse-mode automatic differentiation: backward, grad, modes, custom functions, checks."""
+
 from __future__ import annotations
 
 import importlib
@@ -7,8 +8,16 @@ from .._tensor import Tensor
 from .engine import run_backward
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 
-_LAZY = {"Function": "function", "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly",
-         "functional": None, "graph": None, "function": None, "anomaly": None, "grad_mode": None}
+_LAZY = {
+    "Function": "function",
+    "detect_anomaly": "anomaly",
+    "set_detect_anomaly": "anomaly",
+    "functional": None,
+    "graph": None,
+    "function": None,
+    "anomaly": None,
+    "grad_mode": None,
+}
 
 
 def __getattr__(name: str):
@@ -18,7 +27,9 @@ def __getattr__(name: str):
     module = importlib.import_module(f".{home or name}", __name__)
     globals()[name] = module
     # Importing put the module there under its own name, which may be a function's: all functions of that module win.
-    globals().update({other: getattr(module, other) for other, where in _LAZY.items() if where is not None and where == home})
+    globals().update(
+        {other: getattr(module, other) for other, where in _LAZY.items() if where is not None and where == home}
+    )
     return globals()[name]
 
 
@@ -29,10 +40,10 @@ def _tuple(value):
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Add to the `.grad` of the graph's leaves the gradient of the tensors.
 
-    grad_tensors: for each tensor that is not a scalar, the vector of the vector-Jacobian product (same shape). With `create_graph` the gradients
-    have a history themselves; `retain_graph` (default: create_graph) keeps what the graph saved. With `inputs` only these leaves (or non-leaves) get
-    a gradient.
-    RuntimeError when a tensor has no history, or when the graph was freed by an earlier backward.
+    grad_tensors: for each tensor that is not a scalar, the vector of the vector-Jacobian product (same shape). With
+    `create_graph` the gradients have a history themselves; `retain_graph` (default: create_graph) keeps what the graph
+    saved. With `inputs` only these leaves (or non-leaves) get a gradient. RuntimeError when a tensor has no history, or
+    when the graph was freed by an earlier backward.
     """
     tensors = _tuple(tensors)
     grads = (None,) * len(tensors) if grad_tensors is None else _tuple(grad_tensors)
@@ -46,11 +57,21 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     run_backward(tensors, grads, retain, create_graph, inputs=inputs)
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, is_grads_batched=False,
-         materialize_grads=False):
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
     """The gradients of the outputs in respect of the inputs, as a tuple.
 
-    RuntimeError when an input does not require grad, or was not used and neither `allow_unused` nor `materialize_grads` is set.
+    RuntimeError when an input does not require grad, or was not used and neither `allow_unused` nor `materialize_grads`
+    is set.
 
     >>> import torchlite as torch
     >>> x = torch.tensor(3.0, requires_grad=True)
@@ -68,23 +89,41 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         if item._node is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     retain = create_graph if retain_graph is None else retain_graph
     found = run_backward(outputs, grads, retain, create_graph, inputs=inputs, accumulate=False)
     if not (allow_unused or materialize_grads) and any(g is None for g in found):
-        raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
-                           "desired behavior.")
+        raise RuntimeError(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+            "this is the desired behavior."
+        )
     if materialize_grads:
         from .. import zeros_like
-        found = [zeros_like(i, requires_grad=create_graph) if g is None else g for g, i in zip(found, inputs, strict=True)]
+
+        found = [
+            zeros_like(i, requires_grad=create_graph) if g is None else g for g, i in zip(found, inputs, strict=True)
+        ]
     return tuple(found)
 
 
 def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_grads):
     from .. import stack
+
     count = next(g for g in grads if g is not None).shape[0]
-    rows = [grad(outputs, inputs, [None if g is None else g[i] for g in grads], True, create_graph, allow_unused=allow_unused,
-                 materialize_grads=materialize_grads) for i in range(count)]
+    rows = [
+        grad(
+            outputs,
+            inputs,
+            [None if g is None else g[i] for g in grads],
+            True,
+            create_graph,
+            allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )
+        for i in range(count)
+    ]
     return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
 
 
@@ -92,6 +131,7 @@ def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_gra
 from .gradcheck import gradcheck, gradgradcheck
 
 Variable = Tensor
-__all__ = ["Function", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode",
-           "is_grad_enabled",
-           "no_grad", "set_detect_anomaly", "set_grad_enabled"]
+__all__ = [
+    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck",
+    "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+]  # fmt: skip

@@ -1,4 +1,5 @@
 """Anomaly detection: an error in backward points at the forward line, and NaN gradients are errors."""
+
 from __future__ import annotations
 
 import sys
@@ -20,11 +21,16 @@ def _switch(on: bool, check_nan: bool) -> None:
 
 
 class detect_anomaly:
-    """Inside, each recorded op remembers where it was called; an error or a NaN in its backward shows that place. Slow: for debugging."""
+    """Inside, each recorded op remembers where it was called; an error or a NaN in its backward shows that place. Slow:
+    for debugging.
+    """
 
     def __init__(self, check_nan: bool = True):
-        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
-                      stacklevel=2)
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
+            stacklevel=2,
+        )
         self.check_nan = check_nan
 
     def __enter__(self):
@@ -71,4 +77,7 @@ def _has_nan(run, table, g) -> bool:
 
 
 def _tell(node) -> None:
-    warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(node.trace)}", stacklevel=2)
+    warnings.warn(
+        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(node.trace)}",
+        stacklevel=2,
+    )

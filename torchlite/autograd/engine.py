@@ -1,4 +1,5 @@
 """Reverse mode over the recorded graph: nodes run in the reverse of the order in which they were made."""
+
 from __future__ import annotations
 
 import heapq
@@ -22,11 +23,11 @@ class Packed:
 
 def changed(tensor_shape, scalar_name, node, have: int, expected: int):
     raise RuntimeError(
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{scalar_name}Tensor "
-        f"{list(tensor_shape)}], "
-        f"which is needed by {node.name()}, is at version {have}; expected version {expected} instead. Hint: enable anomaly detection to find the "
-        f"operation "
-        "that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True).")
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{scalar_name}Tensor {list(tensor_shape)}], which is needed by {node.name()}, is at version {have}; "
+        f"expected version {expected} instead. Hint: enable anomaly detection to find the operation that failed to "
+        "compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+    )
 
 
 def get_raw(value, expected, node, index):
@@ -211,7 +212,9 @@ class Run:
         self.captured[tensor] = g if held is None else self.mode.add(table, held, g)
 
     def go(self) -> None:
-        """Run the nodes, latest first; the usual edge (to a node with one output) is served here, the others by `send`."""
+        """Run the nodes, latest first; the usual edge (to a node with one output) is served here,
+        the others by `send`.
+        """
         heap, buffers, run, send = self.heap, self.buffers, self.mode.run, self.send
         wanted, useful, retain, add = self.wanted_nodes, self.useful, self.retain, self.mode.add
         pop, push = heapq.heappop, heapq.heappush
@@ -246,7 +249,9 @@ class Run:
                     send(target, grad, table)
 
     def _with_hooks(self, node, g):
-        """Run a node that has hooks, is a custom Function, was asked for by the caller, or is watched by anomaly mode."""
+        """Run a node that has hooks, is a custom Function, was asked for by the caller, or is
+        watched by anomaly mode.
+        """
         if node.hooks is not None or node in self.wanted_nodes:
             g = self._before(node, g)
         if node.trace is not None:
@@ -260,6 +265,7 @@ class Run:
     def _traced(self, node, g):
         """Anomaly mode: point at the forward line, and find NaN."""
         from .anomaly import checked
+
         return checked(self, node, g)
 
     def _before(self, node, g):
@@ -323,8 +329,13 @@ class Run:
     def _accumulate(self, tensor, found, g, given) -> None:
         table = tensor._table
         if self.mode.differentiable:
-            found.grad = g.clone() if found.grad is None and (g._node is None or id(g) in given or id(g) in self.given) else \
-                g if found.grad is None else GLOBALS["F"].add(found.grad, g)
+            found.grad = (
+                g.clone()
+                if found.grad is None and (g._node is None or id(g) in given or id(g) in self.given)
+                else g
+                if found.grad is None
+                else GLOBALS["F"].add(found.grad, g)
+            )
             given.add(id(g))
             return
         if found.grad is None:
@@ -356,8 +367,11 @@ def reachable(roots, targets) -> set:
     order.sort(key=lambda node: node.seq)
     useful = set()
     for node in order:
-        if node in targets or any(_node_of(e) in useful if isinstance(e, (Node,
-                OutputOf)) else e in targets for e in _flat(node.edges) if e is not None):
+        if node in targets or any(
+            _node_of(e) in useful if isinstance(e, (Node, OutputOf)) else e in targets
+            for e in _flat(node.edges)
+            if e is not None
+        ):
             useful.add(node)
     return useful
 
@@ -388,11 +402,15 @@ def start(tensor, g, mode):
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     if g._data.shape != tensor._data.shape:
-        raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {Size(g.shape)} and output[0] has a shape of {Size(tensor.shape)}.")
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[0] has a shape of {Size(g.shape)} and output[0] has a shape of "
+            f"{Size(tensor.shape)}."
+        )
     if g.dtype.is_complex != tensor.dtype.is_complex:
-        raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output[0] "
-                           "has a "
-                           f"dtype of {g.dtype} and output[0] has a dtype of {tensor.dtype}.")
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+            f"dtype: grad_output[0] has a dtype of {g.dtype} and output[0] has a dtype of {tensor.dtype}."
+        )
     if g.dtype is not tensor.dtype:
         g = g.to(tensor.dtype)
     return g if mode.differentiable else g._data

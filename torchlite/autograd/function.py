@@ -1,4 +1,5 @@
 """Custom differentiable functions."""
+
 from __future__ import annotations
 
 import functools
@@ -21,10 +22,15 @@ class FunctionCtx:
     _needs: tuple
 
     def save_for_backward(self, *tensors):
-        """Keep tensors (inputs or outputs) for backward, where they are `ctx.saved_tensors`. Call at most once, in forward."""
+        """Keep tensors (inputs or outputs) for backward, where they are `ctx.saved_tensors`. Call at most once, in
+        forward.
+        """
         for item in tensors:
             if item is not None and not isinstance(item, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {tensors.index(item)} is of type {type(item).__name__}")
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {tensors.index(item)} is of type "
+                    f"{type(item).__name__}"
+                )
         self._to_save = tensors
 
     save_for_forward = save_for_backward
@@ -48,7 +54,9 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self):
-        """What save_for_backward kept. RuntimeError once the graph was freed, or when one was changed in place since."""
+        """What save_for_backward kept. RuntimeError once the graph was freed, or when one was
+        changed in place since.
+        """
         node = self._node
         if node.saved is None:
             GLOBALS["freed"](node)
@@ -62,6 +70,7 @@ class FunctionCtx:
 
 def _unpack(node, item, expected):
     from .engine import Packed, get_raw
+
     if item is None:
         return None
     if item.__class__ is Packed:
@@ -72,6 +81,7 @@ def _unpack(node, item, expected):
         have = found.n if found.root is None else found.root.n
         if have != expected:
             from .engine import changed
+
             changed(item.data.shape, item.dtype.scalar_name, node, have, expected)
         tensor._node = node if item.index is None else OutputOf(node, item.index)
         return tensor
@@ -119,11 +129,16 @@ class CustomNode(Node):
         while len(found) > len(self.edges) and found[-1] is None:
             found = found[:-1]
         if len(found) != len(self.edges):
-            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {len(self.edges)}, got {len(found)})")
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected {len(self.edges)}, got "
+                f"{len(found)})"
+            )
         out = []
         for i, (item, target) in enumerate(zip(found, self.edges, strict=True)):
             if item is not None and not isinstance(item, Tensor):
-                raise TypeError(f"function {self.name()} returned a {type(item).__name__} as gradient {i}: expected Tensor or None")
+                raise TypeError(
+                    f"function {self.name()} returned a {type(item).__name__} as gradient {i}: expected Tensor or None"
+                )
             out.append(None if item is None or target is None else mode.untensor(item))
         return tuple(out)
 
@@ -147,7 +162,8 @@ class _OpOfFunction:
 
 
 class Function(metaclass=_FunctionType):
-    """A differentiable function of your own: static methods `forward(ctx, *args)` and `backward(ctx, *grads)`; call it with `apply`.
+    """A differentiable function of your own: static methods `forward(ctx, *args)` and `backward(ctx, *grads)`; call it
+    with `apply`.
 
     In newer style `forward(*args)` takes no ctx and `setup_context(ctx, inputs, output)` saves what backward needs.
 
@@ -180,13 +196,17 @@ class Function(metaclass=_FunctionType):
     @staticmethod
     def backward(ctx, *grad_outputs):
         """Gradients of the inputs given those of the outputs; override it."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
-                                  "mode AD.")
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
+        )
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
         """Tangents of the outputs given those of the inputs; override it for forward mode."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     @classmethod
     def apply(cls, *args, **kwargs):
@@ -201,8 +221,26 @@ class Function(metaclass=_FunctionType):
         node = None
         if wants:
             node = CustomNode.__new__(CustomNode)
-            base = make_node(cls._op, tuple(edge(a) if need else None for a, need in zip(args, ctx._needs, strict=True)), (), (), tensors[0]._table)
-            for slot in ("op", "edges", "saved", "versions", "out", "counter", "shape", "table", "seq", "hooks", "trace"):
+            base = make_node(
+                cls._op,
+                tuple(edge(a) if need else None for a, need in zip(args, ctx._needs, strict=True)),
+                (),
+                (),
+                tensors[0]._table,
+            )
+            for slot in (
+                "op",
+                "edges",
+                "saved",
+                "versions",
+                "out",
+                "counter",
+                "shape",
+                "table",
+                "seq",
+                "hooks",
+                "trace",
+            ):
                 setattr(node, slot, getattr(base, slot))
             node.ctx, node.cls = ctx, cls
             ctx._node = node
@@ -235,6 +273,7 @@ def _finish(cls, ctx, node, args, result):
     outs = list(result) if several else [result]
     for dirty in ctx._dirty:
         from .._dispatch.graph import bump
+
         bump(dirty)
         if node is not None and dirty._node is LEAF:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
@@ -275,6 +314,7 @@ def _finish(cls, ctx, node, args, result):
 
 def _save(ctx, node, positions, several) -> None:
     from .graph import pack
+
     saved: list[Any] = []
     versions: list[int] = []
     for item in ctx._to_save:
@@ -295,7 +335,10 @@ def _save(ctx, node, positions, several) -> None:
 
 
 def once_differentiable(function):
-    """Mark a `backward` that cannot be differentiated itself: a second derivative is an error in place of a wrong number."""
+    """Mark a `backward` that cannot be differentiated itself: a second derivative is an error in place of a wrong
+    number.
+    """
+
     @functools.wraps(function)
     def once(ctx, *grads):
         with call._grad(False):
@@ -305,6 +348,7 @@ def once_differentiable(function):
         parts = found if isinstance(found, tuple) else (found,)
         refused = tuple(_Refuse.apply(p.detach().requires_grad_()) if isinstance(p, Tensor) else p for p in parts)
         return refused if isinstance(found, tuple) else refused[0]
+
     return once
 
 

@@ -1,4 +1,5 @@
 """Jacobians, Hessians and their products with vectors, by repeated reverse mode."""
+
 from __future__ import annotations
 
 from .._tensor import Tensor
@@ -13,8 +14,10 @@ def _as_tuple(value, what: str):
     values = (value,) if single else tuple(value)
     for i, item in enumerate(values):
         if not isinstance(item, Tensor):
-            raise TypeError(f"The {what} given to this function must be either a Tensor or a tuple of Tensors but the value at index {i} has type "
-                            f"{type(item)}.")
+            raise TypeError(
+                f"The {what} given to this function must be either a Tensor or a tuple of Tensors but the value at "
+                f"index {i} has type {type(item)}."
+            )
     return single, values
 
 
@@ -31,22 +34,39 @@ def _finish(values, create_graph: bool):
 
 def _grad(outputs, inputs, vectors, create_graph: bool, strict: bool):
     from .. import zeros_like
+
     if not any(o.requires_grad for o in outputs):
         if strict:
-            raise RuntimeError("The output of the user-provided function is independent of the input. This is not allowed in strict mode.")
+            raise RuntimeError(
+                "The output of the user-provided function is independent of the input. This is not allowed in strict "
+                "mode."
+            )
         return tuple(zeros_like(x) for x in inputs)
     pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o.requires_grad]
-    found = grad([o for o, _ in pairs], inputs, [v for _, v in pairs], retain_graph=True, create_graph=create_graph, allow_unused=True)
+    found = grad(
+        [o for o, _ in pairs],
+        inputs,
+        [v for _, v in pairs],
+        retain_graph=True,
+        create_graph=create_graph,
+        allow_unused=True,
+    )
     if strict and any(g is None for g in found):
-        raise RuntimeError("The output of the user-provided function is independent of an input. This is not allowed in strict mode.")
+        raise RuntimeError(
+            "The output of the user-provided function is independent of an input. This is not allowed in strict mode."
+        )
     return tuple(zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True))
 
 
 def _vectors(v, like, name: str):
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise RuntimeError(f"The vector v can only be None if the {name} of the user-provided function is a single Tensor with a single element.")
+            raise RuntimeError(
+                f"The vector v can only be None if the {name} of the user-provided function is a single Tensor with "
+                "a single element."
+            )
         from .. import ones_like
+
         return (ones_like(like[0]),)
     vectors = _as_tuple(v, "v")[1]
     if len(vectors) != len(like):
@@ -82,6 +102,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
     v: like the input(s); may be None for one input of one element.
     """
     from .. import zeros_like
+
     with enable_grad():
         _, inputs = _as_tuple(inputs, "inputs")
         inputs = _fresh(inputs, create_graph)
@@ -91,11 +112,14 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
         dummies = tuple(zeros_like(o).requires_grad_() for o in outs)
         pulled = _grad(outs, inputs, dummies, True, strict)
         found = _grad(pulled, dummies, vectors, create_graph, False)
-    return _finish(outs[0] if single_out else outs, create_graph), _finish(found[0] if single_out else found, create_graph)
+    return _finish(outs[0] if single_out else outs, create_graph), _finish(
+        found[0] if single_out else found, create_graph
+    )
 
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
-    """The Jacobian of func: for each output and input a tensor of shape output.shape + input.shape (nested tuples when there are several).
+    """The Jacobian of func: for each output and input a tensor of shape output.shape + input.shape (nested tuples when
+    there are several).
 
     >>> import torchlite as torch
     >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1.0, 2.0]))
@@ -103,6 +127,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
             [0., 4.]])
     """
     from .. import stack, zeros_like
+
     with enable_grad():
         single, inputs = _as_tuple(inputs, "inputs")
         inputs = _fresh(inputs, create_graph)
@@ -115,8 +140,14 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
                 unit = zeros_like(out).reshape(-1)
                 unit[i] = 1
                 columns.append(_grad((out,), inputs, (unit.reshape(out.shape),), create_graph, strict))
-            rows.append(tuple(stack([c[j] for c in columns]).reshape(tuple(out.shape) + tuple(x.shape)) if columns else
-                              zeros_like(x).expand(tuple(out.shape) + tuple(x.shape)) for j, x in enumerate(inputs)))
+            rows.append(
+                tuple(
+                    stack([c[j] for c in columns]).reshape(tuple(out.shape) + tuple(x.shape))
+                    if columns
+                    else zeros_like(x).expand(tuple(out.shape) + tuple(x.shape))
+                    for j, x in enumerate(inputs)
+                )
+            )
     result = tuple(r[0] if single else r for r in rows)
     return _finish(result[0] if single_out else result, create_graph)
 
@@ -129,17 +160,21 @@ def _scalar(func):
         if out.numel() != 1:
             raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
         return out.squeeze() if out.ndim else out
+
     return checked
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
-    """The Hessian of a function with one scalar output: the Jacobian of its gradient (nested tuples when there are several inputs)."""
+    """The Hessian of a function with one scalar output: the Jacobian of its gradient (nested tuples when there are
+    several inputs).
+    """
     single, inputs = _as_tuple(inputs, "inputs")
     scalar = _scalar(func)
 
     def gradient(*x):
         found = jacobian(scalar, x if len(x) > 1 else x[0], create_graph=True)
         return found
+
     found = jacobian(gradient, inputs if not single else inputs[0], create_graph=create_graph, strict=strict)
     return found
 

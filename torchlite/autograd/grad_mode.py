@@ -1,4 +1,5 @@
 """Grad modes: per thread; context managers and decorators."""
+
 from __future__ import annotations
 
 import functools
@@ -23,6 +24,7 @@ class _ModeSetter:
         def inside(*args, **kwargs):
             with self.clone():
                 return function(*args, **kwargs)
+
         return inside
 
     def _around_generator(self, function):
@@ -37,6 +39,7 @@ class _ModeSetter:
                     except StopIteration as stop:
                         return stop.value
                 answer = yield item
+
         return inside
 
     def clone(self):

@@ -1,4 +1,5 @@
 """Derivatives checked against central differences."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -20,9 +21,10 @@ def _outputs(function, inputs):
 def _perturbed(inputs, target, change):
     """The inputs with `change` added to the one at position `target`."""
     from .grad_mode import no_grad
+
     with no_grad():
         moved = (inputs[target].detach() + change).requires_grad_()
-    return [*inputs[:target], moved, *inputs[target + 1:]]
+    return [*inputs[:target], moved, *inputs[target + 1 :]]
 
 
 def _values(outputs) -> np.ndarray:
@@ -51,11 +53,14 @@ def _vectors(shape, complex_: bool, rng, count: int | None):
 
 def _check_input(function, inputs, position, eps, atol, rtol, count, rng):
     from .._creation import tensor
+
     x = inputs[position]
     outputs = _outputs(function, inputs)
-    cotangents = [rng.standard_normal(o.shape) + (1j * rng.standard_normal(o.shape) if o.is_complex() else 0) for o in outputs]
+    cotangents = [
+        rng.standard_normal(o.shape) + (1j * rng.standard_normal(o.shape) if o.is_complex() else 0) for o in outputs
+    ]
     v = [tensor(c, dtype=o.dtype, device=o.device) for c, o in zip(cotangents, outputs, strict=True)]
-    g, = grad(outputs, [x], v, allow_unused=True)
+    (g,) = grad(outputs, [x], v, allow_unused=True)
     analytic_g = np.zeros(x.shape) if g is None else g.detach().cpu().numpy()
     flat_v = np.concatenate([c.reshape(-1) for c in cotangents]) if cotangents else np.zeros(0)
     for u in _vectors(x.shape, x.is_complex(), rng, count):
@@ -64,33 +69,56 @@ def _check_input(function, inputs, position, eps, atol, rtol, count, rng):
         numeric = np.sum((high - low) / (2 * eps) * np.conj(flat_v)).real
         analytic = np.sum(np.conj(analytic_g) * u).real
         if not np.isclose(numeric, analytic, atol=atol * max(1.0, np.sqrt(u.size)), rtol=rtol):
-            raise GradcheckError(f"Jacobian mismatch for input {position}: numerical {numeric:.8g}, analytical {analytic:.8g} (projected on a "
-                                 f"random cotangent, "
-                                 f"in the direction {np.array2string(u.reshape(-1)[:4], precision=3)} …)")
+            raise GradcheckError(
+                f"Jacobian mismatch for input {position}: numerical {numeric:.8g}, analytical {analytic:.8g} "
+                "(projected on a random cotangent, in the direction "
+                f"{np.array2string(u.reshape(-1)[:4], precision=3)} …)"
+            )
 
 
 def _prepare(inputs):
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     if not wanted:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the them have "
+            "requires_grad=True."
+        )
     import warnings
+
     for i in wanted:
         if inputs[i].dtype.name not in ("float64", "complex128"):
-            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely fail if "
-                          f"all the inputs are "
-                          "not of double precision floating point or complex. ", UserWarning, stacklevel=3)
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
+                "will likely fail if all the inputs are not of double precision floating point or complex. ",
+                UserWarning,
+                stacklevel=3,
+            )
     return inputs, wanted
 
 
-def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
-              check_grad_dtypes=False,
-              check_batched_grad=False, check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False,
-              masked=None) -> bool:
+def gradcheck(
+    func,
+    inputs,
+    *,
+    eps=1e-6,
+    atol=1e-5,
+    rtol=1e-3,
+    raise_exception=True,
+    nondet_tol=0.0,
+    check_undefined_grad=True,
+    check_grad_dtypes=False,
+    check_batched_grad=False,
+    check_batched_forward_grad=False,
+    check_forward_ad=False,
+    check_backward_ad=True,
+    fast_mode=False,
+    masked=None,
+) -> bool:
     """Check the gradients of `func(*inputs)` against central differences.
 
-    inputs: float64 or complex128 tensors, those with requires_grad are checked. `fast_mode` tests a random direction in place of every entry.
-    GradcheckError at a mismatch, or False with `raise_exception=False`.
+    inputs: float64 or complex128 tensors, those with requires_grad are checked. `fast_mode` tests a random direction in
+    place of every entry. GradcheckError at a mismatch, or False with `raise_exception=False`.
 
     >>> import torchlite as torch
     >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
@@ -104,8 +132,11 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
             _check_input(func, inputs, position, eps, atol, rtol, 1 if fast_mode else None, rng)
         if check_grad_dtypes:
             outputs = _outputs(func, inputs)
-            for x, g in zip([inputs[i] for i in wanted], grad(outputs, [inputs[i] for i in wanted], [o.detach() for o in outputs], allow_unused=True),
-                            strict=True):
+            for x, g in zip(
+                [inputs[i] for i in wanted],
+                grad(outputs, [inputs[i] for i in wanted], [o.detach() for o in outputs], allow_unused=True),
+                strict=True,
+            ):
                 if g is not None and g.dtype is not x.dtype:
                     raise GradcheckError(f"a gradient has dtype {g.dtype}, its input {x.dtype}")
     except GradcheckError:
@@ -115,19 +146,43 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     return True
 
 
-def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False, raise_exception=True,
-                  nondet_tol=0.0,
-                  check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True,
-                  fast_mode=False, masked=False) -> bool:
-    """Check second derivatives: gradcheck of the gradient function. Arguments as in `gradcheck`; grad_outputs are random when not given."""
+def gradgradcheck(
+    func,
+    inputs,
+    grad_outputs=None,
+    *,
+    eps=1e-6,
+    atol=1e-5,
+    rtol=1e-3,
+    gen_non_contig_grad_outputs=False,
+    raise_exception=True,
+    nondet_tol=0.0,
+    check_undefined_grad=True,
+    check_grad_dtypes=False,
+    check_batched_grad=False,
+    check_fwd_over_rev=False,
+    check_rev_over_rev=True,
+    fast_mode=False,
+    masked=False,
+) -> bool:
+    """Check second derivatives: gradcheck of the gradient function. Arguments as in `gradcheck`; grad_outputs are
+    random when not given.
+    """
     from .._creation import tensor
+
     inputs, wanted = _prepare(inputs)
     outputs = _outputs(func, inputs)
     if grad_outputs is None:
         rng = np.random.default_rng(1)
-        grad_outputs = [tensor(rng.standard_normal(o.shape) + (1j * rng.standard_normal(o.shape) if o.is_complex() else 0), dtype=o.dtype,
-                               device=o.device,
-                               requires_grad=True) for o in outputs]
+        grad_outputs = [
+            tensor(
+                rng.standard_normal(o.shape) + (1j * rng.standard_normal(o.shape) if o.is_complex() else 0),
+                dtype=o.dtype,
+                device=o.device,
+                requires_grad=True,
+            )
+            for o in outputs
+        ]
     grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     count = len(inputs)
 
@@ -138,5 +193,13 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
 
     if not gradient(*inputs, *grad_outputs):
         return True
-    return gradcheck(gradient, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, fast_mode=fast_mode,
-                     check_grad_dtypes=check_grad_dtypes)
+    return gradcheck(
+        gradient,
+        (*inputs, *grad_outputs),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        fast_mode=fast_mode,
+        check_grad_dtypes=check_grad_dtypes,
+    )

@@ -1,4 +1,5 @@
 """Saved-tensor hooks and other tools on the recorded graph."""
+
 from __future__ import annotations
 
 import threading
@@ -24,7 +25,8 @@ def pack(tensor):
 
 
 class saved_tensors_hooks:
-    """Inside, what ops save for backward goes through `pack_hook(tensor)`, and comes back through `unpack_hook(packed)`.
+    """Inside, what ops save for backward goes through `pack_hook(tensor)`, and comes back through
+    `unpack_hook(packed)`.
 
     >>> import torchlite as torch
     >>> x = torch.ones(2, requires_grad=True)
@@ -70,6 +72,7 @@ class save_on_cpu(saved_tensors_hooks):
 def get_gradient_edge(tensor):
     """(node, output index) where the tensor's gradient arrives."""
     from .._dispatch.graph import AccumulateGrad
+
     if tensor._node is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node = tensor.grad_fn
@@ -77,7 +80,9 @@ def get_gradient_edge(tensor):
 
 
 def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
-    """Call `fn` with the gradients of all the tensors once all are computed (mode "all"), or with the first one that is (mode "any")."""
+    """Call `fn` with the gradients of all the tensors once all are computed (mode "all"), or with the first one that is
+    (mode "any").
+    """
     count = len(tensors)
     found: dict[int, object] = {}
 
@@ -92,6 +97,7 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
             if len(found) == count:
                 fn([found.get(i) for i in range(count)])
                 found.clear()
+
         return hook
 
     handles = [t.register_hook(one(i)) for i, t in enumerate(tensors)]
@@ -101,15 +107,24 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
             """Take all the hooks away."""
             for handle in handles:
                 handle.remove()
+
     return Handle()
 
 
 def increment_version(tensor) -> None:
     """Count an in-place change that was made behind autograd's back."""
     from .._dispatch.graph import bump
+
     for item in tensor if isinstance(tensor, (tuple, list)) else (tensor,):
         bump(item)
 
 
-__all__ = ["Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
-           "saved_tensors_hooks"]
+__all__ = [
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]

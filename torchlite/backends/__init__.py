@@ -1,4 +1,7 @@
-"""Switches and questions about the libraries under the devices, as PyTorch programs touch them. `torchlite._switches` keeps what they say."""
+"""Switches and questions about the libraries under the devices, as PyTorch programs touch them. `torchlite._switches`
+keeps what they say.
+"""
+
 from __future__ import annotations
 
 import importlib

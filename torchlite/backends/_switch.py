@@ -1,4 +1,5 @@
 """Attributes of a module, or of an object in one, that are switches."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +20,9 @@ def flag(name: str, setter: str, doc: str) -> Any:
 
 def precision(what: str, doc: str) -> Any:
     """A property that is a float32 precision."""
-    return property(lambda self: SWITCHES.precision(what), lambda self, value: SWITCHES.set_precision(what, value), doc=doc)
+    return property(
+        lambda self: SWITCHES.precision(what), lambda self, value: SWITCHES.set_precision(what, value), doc=doc
+    )
 
 
 class Precision:

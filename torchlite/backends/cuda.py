@@ -1,4 +1,7 @@
-"""Switches of CUDA's libraries: the precision of products, and which attention and which library for linear algebra may be used."""
+"""Switches of CUDA's libraries: the precision of products, and which attention and which library for linear algebra may
+be used.
+"""
+
 from __future__ import annotations
 
 import contextlib
@@ -9,15 +12,17 @@ from .._switches import SWITCHES
 from ._switch import flag
 
 __all__ = [
-    "allow_fp16_bf16_reduction_math_sdp", "cuBLASModule", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp",
-    "enable_mem_efficient_sdp", "flash_sdp_enabled", "fp16_bf16_reduction_math_sdp_allowed", "is_built", "is_flash_attention_available",
-    "math_sdp_enabled", "matmul", "mem_efficient_sdp_enabled", "preferred_blas_library", "preferred_linalg_library", "sdp_kernel",
-]
+    "allow_fp16_bf16_reduction_math_sdp", "cuBLASModule", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp",
+    "enable_math_sdp", "enable_mem_efficient_sdp", "flash_sdp_enabled", "fp16_bf16_reduction_math_sdp_allowed",
+    "is_built", "is_flash_attention_available", "math_sdp_enabled", "matmul", "mem_efficient_sdp_enabled",
+    "preferred_blas_library", "preferred_linalg_library", "sdp_kernel",
+]  # fmt: skip
 
 
 def is_built() -> bool:
     """Whether a CUDA backend is installed; `torch.cuda.is_available()` says whether it has a device."""
     from .._dispatch import registry
+
     try:
         registry.backend_of("cuda")
     except RuntimeError:
@@ -29,13 +34,20 @@ class cuBLASModule:
     """Matrix products on CUDA."""
 
     allow_fp16_reduced_precision_reduction = flag(
-        "allow_fp16_reduced_precision_reduction", "set_allow_fp16_reduction_cublas",
-        "Whether sums of float16 products may be kept in float16 for part of the way.")
+        "allow_fp16_reduced_precision_reduction",
+        "set_allow_fp16_reduction_cublas",
+        "Whether sums of float16 products may be kept in float16 for part of the way.",
+    )
     allow_bf16_reduced_precision_reduction = flag(
-        "allow_bf16_reduced_precision_reduction", "set_allow_bf16_reduction_cublas",
-        "Whether sums of bfloat16 products may be kept in bfloat16 for part of the way.")
+        "allow_bf16_reduced_precision_reduction",
+        "set_allow_bf16_reduction_cublas",
+        "Whether sums of bfloat16 products may be kept in bfloat16 for part of the way.",
+    )
     allow_fp16_accumulation = flag(
-        "allow_fp16_accumulation", "set_allow_fp16_accumulation_cublas", "Whether sums of float16 products may be kept in float16.")
+        "allow_fp16_accumulation",
+        "set_allow_fp16_accumulation_cublas",
+        "Whether sums of float16 products may be kept in float16.",
+    )
 
     @property
     def allow_tf32(self) -> bool:
@@ -97,13 +109,17 @@ def _preferred(switch: str, kinds: type[enum.Enum], backend: Any, choices: str) 
         if not isinstance(backend, kinds):
             raise RuntimeError("Unknown input value type.")
         if backend.name in ("Magma", "Ck"):
-            raise RuntimeError(f"Cannot set preferred backend to {backend.name.upper()}: the CUDA backend does not have it.")
+            raise RuntimeError(
+                f"Cannot set preferred backend to {backend.name.upper()}: the CUDA backend does not have it."
+            )
         setattr(SWITCHES, switch, backend.name.lower())
     return next(kind for kind in kinds if kind.name.lower() == getattr(SWITCHES, switch))
 
 
 def preferred_linalg_library(backend: str | _LinalgBackend | None = None) -> _LinalgBackend:
-    """Choose the library for linear algebra on CUDA ("default" or "cusolver"), and return the choice. There is no MAGMA here."""
+    """Choose the library for linear algebra on CUDA ("default" or "cusolver"), and return the choice. There is no MAGMA
+    here.
+    """
     return _preferred("linalg_library", _LinalgBackend, backend, "default, cusolver, magma")
 
 
@@ -127,7 +143,8 @@ def _sdp(name: str, words: str) -> tuple[Any, Any]:
 
 flash_sdp_enabled, enable_flash_sdp = _sdp("flash", "a fused kernel in tiles (PyTorch's FlashAttention)")
 mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _sdp(
-    "mem_efficient", "a fused kernel that also takes a mask (PyTorch's memory-efficient attention)")
+    "mem_efficient", "a fused kernel that also takes a mask (PyTorch's memory-efficient attention)"
+)
 math_sdp_enabled, enable_math_sdp = _sdp("math", "ordinary products and a softmax")
 cudnn_sdp_enabled, enable_cudnn_sdp = _sdp("cudnn", "cuDNN's kernel")
 
@@ -145,11 +162,14 @@ def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
 def is_flash_attention_available() -> bool:
     """Whether a fused attention kernel can run: on any CUDA device."""
     from .. import cuda
+
     return cuda.is_available()
 
 
 @contextlib.contextmanager
-def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True):
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+):
     """Which attention may run, for the time of a `with` block. `torch.nn.attention.sdpa_kernel` is its newer form.
 
     >>> import torchlite as torch

@@ -1,4 +1,7 @@
-"""cuDNN, which the CUDA backend uses for convolution and attention where the extra `cudnn` is installed: whether it is there, and switches."""
+"""cuDNN, which the CUDA backend uses for convolution and attention where the extra `cudnn` is installed: whether it is
+there, and switches.
+"""
+
 from __future__ import annotations
 
 import contextlib
@@ -14,6 +17,7 @@ def version() -> int | None:
     """cuDNN's version, such as 91002; None where it is not used."""
     from .. import cuda
     from .._dispatch.registry import backend_of
+
     asked = getattr(backend_of("cuda"), "cudnn_version", None) if cuda.is_available() else None
     return asked() if asked is not None else None
 
@@ -28,19 +32,36 @@ def is_acceptable(tensor: Any) -> bool:
     return SWITCHES.cudnn_enabled and tensor.is_cuda and tensor.is_floating_point() and is_available()
 
 
-def set_flags(_enabled=None, _benchmark=None, _benchmark_limit=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none") -> tuple:
+def set_flags(
+    _enabled=None, _benchmark=None, _benchmark_limit=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none"
+) -> tuple:
     """Set those that are given; returns what all of them were."""
     module: Any = sys.modules[__name__]
-    before = (module.enabled, module.benchmark, module.benchmark_limit, module.deterministic, module.allow_tf32, module.fp32_precision)
-    for name, value in (("enabled", _enabled), ("benchmark", _benchmark), ("benchmark_limit", _benchmark_limit), ("deterministic", _deterministic),
-                        ("allow_tf32", _allow_tf32), ("fp32_precision", None if _fp32_precision == "none" else _fp32_precision)):
+    before = (
+        module.enabled,
+        module.benchmark,
+        module.benchmark_limit,
+        module.deterministic,
+        module.allow_tf32,
+        module.fp32_precision,
+    )
+    for name, value in (
+        ("enabled", _enabled),
+        ("benchmark", _benchmark),
+        ("benchmark_limit", _benchmark_limit),
+        ("deterministic", _deterministic),
+        ("allow_tf32", _allow_tf32),
+        ("fp32_precision", None if _fp32_precision == "none" else _fp32_precision),
+    ):
         if value is not None:
             setattr(module, name, value)
     return before
 
 
 @contextlib.contextmanager
-def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True, fp32_precision="none"):
+def flags(
+    enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True, fp32_precision="none"
+):
     """The switches for the time of a `with` block.
 
     >>> import torchlite as torch
@@ -61,8 +82,16 @@ def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=Fals
 
 class _Cudnn(types.ModuleType):
     enabled = flag("cudnn_enabled", "set_enabled_cudnn", "Whether cuDNN may be used where it is there.")
-    benchmark = flag("cudnn_benchmark", "set_benchmark_cudnn", "Whether its ways of computing a convolution are timed, to take the fastest.")
-    deterministic = flag("cudnn_deterministic", "set_deterministic_cudnn", "Whether only ways that give the same bits every time are taken.")
+    benchmark = flag(
+        "cudnn_benchmark",
+        "set_benchmark_cudnn",
+        "Whether its ways of computing a convolution are timed, to take the fastest.",
+    )
+    deterministic = flag(
+        "cudnn_deterministic",
+        "set_deterministic_cudnn",
+        "Whether only ways that give the same bits every time are taken.",
+    )
     fp32_precision = precision("cuda", "The precision of float32 in cuDNN where `conv` and `rnn` say nothing.")
     conv, rnn = Precision("conv"), Precision("rnn")
 

@@ -4,5 +4,6 @@
 def is_available() -> bool:
     """Whether NumPy was built with MKL."""
     import numpy as np
+
     blas = (np.show_config(mode="dicts") or {}).get("Build Dependencies", {}).get("blas", {})
     return "mkl" in str(blas.get("name", "")).lower()

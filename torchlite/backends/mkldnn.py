@@ -1,4 +1,5 @@
 """oneDNN, which is not used here: its switches are kept, and change nothing."""
+
 from __future__ import annotations
 
 import contextlib

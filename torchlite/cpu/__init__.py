@@ -1,4 +1,5 @@
 """The processor in the form of `torch.cuda`: one device, which has done everything as soon as it is asked to."""
+
 from __future__ import annotations
 
 import contextlib
@@ -6,7 +7,10 @@ from typing import Any
 
 from . import amp
 
-__all__ = ["Event", "Stream", "amp", "current_device", "current_stream", "device_count", "is_available", "is_initialized", "set_device", "stream", "synchronize"]
+__all__ = [
+    "Event", "Stream", "amp", "current_device", "current_stream", "device_count", "is_available", "is_initialized",
+    "set_device", "stream", "synchronize",
+]  # fmt: skip
 
 
 class Stream:

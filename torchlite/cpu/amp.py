@@ -1,4 +1,5 @@
 """Mixed precision on the CPU by its old names, deprecated in favour of `torch.amp`."""
+
 from __future__ import annotations
 
 from ..amp._older import forms

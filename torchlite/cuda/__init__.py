@@ -2,13 +2,30 @@
 
 The backend is an extra of its own (`pip install 'torchlite-nd[cuda12]'`); nothing here loads it before it is asked for.
 """
+
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-from ._device import can_device_access_peer, cuda, get_arch_list, get_device_capability, get_gencode_flags, is_bf16_supported, is_tf32_supported
-from ._nvml import clock_rate, device_memory_used, list_gpu_processes, memory_usage, power_draw, temperature, utilization
+from ._device import (
+    can_device_access_peer,
+    cuda,
+    get_arch_list,
+    get_device_capability,
+    get_gencode_flags,
+    is_bf16_supported,
+    is_tf32_supported,
+)
+from ._nvml import (
+    clock_rate,
+    device_memory_used,
+    list_gpu_processes,
+    memory_usage,
+    power_draw,
+    temperature,
+    utilization,
+)
 from .memory import (
     OutOfMemoryError,
     empty_cache,
@@ -29,10 +46,26 @@ from .memory import (
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )
-from .random import get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all, set_rng_state, set_rng_state_all
+from .random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
 from .streams import Event, ExternalStream, Stream, StreamContext, get_stream_from_external, stream
 
-is_available, device_count, why_not, is_initialized, init = cuda.is_available, cuda.device_count, cuda.why_not, cuda.is_initialized, cuda.init
+is_available, device_count, why_not, is_initialized, init = (
+    cuda.is_available,
+    cuda.device_count,
+    cuda.why_not,
+    cuda.is_initialized,
+    cuda.init,
+)
 device, device_of, current_device, set_device = cuda.device, cuda.device_of, cuda.current_device, cuda.set_device
 get_device_name, get_device_properties, synchronize = cuda.get_device_name, cuda.get_device_properties, cuda.synchronize
 set_stream, current_stream, default_stream = cuda.set_stream, cuda.current_stream, cuda.default_stream
@@ -40,26 +73,93 @@ has_half, has_magma = True, False
 
 _GRAPHS = ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables")
 _MODULES = ("amp", "graphs", "nvtx", "profiler")
-_TYPES = ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
-          "LongTensor", "ShortTensor")
+_TYPES = (
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
+    "IntTensor", "LongTensor", "ShortTensor",
+)  # fmt: skip
 
 __all__ = [
-    *_GRAPHS, *_TYPES, "Event", "ExternalStream", "OutOfMemoryError", "Stream", "StreamContext", "amp", "can_device_access_peer",
-    "clock_rate", "current_device", "current_stream", "default_generators", "default_stream", "device", "device_count",
-    "device_memory_used", "device_of", "empty_cache", "get_arch_list", "get_device_capability", "get_device_name", "get_device_properties",
-    "get_gencode_flags", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all", "get_stream_from_external", "graphs",
-    "has_half", "has_magma", "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized",
-    "is_tf32_supported", "list_gpu_processes", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_cached",
-    "max_memory_reserved", "mem_get_info", "memory", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
-    "memory_stats_as_nested_dict", "memory_summary", "memory_usage", "nvtx", "power_draw", "profiler", "random",
-    "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed",
-    "seed_all", "set_device", "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream", "stream", "streams",
-    "synchronize", "temperature", "utilization", "why_not",
+    *_GRAPHS,
+    *_TYPES,
+    "Event",
+    "ExternalStream",
+    "OutOfMemoryError",
+    "Stream",
+    "StreamContext",
+    "amp",
+    "can_device_access_peer",
+    "clock_rate",
+    "current_device",
+    "current_stream",
+    "default_generators",
+    "default_stream",
+    "device",
+    "device_count",
+    "device_memory_used",
+    "device_of",
+    "empty_cache",
+    "get_arch_list",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_gencode_flags",
+    "get_per_process_memory_fraction",
+    "get_rng_state",
+    "get_rng_state_all",
+    "get_stream_from_external",
+    "graphs",
+    "has_half",
+    "has_magma",
+    "init",
+    "initial_seed",
+    "ipc_collect",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "is_tf32_supported",
+    "list_gpu_processes",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_cached",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory",
+    "memory_allocated",
+    "memory_cached",
+    "memory_reserved",
+    "memory_stats",
+    "memory_stats_as_nested_dict",
+    "memory_summary",
+    "memory_usage",
+    "nvtx",
+    "power_draw",
+    "profiler",
+    "random",
+    "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated",
+    "reset_max_memory_cached",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_per_process_memory_fraction",
+    "set_rng_state",
+    "set_rng_state_all",
+    "set_stream",
+    "stream",
+    "streams",
+    "synchronize",
+    "temperature",
+    "utilization",
+    "why_not",
 ]
 
 
 def ipc_collect() -> None:
-    """Free memory that was shared with processes that are gone: there is none, since device memory is not shared. RuntimeError without a device."""
+    """Free memory that was shared with processes that are gone: there is none, since device memory is not shared.
+    RuntimeError without a device.
+    """
     init()
 
 
@@ -68,6 +168,7 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(".graphs", __name__), name)
     elif name in _TYPES:
         from .._legacy import typed
+
         found = typed(name, "cuda")
     elif name in _MODULES:
         return importlib.import_module(f".{name}", __name__)

@@ -1,4 +1,5 @@
 """The Accelerator of CUDA, and what is known of its devices."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -30,11 +31,14 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
         raise AssertionError("Invalid device id")
     if not 0 <= peer < count:
         raise AssertionError("Invalid peer device id")
-    return bool(runtime_of(there, "answer to whether a device reads another one's memory", "can_access").can_access(peer))
+    return bool(
+        runtime_of(there, "answer to whether a device reads another one's memory", "can_access").can_access(peer)
+    )
 
 
 def get_arch_list() -> list[str]:
-    """The architectures that kernels are built for: those of the devices that are there, since every kernel is built when it is first used.
+    """The architectures that kernels are built for: those of the devices that are there, since every kernel is built
+    when it is first used.
 
     >>> import torchlite as torch
     >>> torch.cuda.is_available() or torch.cuda.get_arch_list() == []
@@ -44,7 +48,9 @@ def get_arch_list() -> list[str]:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether bfloat16 can be used on the current device; without emulation: whether its processors know it (compute capability 8.0 and up)."""
+    """Whether bfloat16 can be used on the current device; without emulation: whether its processors know it (compute
+    capability 8.0 and up).
+    """
     return cuda.is_available() and (including_emulation or get_device_capability() >= (8, 0))
 
 

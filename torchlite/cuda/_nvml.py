@@ -1,4 +1,7 @@
-"""What NVIDIA's management library measures on a GPU, through the package `nvidia-ml-py` (`pip install nvidia-ml-py`)."""
+"""What NVIDIA's management library measures on a GPU, through the package `nvidia-ml-py` (`pip
+install nvidia-ml-py`).
+"""
+
 from __future__ import annotations
 
 from typing import Any
@@ -19,14 +22,20 @@ def _library() -> Any:
 
 
 def _found(device: Any) -> tuple[Any, Any]:
-    """The library and its handle of a device, found by where the device is plugged in: the library numbers hidden devices too."""
+    """The library and its handle of a device, found by where the device is plugged in: the library numbers hidden
+    devices too.
+    """
     library = _library()
     at = cuda.get_device_properties(device)
-    return library, library.nvmlDeviceGetHandleByPciBusId(f"{at.pci_domain_id:08X}:{at.pci_bus_id:02X}:{at.pci_device_id:02X}.0".encode())
+    return library, library.nvmlDeviceGetHandleByPciBusId(
+        f"{at.pci_domain_id:08X}:{at.pci_bus_id:02X}:{at.pci_device_id:02X}.0".encode()
+    )
 
 
 def utilization(device: Any = None) -> int:
-    """Percent of the last moments in which a kernel was running. ModuleNotFoundError without `nvidia-ml-py`, as from all functions here."""
+    """Percent of the last moments in which a kernel was running. ModuleNotFoundError without `nvidia-ml-py`, as from
+    all functions here.
+    """
     library, handle = _found(device)
     return library.nvmlDeviceGetUtilizationRates(handle).gpu
 
@@ -62,7 +71,9 @@ def device_memory_used(device: Any = None) -> int:
 
 
 def list_gpu_processes(device: Any = None) -> str:
-    """The processes that use a device and the memory that each takes, a line each; what is missing where that cannot be asked."""
+    """The processes that use a device and the memory that each takes, a line each; what is missing where that cannot be
+    asked.
+    """
     try:
         library, handle = _found(device)
     except ModuleNotFoundError:

@@ -1,4 +1,7 @@
-"""CUDA graphs: work recorded once and started again as a whole, which spares the time that starting each kernel takes."""
+"""CUDA graphs: work recorded once and started again as a whole, which spares the time that starting
+each kernel takes.
+"""
+
 from __future__ import annotations
 
 import gc
@@ -19,20 +22,26 @@ _MODES = ("global", "thread_local", "relaxed")
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether the calling thread's work is being recorded for a graph. False, and no device is taken into use, where none is."""
+    """Whether the calling thread's work is being recorded for a graph. False, and no device is taken into use, where
+    none is.
+    """
     return cuda.is_initialized() and cuda.runtime(cuda.current_device()).is_capturing()
 
 
 def graph_pool_handle() -> Any:
-    """A new pool of memory, for graphs that are replayed in the order in which they were recorded: they then share it."""
+    """A new pool of memory, for graphs that are replayed in the order in which they were recorded:
+    they then share it.
+    """
     return cuda.runtime(cuda.current_device()).new_pool()
 
 
 class CUDAGraph:
-    """Work on a CUDA device, recorded once and replayed as often as wanted, always on the same memory: new inputs are copied into the old ones.
+    """Work on a CUDA device, recorded once and replayed as often as wanted, always on the same memory: new inputs are
+    copied into the old ones.
 
-    `torch.cuda.graph` records more comfortably. What the recorded work would need from the host (`item()`, printing, copies from host memory)
-    cannot be recorded. keep_graph: accepted; the graph is always made ready when recording ends.
+    `torch.cuda.graph` records more comfortably. What the recorded work would need from the host (`item()`, printing,
+    copies from host memory) cannot be recorded. keep_graph: accepted; the graph is always made ready when recording
+    ends.
     """
 
     def __init__(self, keep_graph: bool = False):
@@ -43,29 +52,40 @@ class CUDAGraph:
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
         """Record what the calling thread starts in its stream from now on, instead of running it.
 
-        pool: memory to use, from `graph_pool_handle()` or another graph's `pool()`. capture_error_mode: "global", "thread_local" or "relaxed": which
-        threads may not do what a recording cannot hold. RuntimeError in the default stream, and when the graph holds something.
+        pool: memory to use, from `graph_pool_handle()` or another graph's `pool()`. capture_error_mode: "global",
+        "thread_local" or "relaxed": which threads may not do what a recording cannot hold. RuntimeError in the default
+        stream, and when the graph holds something.
         """
         if capture_error_mode not in _MODES:
-            raise RuntimeError(f"Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {capture_error_mode}")
+            raise RuntimeError(
+                f"Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {capture_error_mode}"
+            )
         if self._graph is not None:
-            raise RuntimeError("This CUDAGraph instance already owns a captured graph. To capture a new graph, create a new instance.")
+            raise RuntimeError(
+                "This CUDAGraph instance already owns a captured graph. To capture a new graph, create a new instance."
+            )
         stream = cuda.current_stream()
         if stream == cuda.default_stream():
-            raise RuntimeError("CUDA graphs must be captured on a non-default stream. "
-                               "(However, after capture, it's ok to replay them on the default stream.)")
+            raise RuntimeError(
+                "CUDA graphs must be captured on a non-default stream. "
+                "(However, after capture, it's ok to replay them on the default stream.)"
+            )
         self._stream = stream
         self._drawn = self._offset()
         cuda.runtime(stream.device_index).begin_capture(pool, capture_error_mode)
         CAPTURES.append(self)
 
     def _offset(self) -> int:
-        """Where the device's default engine stands, if it counts: a recording must leave it there, and let replays move it."""
+        """Where the device's default engine stands, if it counts: a recording must leave it there, and let replays move
+        it.
+        """
         engine = _random.default_of(registry.table_of(device_type("cuda", self._stream.device_index)))._engine
         return engine.get_offset() if hasattr(engine, "get_offset") else 0
 
     def capture_end(self) -> None:
-        """End the recording; `replay` is possible from now on. RuntimeError where none began, and in another stream than it began in."""
+        """End the recording; `replay` is possible from now on. RuntimeError where none began, and in another stream
+        than it began in.
+        """
         if self._stream is None:
             raise RuntimeError("Called CUDAGraph::capture_end without a preceding capture_begin.")
         if cuda.current_stream() != self._stream:
@@ -75,7 +95,10 @@ class CUDAGraph:
         self._graph = cuda.runtime(self._stream.device_index).end_capture()
         if self._offset() != self._drawn:
             self.reset()
-            raise RuntimeError("random numbers were drawn while a CUDA graph was recorded, in a way that would draw the same ones in every replay")
+            raise RuntimeError(
+                "random numbers were drawn while a CUDA graph was recorded, in a way that would draw the same ones "
+                "in every replay"
+            )
 
     def instantiate(self) -> None:
         """Accepted: the graph is made ready when recording ends."""
@@ -104,7 +127,8 @@ class CUDAGraph:
 class graph:
     """What is started inside the `with` block is recorded into a CUDAGraph, and not run.
 
-    pool: memory to share (`graph_pool_handle()`, or another graph's `pool()`). stream: the one to record in; one made for this when None.
+    pool: memory to share (`graph_pool_handle()`, or another graph's `pool()`). stream: the one to record in; one made
+    for this when None.
 
     >>> import torchlite as torch
     >>> if torch.cuda.is_available():
@@ -120,11 +144,18 @@ class graph:
 
     _streams: dict[int, Stream] = {}  # by device
 
-    def __init__(self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None, capture_error_mode: str = "global"):
+    def __init__(
+        self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None, capture_error_mode: str = "global"
+    ):
         if stream is None:
             index = cuda.current_device()
             stream = self._streams[index] if index in self._streams else self._streams.setdefault(index, Stream(index))
-        self.cuda_graph, self.pool, self.capture_stream, self.capture_error_mode = cuda_graph, pool, stream, capture_error_mode
+        self.cuda_graph, self.pool, self.capture_stream, self.capture_error_mode = (
+            cuda_graph,
+            pool,
+            stream,
+            capture_error_mode,
+        )
         self._context = StreamContext(stream)
 
     def __enter__(self) -> None:
@@ -179,7 +210,9 @@ class _Graphed:
             _check_module(function)
         self.arguments = _flat(sample)[0]
         if not all(isinstance(a, Tensor) for a in self.arguments):
-            raise AssertionError("In the beta API, sample_args for each callable must contain only Tensors. Other types are not allowed.")
+            raise AssertionError(
+                "In the beta API, sample_args for each callable must contain only Tensors. Other types are not allowed."
+            )
         self.parameters = tuple(function.parameters()) if is_module else ()  # type: ignore[attr-defined]
         self.inputs = (*self.arguments, *self.parameters)
         self.wanted = tuple(t for t in self.inputs if t.requires_grad)
@@ -191,7 +224,11 @@ class _Graphed:
 
     def gradients(self, outputs: list, grad_outputs: list) -> tuple:
         used = [(o, g) for o, g in zip(outputs, grad_outputs, strict=True) if o.requires_grad]
-        return autograd.grad([o for o, _ in used], self.wanted, [g for _, g in used], allow_unused=self.allow_unused) if used and self.wanted else ()
+        return (
+            autograd.grad([o for o, _ in used], self.wanted, [g for _, g in used], allow_unused=self.allow_unused)
+            if used and self.wanted
+            else ()
+        )
 
     def run_once(self) -> None:
         outputs = _flat(self.function(*self.sample))[0]
@@ -206,8 +243,11 @@ class _Graphed:
         self.grad_outputs = [o.detach().clone() if o.requires_grad else None for o in self.outputs]
         if not self.wanted or not any(o.requires_grad for o in self.outputs):
             return
-        # Gradients of parameters outlive the step: their memory is not the pool's, where the next forward replay may write.
-        kept = {i: t.detach().clone() for i, t in enumerate(self.inputs) if t.requires_grad and i >= len(self.arguments)}
+        # Gradients of parameters outlive the step: their memory is not the pool's, where the next forward replay may
+        # write.
+        kept = {
+            i: t.detach().clone() for i, t in enumerate(self.inputs) if t.requires_grad and i >= len(self.arguments)
+        }
         with graph(self.backward, pool):
             found = iter(self.gradients(self.outputs, self.grad_outputs))
             self.grad_inputs = [next(found) if t.requires_grad else None for t in self.inputs]
@@ -231,8 +271,11 @@ class _Graphed:
             if fixed is not None and parameter.grad is not None and parameter.grad._data is fixed._data:
                 parameter.grad = parameter.grad.clone()  # still wanted: the replay is about to write there
         self.backward.replay()
-        # A parameter's `.grad` may take the memory over until the next replay. Others get views, which are copied where they are kept.
-        return tuple(None if g is None else g.detach() if i >= count else g.view(g.shape) for i, g in enumerate(self.grad_inputs))
+        # A parameter's `.grad` may take the memory over until the next replay. Others get views, which are copied where
+        # they are kept.
+        return tuple(
+            None if g is None else g.detach() if i >= count else g.view(g.shape) for i, g in enumerate(self.grad_inputs)
+        )
 
     def callable(self) -> Callable:
         """The callable's replacement: one node of the autograd graph, whose passes are replays."""
@@ -251,7 +294,9 @@ class _Graphed:
         def run(*args: Any) -> Any:
             given = _flat(args)[0]
             if len(given) != len(me.arguments):
-                raise RuntimeError(f"the graph was recorded with {len(me.arguments)} tensor arguments, but {len(given)} were given")
+                raise RuntimeError(
+                    f"the graph was recorded with {len(me.arguments)} tensor arguments, but {len(given)} were given"
+                )
             return me.rebuilt(list(Graphed.apply(*given, *me.parameters)))
 
         return run if not isinstance(self.function, nn.Module) else _forward_of(self.function, run)
@@ -259,29 +304,38 @@ class _Graphed:
 
 def _check_module(module: Any) -> None:
     if module._backward_hooks or module._forward_hooks or module._forward_pre_hooks:
-        raise AssertionError("Modules must not have hooks registered at the time they are passed. However, registering hooks on modules "
-                             "after passing them through make_graphed_callables is allowed.")
+        raise AssertionError(
+            "Modules must not have hooks registered at the time they are passed. However, registering hooks on modules "
+            "after passing them through make_graphed_callables is allowed."
+        )
     if any(b.requires_grad for b in module.buffers()):
-        raise AssertionError("In any :class:`~torch.nn.Module` passed to :func:`~make_graphed_callables`, only parameters may be trainable. "
-                             "All buffers must have ``requires_grad=False``.")
+        raise AssertionError(
+            "In any :class:`~torch.nn.Module` passed to :func:`~make_graphed_callables`, only parameters may be "
+            "trainable. All buffers must have ``requires_grad=False``."
+        )
 
 
 def _forward_of(module: Any, run: Callable) -> Any:
-    """The module with graphs for its forward, used while it is in the mode (training or not) in which they were recorded."""
+    """The module with graphs for its forward, used while it is in the mode (training or not) in which they were
+    recorded.
+    """
     recorded, eager = module.training, module.forward
     module.forward = lambda *args, **kwargs: (run if module.training == recorded else eager)(*args, **kwargs)
     return module
 
 
-def make_graphed_callables(callables: Any, sample_args: Any, num_warmup_iters: int = 3, allow_unused_input: bool = False, pool: Any = None) -> Any:
+def make_graphed_callables(
+    callables: Any, sample_args: Any, num_warmup_iters: int = 3, allow_unused_input: bool = False, pool: Any = None
+) -> Any:
     """Functions or modules whose forward and backward passes are replays of CUDA graphs; modules are changed in place.
 
-    callables: one, or a tuple of those that run one after the other. sample_args: a tuple of tensors (for several callables: a tuple of such
-    tuples) with the shapes, dtypes and `requires_grad` of the arguments to come, in whose memory the graphs read. num_warmup_iters: ordinary runs
-    before recording.
-    allow_unused_input: whether a tensor may be without influence on the results. pool: memory to share with other graphs.
+    callables: one, or a tuple of those that run one after the other. sample_args: a tuple of tensors (for several
+    callables: a tuple of such tuples) with the shapes, dtypes and `requires_grad` of the arguments to come, in whose
+    memory the graphs read. num_warmup_iters: ordinary runs before recording. allow_unused_input: whether a tensor may
+    be without influence on the results. pool: memory to share with other graphs.
 
-    No higher derivatives; modules without hooks, and without buffers that want gradients; autocast around it needs `cache_enabled=False`.
+    No higher derivatives; modules without hooks, and without buffers that want gradients; autocast around it needs
+    `cache_enabled=False`.
 
     >>> import torchlite as torch
     >>> if torch.cuda.is_available():
@@ -290,8 +344,11 @@ def make_graphed_callables(callables: Any, sample_args: Any, num_warmup_iters: i
     ...     layer(torch.randn(2, 4, device="cuda")).sum().backward()
     """
     from ..amp.autocast_mode import is_autocast_cache_enabled, is_autocast_enabled
+
     if is_autocast_enabled("cuda") and is_autocast_cache_enabled():
-        raise RuntimeError("make_graphed_callables does not support the autocast caching. Please set `cache_enabled=False`.")
+        raise RuntimeError(
+            "make_graphed_callables does not support the autocast caching. Please set `cache_enabled=False`."
+        )
     several = isinstance(callables, tuple)
     pairs = zip(callables, sample_args, strict=True) if several else [(callables, sample_args)]
     made = [_Graphed(function, tuple(sample), allow_unused_input) for function, sample in pairs]
@@ -302,7 +359,9 @@ def make_graphed_callables(callables: Any, sample_args: Any, num_warmup_iters: i
             for _ in range(num_warmup_iters):
                 one.run_once()
     cuda.synchronize()
-    for one in made:  # in the order in which they will run, since they share memory: forward passes, then backward ones from the last
+    for one in (
+        made
+    ):  # in the order in which they will run, since they share memory: forward passes, then backward ones from the last
         one.capture_forward(pool)
     for one in reversed(made):
         one.capture_backward(pool)

@@ -1,4 +1,5 @@
 """The memory of CUDA devices: how much is taken and kept, limits, pinned host memory."""
+
 from __future__ import annotations
 
 import collections
@@ -12,12 +13,15 @@ __all__ = [
     "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
     "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
     "reset_max_memory_cached", "reset_peak_memory_stats", "set_per_process_memory_fraction",
-]
+]  # fmt: skip
 
 memory_stats, mem_get_info, empty_cache = cuda.memory_stats, cuda.mem_get_info, cuda.empty_cache
 memory_allocated, max_memory_allocated = cuda.memory_allocated, cuda.max_memory_allocated
 memory_reserved, max_memory_reserved = cuda.memory_reserved, cuda.max_memory_reserved
-reset_peak_memory_stats, reset_accumulated_memory_stats = cuda.reset_peak_memory_stats, cuda.reset_accumulated_memory_stats
+reset_peak_memory_stats, reset_accumulated_memory_stats = (
+    cuda.reset_peak_memory_stats,
+    cuda.reset_accumulated_memory_stats,
+)
 _fractions: dict[int, float] = {}
 
 
@@ -54,7 +58,8 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """Let tensors of this process take no more than a part of the device's memory; beyond it `OutOfMemoryError`. 1: all of it.
+    """Let tensors of this process take no more than a part of the device's memory; beyond it `OutOfMemoryError`. 1: all
+    of it.
 
     TypeError unless it is a float, ValueError unless it is between 0 and 1.
     """
@@ -83,14 +88,23 @@ def _sized(n: float) -> str:
     return f"{n:.0f} GiB"
 
 
-_ROWS = {"allocated_bytes": "Allocated memory", "active_bytes": "Active memory", "requested_bytes": "Requested memory",
-         "reserved_bytes": "GPU reserved memory", "inactive_split_bytes": "Non-releasable memory", "allocation": "Allocations",
-         "active": "Active allocs", "inactive": "Inactive allocs", "segment": "GPU reserved segments"}
+_ROWS = {
+    "allocated_bytes": "Allocated memory",
+    "active_bytes": "Active memory",
+    "requested_bytes": "Requested memory",
+    "reserved_bytes": "GPU reserved memory",
+    "inactive_split_bytes": "Non-releasable memory",
+    "allocation": "Allocations",
+    "active": "Active allocs",
+    "inactive": "Inactive allocs",
+    "segment": "GPU reserved segments",
+}
 _COLUMNS = {"current": "Cur Usage", "peak": "Peak Usage", "allocated": "Tot Alloc", "freed": "Tot Freed"}
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The allocator's counts as a table. abbreviated: only those over all memory, without its small and large blocks. "-" for what is not counted.
+    """The allocator's counts as a table. abbreviated: only those over all memory, without its small and large blocks.
+    "-" for what is not counted.
 
     >>> import torchlite as torch
     >>> text = torch.cuda.memory_summary() if torch.cuda.is_available() else ""
@@ -99,9 +113,16 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     cuda.runtime(index)
     stats: dict[str, int | None] = collections.defaultdict(lambda: None, memory_stats(index))  # type: ignore[arg-type]
     rule = "|" + "=" * 75 + "|"
-    failures = [f"{word}: {stats[name] or 0}" for word, name in (("OOMs", "num_ooms"), ("retries", "num_alloc_retries"))]
-    lines = [rule, f"|{f'CUDA memory summary, device ID {index}':^75}|", "|" + "|".join(f"{text:^37}" for text in failures) + "|", rule,
-             f"|{' Metric':<23}|" + "|".join(f" {title:<11}" for title in _COLUMNS.values()) + "|"]
+    failures = [
+        f"{word}: {stats[name] or 0}" for word, name in (("OOMs", "num_ooms"), ("retries", "num_alloc_retries"))
+    ]
+    lines = [
+        rule,
+        f"|{f'CUDA memory summary, device ID {index}':^75}|",
+        "|" + "|".join(f"{text:^37}" for text in failures) + "|",
+        rule,
+        f"|{' Metric':<23}|" + "|".join(f" {title:<11}" for title in _COLUMNS.values()) + "|",
+    ]
     pools = ("all",) if abbreviated else ("all", "large_pool", "small_pool")
     for key, title in _ROWS.items():
         for pool in pools:

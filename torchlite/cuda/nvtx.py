@@ -1,6 +1,7 @@
-"""Named ranges for NVIDIA's profilers, through the package `nvtx` (`pip install nvtx`). Where it is not installed nothing is marked, and nothing
-fails: the functions then only count how deep ranges are nested.
+"""Named ranges for NVIDIA's profilers, through the package `nvtx` (`pip install nvtx`). Where it is not installed
+nothing is marked, and nothing fails: the functions then only count how deep ranges are nested.
 """
+
 from __future__ import annotations
 
 import contextlib

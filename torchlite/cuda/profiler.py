@@ -1,4 +1,7 @@
-"""Which part of a program NVIDIA's profilers look at, where they were started to wait for that (`nsys profile --capture-range=cudaProfilerApi`)."""
+"""Which part of a program NVIDIA's profilers look at, where they were started to wait for that (`nsys profile
+--capture-range=cudaProfilerApi`).
+"""
+
 from __future__ import annotations
 
 import contextlib

@@ -1,4 +1,5 @@
 """Random numbers of CUDA devices: seeds and states of their default generators."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,11 +7,24 @@ from typing import Any
 from ._device import cuda
 
 __all__ = [
-    "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state",
+    "get_rng_state",
+    "get_rng_state_all",
+    "initial_seed",
+    "manual_seed",
+    "manual_seed_all",
+    "seed",
+    "seed_all",
+    "set_rng_state",
     "set_rng_state_all",
 ]
 
-manual_seed, manual_seed_all, seed, seed_all, initial_seed = cuda.manual_seed, cuda.manual_seed_all, cuda.seed, cuda.seed_all, cuda.initial_seed
+manual_seed, manual_seed_all, seed, seed_all, initial_seed = (
+    cuda.manual_seed,
+    cuda.manual_seed_all,
+    cuda.seed,
+    cuda.seed_all,
+    cuda.initial_seed,
+)
 get_rng_state_all, set_rng_state_all = cuda.get_rng_state_all, cuda.set_rng_state_all
 
 

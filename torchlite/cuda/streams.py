@@ -1,4 +1,5 @@
 """Streams and events of CUDA devices."""
+
 from __future__ import annotations
 
 import ctypes
@@ -11,7 +12,8 @@ __all__ = ["Event", "ExternalStream", "Stream", "StreamContext"]
 
 
 class Stream(_streams.Stream):
-    """An order in which a CUDA device works: what is started in one stream runs one after the other, several streams may run at the same time.
+    """An order in which a CUDA device works: what is started in one stream runs one after the other, several streams
+    may run at the same time.
 
     device: the current one when None. priority: 0, or a negative number for a stream whose work goes first.
 
@@ -52,7 +54,8 @@ class ExternalStream(Stream):
 class Event(_streams.Event):
     """A place in a stream's work, to wait for and to measure with.
 
-    enable_timing: for `elapsed_time`. blocking: accepted, a wait lets the processor sleep or not as the driver likes. interprocess: RuntimeError.
+    enable_timing: for `elapsed_time`. blocking: accepted, a wait lets the processor sleep or not as the driver likes.
+    interprocess: RuntimeError.
 
     >>> import torchlite as torch
     >>> if torch.cuda.is_available():
@@ -72,7 +75,11 @@ class Event(_streams.Event):
         return getattr(self._marker, "ptr", 0)
 
     def __repr__(self) -> str:
-        return f"<torch.cuda.Event {self.cuda_event:#x}>" if self._marker is not None else "<torch.cuda.Event uninitialized>"
+        return (
+            f"<torch.cuda.Event {self.cuda_event:#x}>"
+            if self._marker is not None
+            else "<torch.cuda.Event uninitialized>"
+        )
 
 
 class StreamContext(_streams.StreamContext):

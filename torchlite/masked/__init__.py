@@ -1,8 +1,9 @@
 """Reductions, scans and normalisations that leave masked-out elements aside, as `torch.masked`.
 
-Every function takes `mask=`: a bool tensor that broadcasts to `input`, true where an element counts; None means that all do. Where nothing counts, a
-reduction gives its identity (zero for a sum, NaN for a mean).
+Every function takes `mask=`: a bool tensor that broadcasts to `input`, true where an element counts; None means that
+all do. Where nothing counts, a reduction gives its identity (zero for a sum, NaN for a mean).
 """
+
 from __future__ import annotations
 
 import math
@@ -11,9 +12,10 @@ from .._dispatch import F
 from .._dispatch.shapes import wrap_dim
 from .._dtype import bool_, float32, get_default_dtype, iinfo, int64
 
-__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm", "normalize",
-           "prod", "softmax",
-           "softmin", "std", "sum", "var"]
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
+    "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+]  # fmt: skip
 
 
 def _limits(dtype):
@@ -113,7 +115,10 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The mean over `dim` of the elements that count. ValueError for integers without `dtype`."""
     x = _cast(input, dtype)
     if x.dtype.category < 2:
-        raise ValueError(f"mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}")
+        raise ValueError(
+            "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {x.dtype}"
+        )
     dims = _dims(x, dim)
     return sum(x, dims, keepdim=keepdim, mask=mask) / _count(x, dims, bool(keepdim), mask)
 
@@ -153,7 +158,9 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     square = F.real(gap * F.conj(gap)) if gap.dtype.is_complex else gap * gap
     free = _count(x, dims, bool(keepdim), mask).to(square.dtype) - correction
     total = F.sum(square, dims, bool(keepdim)) if dims else square
-    return _cast(total / F.maximum(free, F.zeros_like(free)), dtype or (input.dtype if input.dtype.category > 1 else None))
+    return _cast(
+        total / F.maximum(free, F.zeros_like(free)), dtype or (input.dtype if input.dtype.category > 1 else None)
+    )
 
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):

@@ -8,8 +8,8 @@ from .modules import __all__ as _layers
 
 
 def factory_kwargs(kwargs):
-    """The keyword arguments `device`, `dtype` and `memory_format` for tensor factories: those of `kwargs["factory_kwargs"]`, then those given
-    directly.
+    """The keyword arguments `device`, `dtype` and `memory_format` for tensor factories: those of
+    `kwargs["factory_kwargs"]`, then those given directly.
 
     Raises TypeError for other names, and for one given both ways.
     """
@@ -27,11 +27,28 @@ def factory_kwargs(kwargs):
     return found
 
 
-__all__ = [*_layers, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "factory_kwargs", "functional", "init", "modules",
-           "parameter", "utils"]
+__all__ = [
+    *_layers,
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "factory_kwargs",
+    "functional",
+    "init",
+    "modules",
+    "parameter",
+    "utils",
+]
 
 
-_LATER = {"DataParallel": "parallel", "attention": "attention", "common_types": "common_types", "grad": "grad", "parallel": "parallel"}
+_LATER = {
+    "DataParallel": "parallel",
+    "attention": "attention",
+    "common_types": "common_types",
+    "grad": "grad",
+    "parallel": "parallel",
+}
 __all__ += ["DataParallel"]  # noqa: F405  by __getattr__
 
 

@@ -19,12 +19,18 @@ class SDPBackend(enum.Enum):
     OVERRIDEABLE = 4
 
 
-_SWITCHES = {"math": SDPBackend.MATH, "flash": SDPBackend.FLASH_ATTENTION, "mem_efficient": SDPBackend.EFFICIENT_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
+_SWITCHES = {
+    "math": SDPBackend.MATH,
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "mem_efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+}
 
 
 @contextlib.contextmanager
 def sdpa_kernel(backends, set_priority=False):
-    """Within this context attention may use `backends`, one SDPBackend or a list of them: the switches of `torch.backends.cuda` say so.
+    """Within this context attention may use `backends`, one SDPBackend or a list of them: the switches of
+    `torch.backends.cuda` say so.
 
     >>> import torchlite as torch
     >>> from torchlite.nn.attention import SDPBackend, sdpa_kernel

@@ -1,8 +1,8 @@
 """`torch.nn.functional`: the ops that layers are made of.
 
-Most names are ops, made from their records in `torchlite/_ops` when first asked for. Written here are the functions whose work is the juggling of
-arguments:
-`inplace=`, an implicit dimension, the argument orders that differ from the op's.
+Most names are ops, made from their records in `torchlite/_ops` when first asked for. Written here are the functions
+whose work is the juggling of arguments: `inplace=`, an implicit dimension, the argument orders that differ from the
+op's.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from torchlite._dispatch.codegen import in_place_method
 
 # Names of this namespace whose ops are declared for `torch` only.
 _OF_TORCH = {
-    "alpha_dropout", "avg_pool1d", "adaptive_avg_pool1d", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d",
-    "conv_transpose2d", "conv_transpose3d", "feature_alpha_dropout", "max_pool1d_with_indices", "native_channel_shuffle", "pdist", "pixel_shuffle",
-    "pixel_unshuffle", "sigmoid", "tanh",
+    "alpha_dropout", "avg_pool1d", "adaptive_avg_pool1d", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "feature_alpha_dropout", "max_pool1d_with_indices",
+    "native_channel_shuffle", "pdist", "pixel_shuffle", "pixel_unshuffle", "sigmoid", "tanh",
 }  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def _in_place(name: str):
     return in_place_method(REGISTRY[name])
 
 
-# --- activations with inplace= ---------------------------------------------------------------------------------------------------------------------
+# --- activations with inplace= --------------------------------------------------------------------
 
 
 def relu(input, inplace=False):
@@ -116,19 +116,22 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     return _in_place("rrelu")(input, lower, upper, training) if inplace else F.rrelu(input, lower, upper, training)
 
 
-# --- softmax with an implicit dimension ------------------------------------------------------------------------------------------------------------
+# --- softmax with an implicit dimension -----------------------------------------------------------
 
 
 def _implicit_dim(name, ndim, stacklevel):
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", UserWarning,
-        stacklevel=stacklevel + 1
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        UserWarning,
+        stacklevel=stacklevel + 1,
     )
     return 0 if ndim in (0, 1, 3) else 1
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
-    """``torch.softmax``; without ``dim`` the first dimension of 1-d and 3-d inputs and the second of others is taken, with a warning."""
+    """``torch.softmax``; without ``dim`` the first dimension of 1-d and 3-d inputs and the second of others is taken,
+    with a warning.
+    """
     return F.softmax(input, _implicit_dim("softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
@@ -142,11 +145,13 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
     return F.softmax(-input, _implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
-# --- normalisation ---------------------------------------------------------------------------------------------------------------------------------
+# --- normalisation --------------------------------------------------------------------------------
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
-    """Batch norm over every dimension but 1; see `torch.batch_norm`. In training the running statistics are updated in place."""
+    """Batch norm over every dimension but 1; see `torch.batch_norm`. In training the running statistics are updated in
+    place.
+    """
     if training:
         _check_several(input.shape)
     return F.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
@@ -154,13 +159,19 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 def _check_several(shape):
     if len(shape) > 1 and math.prod(shape) == shape[1] and shape[1]:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})"
+        )
 
 
-def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05):
+def instance_norm(
+    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05
+):
     """Batch norm of each sample on its own."""
     if use_input_stats and math.prod(input.shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size torch.Size({list(input.shape)})")
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size torch.Size({list(input.shape)})"
+        )
     return F.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
@@ -174,7 +185,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     return F.group_norm(input, num_groups, weight, bias, eps)
 
 
-# --- embedding -------------------------------------------------------------------------------------------------------------------------------------
+# --- embedding ------------------------------------------------------------------------------------
 
 
 def _wrapped_padding(padding_idx, rows):
@@ -188,8 +199,8 @@ def _wrapped_padding(padding_idx, rows):
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of ``weight`` that ``input`` names: (*), (rows, features) -> (*, features).
 
-    ``max_norm`` first scales, in place, the named rows that are longer. Row ``padding_idx`` gets no gradient. The gradient is dense even with
-    ``sparse=True``.
+    ``max_norm`` first scales, in place, the named rows that are longer. Row ``padding_idx`` gets no gradient. The
+    gradient is dense even with ``sparse=True``.
 
     >>> F.embedding(torch.tensor([1, 0]), torch.tensor([[1.0], [2.0]]))
     tensor([[2.],
@@ -204,30 +215,42 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
 
 def embedding_bag(
-    input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False, per_sample_weights=None,
-    include_last_offset=False, padding_idx=None,
-):  # fmt: skip
+    input,
+    weight,
+    offsets=None,
+    max_norm=None,
+    norm_type=2,
+    scale_grad_by_freq=False,
+    mode="mean",
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
     """Sums, means or maxima of bags of embeddings, without keeping the embeddings.
 
     A 2-d ``input`` has a bag in each row; a 1-d one has bags that begin at ``offsets``.
     """
     if weight.dtype is torch.int64 and input.dtype.is_floating_point:
         warnings.warn(
-            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and should now be "
-            "`embedding_bag(input, weight, ...)`.",
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
             stacklevel=2,
         )
         weight, input = input, weight
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the input "
-            f"({input.shape})"
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+            f"same shape as the input ({input.shape})"
         )
     input, offsets, per_sample_weights = _bags(input, offsets, per_sample_weights)
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and (scale_grad_by_freq or sparse):
-        raise ValueError(f"max mode does not support {'scaling the gradient by the frequency' if scale_grad_by_freq else 'sparse weights'}")
+        raise ValueError(
+            "max mode does not support "
+            f"{'scaling the gradient by the frequency' if scale_grad_by_freq else 'sparse weights'}"
+        )
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
@@ -235,13 +258,16 @@ def embedding_bag(
         )
     if offsets.numel() and int(offsets[0]) != 0:
         raise RuntimeError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got " + str(int(offsets[0]))
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+            "However, got " + str(int(offsets[0]))
         )
     padding = None if padding_idx is None else _wrapped_padding(padding_idx, weight.shape[0])
     if max_norm is not None:
         with torch.no_grad():
             torch.embedding_renorm_(weight, input, max_norm, norm_type)
-    return F._embedding_bag(weight, input, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding)
+    return F._embedding_bag(
+        weight, input, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding
+    )
 
 
 def _bags(input, offsets, per_sample_weights):
@@ -249,8 +275,8 @@ def _bags(input, offsets, per_sample_weights):
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
-                f"However, found offsets of type {type(offsets)}"
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                f"sequences. However, found offsets of type {type(offsets)}"
             )
         rows, length = input.shape
         offsets = torch.arange(0, rows, dtype=input.dtype, device=input.device) * length
@@ -264,7 +290,7 @@ def _bags(input, offsets, per_sample_weights):
     return input, offsets, per_sample_weights
 
 
-# --- multi-head attention --------------------------------------------------------------------------------------------------------------------------
+# --- multi-head attention -------------------------------------------------------------------------
 
 
 def _additive_mask(mask, name, dtype):
@@ -280,20 +306,34 @@ def _additive_mask(mask, name, dtype):
 
 def _check_attention_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
     if query.ndim not in (2, 3):
-        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor")
+        raise AssertionError(
+            f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor"
+        )
     kind = "batched (3-D)" if query.ndim == 3 else "unbatched (2-D)"
     if key.ndim != query.ndim or value.ndim != query.ndim:
         raise AssertionError(
-            f"For {kind} `query`, expected `key` and `value` to be {query.ndim}-D but found {key.ndim}-D and {value.ndim}-D tensors respectively"
+            f"For {kind} `query`, expected `key` and `value` to be {query.ndim}-D but found {key.ndim}-D and "
+            f"{value.ndim}-D tensors respectively"
         )
     if key_padding_mask is not None and key_padding_mask.ndim != query.ndim - 1:
         raise AssertionError(
-            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {query.ndim - 1}-D but found {key_padding_mask.ndim}-D tensor instead"
+            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {query.ndim - 1}-D but found "
+            f"{key_padding_mask.ndim}-D tensor instead"
         )
     if attn_mask is not None and attn_mask.ndim not in (2, 3):
-        raise AssertionError(f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.ndim}-D tensor instead")
-    if query.ndim == 2 and attn_mask is not None and attn_mask.ndim == 3 and attn_mask.shape != (num_heads, query.shape[0], key.shape[0]):
-        raise AssertionError(f"Expected `attn_mask` shape to be {(num_heads, query.shape[0], key.shape[0])} but got {attn_mask.shape}")
+        raise AssertionError(
+            f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.ndim}-D tensor "
+            "instead"
+        )
+    if (
+        query.ndim == 2
+        and attn_mask is not None
+        and attn_mask.ndim == 3
+        and attn_mask.shape != (num_heads, query.shape[0], key.shape[0])
+    ):
+        raise AssertionError(
+            f"Expected `attn_mask` shape to be {(num_heads, query.shape[0], key.shape[0])} but got {attn_mask.shape}"
+        )
 
 
 def _project(query, key, value, weight, bias):
@@ -331,15 +371,36 @@ def _split_heads(x, count, head_dim):
 
 
 def multi_head_attention_forward(
-    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight,
+    query,
+    key,
+    value,
+    embed_dim_to_check,
+    num_heads,
+    in_proj_weight,
+    in_proj_bias,
+    bias_k,
+    bias_v,
+    add_zero_attn,
+    dropout_p,
+    out_proj_weight,
     out_proj_bias,
-    training=True, key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None,
-    v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True, is_causal=False,
-):  # fmt: skip
+    training=True,
+    key_padding_mask=None,
+    need_weights=True,
+    attn_mask=None,
+    use_separate_proj_weight=False,
+    q_proj_weight=None,
+    k_proj_weight=None,
+    v_proj_weight=None,
+    static_k=None,
+    static_v=None,
+    average_attn_weights=True,
+    is_causal=False,
+):
     """Multi-head attention (Vaswani et al., 2017) of (length, batch, features) or (length, features) inputs.
 
-    Returns the output and, with ``need_weights``, the attention weights: (batch, target, source), or with heads in dimension 1 when not averaged;
-    else None.
+    Returns the output and, with ``need_weights``, the attention weights: (batch, target, source), or with heads in
+    dimension 1 when not averaged; else None.
     """
     _check_attention_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     batched = query.ndim == 3
@@ -375,10 +436,15 @@ def multi_head_attention_forward(
     if attn_mask is not None:
         if attn_mask.ndim == 2:
             if attn_mask.shape != (target, source):
-                raise RuntimeError(f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be {(target, source)}.")
+                raise RuntimeError(
+                    f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be {(target, source)}."
+                )
             attn_mask = attn_mask.unsqueeze(0)
         elif attn_mask.shape != (batch * num_heads, target, source):
-            raise RuntimeError(f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be {(batch * num_heads, target, source)}.")
+            raise RuntimeError(
+                f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
+                f"{(batch * num_heads, target, source)}."
+            )
     if bias_k is not None and bias_v is not None:
         k, v = torch.cat([k, bias_k.repeat(1, batch, 1)]), torch.cat([v, bias_v.repeat(1, batch, 1)])
         attn_mask, key_padding_mask = _padded(attn_mask), _padded(key_padding_mask)
@@ -393,15 +459,29 @@ def multi_head_attention_forward(
     source = k.shape[1]
     if key_padding_mask is not None:
         if key_padding_mask.shape != (batch, source):
-            raise AssertionError(f"expecting key_padding_mask shape of {(batch, source)}, but got {key_padding_mask.shape}")
+            raise AssertionError(
+                f"expecting key_padding_mask shape of {(batch, source)}, but got {key_padding_mask.shape}"
+            )
         spread = key_padding_mask.reshape(batch, 1, 1, source).expand(-1, num_heads, -1, -1).reshape(heads, 1, source)
         attn_mask = spread if attn_mask is None else attn_mask + spread
     if not training:
         dropout_p = 0.0
     if need_weights:
-        return _attend_with_weights(q, k, v, attn_mask, dropout_p, (batch, num_heads, batched), average_attn_weights, out_proj_weight, out_proj_bias)
+        return _attend_with_weights(
+            q,
+            k,
+            v,
+            attn_mask,
+            dropout_p,
+            (batch, num_heads, batched),
+            average_attn_weights,
+            out_proj_weight,
+            out_proj_bias,
+        )
     if attn_mask is not None:
-        attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.reshape(batch, num_heads, -1, source)
+        attn_mask = (
+            attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.reshape(batch, num_heads, -1, source)
+        )
     q, k, v = (x.reshape(batch, num_heads, x.shape[1], head_dim) for x in (q, k, v))
     out = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
     out = F.linear(out.permute(2, 0, 1, 3).reshape(target, batch, features), out_proj_weight, out_proj_bias)

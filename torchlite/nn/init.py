@@ -6,16 +6,28 @@ import warnings
 import torchlite as torch
 
 __all__ = [
-    "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_", "xavier_uniform_", "xavier_normal_",
-    "kaiming_uniform_", "kaiming_normal_", "orthogonal_", "sparse_", "uniform", "normal", "constant", "eye", "dirac", "xavier_uniform",
-    "xavier_normal", "kaiming_uniform", "kaiming_normal", "orthogonal", "sparse",
-]
+    "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_",
+    "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "orthogonal_", "sparse_", "uniform",
+    "normal", "constant", "eye", "dirac", "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal",
+    "orthogonal", "sparse",
+]  # fmt: skip
 
-_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
+_LINEAR = (
+    "linear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "sigmoid",
+)
 
 
 def calculate_gain(nonlinearity, param=None):
-    """The gain recommended for a nonlinearity: 1 for linear ones and sigmoid, 5/3 tanh, sqrt(2) relu, sqrt(2 / (1 + slope^2)) leaky_relu, 3/4 selu."""
+    """The gain recommended for a nonlinearity: 1 for linear ones and sigmoid, 5/3 tanh, sqrt(2) relu, sqrt(2 / (1 +
+    slope^2)) leaky_relu, 3/4 selu.
+    """
     if nonlinearity in _LINEAR:
         return 1
     if nonlinearity == "tanh":
@@ -48,11 +60,17 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
-    """Fill with draws from N(mean, std^2) kept within [a, b], by rejection: of normals where [a, b] holds enough of them, else of uniforms over it."""
+    """Fill with draws from N(mean, std^2) kept within [a, b], by rejection: of normals where [a, b] holds enough of
+    them, else of uniforms over it.
+    """
     if tensor.is_meta:
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.", stacklevel=2)
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
+            "incorrect.",
+            stacklevel=2,
+        )
 
     def below(x):
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
@@ -63,7 +81,9 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
             tensor.normal_(mean, std, generator=generator)
             outside = (tensor < low) | (tensor > high)
             while outside.any():
-                tensor.copy_(torch.where(outside, torch.empty_like(tensor).normal_(mean, std, generator=generator), tensor))
+                tensor.copy_(
+                    torch.where(outside, torch.empty_like(tensor).normal_(mean, std, generator=generator), tensor)
+                )
                 outside = (tensor < low) | (tensor > high)
             return tensor
         peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
@@ -180,7 +200,9 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
 
 
 def orthogonal_(tensor, gain=1, generator=None):
-    """A random (semi-)orthogonal matrix times `gain` (Saxe et al. 2013); more than two dimensions are flattened behind the first."""
+    """A random (semi-)orthogonal matrix times `gain` (Saxe et al. 2013); more than two dimensions are flattened behind
+    the first.
+    """
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:

@@ -3,14 +3,23 @@
 import torchlite as torch
 from torchlite._tensor import Parameter, Tensor
 
-__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy"]
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]
 
 
 class _BufferType(type(Tensor)):
     """`isinstance(tensor, Buffer)` holds for tensors that were marked as buffers: a Buffer is a plain Tensor."""
 
     def __instancecheck__(cls, instance):
-        return type.__instancecheck__(cls, instance) or (isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False))
+        return type.__instancecheck__(cls, instance) or (
+            isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+        )
 
 
 class Buffer(Tensor, metaclass=_BufferType):
@@ -36,38 +45,53 @@ class Buffer(Tensor, metaclass=_BufferType):
         return buffer
 
 
-_HINT = (" This error happens when you are using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{}` objects. "
-         "When using LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions")
-_ALLOWED = {"detach", "detach_", "to", "clone", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "data", "is_floating_point",
-            "is_complex"}
+_HINT = (
+    " This error happens when you are using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{}` "
+    "objects. When using LazyModules Call `forward` with a dummy batch to initialize the parameters before calling "
+    "torch functions"
+)
+_ALLOWED = {
+    "detach", "detach_", "to", "clone", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "data",
+    "is_floating_point", "is_complex",
+}  # fmt: skip
 
 
 class UninitializedTensorMixin:
-    """A tensor whose shape is not known yet; `materialize(shape)` gives it one and makes it an ordinary parameter or buffer."""
+    """A tensor whose shape is not known yet; `materialize(shape)` gives it one and makes it an ordinary parameter or
+    buffer.
+    """
 
     __slots__ = ()
     cls_to_become: type = torch.Tensor
 
     def materialize(self, shape, device=None, dtype=None):
         """Allocate (uninitialised) memory for `shape`, and become `cls_to_become`."""
-        self.data = torch.empty(shape, device=self.device if device is None else device, dtype=self.dtype if dtype is None else dtype)
+        self.data = torch.empty(
+            shape, device=self.device if device is None else device, dtype=self.dtype if dtype is None else dtype
+        )
         self.__class__ = self.cls_to_become
 
     @property
     def shape(self):
-        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when "
-                           "trying to "
-                           "load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before accessing "
-                           "their "
-                           "attributes.")
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
+            "`forward` to initialize the parameters before accessing their attributes."
+        )
 
     def share_memory_(self):
-        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before calling "
-                           "`module.share_memory()`.")
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
+            "before calling `module.share_memory()`."
+        )
 
     def _converted(self, tensor):
         """An uninitialised tensor like `tensor` in dtype and device."""
-        return type(self)(device=tensor.device, dtype=tensor.dtype, **({"requires_grad": self.requires_grad} if isinstance(self, Parameter) else {}))
+        return type(self)(
+            device=tensor.device,
+            dtype=tensor.dtype,
+            **({"requires_grad": self.requires_grad} if isinstance(self, Parameter) else {}),
+        )
 
     def __repr__(self):
         return f"<{type(self).__name__}>"
@@ -86,7 +110,9 @@ def _rebuild(cls, requires_grad, device, dtype):
 
 
 def _refuse(cls, func, args, kwargs):
-    """`__torch_function__` of the two classes: nothing can be computed with them but copies in another dtype or on another device."""
+    """`__torch_function__` of the two classes: nothing can be computed with them but copies in another dtype or on
+    another device.
+    """
     name = getattr(func, "__name__", str(func))
     if name not in _ALLOWED:
         kind = cls.__name__
@@ -94,7 +120,10 @@ def _refuse(cls, func, args, kwargs):
     from torchlite.overrides import disabled
 
     with disabled():
-        plain = [torch.empty(0, dtype=arg.dtype, device=arg.device) if isinstance(arg, UninitializedTensorMixin) else arg for arg in args]
+        plain = [
+            torch.empty(0, dtype=arg.dtype, device=arg.device) if isinstance(arg, UninitializedTensorMixin) else arg
+            for arg in args
+        ]
         return args[0]._converted(func(*plain, **(kwargs or {})))
 
 

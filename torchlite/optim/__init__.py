@@ -3,13 +3,14 @@
 import importlib
 
 _WHERE = {
-    "Adadelta": "adadelta", "Adafactor": "_adafactor", "Adagrad": "adagrad", "Adam": "adam", "AdamW": "adamw", "Adamax": "adamax", "ASGD": "asgd",
-    "LBFGS": "lbfgs", "Muon": "_muon", "NAdam": "nadam", "Optimizer": "optimizer", "RAdam": "radam", "RMSprop": "rmsprop", "Rprop": "rprop",
-    "SGD": "sgd", "SparseAdam": "sparse_adam",
-}
-_MODULES = {"adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "lbfgs", "lr_scheduler", "nadam", "optimizer", "radam", "rmsprop", "rprop",
-            "sgd",
-            "sparse_adam", "swa_utils"}
+    "Adadelta": "adadelta", "Adafactor": "_adafactor", "Adagrad": "adagrad", "Adam": "adam", "AdamW": "adamw",
+    "Adamax": "adamax", "ASGD": "asgd", "LBFGS": "lbfgs", "Muon": "_muon", "NAdam": "nadam", "Optimizer": "optimizer",
+    "RAdam": "radam", "RMSprop": "rmsprop", "Rprop": "rprop", "SGD": "sgd", "SparseAdam": "sparse_adam",
+}  # fmt: skip
+_MODULES = {
+    "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "lbfgs", "lr_scheduler", "nadam", "optimizer", "radam",
+    "rmsprop", "rprop", "sgd", "sparse_adam", "swa_utils",
+}  # fmt: skip
 
 __all__ = [*_WHERE, "lr_scheduler", "swa_utils"]
 

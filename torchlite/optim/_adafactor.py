@@ -12,11 +12,22 @@ __all__ = ["Adafactor"]
 class Adafactor(Optimizer):
     """Adaptive steps whose second moment of a matrix is kept as row and column averages (Shazeer and Stern 2018).
 
-    beta2_decay: the second moment's weight is 1 - step^beta2_decay. eps: floors of the squared gradient (None: the dtype's machine epsilon) and of
-    the parameter's scale. d: the update's root mean square is clipped to it.
+    beta2_decay: the second moment's weight is 1 - step^beta2_decay. eps: floors of the squared gradient (None: the
+    dtype's machine epsilon) and of the parameter's scale. d: the update's root mean square is clipped to it.
     """
 
-    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None, maximize=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        beta2_decay=-0.8,
+        eps=(None, 1e-3),
+        d=1.0,
+        weight_decay=0.0,
+        *,
+        foreach=None,
+        maximize=False,
+    ):
         if isinstance(lr, torch.Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         if not 0.0 <= lr:
@@ -31,8 +42,18 @@ class Adafactor(Optimizer):
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         if not 0.0 <= weight_decay:
             raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        super().__init__(params, {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach,
-                                  "maximize": maximize})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "beta2_decay": beta2_decay,
+                "eps": eps,
+                "d": d,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+            },
+        )
 
     def _init_state(self, group, state, param, grad):
         if param.is_complex():

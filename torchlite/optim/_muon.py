@@ -10,7 +10,9 @@ __all__ = ["Muon"]
 
 
 def _orthogonalised(gradient, coefficients, steps, eps):
-    """The nearest semi-orthogonal matrix, roughly: Newton-Schulz iterations of a quintic that moves all singular values towards 1, in bfloat16."""
+    """The nearest semi-orthogonal matrix, roughly: Newton-Schulz iterations of a quintic that moves all singular values
+    towards 1, in bfloat16.
+    """
     a, b, c = coefficients
     tall = gradient.size(0) > gradient.size(1)
     x = _rounded(gradient.T if tall else gradient)
@@ -36,12 +38,22 @@ def _adjusted(lr, how, shape):
 class Muon(Optimizer):
     """Momentum whose update is orthogonalised, for the matrices of hidden layers (Jordan et al. 2024).
 
-    adjust_lr_fn: "original" (scale by sqrt(max(1, rows / columns))) or "match_rms_adamw" (0.2 sqrt(max(rows, columns))).
+    adjust_lr_fn: "original" (scale by sqrt(max(1, rows / columns))) or "match_rms_adamw" (0.2 sqrt(max(rows,
+    columns))).
     """
 
-    def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7,
-                 ns_steps=5,
-                 adjust_lr_fn=None):
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        weight_decay=0.1,
+        momentum=0.95,
+        nesterov=True,
+        ns_coefficients=(3.4445, -4.775, 2.0315),
+        eps=1e-7,
+        ns_steps=5,
+        adjust_lr_fn=None,
+    ):
         if isinstance(lr, torch.Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         for name, value in (("Learning rate", lr), ("momentum", momentum), ("weight decay", weight_decay)):
@@ -53,13 +65,25 @@ class Muon(Optimizer):
             raise ValueError("Number of steps must be less than 100 for computational efficiency")
         if len(ns_coefficients) != 3:
             raise ValueError("Coefficients must be a tuple of exactly 3 values")
-        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-                                  "ns_coefficients": ns_coefficients,
-                                  "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "weight_decay": weight_decay,
+                "momentum": momentum,
+                "nesterov": nesterov,
+                "ns_coefficients": ns_coefficients,
+                "eps": eps,
+                "ns_steps": ns_steps,
+                "adjust_lr_fn": adjust_lr_fn,
+            },
+        )
         for group in self.param_groups:
             for param in group["params"]:
                 if param.ndim != 2:
-                    raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}")
+                    raise ValueError(
+                        f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}"
+                    )
 
     def _init_state(self, state, param, grad):
         if param.is_complex():

@@ -8,10 +8,24 @@ __all__ = ["Adagrad"]
 
 
 class Adagrad(Optimizer):
-    """Steps divided by the root of the sum of all squared gradients (Duchi et al. 2011), the rate being lr / (1 + (step - 1) lr_decay)."""
+    """Steps divided by the root of the sum of all squared gradients (Duchi et al. 2011), the rate being lr / (1 + (step
+    - 1) lr_decay).
+    """
 
-    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *, maximize=False,
-                 differentiable=False, fused=None):
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lr_decay=0,
+        weight_decay=0,
+        initial_accumulator_value=0,
+        eps=1e-10,
+        foreach=None,
+        *,
+        maximize=False,
+        differentiable=False,
+        fused=None,
+    ):
         _check_lr(lr)
         if not 0.0 <= lr_decay:
             raise ValueError(f"Invalid lr_decay value: {lr_decay}")
@@ -19,9 +33,20 @@ class Adagrad(Optimizer):
         if not 0.0 <= initial_accumulator_value:
             raise ValueError(f"Invalid initial_accumulator_value value: {initial_accumulator_value}")
         _check_nonnegative(eps=eps)
-        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-                                  "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
-                                  "differentiable": differentiable, "fused": fused})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lr_decay": lr_decay,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "initial_accumulator_value": initial_accumulator_value,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
         self._choose_flavour(foreach, fused, differentiable)
         for group in self.param_groups:
             for param in group["params"]:
@@ -53,7 +78,14 @@ class Adagrad(Optimizer):
                     self._step_plainly(group)
                 continue
             plan, gradients = fused
-            options = (plan.counted(scaler[1]), _number(group["lr"]), group["lr_decay"], group["eps"], group["weight_decay"], group["maximize"])
+            options = (
+                plan.counted(scaler[1]),
+                _number(group["lr"]),
+                group["lr_decay"],
+                group["eps"],
+                group["weight_decay"],
+                group["maximize"],
+            )
             plan.run("_fused_adagrad", gradients, ("sum",), *options, scaler=scaler)
         return loss
 

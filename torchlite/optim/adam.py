@@ -24,11 +24,13 @@ _FIRST, _WITH_LARGEST = ("exp_avg", "exp_avg_sq"), ("exp_avg", "exp_avg_sq", "ma
 
 
 class Adam(Optimizer):
-    """Steps of the running mean of the gradient over the root of the running mean of its square, both corrected for their start (Kingma and Ba 2014).
+    """Steps of the running mean of the gradient over the root of the running mean of its square, both corrected for
+    their start (Kingma and Ba 2014).
 
-    amsgrad: use the largest second moment so far (Reddi et al. 2018). decoupled_weight_decay: shrink the parameters instead of adding to the
-    gradient, as AdamW does. `foreach` and `fused` choose among PyTorch's implementations; here one multi-tensor step serves both. With `fused=True`
-    steps are counted on the parameters' device, and the kernel leaves out there what a `GradScaler` wants left out: the host reads nothing.
+    amsgrad: use the largest second moment so far (Reddi et al. 2018). decoupled_weight_decay: shrink the parameters
+    instead of adding to the gradient, as AdamW does. `foreach` and `fused` choose among PyTorch's implementations; here
+    one multi-tensor step serves both. With `fused=True` steps are counted on the parameters' device, and the kernel
+    leaves out there what a `GradScaler` wants left out: the host reads nothing.
 
     >>> weight = torchlite.nn.Parameter(torchlite.ones(2))
     >>> optimizer = torchlite.optim.Adam([weight], lr=0.1)
@@ -37,9 +39,22 @@ class Adam(Optimizer):
     tensor([0.9000, 0.9000], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False,
-                 capturable=False,
-                 differentiable=False, fused=None, decoupled_weight_decay=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        amsgrad=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+        fused=None,
+        decoupled_weight_decay=False,
+    ):
         if isinstance(lr, torch.Tensor):
             if foreach and not capturable:
                 raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
@@ -49,16 +64,36 @@ class Adam(Optimizer):
         _check_nonnegative(eps=eps)
         _check_betas(betas)
         _check_nonnegative(weight_decay=weight_decay)
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,
-            "capturable": capturable, "differentiable": differentiable, "fused": fused, "decoupled_weight_decay": decoupled_weight_decay})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+                "fused": fused,
+                "decoupled_weight_decay": decoupled_weight_decay,
+            },
+        )
         self._choose_flavour(foreach, fused, differentiable)
 
     def __setstate__(self, state):
         super().__setstate__(state)
         for group in self.param_groups:
-            for name, default in (("amsgrad", False), ("maximize", False), ("foreach", None), ("capturable", False), ("differentiable", False),
-                                  ("decoupled_weight_decay", False), ("fused", None)):
+            for name, default in (
+                ("amsgrad", False),
+                ("maximize", False),
+                ("foreach", None),
+                ("capturable", False),
+                ("differentiable", False),
+                ("decoupled_weight_decay", False),
+                ("fused", None),
+            ):
                 group.setdefault(name, default)
             for param in group["params"]:
                 found = self.state.get(param, {})
@@ -88,8 +123,16 @@ class Adam(Optimizer):
                 continue
             plan, gradients = fused
             beta1, beta2 = group["betas"]
-            options = (plan.counted(scaler[1]), _number(group["lr"]), _number(beta1), _number(beta2), group["eps"], group["weight_decay"],
-                       group["decoupled_weight_decay"], group["maximize"])
+            options = (
+                plan.counted(scaler[1]),
+                _number(group["lr"]),
+                _number(beta1),
+                _number(beta2),
+                group["eps"],
+                group["weight_decay"],
+                group["decoupled_weight_decay"],
+                group["maximize"],
+            )
             plan.run("_fused_adam", gradients, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), *options, scaler=scaler)
         return loss
 
@@ -109,7 +152,9 @@ class Adam(Optimizer):
                 param.mul_(1 - lr * weight_decay)
             else:
                 grad = grad.add(param, alpha=weight_decay)
-        param, grad, exp_avg, exp_avg_sq, largest = _real(param, grad, state["exp_avg"], state["exp_avg_sq"], state.get("max_exp_avg_sq"))
+        param, grad, exp_avg, exp_avg_sq, largest = _real(
+            param, grad, state["exp_avg"], state["exp_avg_sq"], state.get("max_exp_avg_sq")
+        )
         exp_avg.lerp_(grad, 1 - beta1)
         exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         second = exp_avg_sq

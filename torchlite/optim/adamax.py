@@ -22,14 +22,36 @@ __all__ = ["Adamax"]
 class Adamax(Optimizer):
     """Adam with the largest decayed gradient in place of the root of the second moment (Kingma and Ba 2014)."""
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False, differentiable=False,
-                 capturable=False):
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        foreach=None,
+        *,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
         _check_lr(lr)
         _check_nonnegative(eps=eps)
         _check_betas(betas)
         _check_nonnegative(weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
-                                  "differentiable": differentiable, "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def _init_state(self, group):
         def init(state, param, grad):
@@ -44,7 +66,12 @@ class Adamax(Optimizer):
         loss = self._loss(closure)
         for group in self.param_groups:
             with torch.set_grad_enabled(group["differentiable"]):
-                lr, (beta1, beta2), eps, weight_decay = _number(group["lr"]), group["betas"], group["eps"], group["weight_decay"]
+                lr, (beta1, beta2), eps, weight_decay = (
+                    _number(group["lr"]),
+                    group["betas"],
+                    group["eps"],
+                    group["weight_decay"],
+                )
                 for param, grad, state in self._each(group, self._init_state(group)):
                     step = _stepped(state["step"], group["capturable"])
                     if weight_decay != 0:

@@ -8,14 +8,39 @@ __all__ = ["ASGD"]
 
 
 class ASGD(Optimizer):
-    """Stochastic gradient descent that averages the parameters (in the state `ax`) from step t0 on (Polyak and Juditsky 1992)."""
+    """Stochastic gradient descent that averages the parameters (in the state `ax`) from step t0 on (Polyak and Juditsky
+    1992).
+    """
 
-    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False, differentiable=False,
-                 capturable=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lambd=1e-4,
+        alpha=0.75,
+        t0=1e6,
+        weight_decay=0,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
         _check_lr(lr)
         _check_nonnegative(weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
-                                  "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lambd": lambd,
+                "alpha": alpha,
+                "t0": t0,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def step(self, closure=None):
         """Update the parameters once. Returns the closure's loss."""

@@ -8,7 +8,9 @@ __all__ = ["LBFGS"]
 
 
 def _cubic_minimum(x1, f1, g1, x2, f2, g2, bounds=None):
-    """The minimum within bounds of the cubic through two points with values and slopes (Nocedal and Wright, eq. 3.59)."""
+    """The minimum within bounds of the cubic through two points with values and slopes (Nocedal and
+    Wright, eq. 3.59).
+    """
     low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
     d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
     square = d1**2 - g1 * g2
@@ -35,7 +37,9 @@ class _Point:
 
 
 def _bracket(evaluate, start, t, c1, c2, max_ls):
-    """Two points around a step that satisfies the strong Wolfe conditions, or that step alone. Returns (points, evaluations, found)."""
+    """Two points around a step that satisfies the strong Wolfe conditions, or that step alone. Returns (points,
+    evaluations, found).
+    """
     previous, evaluations, iteration = start, 0, 0
     while iteration < max_ls:
         point = evaluate(t)
@@ -47,7 +51,9 @@ def _bracket(evaluate, start, t, c1, c2, max_ls):
         if point.slope >= 0:
             return [previous, point.kept()], evaluations, False, iteration
         low, high = t + 0.01 * (t - previous.t), t * 10
-        following = _cubic_minimum(previous.t, previous.loss, previous.slope, t, point.loss, point.slope, bounds=(low, high))
+        following = _cubic_minimum(
+            previous.t, previous.loss, previous.slope, t, point.loss, point.slope, bounds=(low, high)
+        )
         previous, t = point.kept(), following
         iteration += 1
     # Nothing was bracketed within the iterations: between the start and where the search stopped.
@@ -55,7 +61,9 @@ def _bracket(evaluate, start, t, c1, c2, max_ls):
 
 
 def _strong_wolfe(evaluate, start, t, step_size, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
-    """A step length that satisfies the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5 and 3.6). Returns (point, evaluations)."""
+    """A step length that satisfies the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5 and 3.6). Returns
+    (point, evaluations).
+    """
     points, evaluations, found, iteration = _bracket(evaluate, start, t, c1, c2, max_ls)
     stalled = False
     low, high = (0, 1) if points[0].loss <= points[-1].loss else (1, 0)
@@ -90,18 +98,40 @@ def _strong_wolfe(evaluate, start, t, step_size, c1=1e-4, c2=0.9, tolerance_chan
 
 
 class LBFGS(Optimizer):
-    """Limited-memory BFGS (Nocedal and Wright, chapter 7): `step` needs a closure that computes the loss and its gradients, and calls it many times.
+    """Limited-memory BFGS (Nocedal and Wright, chapter 7): `step` needs a closure that computes the loss and its
+    gradients, and calls it many times.
 
-    max_iter, max_eval: limits within one step (max_eval is 1.25 max_iter by default). tolerance_grad, tolerance_change: when to stop. history_size:
-    how many updates are kept. line_search_fn: None (a fixed step of `lr`) or "strong_wolfe". One parameter group only.
+    max_iter, max_eval: limits within one step (max_eval is 1.25 max_iter by default). tolerance_grad, tolerance_change:
+    when to stop. history_size: how many updates are kept. line_search_fn: None (a fixed step of `lr`) or
+    "strong_wolfe". One parameter group only.
     """
 
-    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9, history_size=100, line_search_fn=None):
+    def __init__(
+        self,
+        params,
+        lr=1,
+        max_iter=20,
+        max_eval=None,
+        tolerance_grad=1e-7,
+        tolerance_change=1e-9,
+        history_size=100,
+        line_search_fn=None,
+    ):
         _check_lr(lr)
         if max_eval is None:
             max_eval = max_iter * 5 // 4
-        super().__init__(params, {"lr": lr, "max_iter": max_iter, "max_eval": max_eval, "tolerance_grad": tolerance_grad,
-                                  "tolerance_change": tolerance_change, "history_size": history_size, "line_search_fn": line_search_fn})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "max_iter": max_iter,
+                "max_eval": max_eval,
+                "tolerance_grad": tolerance_grad,
+                "tolerance_change": tolerance_change,
+                "history_size": history_size,
+                "line_search_fn": line_search_fn,
+            },
+        )
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
@@ -121,7 +151,7 @@ class LBFGS(Optimizer):
         for param in self._params:
             real = torch.view_as_real(param) if param.is_complex() else param
             count = real.numel()
-            real.add_(direction[start:start + count].view(real.shape), alpha=_number(t))
+            real.add_(direction[start : start + count].view(real.shape), alpha=_number(t))
             start += count
 
     def step(self, closure):
@@ -149,7 +179,10 @@ class LBFGS(Optimizer):
         gradient = self._flat_gradient()
         if gradient.abs().max() <= group["tolerance_grad"]:
             return first_loss
-        memory = {name: state.get(name) for name in ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")}
+        memory = {
+            name: state.get(name)
+            for name in ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
+        }
         iteration = 0
         while iteration < group["max_iter"]:
             iteration += 1
@@ -194,7 +227,13 @@ class LBFGS(Optimizer):
     def _find_direction(self, state, memory, gradient, history_size):
         """Set `d` to minus the inverse Hessian's estimate times the gradient, by the two-loop recursion."""
         if state["n_iter"] == 1:
-            memory.update(d=gradient.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=torch.tensor(1.0, dtype=gradient.dtype, device=gradient.device))
+            memory.update(
+                d=gradient.neg(),
+                old_dirs=[],
+                old_stps=[],
+                ro=[],
+                H_diag=torch.tensor(1.0, dtype=gradient.dtype, device=gradient.device),
+            )
             return
         changes, steps, ro = memory["old_dirs"], memory["old_stps"], memory["ro"]
         change = gradient.sub(memory["prev_flat_grad"])
@@ -222,7 +261,9 @@ class LBFGS(Optimizer):
         memory["d"] = direction
 
     def _search(self, loss_of, loss, gradient, slope, t, direction):
-        """A line search along `direction` from here; the parameters end where they began. Returns (loss, gradient, t, evaluations)."""
+        """A line search along `direction` from here; the parameters end where they began. Returns (loss, gradient, t,
+        evaluations).
+        """
         begin = [param.clone(memory_format=torch.contiguous_format) for param in self._params]
 
         def evaluate(length):
@@ -233,5 +274,7 @@ class LBFGS(Optimizer):
                 param.copy_(value_before)
             return _Point(length, value, found, found.dot(direction).item())
 
-        point, evaluations = _strong_wolfe(evaluate, _Point(0, loss, gradient, slope.item()), _number(t), direction.abs().max().item())
+        point, evaluations = _strong_wolfe(
+            evaluate, _Point(0, loss, gradient, slope.item()), _number(t), direction.abs().max().item()
+        )
         return point.loss, point.grad, point.t, evaluations

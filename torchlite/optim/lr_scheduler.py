@@ -11,16 +11,17 @@ import torchlite as torch
 from .optimizer import Optimizer
 
 __all__ = [
-    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR",
-    "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
-]
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",
+    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
+    "ReduceLROnPlateau", "SequentialLR", "StepLR",
+]  # fmt: skip
 
 _EPOCH_DEPRECATED = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use `scheduler.step()` to step the "
-    "scheduler. "
-    "During the deprecation, if epoch is different from None, the closed form is used instead of the new chainable form, where available. Please "
-    "open an issue "
-    "if you are unable to replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose.")
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
+    "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
+    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+)
 
 
 def _copy(value):
@@ -40,13 +41,16 @@ def _for_each_group(optimizer, value, name):
     if not isinstance(value, (list, tuple)):
         return [value] * len(optimizer.param_groups)
     if len(value) != len(optimizer.param_groups):
-        raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has "
-                         f"{len(optimizer.param_groups)}.")
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+            f"param_groups has {len(optimizer.param_groups)}."
+        )
     return list(value)
 
 
 class LRScheduler:
-    """The base of schedules: subclasses define `get_lr`, the new rates as a list, from `last_epoch`, `base_lrs` and the groups' present rates.
+    """The base of schedules: subclasses define `get_lr`, the new rates as a list, from `last_epoch`, `base_lrs` and the
+    groups' present rates.
 
     last_epoch: -1 to begin; otherwise the epoch to go on from, where every group must have `initial_lr`.
     """
@@ -64,7 +68,9 @@ class LRScheduler:
         else:
             for place, group in enumerate(optimizer.param_groups):
                 if "initial_lr" not in group:
-                    raise KeyError(f"param 'initial_lr' is not specified in param_groups[{place}] when resuming an optimizer")
+                    raise KeyError(
+                        f"param 'initial_lr' is not specified in param_groups[{place}] when resuming an optimizer"
+                    )
         self.base_lrs = [_copy(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._initial_step()
@@ -93,17 +99,23 @@ class LRScheduler:
 
     def _warn_outside_step(self):
         if not self._get_lr_called_within_step:
-            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", UserWarning, stacklevel=3)
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def step(self, epoch=None):
         """Go to the next epoch (or to `epoch`) and set the groups' rates."""
         if self._step_count == 1 and not self.optimizer.__dict__.get("_opt_called"):
-            warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in "
-                          "the opposite "
-                          "order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first "
-                          "value of the "
-                          "learning rate schedule. See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
-                          UserWarning, stacklevel=2)
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you "
+                "should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure "
+                "to do this will result in PyTorch skipping the first value of the learning rate schedule. See more "
+                "details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+                UserWarning,
+                stacklevel=2,
+            )
         self._step_count += 1
         if epoch is not None:
             warnings.warn(_EPOCH_DEPRECATED, UserWarning, stacklevel=2)
@@ -133,12 +145,17 @@ _LRScheduler = LRScheduler
 
 
 class _FunctionState:
-    """state_dict for schedules that hold functions: objects with `__call__` are saved by their attributes, plain functions not at all."""
+    """state_dict for schedules that hold functions: objects with `__call__` are saved by their attributes, plain
+    functions not at all.
+    """
 
     def state_dict(self):
         """Everything but the optimizer and plain functions."""
         state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "lr_lambdas")}
-        state["lr_lambdas"] = [None if isinstance(function, types.FunctionType) else function.__dict__.copy() for function in self.lr_lambdas]
+        state["lr_lambdas"] = [
+            None if isinstance(function, types.FunctionType) else function.__dict__.copy()
+            for function in self.lr_lambdas
+        ]
         return state
 
     def load_state_dict(self, state_dict):
@@ -295,7 +312,9 @@ class ExponentialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """eta_min + (base_lr - eta_min) (1 + cos(pi epoch / T_max)) / 2 (Loshchilov and Hutter 2017), in its recursive form."""
+    """eta_min + (base_lr - eta_min) (1 + cos(pi epoch / T_max)) / 2 (Loshchilov and Hutter 2017), in its recursive
+    form.
+    """
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
         self.T_max = T_max
@@ -310,8 +329,12 @@ class CosineAnnealingLR(LRScheduler):
             return self._get_closed_form_lr()
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
-            return [rate + (base - self.eta_min) * rise for base, rate in zip(self.base_lrs, self._rates(), strict=True)]
-        ratio = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / (1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max))
+            return [
+                rate + (base - self.eta_min) * rise for base, rate in zip(self.base_lrs, self._rates(), strict=True)
+            ]
+        ratio = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / (
+            1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
+        )
         return [ratio * (rate - self.eta_min) + self.eta_min for rate in self._rates()]
 
     def _get_closed_form_lr(self):
@@ -331,7 +354,9 @@ class PolynomialLR(LRScheduler):
         self._warn_outside_step()
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._rates()
-        decay = ((1.0 - self.last_epoch / self.total_iters) / (1.0 - (self.last_epoch - 1) / self.total_iters)) ** self.power
+        decay = (
+            (1.0 - self.last_epoch / self.total_iters) / (1.0 - (self.last_epoch - 1) / self.total_iters)
+        ) ** self.power
         return [rate * decay for rate in self._rates()]
 
     def _get_closed_form_lr(self):
@@ -363,17 +388,22 @@ class SequentialLR(LRScheduler):
             if not hasattr(scheduler, "optimizer"):
                 raise TypeError(f"{name} at index {place} should have `optimizer` as its attribute.")
             if isinstance(scheduler, ReduceLROnPlateau):
-                raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when "
-                                 f"calling `step`, "
-                                 f"but got one at index {place} in the given schedulers sequence.")
+                raise ValueError(
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                    f"specified when calling `step`, but got one at index {place} in the given schedulers sequence."
+                )
             if optimizer != scheduler.optimizer:
-                raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler {type(scheduler).__name__} at "
-                                 f"index {place} "
-                                 f"has {scheduler.optimizer}, which is different from {type(optimizer).__name__}.")
+                raise ValueError(
+                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                    f"{type(scheduler).__name__} at index {place} has {scheduler.optimizer}, which is different from "
+                    f"{type(optimizer).__name__}."
+                )
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, but "
-                             "got number of "
-                             f"schedulers {len(schedulers)} and the number of milestones to be equal to {len(milestones)}")
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+                f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to "
+                f"be equal to {len(milestones)}"
+            )
         self._schedulers = schedulers
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
@@ -427,13 +457,16 @@ class ChainedScheduler(LRScheduler):
             if not hasattr(scheduler, "optimizer"):
                 raise TypeError(f"{name} at index {place} should have `optimizer` as its attribute.")
             if isinstance(scheduler, ReduceLROnPlateau):
-                raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when "
-                                 f"calling `step`, "
-                                 f"but got one at index {place} in the given schedulers sequence.")
+                raise ValueError(
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                    f"specified when calling `step`, but got one at index {place} in the given schedulers sequence."
+                )
             if optimizer != scheduler.optimizer:
-                raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler {type(scheduler).__name__} at "
-                                 f"index {place} "
-                                 f"has {scheduler.optimizer}, which is different from {type(optimizer).__name__}.")
+                raise ValueError(
+                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                    f"{type(scheduler).__name__} at index {place} has {scheduler.optimizer}, which is different from "
+                    f"{type(optimizer).__name__}."
+                )
         self._schedulers = schedulers
         self.optimizer = optimizer
         self._last_lr = [_copy(group["lr"]) for group in optimizer.param_groups]
@@ -456,11 +489,23 @@ class ChainedScheduler(LRScheduler):
 class ReduceLROnPlateau(LRScheduler):
     """The rate times `factor` when a metric, given to `step(metric)`, has not improved for more than `patience` epochs.
 
-    mode: "min" or "max". threshold, threshold_mode: what counts as an improvement, "rel" (of the best) or "abs". cooldown: epochs after a reduction
-    that do not count. min_lr: a lower bound, or one for each group. eps: smaller changes are left out.
+    mode: "min" or "max". threshold, threshold_mode: what counts as an improvement, "rel" (of the best) or "abs".
+    cooldown: epochs after a reduction that do not count. min_lr: a lower bound, or one for each group. eps: smaller
+    changes are left out.
     """
 
-    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0, min_lr=0, eps=1e-8):
+    def __init__(
+        self,
+        optimizer,
+        mode="min",
+        factor=0.1,
+        patience=10,
+        threshold=1e-4,
+        threshold_mode="rel",
+        cooldown=0,
+        min_lr=0,
+        eps=1e-8,
+    ):
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         if not isinstance(optimizer, Optimizer):
@@ -520,11 +565,12 @@ class ReduceLROnPlateau(LRScheduler):
     def _reduce_lr(self, epoch):
         if len(self.optimizer.param_groups) != len(self.min_lrs):
             if self.default_min_lr is None:
-                raise RuntimeError(f"The number of param groups in the `optimizer` ({len(self.optimizer.param_groups)}) differs from when "
-                                   f"`ReduceLROnPlateau` was "
-                                   f"initialized ({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. Please "
-                                   f"modify the "
-                                   "`min_lrs` field to match the length of the `optimizer` param groups.")
+                raise RuntimeError(
+                    f"The number of param groups in the `optimizer` ({len(self.optimizer.param_groups)}) differs "
+                    f"from when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new "
+                    "param group being added to the optimizer. Please modify the `min_lrs` field to match the length "
+                    "of the `optimizer` param groups."
+                )
             self.min_lrs = [self.default_min_lr] * len(self.optimizer.param_groups)
         for group, smallest in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
             old = float(group["lr"])
@@ -561,13 +607,26 @@ class _MomentumCycle:
 class CyclicLR(_MomentumCycle, LRScheduler):
     """Rates that go from base_lr to max_lr and back, by batches: call `step` after each (Smith 2017).
 
-    mode: "triangular", "triangular2" (the height halves each cycle), "exp_range" (it shrinks by gamma each iteration), or `scale_fn` of the cycle or
-    the iteration (`scale_mode`). The momentum goes the other way where `cycle_momentum`.
+    mode: "triangular", "triangular2" (the height halves each cycle), "exp_range" (it shrinks by gamma each iteration),
+    or `scale_fn` of the cycle or the iteration (`scale_mode`). The momentum goes the other way where `cycle_momentum`.
     """
 
-    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0, scale_fn=None,
-                 scale_mode="cycle",
-                 cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer,
+        base_lr,
+        max_lr,
+        step_size_up=2000,
+        step_size_down=None,
+        mode="triangular",
+        gamma=1.0,
+        scale_fn=None,
+        scale_mode="cycle",
+        cycle_momentum=True,
+        base_momentum=0.8,
+        max_momentum=0.9,
+        last_epoch=-1,
+    ):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
@@ -591,7 +650,9 @@ class CyclicLR(_MomentumCycle, LRScheduler):
             self.base_momentums = _for_each_group(optimizer, base_momentum, "base_momentum")
             self.max_momentums = _for_each_group(optimizer, max_momentum, "max_momentum")
             if last_epoch == -1:
-                for largest, smallest, group in zip(self.max_momentums, self.base_momentums, optimizer.param_groups, strict=True):
+                for largest, smallest, group in zip(
+                    self.max_momentums, self.base_momentums, optimizer.param_groups, strict=True
+                ):
                     self._set_momentum(group, largest)
                     group["max_momentum"] = largest
                     group["base_momentum"] = smallest
@@ -613,7 +674,9 @@ class CyclicLR(_MomentumCycle, LRScheduler):
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
-            for smallest, largest, group in zip(self.base_momentums, self.max_momentums, self.optimizer.param_groups, strict=True):
+            for smallest, largest, group in zip(
+                self.base_momentums, self.max_momentums, self.optimizer.param_groups, strict=True
+            ):
                 self._set_momentum(group, largest - (largest - smallest) * height * scale)
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
@@ -636,7 +699,9 @@ class CyclicLR(_MomentumCycle, LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine annealing that starts again after T_0 epochs, then after T_0 T_mult, and so on (Loshchilov and Hutter 2017); `step` takes fractions of epochs."""
+    """Cosine annealing that starts again after T_0 epochs, then after T_0 T_mult, and so on (Loshchilov and Hutter
+    2017); `step` takes fractions of epochs.
+    """
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
         if T_0 <= 0 or not isinstance(T_0, int):
@@ -699,19 +764,41 @@ def _linear(start, end, share):
 
 def _phase(end_step, start_lr, end_lr, start_momentum, end_momentum):
     """A part of the cycle: until when, and between which options of a group the rate and the momentum go."""
-    return {"end_step": end_step, "start_lr": start_lr, "end_lr": end_lr, "start_momentum": start_momentum, "end_momentum": end_momentum}
+    return {
+        "end_step": end_step,
+        "start_lr": start_lr,
+        "end_lr": end_lr,
+        "start_momentum": start_momentum,
+        "end_momentum": end_momentum,
+    }
 
 
 class OneCycleLR(_MomentumCycle, LRScheduler):
-    """One cycle over all of training, by batches: up from max_lr / div_factor to max_lr, then down to (max_lr / div_factor) / final_div_factor.
+    """One cycle over all of training, by batches: up from max_lr / div_factor to max_lr, then down to (max_lr /
+    div_factor) / final_div_factor.
 
-    (Smith and Topin 2019.) total_steps, or epochs and steps_per_epoch: how many steps there are. pct_start: the share of rising. three_phase: come
-    down symmetrically first, then go on. The momentum goes the other way where `cycle_momentum`.
+    (Smith and Topin 2019.) total_steps, or epochs and steps_per_epoch: how many steps there are. pct_start: the share
+    of rising. three_phase: come down symmetrically first, then go on. The momentum goes the other way where
+    `cycle_momentum`.
     """
 
-    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3, anneal_strategy="cos",
-                 cycle_momentum=True,
-                 base_momentum=0.85, max_momentum=0.95, div_factor=25.0, final_div_factor=1e4, three_phase=False, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer,
+        max_lr,
+        total_steps=None,
+        epochs=None,
+        steps_per_epoch=None,
+        pct_start=0.3,
+        anneal_strategy="cos",
+        cycle_momentum=True,
+        base_momentum=0.85,
+        max_momentum=0.95,
+        div_factor=25.0,
+        final_div_factor=1e4,
+        three_phase=False,
+        last_epoch=-1,
+    ):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
@@ -726,8 +813,11 @@ class OneCycleLR(_MomentumCycle, LRScheduler):
         last = self.total_steps - 1
         if three_phase:
             middle = float(2 * pct_start * self.total_steps) - 2
-            self._schedule_phases = [up, _phase(middle, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
-                                     _phase(last, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
+            self._schedule_phases = [
+                up,
+                _phase(middle, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+                _phase(last, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+            ]
         else:
             self._schedule_phases = [up, _phase(last, "max_lr", "min_lr", "base_momentum", "max_momentum")]
         largest = _for_each_group(optimizer, max_lr, "max_lr")
@@ -751,7 +841,11 @@ class OneCycleLR(_MomentumCycle, LRScheduler):
     def _total(self, total_steps, epochs, steps_per_epoch):
         if total_steps is None and (epochs is None or steps_per_epoch is None):
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-        for name, value in (("total_steps", total_steps),) if total_steps is not None else (("epochs", epochs), ("steps_per_epoch", steps_per_epoch)):
+        for name, value in (
+            (("total_steps", total_steps),)
+            if total_steps is not None
+            else (("epochs", epochs), ("steps_per_epoch", steps_per_epoch))
+        ):
             if value <= 0 or not isinstance(value, int):
                 raise ValueError(f"Expected positive integer {name}, but got {value}")
         return total_steps if total_steps is not None else epochs * steps_per_epoch
@@ -770,7 +864,9 @@ class OneCycleLR(_MomentumCycle, LRScheduler):
                     share = (self.last_epoch - begin) / (end - begin)
                     values.append(anneal(group[phase["start_lr"]], group[phase["end_lr"]], share))
                     if self.cycle_momentum:
-                        self._set_momentum(group, anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], share))
+                        self._set_momentum(
+                            group, anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], share)
+                        )
                     break
                 begin = end
         return values

@@ -1,6 +1,5 @@
 """NAdam."""
 
-
 import torchlite as torch
 
 from .optimizer import (
@@ -24,19 +23,42 @@ __all__ = ["NAdam"]
 class NAdam(Optimizer):
     """Adam with Nesterov momentum, whose weight grows by a schedule with `momentum_decay` (Dozat 2016)."""
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3, decoupled_weight_decay=False, *,
-                 foreach=None,
-                 maximize=False, capturable=False, differentiable=False):
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        momentum_decay=4e-3,
+        decoupled_weight_decay=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+    ):
         _check_lr(lr)
         _check_nonnegative(eps=eps)
         _check_betas(betas)
         _check_nonnegative(weight_decay=weight_decay)
         if not 0.0 <= momentum_decay:
             raise ValueError(f"Invalid momentum_decay value: {momentum_decay}")
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
-                                  "capturable": capturable,
-                                  "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+            },
+        )
 
     def _init_state(self, group, state, param, grad):
         state["step"] = _counter(group, param)
@@ -49,7 +71,12 @@ class NAdam(Optimizer):
         return self._step_one_by_one(closure)
 
     def _update(self, group, param, grad, state):
-        lr, (beta1, beta2), eps, weight_decay = _number(group["lr"]), group["betas"], group["eps"], group["weight_decay"]
+        lr, (beta1, beta2), eps, weight_decay = (
+            _number(group["lr"]),
+            group["betas"],
+            group["eps"],
+            group["weight_decay"],
+        )
         step = _stepped(state["step"], group["capturable"])
         if weight_decay != 0:
             if group["decoupled_weight_decay"]:

@@ -56,7 +56,10 @@ def _with_hooks(step):
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise RuntimeError(f"{type(self).__name__}.step must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+                    raise RuntimeError(
+                        f"{type(self).__name__}.step must return None or a tuple of (new_args, new_kwargs), but got "
+                        f"{changed}."
+                    )
                 args, kwargs = changed
         self.__dict__["_inside_step"] = True
         try:
@@ -79,16 +82,21 @@ def _hooked(table, hook, prepend=False):
 
 
 _HOOK_TABLES = (
-    "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
-    "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks",
+    "_optimizer_step_pre_hooks",
+    "_optimizer_step_post_hooks",
+    "_optimizer_state_dict_pre_hooks",
+    "_optimizer_state_dict_post_hooks",
+    "_optimizer_load_state_dict_pre_hooks",
+    "_optimizer_load_state_dict_post_hooks",
 )
 
 
 class Optimizer:
     """The base class of all optimizers.
 
-    params: tensors, (name, tensor) pairs, or dicts with `params` and options of their own (parameter groups). defaults: the options of groups that
-    do not state them. Attributes: `param_groups`, a list of dicts; `state`, a dict from parameter to its state; `defaults`.
+    params: tensors, (name, tensor) pairs, or dicts with `params` and options of their own (parameter groups). defaults:
+    the options of groups that do not state them. Attributes: `param_groups`, a list of dicts; `state`, a dict from
+    parameter to its state; `defaults`.
     """
 
     def __init_subclass__(cls, **kwargs):
@@ -101,7 +109,10 @@ class Optimizer:
         for name in _HOOK_TABLES:
             setattr(self, name, OrderedDict())
         if isinstance(params, torch.Tensor):
-            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got " + torch.typename(params))
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + torch.typename(params)
+            )
         self.state = defaultdict(dict)
         self.param_groups = []
         groups = list(params)
@@ -158,7 +169,9 @@ class Optimizer:
     # State
 
     def state_dict(self):
-        """`{"state": {number: {...}}, "param_groups": [...]}` with parameters replaced by their numbers, in the order of the groups."""
+        """`{"state": {number: {...}}, "param_groups": [...]}` with parameters replaced by their numbers, in the order
+        of the groups.
+        """
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         numbers = {}
@@ -179,16 +192,24 @@ class Optimizer:
 
     @staticmethod
     def _process_value_according_to_param_policy(param, value, param_id, param_groups, key=None):
-        """A loaded tensor in the parameter's dtype and on its device; the count of steps keeps its own unless fused or capturable."""
+        """A loaded tensor in the parameter's dtype and on its device; the count of steps keeps its own unless fused or
+        capturable.
+        """
         if key == "step":
             group = next((group for group in param_groups if param_id in group["params"]), {})
             if group.get("fused") or group.get("capturable"):
                 return value.to(dtype=torch.float32, device=param.device)
             return value
-        return value.to(dtype=param.dtype, device=param.device) if param.is_floating_point() else value.to(device=param.device)
+        return (
+            value.to(dtype=param.dtype, device=param.device)
+            if param.is_floating_point()
+            else value.to(device=param.device)
+        )
 
     def load_state_dict(self, state_dict):
-        """Take back what `state_dict` gave. The groups must be as many, and of the same sizes, as this optimizer's (ValueError)."""
+        """Take back what `state_dict` gave. The groups must be as many, and of the same sizes, as this optimizer's
+        (ValueError).
+        """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)
@@ -199,7 +220,9 @@ class Optimizer:
         if len(groups) != len(saved_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(mine["params"]) != len(saved["params"]) for mine, saved in zip(groups, saved_groups, strict=True)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
         numbers = chain.from_iterable(group["params"] for group in saved_groups)
         params = dict(zip(numbers, chain.from_iterable(group["params"] for group in groups), strict=True))
 
@@ -243,26 +266,33 @@ class Optimizer:
                     param.grad.zero_()
 
     def step(self, closure=None):
-        """Update the parameters from their gradients; `closure` computes the loss anew where an optimizer wants that."""
+        """Update the parameters from their gradients; `closure` computes the loss anew where an
+        optimizer wants that.
+        """
         raise NotImplementedError
 
     def add_param_group(self, param_group):
-        """Add a group: a dict with `params` and, where they differ from the defaults, options. Each parameter may be in one group only."""
+        """Add a group: a dict with `params` and, where they differ from the defaults, options. Each parameter may be in
+        one group only.
+        """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
         if isinstance(params, torch.Tensor):
             param_group["params"] = [params]
         elif isinstance(params, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change "
-                            "between runs. "
-                            "Please use a list instead.")
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                "sets will change between runs. Please use a list instead."
+            )
         else:
             param_group["params"] = list(params)
         self._split_names(param_group)
         for param in param_group["params"]:
             if not isinstance(param, torch.Tensor):
-                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + torch.typename(param))
+                raise TypeError(
+                    "optimizer can only optimize Tensors, but one of the params is " + torch.typename(param)
+                )
             if not self.defaults.get("differentiable", None) and not (param.is_leaf or param.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
@@ -273,13 +303,18 @@ class Optimizer:
         if len(param_group["params"]) != len(seen):
             import warnings
 
-            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
-                          "github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=3)
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
+                "error; see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
         for group in self.param_groups:
             if ("param_names" in param_group) != ("param_names" in group):
                 current = "with names" if "param_names" in param_group else "without names"
-                raise ValueError("all optimizer param groups should be with/without names. cannot add param group "
-                                 f"{current} to the optimizer")
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. cannot add param group "
+                    f"{current} to the optimizer"
+                )
             if any(id(param) in seen for param in group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
@@ -303,7 +338,9 @@ class Optimizer:
     # Common parts of the steps
 
     def _choose_flavour(self, foreach, fused, differentiable):
-        """RuntimeError for flavours that exclude each other; with `fused` the step takes what a gradient scaler has found."""
+        """RuntimeError for flavours that exclude each other; with `fused` the step takes what a gradient scaler has
+        found.
+        """
         if fused and differentiable:
             raise RuntimeError("`fused` does not support `differentiable`")
         if fused and foreach:
@@ -319,10 +356,14 @@ class Optimizer:
         if not group["fused"]:
             raise AssertionError("Expected grad_scale and found_inf to be None")
         where = group["params"][0].device
-        return tuple([None if x is None else x.detach().to(where, torch.float32, non_blocking=True).reshape(()) for x in given])
+        return tuple(
+            [None if x is None else x.detach().to(where, torch.float32, non_blocking=True).reshape(()) for x in given]
+        )
 
     def _is_left_out(self, group, init, grad_scale, found_inf):
-        """For a step without a multi-tensor kernel: whether a scaler leaves it out; else the gradients are divided by its scale, in place."""
+        """For a step without a multi-tensor kernel: whether a scaler leaves it out; else the gradients are divided by
+        its scale, in place.
+        """
         if found_inf is not None and found_inf.item():
             for _ in self._each(group, init):  # the states are made all the same
                 pass
@@ -338,8 +379,10 @@ class Optimizer:
         """RuntimeError where a graph is being recorded that would take the same step in every replay."""
         if torch.cuda.is_current_stream_capturing():
             if not all(group["capturable"] for group in self.param_groups):
-                raise RuntimeError(f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} "
-                                   "but param_groups' capturable is False.")
+                raise RuntimeError(
+                    f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} "
+                    "but param_groups' capturable is False."
+                )
 
     def _loss(self, closure):
         if closure is None:
@@ -348,7 +391,9 @@ class Optimizer:
             return closure()
 
     def _step_one_by_one(self, closure):
-        """`step` of an optimizer that has `_init_state(group, state, param, grad)` and `_update(group, param, grad, state)`."""
+        """`step` of an optimizer that has `_init_state(group, state, param, grad)` and `_update(group, param, grad,
+        state)`.
+        """
         loss = self._loss(closure)
         for group in self.param_groups:
             with torch.set_grad_enabled(group.get("differentiable", False)):
@@ -357,7 +402,8 @@ class Optimizer:
         return loss
 
     def _each(self, group, init):
-        """(parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated where `maximize`.
+        """(parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated where
+        `maximize`.
 
         `init(state, param, grad)` fills a state that is empty; without `init` there is no state.
         """
@@ -368,8 +414,10 @@ class Optimizer:
             if grad.layout is not torch.strided:
                 raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
             if group.get("fused") and not param.is_floating_point():
-                raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of supported devices: ['cpu', 'cuda', 'opencl'] "
-                                   f"but {param.dtype} and {param.device.type}")
+                raise RuntimeError(
+                    "`fused=True` requires all the params to be floating point Tensors of supported devices: ['cpu', "
+                    f"'cuda', 'opencl'] but {param.dtype} and {param.device.type}"
+                )
             state = {} if init is None else self.state[param]
             if not state and init is not None:
                 init(state, param, grad)
@@ -380,7 +428,9 @@ class Optimizer:
 
 def _real(*tensors):
     """Complex tensors seen as real ones with one more dimension; None stays."""
-    return tuple(torch.view_as_real(tensor) if tensor is not None and tensor.is_complex() else tensor for tensor in tensors)
+    return tuple(
+        torch.view_as_real(tensor) if tensor is not None and tensor.is_complex() else tensor for tensor in tensors
+    )
 
 
 def _number(value):
@@ -395,7 +445,9 @@ def _scalar(value=0.0):
 
 
 def _counter(group, param, value=0.0):
-    """The count of steps, or another number of a new state: on the parameter's device where a step must not need the host."""
+    """The count of steps, or another number of a new state: on the parameter's device where a step must not need the
+    host.
+    """
     if _counts_beside(group, param):
         return torch.full((), value, dtype=torch.float32, device=param.device)
     return _scalar(value)
@@ -407,7 +459,9 @@ def _counts_beside(group, param):
 
 
 def _stepped(step, on_device=False):
-    """Count one more step, and give the count as a number; with `on_device` one that is there as the tensor it is, so that nothing waits."""
+    """Count one more step, and give the count as a number; with `on_device` one that is there as the tensor it is, so
+    that nothing waits.
+    """
     step += 1
     return step if on_device and not step.is_cpu else step.item()
 
@@ -429,7 +483,13 @@ def _step_by(param, size, top, bottom):
 
 def _correction(beta, step):
     """1 - beta ** step."""
-    return 1 - beta**step if not isinstance(step, torch.Tensor) else -torch.expm1(step * math.log(beta)) if beta else torch.ones_like(step)
+    return (
+        1 - beta**step
+        if not isinstance(step, torch.Tensor)
+        else -torch.expm1(step * math.log(beta))
+        if beta
+        else torch.ones_like(step)
+    )
 
 
 def _zeros_like(param):
@@ -462,13 +522,25 @@ def _check_nonnegative(eps=None, weight_decay=None, momentum=None):
 
 
 def _captured_whole(group, names):
-    """Whether the multi-tensor kernel takes a group with `capturable`: Adam's does, with a learning rate that is a number."""
-    return "exp_avg_sq" in names and not isinstance(group["lr"], torch.Tensor) and not any(param.is_cpu for param in group["params"])
+    """Whether the multi-tensor kernel takes a group with `capturable`: Adam's does, with a learning rate that is a
+    number.
+    """
+    return (
+        "exp_avg_sq" in names
+        and not isinstance(group["lr"], torch.Tensor)
+        and not any(param.is_cpu for param in group["params"])
+    )
 
 
 def _fused_gradients(optimizer, number, group, init, names):
-    """(plan, gradients of its packs) where a multi-tensor kernel can step this group, else None: then the plain path does it."""
-    if group.get("differentiable") or (group.get("capturable") and not _captured_whole(group, names)) or not _multi.is_plain_mode():
+    """(plan, gradients of its packs) where a multi-tensor kernel can step this group, else None: then the plain path
+    does it.
+    """
+    if (
+        group.get("differentiable")
+        or (group.get("capturable") and not _captured_whole(group, names))
+        or not _multi.is_plain_mode()
+    ):
         return None
     plans = optimizer.__dict__.setdefault("_plans", {})
     plan = plans.get(number)
@@ -486,8 +558,14 @@ def _fused_gradients(optimizer, number, group, init, names):
     for param, state in zip(params, states, strict=True):
         if not state:
             init(state, param, param.grad)
-    if any(not isinstance(state.get(name), torch.Tensor) or state[name].dtype is not param.dtype or state[name].device != param.device
-           or state[name].shape != param.shape for param, state in zip(params, states, strict=True) for name in names):
+    if any(
+        not isinstance(state.get(name), torch.Tensor)
+        or state[name].dtype is not param.dtype
+        or state[name].device != param.device
+        or state[name].shape != param.shape
+        for param, state in zip(params, states, strict=True)
+        for name in names
+    ):
         return None
     plan = _multi.make_plan(group["params"], params, missing, states, names, _counts_beside(group, params[0]))
     if plan is None:

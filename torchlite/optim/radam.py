@@ -4,22 +4,60 @@ import math
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_betas, _check_lr, _check_nonnegative, _correction, _counter, _number, _power, _real, _stepped, _zeros_like
+from .optimizer import (
+    Optimizer,
+    _check_betas,
+    _check_lr,
+    _check_nonnegative,
+    _correction,
+    _counter,
+    _number,
+    _power,
+    _real,
+    _stepped,
+    _zeros_like,
+)
 
 __all__ = ["RAdam"]
 
 
 class RAdam(Optimizer):
-    """Adam with the variance of its adaptive rate rectified; plain momentum while that variance is not tractable (Liu et al. 2019)."""
+    """Adam with the variance of its adaptive rate rectified; plain momentum while that variance is not tractable (Liu
+    et al. 2019).
+    """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *, foreach=None, maximize=False,
-                 capturable=False, differentiable=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        decoupled_weight_decay=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+    ):
         _check_lr(lr)
         _check_nonnegative(eps=eps)
         _check_betas(betas)
         _check_nonnegative(weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "foreach": foreach,
-                                  "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "differentiable": differentiable,
+            },
+        )
 
     def _init_state(self, group, state, param, grad):
         state["step"] = _counter(group, param)
@@ -31,7 +69,12 @@ class RAdam(Optimizer):
         return self._step_one_by_one(closure)
 
     def _update(self, group, param, grad, state):
-        lr, (beta1, beta2), eps, weight_decay = _number(group["lr"]), group["betas"], group["eps"], group["weight_decay"]
+        lr, (beta1, beta2), eps, weight_decay = (
+            _number(group["lr"]),
+            group["betas"],
+            group["eps"],
+            group["weight_decay"],
+        )
         step = _stepped(state["step"], group["capturable"])
         if weight_decay != 0:
             if group["decoupled_weight_decay"]:
@@ -46,7 +89,9 @@ class RAdam(Optimizer):
         length = longest - 2 * step * _power(beta2, step) / correction2
         if isinstance(step, torch.Tensor):
             safe = torch.where(length > 5.0, length, 6.0)
-            rectified = torch.sqrt((safe - 4) * (safe - 2) * longest / ((longest - 4) * (longest - 2) * safe) * correction2)
+            rectified = torch.sqrt(
+                (safe - 4) * (safe - 2) * longest / ((longest - 4) * (longest - 2) * safe) * correction2
+            )
             step_by = torch.where(length > 5.0, rectified / (exp_avg_sq.sqrt() + eps), 1.0)
             param.sub_(exp_avg * step_by * (lr / correction1))
         elif length > 5.0:

@@ -8,25 +8,57 @@ __all__ = ["RMSprop"]
 
 
 class RMSprop(Optimizer):
-    """Steps divided by the root of a running average of squared gradients (Hinton's lecture; centered: Graves 2013), with momentum where wanted."""
+    """Steps divided by the root of a running average of squared gradients (Hinton's lecture; centered: Graves 2013),
+    with momentum where wanted.
+    """
 
-    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False, foreach=None,
-                 maximize=False,
-                 differentiable=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        alpha=0.99,
+        eps=1e-8,
+        weight_decay=0,
+        momentum=0,
+        centered=False,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
         _check_lr(lr)
         _check_nonnegative(eps=eps)
         _check_nonnegative(momentum=momentum)
         _check_nonnegative(weight_decay=weight_decay)
         if not 0.0 <= alpha:
             raise ValueError(f"Invalid alpha value: {alpha}")
-        super().__init__(params, {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
-                                  "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "alpha": alpha,
+                "eps": eps,
+                "centered": centered,
+                "weight_decay": weight_decay,
+                "capturable": capturable,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+            },
+        )
 
     def __setstate__(self, state):
         super().__setstate__(state)
         for group in self.param_groups:
-            for name, default in (("momentum", 0), ("centered", False), ("foreach", None), ("maximize", False), ("differentiable", False),
-                                  ("capturable", False)):
+            for name, default in (
+                ("momentum", 0),
+                ("centered", False),
+                ("foreach", None),
+                ("maximize", False),
+                ("differentiable", False),
+                ("capturable", False),
+            ):
                 group.setdefault(name, default)
 
     def _init_state(self, group):
@@ -44,7 +76,11 @@ class RMSprop(Optimizer):
         """Update the parameters once. Returns the closure's loss."""
         loss = None if closure is None else self._loss(closure)
         for number, group in enumerate(self.param_groups):
-            names = ("square_avg", *(("momentum_buffer",) if group["momentum"] > 0 else ()), *(("grad_avg",) if group["centered"] else ()))
+            names = (
+                "square_avg",
+                *(("momentum_buffer",) if group["momentum"] > 0 else ()),
+                *(("grad_avg",) if group["centered"] else ()),
+            )
             fused = _fused_gradients(self, number, group, self._init_state(group), names)
             if fused is None:
                 with torch.set_grad_enabled(group["differentiable"]):
@@ -53,7 +89,14 @@ class RMSprop(Optimizer):
                 continue
             plan, gradients = fused
             plan.steps += 1
-            options = (_number(group["lr"]), group["alpha"], group["eps"], group["momentum"], group["weight_decay"], group["maximize"])
+            options = (
+                _number(group["lr"]),
+                group["alpha"],
+                group["eps"],
+                group["momentum"],
+                group["weight_decay"],
+                group["maximize"],
+            )
             plan.run("_fused_rmsprop", gradients, ("square_avg", "grad_avg", "momentum_buffer"), *options)
         return loss
 
@@ -62,7 +105,9 @@ class RMSprop(Optimizer):
         state["step"] += 1
         if group["weight_decay"] != 0:
             grad = grad.add(param, alpha=group["weight_decay"])
-        param, grad, square_avg, grad_avg, buffer = _real(param, grad, state["square_avg"], state.get("grad_avg"), state.get("momentum_buffer"))
+        param, grad, square_avg, grad_avg, buffer = _real(
+            param, grad, state["square_avg"], state.get("grad_avg"), state.get("momentum_buffer")
+        )
         square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
         if group["centered"]:
             grad_avg.lerp_(grad, 1 - alpha)

@@ -8,18 +8,39 @@ __all__ = ["Rprop"]
 
 
 class Rprop(Optimizer):
-    """Steps from the sign of the gradient alone: each element's grows by etas[1] while the sign stays, and shrinks by etas[0] when it turns.
+    """Steps from the sign of the gradient alone: each element's grows by etas[1] while the sign stays, and shrinks by
+    etas[0] when it turns.
 
     (Riedmiller and Braun 1993.) Made for full batches.
     """
 
-    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None, maximize=False,
-                 differentiable=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        etas=(0.5, 1.2),
+        step_sizes=(1e-6, 50),
+        *,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
         _check_lr(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
-                                  "differentiable": differentiable, "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "etas": etas,
+                "step_sizes": step_sizes,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def step(self, closure=None):
         """Update the parameters once. Returns the closure's loss."""
@@ -39,7 +60,9 @@ class Rprop(Optimizer):
                     state["step"] += 1
                     param, grad, prev, step_size = _real(param, grad, state["prev"], state["step_size"])
                     agreement = grad * prev
-                    factor = torch.where(agreement > 0, grow, torch.where(agreement < 0, shrink, 1.0)).to(step_size.dtype)
+                    factor = torch.where(agreement > 0, grow, torch.where(agreement < 0, shrink, 1.0)).to(
+                        step_size.dtype
+                    )
                     step_size.mul_(factor).clamp_(smallest, largest)
                     grad = grad.masked_fill(agreement < 0, 0)  # after a turn: wait one step
                     param.addcmul_(grad.sign(), step_size, value=-1)

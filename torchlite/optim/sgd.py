@@ -12,7 +12,8 @@ _NONE, _MOMENTUM = (), ("momentum_buffer",)
 class SGD(Optimizer):
     """Stochastic gradient descent, with momentum (Polyak 1964) or Nesterov's (Sutskever et al. 2013) where wanted.
 
-    g = gradient + weight_decay p; b = momentum b + (1 - dampening) g (g itself at the first step); p -= lr (b, or g + momentum b with `nesterov`).
+    g = gradient + weight_decay p; b = momentum b + (1 - dampening) g (g itself at the first step); p -= lr (b, or g +
+    momentum b with `nesterov`).
 
     >>> weight = torchlite.nn.Parameter(torchlite.ones(2))
     >>> optimizer = torchlite.optim.SGD([weight], lr=0.1)
@@ -21,22 +22,51 @@ class SGD(Optimizer):
     tensor([0.9000, 0.9000], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None,
-                 differentiable=False,
-                 fused=None):
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        momentum=0,
+        dampening=0,
+        weight_decay=0,
+        nesterov=False,
+        *,
+        maximize=False,
+        foreach=None,
+        differentiable=False,
+        fused=None,
+    ):
         _check_lr(lr)
         _check_nonnegative(momentum=momentum)
         _check_nonnegative(weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-                                  "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+                "foreach": foreach,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
         self._choose_flavour(foreach, fused, differentiable)
 
     def __setstate__(self, state):
         super().__setstate__(state)
         for group in self.param_groups:
-            for name, default in (("nesterov", False), ("maximize", False), ("foreach", None), ("differentiable", False), ("fused", False)):
+            for name, default in (
+                ("nesterov", False),
+                ("maximize", False),
+                ("foreach", None),
+                ("differentiable", False),
+                ("fused", False),
+            ):
                 group.setdefault(name, default)
 
     def step(self, closure=None):
@@ -44,7 +74,8 @@ class SGD(Optimizer):
         loss = None if closure is None else self._loss(closure)
         for number, group in enumerate(self.param_groups):
             scaler, names = self._scaler(group), _MOMENTUM if group["momentum"] != 0 else _NONE
-            # The first step makes the buffers, from the gradients: it takes the plain path, except where a scaler may leave it out.
+            # The first step makes the buffers, from the gradients: it takes the plain path, except where a scaler may
+            # leave it out.
             first = scaler[1] is not None and bool(names) and self._is_first(number, group)
             fused = _fused_gradients(self, number, group, _zero_buffer if first else _no_state, names)
             if fused is None:
@@ -52,8 +83,15 @@ class SGD(Optimizer):
                     self._step_plainly(group)
                 continue
             plan, gradients = fused
-            options = (first, _number(group["lr"]), group["momentum"], group["dampening"], _number(group["weight_decay"]), group["nesterov"],
-                       group["maximize"])
+            options = (
+                first,
+                _number(group["lr"]),
+                group["momentum"],
+                group["dampening"],
+                _number(group["weight_decay"]),
+                group["nesterov"],
+                group["maximize"],
+            )
             plan.run("_fused_sgd", gradients, ("momentum_buffer",), *options, scaler=scaler)
         return loss
 
@@ -61,7 +99,9 @@ class SGD(Optimizer):
         """Whether no parameter has a momentum buffer."""
         if number in self.__dict__.get("_plans", ()):
             return False
-        return all(self.state[param].get("momentum_buffer") is None for param in group["params"] if param.grad is not None)
+        return all(
+            self.state[param].get("momentum_buffer") is None for param in group["params"] if param.grad is not None
+        )
 
     def _step_plainly(self, group):
         lr = group["lr"] if group["differentiable"] else _number(group["lr"])

@@ -10,7 +10,15 @@ from torchlite.nn import Module
 from .lr_scheduler import LRScheduler, _for_each_group
 from .optimizer import Optimizer
 
-__all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
+__all__ = [
+    "AveragedModel",
+    "SWALR",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
 
 
 def get_ema_multi_avg_fn(decay=0.999):
@@ -67,8 +75,8 @@ def get_swa_avg_fn():
 class AveragedModel(Module):
     """A copy of `model` whose parameters are averages: `update_parameters(model)` takes in the present ones.
 
-    avg_fn(average, value, count) or multi_avg_fn(averages, values, count): how to average; by default the mean. use_buffers: average the buffers too
-    (else they are copied). Called like the model.
+    avg_fn(average, value, count) or multi_avg_fn(averages, values, count): how to average; by default the mean.
+    use_buffers: average the buffers too (else they are copied). Called like the model.
     """
 
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
@@ -87,12 +95,18 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def _tensors(self, module):
-        return list(itertools.chain(module.parameters(), module.buffers())) if self.use_buffers else list(module.parameters())
+        return (
+            list(itertools.chain(module.parameters(), module.buffers()))
+            if self.use_buffers
+            else list(module.parameters())
+        )
 
     def update_parameters(self, model):
         """Take the parameters of `model` into the averages."""
         averages = [tensor.detach() for tensor in self._tensors(self.module)]
-        values = [tensor.detach().to(average.device) for tensor, average in zip(self._tensors(model), averages, strict=True)]
+        values = [
+            tensor.detach().to(average.device) for tensor, average in zip(self._tensors(model), averages, strict=True)
+        ]
         if int(self.n_averaged) == 0:
             for average, value in zip(averages, values, strict=True):
                 average.copy_(value)
@@ -109,8 +123,14 @@ class AveragedModel(Module):
 
 
 def update_bn(loader, model, device=None):
-    """Compute the running statistics of every batch norm in `model` anew, as cumulative means over the batches of `loader`."""
-    momenta = {module: module.momentum for module in model.modules() if isinstance(module, torch.nn.modules.batchnorm._BatchNorm)}
+    """Compute the running statistics of every batch norm in `model` anew, as cumulative means over the batches of
+    `loader`.
+    """
+    momenta = {
+        module: module.momentum
+        for module in model.modules()
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm)
+    }
     if not momenta:
         return
     training = model.training

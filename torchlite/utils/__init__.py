@@ -1,4 +1,5 @@
 """Tools around training: data loading, checkpointing, hooks."""
+
 import importlib
 
 _MODULES = {"data", "checkpoint", "hooks", "dlpack", "_pytree"}

@@ -1,4 +1,5 @@
 """Trade compute for memory: a part of the model keeps only its inputs and runs again in backward."""
+
 from __future__ import annotations
 
 import contextlib
@@ -22,10 +23,13 @@ def noop_context_fn():
 
 
 class _Surroundings:
-    """Autocast, and the states of the CPU's generator and of those of the arguments' devices, when made; inside `replay()` they are in force again."""
+    """Autocast, and the states of the CPU's generator and of those of the arguments' devices, when made; inside
+    `replay()` they are in force again.
+    """
 
     def __init__(self, keep: bool, arguments):
         from .._random import default_generators
+
         tensors = [a for a in arguments if isinstance(a, Tensor)]
         self.states = [(g, g.get_state()) for g in default_generators(tensors)] if keep else []
         self.regions = as_now()
@@ -98,28 +102,43 @@ class _Recompute:
         def pack(tensor):
             made.append(tensor)
             return tensor
+
         with enable_grad(), self.surroundings.replay(), self.context_fn()[1], saved_tensors_hooks(pack, lambda t: t):
             self.function(*self.args, **self.kwargs)
         if len(made) != self.count:
-            raise CheckpointError(f"torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                                  f"recomputation.\nNumber of tensors "
-                                  f"saved during forward: {self.count}\nNumber of tensors saved during recomputation: {len(made)}.")
+            raise CheckpointError(
+                f"torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors "
+                f"saved during forward: {self.count}\nNumber of tensors saved during recomputation: {len(made)}."
+            )
         for i, (tensor, (shape, dtype)) in enumerate(zip(made, self.shapes, strict=True)):
             if tuple(tensor.shape) != shape or tensor.dtype is not dtype:
-                raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
-                                      "forward pass.\n"
-                                      f"tensor at position {i}:\nsaved metadata: {shape}, {dtype}\nrecomputed metadata: {tuple(tensor.shape)}, "
-                                      f"{tensor.dtype}")
+                raise CheckpointError(
+                    "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata "
+                    "than during the forward pass.\n"
+                    f"tensor at position {i}:\n"
+                    f"saved metadata: {shape}, {dtype}\n"
+                    f"recomputed metadata: {tuple(tensor.shape)}, {tensor.dtype}"
+                )
         self.found = dict(enumerate(made))
 
 
-def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False, early_stop=True,
-               preserve_rng_state=True, **kwargs):
+def checkpoint(
+    function,
+    *args,
+    use_reentrant=None,
+    context_fn=noop_context_fn,
+    determinism_check="default",
+    debug=False,
+    early_stop=True,
+    preserve_rng_state=True,
+    **kwargs,
+):
     """`function(*args, **kwargs)` without keeping what backward needs: it runs again then.
 
-    use_reentrant: True runs the part as one node (its inputs must require grad); False (the default) lets the part record itself and makes its saved
-    tensors again when the first is needed. The random state is replayed unless `preserve_rng_state` is False. CheckpointError when the second run
-    saves other tensors.
+    use_reentrant: True runs the part as one node (its inputs must require grad); False (the default) lets the part
+    record itself and makes its saved tensors again when the first is needed. The random state is replayed unless
+    `preserve_rng_state` is False. CheckpointError when the second run saves other tensors.
 
     >>> import torchlite as torch
     >>> from torchlite.utils.checkpoint import checkpoint
@@ -150,7 +169,9 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, preser
             for function in functions[start:end]:
                 value = function(value)
             return value
+
         return part
+
     end = 0
     for start in range(0, size * (segments - 1), size):
         end = start + size

@@ -1,4 +1,5 @@
 """DLPack by the names of PyTorch: tensors shared with other libraries without a copy."""
+
 from __future__ import annotations
 
 from typing import Any

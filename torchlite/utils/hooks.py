@@ -1,4 +1,5 @@
 """Handles that take a hook away again."""
+
 from __future__ import annotations
 
 import itertools

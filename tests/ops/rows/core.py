@@ -1,4 +1,5 @@
 """What the core itself calls: aliases, writes through views, moves between devices."""
+
 from tests.ops.table import A, S, row
 
 
@@ -12,4 +13,11 @@ def _through_a_view(torch, x, column):
 row("alias", S((2, 3)), S(()), oracle=lambda torch, x: x.view_as(x), call=lambda x: x.alias(), noncontiguous=False)
 row("_copy_slices", S((3, 4), A((3,))), oracle=_through_a_view, meta=False)
 # That gradients move as well is tests/test_toy_backend.py's: here the only other device has no data.
-row("_move", S((2, 3)), oracle=lambda torch, x: torch.ones(tuple(x.to("meta").shape)), grad=False, meta=False, covers=("_moved",))
+row(
+    "_move",
+    S((2, 3)),
+    oracle=lambda torch, x: torch.ones(tuple(x.to("meta").shape)),
+    grad=False,
+    meta=False,
+    covers=("_moved",),
+)

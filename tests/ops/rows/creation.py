@@ -11,7 +11,11 @@ row("_new", S(2, 3), S((4,)), covers=("_empty",), **UNINITIALISED)
 row("_filled", S((2, 3), 4), S((2,), 1.5), S((2,), True), S((2,), 1 + 2j))
 row("_scalar_tensor", S(3), S(2.5))
 row("empty_strided", S((2, 3), (1, 2)), oracle=lambda torch, size, stride: torch.empty_strided(size, stride).fill_(1))
-row("empty_permuted", S((2, 3, 4), (0, 2, 1)), oracle=lambda torch, size, layout: torch.empty_permuted(size, layout).fill_(1))
+row(
+    "empty_permuted",
+    S((2, 3, 4), (0, 2, 1)),
+    oracle=lambda torch, size, layout: torch.empty_permuted(size, layout).fill_(1),
+)
 row("_empty_like", S((2, 3)), **UNINITIALISED)
 row("_zeros_like", S((2, 3)), S(()), covers=("zeros_like",))
 row("_ones_like", S((2, 3)), S(()), covers=("ones_like",))

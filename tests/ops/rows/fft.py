@@ -18,13 +18,33 @@ row(
 )
 row("fft_ifft", S((4,)), S(C(3, 5)), S(C(3, 5), 7, 0, "ortho"), S((3, 5), 4, -1, "forward"))
 row("fft_rfft", S((4,)), S((3, 5)), S((3, 5), 8, 0, "ortho"), S((3, 5), 2, -1, "forward"))
-row("fft_irfft", S(C(4)), S(C(3, 5)), S(C(3, 5), 7, 1, "ortho"), S(C(3, 5), 1, 0), S(C(3, 4), 5, 0, "forward"), covers=("fft_c2r",))
+row(
+    "fft_irfft",
+    S(C(4)),
+    S(C(3, 5)),
+    S(C(3, 5), 7, 1, "ortho"),
+    S(C(3, 5), 1, 0),
+    S(C(3, 4), 5, 0, "forward"),
+    covers=("fft_c2r",),
+)
 row("fft_hfft", S(C(4)), S(C(3, 5), 7, 0, "ortho"), S(C(3, 5), 8, 1))
 row("fft_ihfft", S((4,)), S((3, 5), 7, 0, "ortho"), S((3, 5), 4))
-row("fft_fftn", S((3, 4)), S(C(2, 3, 4), (4, -1)), S(C(2, 3, 4), None, (0, 2), "ortho"), S((2, 3), (3, 2), (1, 0), "forward"))
+row(
+    "fft_fftn",
+    S((3, 4)),
+    S(C(2, 3, 4), (4, -1)),
+    S(C(2, 3, 4), None, (0, 2), "ortho"),
+    S((2, 3), (3, 2), (1, 0), "forward"),
+)
 row("fft_ifftn", S((3, 4)), S(C(2, 3, 4), (4, 2)), S(C(2, 3, 4), None, (0, 2), "ortho"))
 row("fft_rfftn", S((3, 4)), S((2, 3, 4), (4, 3)), S((2, 3, 4), None, (2, 0), "ortho"))
-row("fft_irfftn", S(C(3, 4)), S(C(2, 3, 4), (4, 5)), S(C(2, 3, 4), None, (2, 0), "ortho"), S(C(2, 3), (2, -1), (0, 1), "forward"))
+row(
+    "fft_irfftn",
+    S(C(3, 4)),
+    S(C(2, 3, 4), (4, 5)),
+    S(C(2, 3, 4), None, (2, 0), "ortho"),
+    S(C(2, 3), (2, -1), (0, 1), "forward"),
+)
 row("fft_hfftn", S(C(3, 4)), S(C(2, 3, 4), (4, 5), (0, 2), "ortho"))
 row("fft_ihfftn", S((3, 4)), S((2, 3, 4), (4, 5), (0, 2), "ortho"))
 for _name in ("fft", "ifft"):

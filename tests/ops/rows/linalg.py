@@ -1,4 +1,6 @@
-"""Decompositions, solvers, norms. Results that are unique only up to signs or phases are brought into a form that does not depend on them."""
+"""Decompositions, solvers, norms. Results that are unique only up to signs or phases are brought into a form that does
+not depend on them.
+"""
 
 from tests.ops.table import A, S, row
 
@@ -31,7 +33,7 @@ def sizes(result):
     return u[..., :k].abs(), s, v.abs() if v.shape[-2] == k else v[..., :k, :].abs()
 
 
-# --- Cholesky --------------------------------------------------------------------------------------------------------------------------------------
+# --- Cholesky -------------------------------------------------------------------------------------
 
 row(
     "linalg_cholesky",
@@ -57,12 +59,18 @@ row(
     oracle=lambda torch, a, upper=False: torch.cholesky_inverse(torch.linalg.cholesky(positive(a), upper=upper), upper),
 )
 
-# --- QR --------------------------------------------------------------------------------------------------------------------------------------------
+# --- QR -------------------------------------------------------------------------------------------
 
 row("linalg_qr", S((4, 3)), S((3, 3), "complete"), S((2, 3, 4)), S(C(4, 3)), S(C(3, 4)), covers=("qr_core",), tol=1e-6)
 row("qr", S((4, 3)), S((3, 3), False))
 row("geqrf", S((4, 3)), S((2, 3, 4)), S(C(3, 3)), S(A((3, 3), kind="unit")), grad=False)
-row("linalg_householder_product", S(A((4, 3), -1, 1), A((3,), 0.5, 1)), S(A((2, 3, 3), -1, 1), A((2, 2), 0.5, 1)), S(C(4, 2), C(2)), tol=1e-6)
+row(
+    "linalg_householder_product",
+    S(A((4, 3), -1, 1), A((3,), 0.5, 1)),
+    S(A((2, 3, 3), -1, 1), A((2, 2), 0.5, 1)),
+    S(C(4, 2), C(2)),
+    tol=1e-6,
+)
 row(
     "ormqr",
     S((4, 3), (3,), (4, 2)),
@@ -72,12 +80,26 @@ row(
     tol=1e-6,
 )
 
-# --- LU --------------------------------------------------------------------------------------------------------------------------------------------
+# --- LU -------------------------------------------------------------------------------------------
 
 row("linalg_lu_factor", S((3, 3)), S((2, 4, 3)), S((3, 4)), S(C(3, 3)), covers=("lu_core",), tol=1e-6)
 row("linalg_lu_factor_ex", S((3, 3)))
-row("linalg_lu", S((3, 3)), S((2, 4, 3)), S((3, 4)), S(C(3, 3)), covers=("permutation_matrix", "pivots_to_permutation"), tol=1e-6)
-row("lu", S((3, 3)), S((2, 4, 3), True, True), oracle=lambda torch, a, *more: tuple(torch.lu(a, True, *more[1:])), tol=1e-6)
+row(
+    "linalg_lu",
+    S((3, 3)),
+    S((2, 4, 3)),
+    S((3, 4)),
+    S(C(3, 3)),
+    covers=("permutation_matrix", "pivots_to_permutation"),
+    tol=1e-6,
+)
+row(
+    "lu",
+    S((3, 3)),
+    S((2, 4, 3), True, True),
+    oracle=lambda torch, a, *more: tuple(torch.lu(a, True, *more[1:])),
+    tol=1e-6,
+)
 
 
 def _factored(torch, a):
@@ -104,9 +126,16 @@ row(
 )
 row("lu_solve", S((3, 2), U(3, 3)), oracle=lambda torch, b, a: torch.lu_solve(b, *_factored(torch, a)))
 
-# --- LDL -------------------------------------------------------------------------------------------------------------------------------------------
+# --- LDL ------------------------------------------------------------------------------------------
 
-row("linalg_ldl_factor", S((4, 4)), S((2, 5, 5)), oracle=lambda torch, a: torch.linalg.ldl_factor(hermitian(a)), grad=False, tol=1e-6)
+row(
+    "linalg_ldl_factor",
+    S((4, 4)),
+    S((2, 5, 5)),
+    oracle=lambda torch, a: torch.linalg.ldl_factor(hermitian(a)),
+    grad=False,
+    tol=1e-6,
+)
 row(
     "linalg_ldl_factor_ex",
     S((4, 4)),
@@ -115,7 +144,9 @@ row(
     grad=False,
     tol=1e-6,
     covers=("ldl_core",),
-    oracle=lambda torch, a, hermitian=False: torch.linalg.ldl_factor_ex(a + (a.mH if hermitian else a.mT), hermitian=hermitian),
+    oracle=lambda torch, a, hermitian=False: torch.linalg.ldl_factor_ex(
+        a + (a.mH if hermitian else a.mT), hermitian=hermitian
+    ),
 )
 
 
@@ -127,9 +158,18 @@ def _ldl_solve(torch, b, hermitian=False):
     return torch.linalg.ldl_solve(*factors, b, hermitian=hermitian)
 
 
-row("linalg_ldl_solve", S((4, 2)), S((2, 4, 2)), S(C(4, 2), hermitian=True), S(C(4, 2)), oracle=_ldl_solve, covers=("ldl_solve_core",), tol=1e-6)
+row(
+    "linalg_ldl_solve",
+    S((4, 2)),
+    S((2, 4, 2)),
+    S(C(4, 2), hermitian=True),
+    S(C(4, 2)),
+    oracle=_ldl_solve,
+    covers=("ldl_solve_core",),
+    tol=1e-6,
+)
 
-# --- eigenvalues and singular values ---------------------------------------------------------------------------------------------------------------
+# --- eigenvalues and singular values --------------------------------------------------------------
 
 row(
     "linalg_eigh",
@@ -155,7 +195,14 @@ def _ordered(values):
     return values.sum(-1), (values * values).sum(-1)
 
 
-row("linalg_eig", S(U(3, 3)), S(CU(2, 3, 3)), free=lambda r: (*_ordered(r[0]), r[1].abs().sum((-1, -2))), covers=("eig_core",), tol=1e-6)
+row(
+    "linalg_eig",
+    S(U(3, 3)),
+    S(CU(2, 3, 3)),
+    free=lambda r: (*_ordered(r[0]), r[1].abs().sum((-1, -2))),
+    covers=("eig_core",),
+    tol=1e-6,
+)
 row("linalg_eigvals", S(U(3, 3)), S(CU(2, 3, 3)), free=_ordered, covers=("eigvals_core",), tol=1e-6)
 row(
     "linalg_svd",
@@ -178,10 +225,24 @@ def _low_rank(torch, name, a, **how):
     return s, (u * s.unsqueeze(-2)) @ v.mT
 
 
-row("svd_lowrank", S((5, 5), q=2), oracle=lambda torch, a, q: _low_rank(torch, "svd_lowrank", a, q=q), grad=False, meta=False, tol=1e-5)
-row("pca_lowrank", S((5, 5), q=2), oracle=lambda torch, a, q: _low_rank(torch, "pca_lowrank", a, q=q), grad=False, meta=False, tol=1e-5)
+row(
+    "svd_lowrank",
+    S((5, 5), q=2),
+    oracle=lambda torch, a, q: _low_rank(torch, "svd_lowrank", a, q=q),
+    grad=False,
+    meta=False,
+    tol=1e-5,
+)
+row(
+    "pca_lowrank",
+    S((5, 5), q=2),
+    oracle=lambda torch, a, q: _low_rank(torch, "pca_lowrank", a, q=q),
+    grad=False,
+    meta=False,
+    tol=1e-5,
+)
 
-# --- solvers ---------------------------------------------------------------------------------------------------------------------------------------
+# --- solvers --------------------------------------------------------------------------------------
 
 row(
     "linalg_solve_triangular",
@@ -237,18 +298,10 @@ row("slogdet", S((3, 3)))
 row("det", S((2, 3, 3)))
 row("inverse", S(U(2, 3, 3)))
 row("logdet", S(A((3, 3), kind="spd")), S(C(3, 3)))
-row(
-    "matrix_exp",
-    S((3, 3)),
-    S(C(2, 3, 3)),
-    S(
-        A((3, 3), -9, 9),
-    ),
-    tol=1e-6,
-)
+row("matrix_exp", S((3, 3)), S(C(2, 3, 3)), S(A((3, 3), -9, 9)), tol=1e-6)
 row("matrix_power", S((3, 3), 3), S((3, 3), 1), S(U(2, 3, 3), -2), S(C(3, 3), 5), S((3, 3), 0))
 
-# --- norms and distances ---------------------------------------------------------------------------------------------------------------------------
+# --- norms and distances --------------------------------------------------------------------------
 
 _INF = float("inf")
 row(
@@ -281,7 +334,15 @@ row(
     S(C(3, 4), 2),
     S(C(3, 4), 1),
 )
-row("linalg_norm", S((3, 4)), S((3,), 3), S((3, 4), 2), S((2, 3, 4), "fro", (1, 2)), S((2, 3, 4), 1, 1), S((2, 3, 4), None, (0, 1), True))
+row(
+    "linalg_norm",
+    S((3, 4)),
+    S((3,), 3),
+    S((3, 4), 2),
+    S((2, 3, 4), "fro", (1, 2)),
+    S((2, 3, 4), 1, 1),
+    S((2, 3, 4), None, (0, 1), True),
+)
 row("norm", S((3, 4)), S((3, 4), 1, 1), S((3, 4), "nuc"), S((3, 4), "fro", 0, True), S(C(3, 4), 2))
 row("renorm", S((3, 4), 2, 0, 1.0), S((2, 3, 4), 1, 2, 3.0), S(C(3, 4), 2, 1, 1.0))
 row("linalg_cond", S(U(3, 3)), S((4, 3), 2), S((3, 4), -2), S(U(2, 3, 3), "fro"), S(U(3, 3), 1), S(CU(3, 3), "nuc"))
@@ -307,7 +368,14 @@ row(
     covers=("cdist_core",),
 )
 row("pdist", S((4, 3)), S((4, 3), 1.0), S((4, 3), _INF), S((1, 3)), meta=False)
-row("cov", S((3, 5)), S((5,)), S((3, 4), correction=0, fweights=A((4,), 1, 4, dtype="int64"), aweights=A((4,), 0.5, 2)), S(C(3, 5)), meta=False)
+row(
+    "cov",
+    S((3, 5)),
+    S((5,)),
+    S((3, 4), correction=0, fweights=A((4,), 1, 4, dtype="int64"), aweights=A((4,), 0.5, 2)),
+    S(C(3, 5)),
+    meta=False,
+)
 row("corrcoef", S((3, 5)), S((5,)))
 row("linalg_vander", S((4,)), S((2, 3), N=5), S(A((3,), dtype="int64", low=1, high=5)))
 row("linalg_diagonal", S((3, 4)), S((2, 3, 3), offset=1), S((2, 3, 3), dim1=0, dim2=1))

@@ -7,14 +7,22 @@ def steps(name, **options):
     """What the optimizer `name` makes of three parameters in four steps with growing gradients."""
 
     def run(lib, *values):
-        params = [lib.nn.Parameter(value.detach().clone()) for value in (*values, lib.linspace(-1, 1, 17000, dtype=lib.float64))]
+        params = [
+            lib.nn.Parameter(value.detach().clone())
+            for value in (*values, lib.linspace(-1, 1, 17000, dtype=lib.float64))
+        ]
         optimizer = getattr(lib.optim, name)(params, **options)
         for number in range(4):
             for param in params:
                 param.grad = (param.detach() * 0.5 + 0.1) * (number + 1)
             optimizer.step()
         # The large parameter in brief.
-        return params[0].detach(), params[1].detach(), params[2].detach()[::1000], *optimizer.state_dict()["state"].get(0, {}).values()
+        return (
+            params[0].detach(),
+            params[1].detach(),
+            params[2].detach()[::1000],
+            *optimizer.state_dict()["state"].get(0, {}).values(),
+        )
 
     return run
 

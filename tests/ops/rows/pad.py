@@ -2,7 +2,14 @@
 
 from tests.ops.table import A, S, row
 
-row("constant_pad_nd", S((2, 3), (1, 2)), S((2, 3), (1, 0, 2, -1), 1.5), S((), ()), S((0, 3), (1, 1, 1, 1)), S(A((2, 3), dtype="bool"), (1, 1), True))
+row(
+    "constant_pad_nd",
+    S((2, 3), (1, 2)),
+    S((2, 3), (1, 0, 2, -1), 1.5),
+    S((), ()),
+    S((0, 3), (1, 1, 1, 1)),
+    S(A((2, 3), dtype="bool"), (1, 1), True),
+)
 row(
     "pad",
     S((2, 3), (1, 2)),

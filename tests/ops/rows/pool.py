@@ -10,7 +10,13 @@ def distinct(*shape, dtype="float64"):
 
 
 MAX = ("_max_pool", "_max_pool_backward", "_max_pool_with_indices")
-row("max_pool1d", S(distinct(2, 3, 8), 3), S(distinct(3, 7), 2, 1, 1, 2), S(distinct(2, 3, 8), 3, 2, ceil_mode=True), covers=MAX)
+row(
+    "max_pool1d",
+    S(distinct(2, 3, 8), 3),
+    S(distinct(3, 7), 2, 1, 1, 2),
+    S(distinct(2, 3, 8), 3, 2, ceil_mode=True),
+    covers=MAX,
+)
 row(
     "max_pool2d",
     S(distinct(2, 3, 4, 6), 2),
@@ -40,10 +46,17 @@ row("avg_pool3d", S((1, 2, 4, 4, 5), 2), S((2, 4, 4, 5), (2, 3, 2), 2, (1, 1, 0)
 
 ADAPTIVE = ("_adaptive_avg_pool", "_adaptive_avg_pool_backward")
 row("adaptive_avg_pool1d", S((2, 3, 8), 3), S((3, 7), 1), S((3, 7), 7), covers=ADAPTIVE)
-row("adaptive_avg_pool2d", S((2, 3, 4, 6), 1), S((2, 5, 6), (2, 4)), S((1, 2, 6, 5), (None, 7)), S((1, 2, 4, 6), (2, 3)))
+row(
+    "adaptive_avg_pool2d", S((2, 3, 4, 6), 1), S((2, 5, 6), (2, 4)), S((1, 2, 6, 5), (None, 7)), S((1, 2, 4, 6), (2, 3))
+)
 row("adaptive_avg_pool3d", S((1, 2, 4, 4, 5), (2, 1, 3)), S((2, 4, 4, 5), 1))
 row("adaptive_max_pool1d", S(distinct(2, 3, 8), 3), S(distinct(3, 7), 1, True), covers=("_adaptive_max_pool",))
-row("adaptive_max_pool2d", S(distinct(2, 3, 4, 6), 1), S(distinct(2, 5, 6), (2, 4), True), S(distinct(1, 2, 6, 5), (None, 7)))
+row(
+    "adaptive_max_pool2d",
+    S(distinct(2, 3, 4, 6), 1),
+    S(distinct(2, 5, 6), (2, 4), True),
+    S(distinct(1, 2, 6, 5), (None, 7)),
+)
 row("adaptive_max_pool3d", S(distinct(1, 2, 4, 4, 5), (2, 1, 3)), S(distinct(2, 4, 4, 5), 1, True))
 row("adaptive_max_pool1d_with_indices", S(distinct(2, 3, 8), 3))
 row("adaptive_max_pool2d_with_indices", S(distinct(2, 3, 4, 6), (3, 4)))
@@ -65,7 +78,13 @@ def unpooled(torch, n, x, kernel, stride=None, padding=0, output_size=None):
 
 
 row("max_unpool1d", S(distinct(2, 3, 8), 2), S(distinct(3, 7), 2, 2, 0, (7,)), oracle=unpooling(1))
-row("max_unpool2d", S(distinct(2, 3, 4, 6), 2), S(distinct(2, 4, 6), [2, 3]), S(distinct(2, 3, 5, 6), 2, 2, 0, (2, 3, 5, 6)), oracle=unpooling(2))
+row(
+    "max_unpool2d",
+    S(distinct(2, 3, 4, 6), 2),
+    S(distinct(2, 4, 6), [2, 3]),
+    S(distinct(2, 3, 5, 6), 2, 2, 0, (2, 3, 5, 6)),
+    oracle=unpooling(2),
+)
 row("max_unpool3d", S(distinct(1, 2, 4, 4, 6), 2), oracle=unpooling(3))
 
 
@@ -73,7 +92,9 @@ def placed(n, indices):
     """Fractional pooling with fixed random samples (which are no input to differentiate)."""
 
     def call(torch, x, *args):
-        samples = torch.from_numpy(np.random.default_rng(0).random((*(x.shape[:2] if x.ndim == n + 2 else (1, x.shape[0])), n))).to(x.device)
+        samples = torch.from_numpy(
+            np.random.default_rng(0).random((*(x.shape[:2] if x.ndim == n + 2 else (1, x.shape[0])), n))
+        ).to(x.device)
         name = f"fractional_max_pool{n}d" + ("_with_indices" if indices else "")
         return getattr(torch.nn.functional, name)(x, *args, _random_samples=samples)
 

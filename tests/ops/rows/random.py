@@ -1,4 +1,6 @@
-"""Random numbers. What has no tensor argument is drawn on the CPU, whose stream is PyTorch's: there the values are compared too."""
+"""Random numbers. What has no tensor argument is drawn on the CPU, whose stream is PyTorch's: there the values are
+compared too.
+"""
 
 from tests.ops.table import A, S, row
 
@@ -15,24 +17,75 @@ row("rand", S(3, 4), S((20,)), S(()), S(0, 3), covers=("random_uniform",))
 row("randn", S(3, 4), S((5, 7)), S(2), S(0, 3), covers=("random_normal",))
 row("randint", S(10, (3, 4)), S(-3, 5, (20,)), S(1 << 40, (5,)), covers=("random_integers",))
 row("randperm", S(10), S(1), S(0), covers=("random_permutation",))
-row("normal", S(0.5, 2.0, (3, 4)), S((3, 4), 2.0), S((3, 4), A((4,), low=0.1, high=2)), random=True, covers=("_drawn_by",))
+row(
+    "normal",
+    S(0.5, 2.0, (3, 4)),
+    S((3, 4), 2.0),
+    S((3, 4), A((4,), low=0.1, high=2)),
+    random=True,
+    covers=("_drawn_by",),
+)
 row("rand_like", S((3, 4)), random=True)
 row("randn_like", S((3, 4)), random=True)
 row("randint_like", S((3, 4), 10), S((3, 4), -3, 5), random=True)
 row("bernoulli", S(PROBABILITIES), S((3, 4), 0.3), random=True, covers=("random_bernoulli_each", "random_bernoulli"))
-row("multinomial", S(PROBABILITIES, 2), S(A((5,), low=0.1, high=1), 1), S(PROBABILITIES, 7, True), random=True, covers=("random_multinomial",))
+row(
+    "multinomial",
+    S(PROBABILITIES, 2),
+    S(A((5,), low=0.1, high=1), 1),
+    S(PROBABILITIES, 7, True),
+    random=True,
+    covers=("random_multinomial",),
+)
 row("poisson", S(A((3, 4), low=0, high=30)), random=True, covers=("random_poisson",))
 row("binomial", S(A((3, 4), low=1, high=30), PROBABILITIES), random=True, covers=("random_binomial",))
 row("uniform_", S((3, 4)), S((3, 4), -1, 2), random=True, oracle=in_place("uniform_"))
 row("normal_", S((3, 4)), S((3, 4), -1, 2), random=True, oracle=in_place("normal_"))
-row("random_", S((3, 4)), S((3, 4), 9), S((3, 4), -4, 9), random=True, oracle=in_place("random_"), covers=("random_words",))
-row("bernoulli_", S((3, 4)), S((3, 4), 0.2), S((3, 4), A((4,), low=0, high=1)), random=True, oracle=in_place("bernoulli_"))
-row("exponential_", S((3, 4)), S((3, 4), 2.0), random=True, oracle=in_place("exponential_"), covers=("random_exponential",))
+row(
+    "random_",
+    S((3, 4)),
+    S((3, 4), 9),
+    S((3, 4), -4, 9),
+    random=True,
+    oracle=in_place("random_"),
+    covers=("random_words",),
+)
+row(
+    "bernoulli_",
+    S((3, 4)),
+    S((3, 4), 0.2),
+    S((3, 4), A((4,), low=0, high=1)),
+    random=True,
+    oracle=in_place("bernoulli_"),
+)
+row(
+    "exponential_",
+    S((3, 4)),
+    S((3, 4), 2.0),
+    random=True,
+    oracle=in_place("exponential_"),
+    covers=("random_exponential",),
+)
 row("cauchy_", S((3, 4)), S((3, 4), 1.0, 2.0), random=True, oracle=in_place("cauchy_"), covers=("random_cauchy",))
 row("geometric_", S((3, 4), 0.3), random=True, oracle=in_place("geometric_"), covers=("random_geometric",))
-row("log_normal_", S((3, 4)), S((3, 4), 0.5, 0.2), random=True, oracle=in_place("log_normal_"), covers=("random_log_normal",))
+row(
+    "log_normal_",
+    S((3, 4)),
+    S((3, 4), 0.5, 0.2),
+    random=True,
+    oracle=in_place("log_normal_"),
+    covers=("random_log_normal",),
+)
 
-row("dropout", S((3, 4), 0.5), S((3, 4), 0.2, False), S((3, 4), 1.0), S((3, 4), 0.0), covers=("random_keep", "_dropout", "_dropout_backward"), **DROPOUT)
+row(
+    "dropout",
+    S((3, 4), 0.5),
+    S((3, 4), 0.2, False),
+    S((3, 4), 1.0),
+    S((3, 4), 0.0),
+    covers=("random_keep", "_dropout", "_dropout_backward"),
+    **DROPOUT,
+)
 row("alpha_dropout", S((3, 4), 0.5, True), S((3, 4)), **DROPOUT)
 row("feature_alpha_dropout", S((3, 4, 2), 0.5, True), S((3, 4)), **DROPOUT)
 row("dropout1d", S((3, 4, 2), 0.5), S((4, 2), 0.5), **DROPOUT)
@@ -47,9 +100,15 @@ for name in ("dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropo
         **DROPOUT,
     )
 row("native_dropout", S((3, 4), 0.5, True), S((3, 4), 0.5, False), **DROPOUT)
-row("native_dropout_backward", S((3, 4), A((3, 4), dtype="bool"), 2.0),
-    oracle=lambda torch, g, mask, scale: torch.native_dropout_backward(g, mask, scale) if hasattr(torch, "native_dropout_backward") else
-    torch.ops.aten.native_dropout_backward(g, mask, scale))  # fmt: skip
+row(
+    "native_dropout_backward",
+    S((3, 4), A((3, 4), dtype="bool"), 2.0),
+    oracle=lambda torch, g, mask, scale: (
+        torch.native_dropout_backward(g, mask, scale)
+        if hasattr(torch, "native_dropout_backward")
+        else torch.ops.aten.native_dropout_backward(g, mask, scale)
+    ),
+)
 row(
     "random_slopes",
     S((3, 4), 0.1, 0.3),

@@ -1,4 +1,5 @@
 """Views, joins, repetitions and other rearrangements."""
+
 from tests.ops.table import A, S, row
 
 C = {"dtype": "complex128"}
@@ -11,14 +12,25 @@ row("transpose", S((2, 3, 4), 0, 2), S((2, 3), -1, 0))
 row("expand", S((3, 1), 2, 3, 4), S((3,), (2, -1)), S((), (2, 3)), oracle=lambda torch, x, *size: x.expand(*size))
 row("squeeze", S((1, 3, 1)), S((1, 3, 1), 0), S((1, 3, 1), (0, -1)), S((2, 3), 1))
 row("unsqueeze", S((2, 3), 1), S((2, 3), -1), S((), 0))
-row("_as_strided", S((4, 3), (2, 2), (3, 1), 1), S((5,), (3, 2), (1, 1)), covers=("as_strided", "_move_strided"), noncontiguous=False)
+row(
+    "_as_strided",
+    S((4, 3), (2, 2), (3, 1), 1),
+    S((5,), (3, 2), (1, 1)),
+    covers=("as_strided", "_move_strided"),
+    noncontiguous=False,
+)
 row("flip", S((2, 3), (0, 1)), S((2, 3), (-1,)), S((3,), [0]), S((0, 2), (1,)))
 row("clone", S((2, 3)), S(()))
 row("contiguous", S((2, 3)), oracle=lambda torch, x: x.contiguous())
 row("cat", S([(2, 3), (1, 3)]), S([(2, 3), (2, 2)], -1), S([(0,), (2,)]), S([A((2,), dtype="int64"), A((3,))]))
-row("slice", S((5, 3), 0, 1, 4, 2), S((5, 3), 1, -2, None, 1), oracle=lambda torch, x, dim, a, b,
-    step: x[(slice(None),) * dim + (slice(a, b, step),)],
-    call=lambda x, dim, a, b, step: _slice(x, dim, a, b, step), covers=("_slice_backward",))
+row(
+    "slice",
+    S((5, 3), 0, 1, 4, 2),
+    S((5, 3), 1, -2, None, 1),
+    oracle=lambda torch, x, dim, a, b, step: x[(slice(None),) * dim + (slice(a, b, step),)],
+    call=lambda x, dim, a, b, step: _slice(x, dim, a, b, step),
+    covers=("_slice_backward",),
+)
 row("narrow", S((5, 3), 0, 1, 3), S((5, 3), -1, -2, 2), S((5,), 0, 5, 0), covers=("_narrow",))
 row("select", S((5, 3), 0, -1), S((2, 3, 4), 1, 2), covers=("select_backward",))
 row("split_with_sizes", S((5, 2), [2, 0, 3]), S((2, 4), (1, 3), -1))
@@ -88,4 +100,5 @@ row("sum_to_size", S((2, 3, 4), (3, 1)), S((2, 3), (2, 3)), S((2, 3), ()))
 
 def _slice(x, dim, start, stop, step):
     from torchlite._dispatch import REGISTRY, function_for
+
     return function_for(REGISTRY["slice"])(x, dim, start, stop, step)

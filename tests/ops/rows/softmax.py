@@ -5,5 +5,13 @@ from tests.ops.table import S, row
 SAMPLES = (S((3, 4), 1), S((3, 4), 0), S((2, 3, 4), -2), S((), 0), S((0, 3), 1))
 row("softmax", *SAMPLES, covers=("_softmax", "_softmax_backward"))
 row("log_softmax", *SAMPLES, covers=("_log_softmax", "_log_softmax_backward"))
-row("_safe_softmax", S((3, 4), 1), S((2, 3, 4), 0), oracle=lambda torch, x, dim: torch._safe_softmax(x, dim) if torch.__name__ == "torch" else
-    __import__("torchlite")._dispatch.F._safe_softmax(x, dim))  # fmt: skip
+row(
+    "_safe_softmax",
+    S((3, 4), 1),
+    S((2, 3, 4), 0),
+    oracle=lambda torch, x, dim: (
+        torch._safe_softmax(x, dim)
+        if torch.__name__ == "torch"
+        else __import__("torchlite")._dispatch.F._safe_softmax(x, dim)
+    ),
+)

@@ -5,7 +5,18 @@ from tests.ops.table import A, S, row
 POSITIVE, UNIT = A((3, 4), 0.3, 3), A((3, 4), 0.1, 0.9)
 INTS, SINGLE = S(A((2, 3), 1, 5, "int64")), S(A((2, 3), 0.1, 0.9, "float32"))
 
-for _name in ("erf", "erfc", "sinc", "i0", "special_erfcx", "special_ndtr", "special_log_ndtr", "special_i0e", "special_i1", "special_i1e"):
+for _name in (
+    "erf",
+    "erfc",
+    "sinc",
+    "i0",
+    "special_erfcx",
+    "special_ndtr",
+    "special_log_ndtr",
+    "special_i0e",
+    "special_i1",
+    "special_i1e",
+):
     row(_name, S((3, 4)), SINGLE, INTS)
 for _name in ("erfinv", "logit", "special_ndtri"):
     row(_name, S(UNIT), SINGLE)
@@ -21,7 +32,14 @@ for _name in ("xlogy", "special_xlog1py"):
     row(_name, S((3, 4), POSITIVE), S(1.5, POSITIVE), S((3, 4), 0.7))
 for _name in ("bessel_j0", "bessel_j1", "modified_bessel_i0", "modified_bessel_i1", "spherical_bessel_j0", "airy_ai"):
     row(f"special_{_name}", S((3, 4)), S(A((3, 4), -30, 30)), SINGLE, INTS, tol=1e-5)
-for _name in ("bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1"):
+for _name in (
+    "bessel_y0",
+    "bessel_y1",
+    "modified_bessel_k0",
+    "modified_bessel_k1",
+    "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1",
+):
     row(f"special_{_name}", S(POSITIVE), S(A((3, 4), 1, 30)), SINGLE, INTS, tol=1e-5)
 for _name in (
     "chebyshev_polynomial_t",

@@ -1,4 +1,5 @@
 """Mixed precision on CUDA by its old names, deprecated in favour of `torch.amp`."""
+
 from __future__ import annotations
 
 from ...amp.cuda import GradScaler, amp_definitely_not_available, autocast, custom_bwd, custom_fwd

@@ -5,7 +5,9 @@ from torchlite.autograd import Function
 
 
 class _Tap(Function):
-    """The identity on several tensors; `callback(grads)` sees, and may replace, their gradients in the backward pass."""
+    """The identity on several tensors; `callback(grads)` sees, and may replace, their gradients in
+    the backward pass.
+    """
 
     @staticmethod
     def forward(ctx, callback, *tensors):
@@ -46,7 +48,9 @@ class BackwardHook:
             changed = callback(tuple(everything))
             return tuple(changed[place] for place in places)
 
-        for place, tapped in zip(places, _as_tuple(_Tap.apply(spread, *[values[place] for place in places])), strict=True):
+        for place, tapped in zip(
+            places, _as_tuple(_Tap.apply(spread, *[values[place] for place in places])), strict=True
+        ):
             if values[place].requires_grad:
                 values[place] = tapped
         return tuple(values)
@@ -56,7 +60,9 @@ class BackwardHook:
             return like
         result = _as_tuple(hook_result)
         if len(result) != len(like):
-            raise RuntimeError(f"Backward hook returned an invalid number of {what}, got {len(result)}, but expected {len(like)}")
+            raise RuntimeError(
+                f"Backward hook returned an invalid number of {what}, got {len(result)}, but expected {len(like)}"
+            )
         return result
 
     def _on_inputs(self, grads):
@@ -73,8 +79,10 @@ class BackwardHook:
             for hook in self.hooks:
                 result = hook(self.module, (None,) * self.input_count, grads)
                 if result is not None and not (isinstance(result, tuple) and all(item is None for item in result)):
-                    raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None or None for all "
-                                       "gradients.")
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient should always return None or "
+                        "None for all gradients."
+                    )
         return grads
 
     def tap_inputs(self, args):
@@ -90,8 +98,11 @@ class BackwardHook:
         if not isinstance(result, (tuple, list)):
             import warnings
 
-            warnings.warn("For backward hooks to be called, module output should be a Tensor or a tuple of Tensors"
-                          f" but received {type(result)}", stacklevel=4)
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors"
+                f" but received {type(result)}",
+                stacklevel=4,
+            )
             return result
         tapped = self._tap(result, self._on_outputs)
         if tapped is None:

@@ -15,13 +15,18 @@ def dtype_or_none(mask):
 
 
 def additive_mask(mask, name, dtype, other_dtype=None, other_name="", check_other=True):
-    """`mask` as it is where it is additive; a boolean one becomes -inf where True and 0 elsewhere. Warns where the other mask is of another kind."""
+    """`mask` as it is where it is additive; a boolean one becomes -inf where True and 0 elsewhere. Warns where the
+    other mask is of another kind.
+    """
     if mask is None:
         return None
     if mask.dtype is not torch.bool and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if check_other and other_dtype is not None and mask.dtype is not other_dtype:
-        warnings.warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=3)
+        warnings.warn(
+            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
+            stacklevel=3,
+        )
     if mask.is_floating_point():
         return mask
     return torch.zeros_like(mask, dtype=dtype).masked_fill_(mask, float("-inf"))

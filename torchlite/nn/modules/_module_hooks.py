@@ -1,7 +1,7 @@
 """Hooks of modules: how they are kept, registered and run.
 
-A module without hooks never comes here: `Module.__call__` tests one flag and calls `forward`. The flag is raised when a hook is registered and stays
-up, since hooks may also be removed by emptying the dictionaries.
+A module without hooks never comes here: `Module.__call__` tests one flag and calls `forward`. The flag is raised when a
+hook is registered and stays up, since hooks may also be removed by emptying the dictionaries.
 """
 
 import functools
@@ -40,7 +40,9 @@ def _register(table, hook, *, extra=(), marks=(), prepend=False):
 
 
 def register_module_forward_pre_hook(hook):
-    """Call `hook(module, args)` before the forward of every module; what it returns, unless None, replaces the arguments."""
+    """Call `hook(module, args)` before the forward of every module; what it returns, unless None, replaces the
+    arguments.
+    """
     _GlobalHooks.active = True
     return _register(_global_forward_pre_hooks, hook)
 
@@ -63,7 +65,10 @@ def register_module_full_backward_hook(hook):
     """Call `hook(module, grad_input, grad_output)` once the gradients of any module's inputs are known."""
     global _global_backward_is_full
     if _global_backward_is_full is False:
-        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them.")
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
+            "one of them."
+        )
     _global_backward_is_full = True
     _GlobalHooks.active = True
     return _register(_global_backward_hooks, hook)
@@ -73,24 +78,33 @@ def register_module_backward_hook(hook):
     """The older form of `register_module_full_backward_hook`: sees the gradients of the last op of the forward only."""
     global _global_backward_is_full
     if _global_backward_is_full is True:
-        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them.")
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
+            "one of them."
+        )
     _global_backward_is_full = False
     _GlobalHooks.active = True
     return _register(_global_backward_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook):
-    """Call `hook(module, name, parameter)` whenever a parameter is registered; what it returns, unless None, is registered instead."""
+    """Call `hook(module, name, parameter)` whenever a parameter is registered; what it returns, unless None, is
+    registered instead.
+    """
     return _register(_global_parameter_registration_hooks, hook)
 
 
 def register_module_buffer_registration_hook(hook):
-    """Call `hook(module, name, buffer)` whenever a buffer is registered; what it returns, unless None, is registered instead."""
+    """Call `hook(module, name, buffer)` whenever a buffer is registered; what it returns, unless None, is registered
+    instead.
+    """
     return _register(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook):
-    """Call `hook(module, name, submodule)` whenever a submodule is registered; what it returns, unless None, is registered instead."""
+    """Call `hook(module, name, submodule)` whenever a submodule is registered; what it returns, unless None, is
+    registered instead.
+    """
     return _register(_global_module_registration_hooks, hook)
 
 
@@ -138,16 +152,20 @@ class HooksMixin:
         """Call `hook(module, args)` before every `forward`.
 
         What the hook returns, unless None, replaces the arguments: one value or a tuple; with `with_kwargs` the hook is
-        `hook(module, args, kwargs)` and returns `(args, kwargs)`. Returns a handle whose `remove()` takes the hook away.
+        `hook(module, args, kwargs)` and returns `(args, kwargs)`. Returns a handle whose `remove()` takes the hook
+        away.
         """
         self.__dict__["_hooked"] = True
         marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
-        return _register(self._forward_pre_hooks, hook, extra=[self._forward_pre_hooks_with_kwargs], marks=marks, prepend=prepend)
+        return _register(
+            self._forward_pre_hooks, hook, extra=[self._forward_pre_hooks_with_kwargs], marks=marks, prepend=prepend
+        )
 
     def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
         """Call `hook(module, args, output)` after every `forward`; what it returns, unless None, replaces the output.
 
-        With `with_kwargs` the hook is `hook(module, args, kwargs, output)`; with `always_call` it also runs when the forward raised.
+        With `with_kwargs` the hook is `hook(module, args, kwargs, output)`; with `always_call` it also runs when the
+        forward raised.
         """
         self.__dict__["_hooked"] = True
         extra = [self._forward_hooks_with_kwargs, self._forward_hooks_always_called]
@@ -155,14 +173,21 @@ class HooksMixin:
         return _register(self._forward_hooks, hook, extra=extra, marks=marks, prepend=prepend)
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
-        """Call `hook(module, grad_output)` before the gradients of the module are computed; a returned value replaces `grad_output`."""
+        """Call `hook(module, grad_output)` before the gradients of the module are computed; a returned value replaces
+        `grad_output`.
+        """
         self.__dict__["_hooked"] = True
         return _register(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook, prepend=False):
-        """Call `hook(module, grad_input, grad_output)` when the gradients of the module's inputs are known; a returned value replaces `grad_input`."""
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the module's inputs are known; a returned
+        value replaces `grad_input`.
+        """
         if self._is_full_backward_hook is False:
-            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them.")
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only "
+                "one of them."
+            )
         self._is_full_backward_hook = True
         self.__dict__["_hooked"] = True
         return _register(self._backward_hooks, hook, prepend=prepend)
@@ -170,7 +195,10 @@ class HooksMixin:
     def register_backward_hook(self, hook):
         """The older form of `register_full_backward_hook`: `grad_input` is that of the last op of the forward."""
         if self._is_full_backward_hook is True:
-            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them.")
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only "
+                "one of them."
+            )
         self._is_full_backward_hook = False
         self.__dict__["_hooked"] = True
         return _register(self._backward_hooks, hook)
@@ -185,21 +213,27 @@ class HooksMixin:
         return _register(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook):
-        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` collected; it changes the dict in place."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` collected; it changes the dict in
+        place.
+        """
         hook._from_public_api = True
         return _register(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook):
         if getattr(hook, "_from_public_api", False):
-            raise RuntimeError("Cannot register the same function as the state dict post hook that was previously registered via "
-                               "register_state_dict_post_hook")
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "register_state_dict_post_hook"
+            )
         return _register(self._state_dict_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         return _register(self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
 
     def register_load_state_dict_pre_hook(self, hook):
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` before loading."""
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
+        before loading.
+        """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def register_load_state_dict_post_hook(self, hook):
@@ -219,8 +253,14 @@ class HooksMixin:
     def _call_impl(self, *args, **kwargs):
         """The call of a module that has, or once had, hooks."""
         if not (
-            self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks or _global_forward_hooks
-            or _global_forward_pre_hooks or _global_backward_hooks or _global_backward_pre_hooks
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or _global_forward_hooks
+            or _global_forward_pre_hooks
+            or _global_backward_hooks
+            or _global_backward_pre_hooks
         ):
             return self.forward(*args, **kwargs)
         called = set()
@@ -266,7 +306,10 @@ class HooksMixin:
                 changed = hook(self, args, kwargs)
                 if changed is not None:
                     if not (isinstance(changed, tuple) and len(changed) == 2):
-                        raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+                        raise RuntimeError(
+                            "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+                            f"{changed}."
+                        )
                     args, kwargs = changed
             else:
                 changed = hook(self, args)
@@ -276,8 +319,10 @@ class HooksMixin:
 
     def _run_always_called(self, args, kwargs, result, called):
         """After an exception: the hooks that asked to run in any case, each once."""
-        tables = ((_global_forward_hooks, _global_forward_hooks_always_called, _global_forward_hooks_with_kwargs),
-                  (self._forward_hooks, self._forward_hooks_always_called, self._forward_hooks_with_kwargs))
+        tables = (
+            (_global_forward_hooks, _global_forward_hooks_always_called, _global_forward_hooks_with_kwargs),
+            (self._forward_hooks, self._forward_hooks_always_called, self._forward_hooks_with_kwargs),
+        )
         for hooks, always, with_kwargs in tables:
             for key, hook in list(hooks.items()):
                 if key not in always or key in called:
@@ -287,8 +332,11 @@ class HooksMixin:
                     if changed is not None:
                         result = changed
                 except Exception as error:
-                    warnings.warn(f"module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised"
-                                  f" in forward: {error}", stacklevel=2)
+                    warnings.warn(
+                        "module forward hook with ``always_call=True`` raised an exception that was silenced as "
+                        f"another error was raised in forward: {error}",
+                        stacklevel=2,
+                    )
 
     def _attach_older_hooks(self, result, hooks):
         from torchlite import Tensor
@@ -305,5 +353,3 @@ class HooksMixin:
         if node is not None:
             for hook in hooks:
                 node.register_hook(functools.partial(hook, self))
-
-

@@ -9,8 +9,10 @@ import torchlite as torch
 from torchlite.nn.parameter import Parameter, is_lazy
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
-_NEVER_CALLED = ("Reached a code path in Module.{}() that should never be called. Please file an issue at "
-                 "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug.")
+_NEVER_CALLED = (
+    "Reached a code path in Module.{}() that should never be called. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+)
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -34,22 +36,30 @@ _rehearsal = _Rehearsal()
 
 
 def repeatable(load):
-    """Mark a `_load_from_state_dict` that may run twice (it changes nothing but the dict it is given, and calls its super)."""
+    """Mark a `_load_from_state_dict` that may run twice (it changes nothing but the dict it is given, and calls its
+    super).
+    """
     load._repeatable = True
     return load
 
 
 def _can_rehearse(module):
-    return all(getattr(type(part)._load_from_state_dict, "_repeatable", False) and not part._load_state_dict_pre_hooks
-               and not part._load_state_dict_post_hooks and type(part).set_extra_state is StateDictMixin.set_extra_state
-               for part in module.modules())
+    return all(
+        getattr(type(part)._load_from_state_dict, "_repeatable", False)
+        and not part._load_state_dict_pre_hooks
+        and not part._load_state_dict_post_hooks
+        and type(part).set_extra_state is StateDictMixin.set_extra_state
+        for part in module.modules()
+    )
 
 
 class StateDictMixin:
     """Saving and loading parameters and buffers by name."""
 
     def get_extra_state(self):
-        """Override, with `set_extra_state`, to keep more than tensors in the state_dict: returns any picklable object."""
+        """Override, with `set_extra_state`, to keep more than tensors in the state_dict: returns
+        any picklable object.
+        """
         raise RuntimeError(_NEVER_CALLED.format("get_extra_state"))
 
     def set_extra_state(self, state):
@@ -69,16 +79,19 @@ class StateDictMixin:
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
         """Every parameter and persistent buffer by its dotted name, in registration order.
 
-        The tensors share memory with the module's; they are detached unless `keep_vars`. `destination` is filled and returned
-        when given, `prefix` is put before each name. The dict has `_metadata`, the version of each submodule.
+        The tensors share memory with the module's; they are detached unless `keep_vars`. `destination` is filled and
+        returned when given, `prefix` is put before each name. The dict has `_metadata`, the version of each submodule.
 
         >>> list(torchlite.nn.Linear(2, 3).state_dict())
         ['weight', 'bias']
         """
         if args:
-            warnings.warn("Positional args are being deprecated, use kwargs instead. Refer to "
-                          "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.", FutureWarning,
-                          stacklevel=2)
+            warnings.warn(
+                "Positional args are being deprecated, use kwargs instead. Refer to "
+                "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
+                FutureWarning,
+                stacklevel=2,
+            )
             destination = args[0] if destination is None else destination
             prefix = args[1] if len(args) > 1 and prefix == "" else prefix
             keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
@@ -104,12 +117,20 @@ class StateDictMixin:
         return destination
 
     @repeatable
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
-        """Copy this module's own entries of `state_dict` (not its children's); what is wrong goes into the three lists."""
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
+        """Copy this module's own entries of `state_dict` (not its children's); what is wrong goes
+        into the three lists.
+        """
         for hook in self._load_state_dict_pre_hooks.values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         persistent = {name: buf for name, buf in self._buffers.items() if name not in self._non_persistent_buffers_set}
-        local_state = {name: value for name, value in itertools.chain(self._parameters.items(), persistent.items()) if value is not None}
+        local_state = {
+            name: value
+            for name, value in itertools.chain(self._parameters.items(), persistent.items())
+            if value is not None
+        }
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, param in local_state.items():
             key = prefix + name
@@ -131,30 +152,36 @@ class StateDictMixin:
     def _find_unexpected(self, state_dict, prefix, local_state, extra_key, unexpected_keys):
         for key in state_dict:
             if key.startswith(prefix) and key != extra_key:
-                first, *rest = key[len(prefix):].split(".", 1)
+                first, *rest = key[len(prefix) :].split(".", 1)
                 if first not in self._modules if rest else first not in local_state:
                     unexpected_keys.append(key)
 
     def _load_one(self, name, param, key, value, assign, error_msgs):
         if not isinstance(value, torch.Tensor):
-            error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but received '
-                              f'{type(value)}')
+            error_msgs.append(
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
+                f"checkpoint but received {type(value)}"
+            )
             return
         lazy = is_lazy(param)
         # Checkpoints of PyTorch 0.3 hold scalars as one-element vectors.
         if not lazy and param.ndim == 0 and value.ndim == 1:
             value = value[0]
         if not lazy and value.shape != param.shape:
-            error_msgs.append(f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
-                              f"the shape in current model is {param.shape}.")
+            error_msgs.append(
+                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+                f"the shape in current model is {param.shape}."
+            )
             return
         if _rehearsal.active:
             return
         if param.device.type == "meta" and value.device.type != "meta" and not assign:
-            warnings.warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
-                          f"no-op."
-                          " (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the module"
-                          " instead of copying them in place?)", stacklevel=4)
+            warnings.warn(
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
+                "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state "
+                "dictionary to their corresponding key in the module instead of copying them in place?)",
+                stacklevel=4,
+            )
         try:
             with torch.no_grad():
                 if not assign:
@@ -167,16 +194,18 @@ class StateDictMixin:
                         value.requires_grad_(param.requires_grad)
                 setattr(self, name, value)
         except Exception as error:
-            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are {param.shape} and whose dimensions in '
-                              f'the '
-                              f"checkpoint are {value.shape}, an exception occurred : {error.args}.")
+            error_msgs.append(
+                f'While copying the parameter named "{key}", whose dimensions in the model are {param.shape} and '
+                f"whose dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
+            )
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copy tensors of `state_dict` into this module's parameters and buffers, by name.
 
-        strict: every name must be on both sides, else RuntimeError lists the missing and the unexpected ones; a shape that differs is always
-        an error. assign: keep the given tensors themselves instead of copying. Returns `(missing_keys, unexpected_keys)`.
-        A failing load leaves the module as it was (except where hooks or overridden loaders change it on their own).
+        strict: every name must be on both sides, else RuntimeError lists the missing and the unexpected ones; a shape
+        that differs is always an error. assign: keep the given tensors themselves instead of copying. Returns
+        `(missing_keys, unexpected_keys)`. A failing load leaves the module as it was (except where hooks or overridden
+        loaders change it on their own).
 
         >>> torchlite.nn.Linear(2, 3).load_state_dict(torchlite.nn.Linear(2, 3).state_dict())
         <All keys matched successfully>
@@ -209,11 +238,17 @@ class StateDictMixin:
             for name, child in module._modules.items():
                 if child is not None:
                     child_prefix = prefix + name + "."
-                    load(child, {key: value for key, value in local_state.items() if key.startswith(child_prefix)}, child_prefix)
+                    load(
+                        child,
+                        {key: value for key, value in local_state.items() if key.startswith(child_prefix)},
+                        child_prefix,
+                    )
             for hook in module._load_state_dict_post_hooks.values():
                 if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
-                    raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, "
-                                         "if incompatible_keys need to be modified, it should be done inplace.")
+                    raise AssertionError(
+                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                        "values, if incompatible_keys need to be modified, it should be done inplace."
+                    )
 
         load(self, state_dict, "")
         return missing, unexpected, errors
@@ -225,4 +260,6 @@ class StateDictMixin:
                     names = ", ".join(f'"{key}"' for key in keys)
                     errors.insert(0, f"{title} key(s) in state_dict: {names}. ")
         if errors:
-            raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors)))
+            raise RuntimeError(
+                "Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors))
+            )

@@ -9,10 +9,10 @@ from .attention import MultiheadAttention
 from .module import Module
 
 __all__ = [
-    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish",
-    "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink",
-    "Softsign", "Tanh", "Tanhshrink", "Threshold",
-]
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
+    "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax",
+    "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+]  # fmt: skip
 
 
 class _Inplace(Module):
@@ -83,10 +83,14 @@ class Hardtanh(Module):
         import warnings
 
         if min_value is not None:
-            warnings.warn("keyword argument `min_value` is deprecated and renamed to `min_val`", FutureWarning, stacklevel=2)
+            warnings.warn(
+                "keyword argument `min_value` is deprecated and renamed to `min_val`", FutureWarning, stacklevel=2
+            )
             min_val = min_value
         if max_value is not None:
-            warnings.warn("keyword argument `max_value` is deprecated and renamed to `max_val`", FutureWarning, stacklevel=2)
+            warnings.warn(
+                "keyword argument `max_value` is deprecated and renamed to `max_val`", FutureWarning, stacklevel=2
+            )
             max_val = max_value
         self.min_val = min_val
         self.max_val = max_val
@@ -217,7 +221,9 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """x Phi(x) with the normal distribution function Phi; `approximate="tanh"` uses its tanh form (Hendrycks and Gimpel 2016)."""
+    """x Phi(x) with the normal distribution function Phi; `approximate="tanh"` uses its tanh form (Hendrycks and Gimpel
+    2016).
+    """
 
     __constants__ = ["approximate"]
 
@@ -306,7 +312,9 @@ class Softshrink(Module):
 
 
 class PReLU(Module):
-    """x where x >= 0, else weight x, with a learnable weight for all channels or one for each (`num_parameters`, dimension 1)."""
+    """x where x >= 0, else weight x, with a learnable weight for all channels or one for each (`num_parameters`,
+    dimension 1).
+    """
 
     __constants__ = ["num_parameters"]
 

@@ -15,10 +15,12 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Log softmax over many classes, sorted by frequency: rare ones in clusters with smaller projections (Grave et al. 2017).
+    """Log softmax over many classes, sorted by frequency: rare ones in clusters with smaller projections (Grave et al.
+    2017).
 
-    cutoffs: where the clusters begin; div_value: by how much each cluster's projection shrinks. Call with inputs (N, in_features) or (in_features)
-    and targets (N) or (): gives `output` (the log probability of each target) and `loss` (minus their mean).
+    cutoffs: where the clusters begin; div_value: by how much each cluster's projection shrinks. Call with inputs (N,
+    in_features) or (in_features) and targets (N) or (): gives `output` (the log probability of each target) and `loss`
+    (minus their mean).
     """
 
     def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
@@ -26,11 +28,17 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs = list(cutoffs)
         if len(cutoffs) == 0:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
-        if cutoffs != sorted(cutoffs) or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1 or len(set(cutoffs)) != len(cutoffs) \
-                or any(int(cutoff) != cutoff for cutoff in cutoffs):
-            raise ValueError("cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value is between "
-                             "1 and "
-                             "n_classes-1")
+        if (
+            cutoffs != sorted(cutoffs)
+            or min(cutoffs) <= 0
+            or max(cutoffs) > n_classes - 1
+            or len(set(cutoffs)) != len(cutoffs)
+            or any(int(cutoff) != cutoff for cutoff in cutoffs)
+        ):
+            raise ValueError(
+                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
+                "value is between 1 and n_classes-1"
+            )
         self.in_features = in_features
         self.n_classes = n_classes
         self.cutoffs = cutoffs + [n_classes]
@@ -44,8 +52,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for cluster in range(self.n_clusters):
             hidden = int(in_features // (div_value ** (cluster + 1)))
             size = self.cutoffs[cluster + 1] - self.cutoffs[cluster]
-            self.tail.append(Sequential(Linear(in_features, hidden, bias=False, device=device, dtype=dtype),
-                                        Linear(hidden, size, bias=False, device=device, dtype=dtype)))
+            self.tail.append(
+                Sequential(
+                    Linear(in_features, hidden, bias=False, device=device, dtype=dtype),
+                    Linear(hidden, size, bias=False, device=device, dtype=dtype),
+                )
+            )
 
     def reset_parameters(self):
         """Draw the parameters anew."""
@@ -80,20 +92,25 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             if input.size(0) != target.size(0):
                 raise RuntimeError("Input and target should have the same size in the batch dimension.")
             if input.dim() != 2:
-                raise RuntimeError(f"1D target tensor expects 2D input tensors, but found inputs with size {input.size()}")
+                raise RuntimeError(
+                    f"1D target tensor expects 2D input tensors, but found inputs with size {input.size()}"
+                )
         elif target.dim() == 0:
             if input.dim() != 1:
-                raise RuntimeError(f"0D target tensor expects 1D input tensors, but found inputs with size {input.size()}")
+                raise RuntimeError(
+                    f"0D target tensor expects 1D input tensors, but found inputs with size {input.size()}"
+                )
         else:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         if target.numel() and (target.min() < 0 or target.max() >= self.n_classes):
-            raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range [{target.min().item()}, "
-                               f"{target.max().item()}] "
-                               "were found. ")
+            raise RuntimeError(
+                f"Target values should be in [0, {self.n_classes - 1}], but values in range [{target.min().item()}, "
+                f"{target.max().item()}] were found. "
+            )
 
     def _get_full_log_prob(self, input, head_output):
         head = F.log_softmax(head_output, dim=1)
-        parts = [head[:, :self.shortlist_size]]
+        parts = [head[:, : self.shortlist_size]]
         for cluster in range(self.n_clusters):
             within = F.log_softmax(self.tail[cluster](input), dim=1)
             parts.append(within + head[:, self.shortlist_size + cluster].unsqueeze(1))

@@ -13,12 +13,13 @@ __all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads (Vaswani et al. 2017): softmax(Q K^T / sqrt(head_dim)) V for each head, then a linear layer over the joined heads.
+    """Attention of several heads (Vaswani et al. 2017): softmax(Q K^T / sqrt(head_dim)) V for each head, then a linear
+    layer over the joined heads.
 
-    embed_dim: size of queries and outputs, `num_heads` times the size of a head. kdim, vdim: sizes of keys and values where they differ.
-    add_bias_kv, add_zero_attn: one more learnt, or zero, key and value. Inputs are (L, N, E), (S, N, kdim), (S, N, vdim), or (N, L, E) ... with
-    `batch_first`, or without the batch dimension. Returns the output and the weights (averaged over heads unless `average_attn_weights=False`), None
-    without `need_weights`.
+    embed_dim: size of queries and outputs, `num_heads` times the size of a head. kdim, vdim: sizes of keys and values
+    where they differ. add_bias_kv, add_zero_attn: one more learnt, or zero, key and value. Inputs are (L, N, E), (S, N,
+    kdim), (S, N, vdim), or (N, L, E) ... with `batch_first`, or without the batch dimension. Returns the output and the
+    weights (averaged over heads unless `average_attn_weights=False`), None without `need_weights`.
 
     >>> attention = torchlite.nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = torchlite.zeros(3, 5, 8)
@@ -28,10 +29,25 @@ class MultiheadAttention(Module):
 
     __constants__ = ["batch_first"]
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None, batch_first=False,
-                 device=None, dtype=None):
+    def __init__(
+        self,
+        embed_dim,
+        num_heads,
+        dropout=0.0,
+        bias=True,
+        add_bias_kv=False,
+        add_zero_attn=False,
+        kdim=None,
+        vdim=None,
+        batch_first=False,
+        device=None,
+        dtype=None,
+    ):
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead")
+            raise ValueError(
+                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
+                f"num_heads={num_heads} instead"
+            )
         made = {"device": device, "dtype": dtype}
         super().__init__()
         self.embed_dim = embed_dim
@@ -86,9 +102,21 @@ class MultiheadAttention(Module):
         state.setdefault("_qkv_same_embed_dim", True)
         super().__setstate__(state)
 
-    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True, is_causal=False):
+    def forward(
+        self,
+        query,
+        key,
+        value,
+        key_padding_mask=None,
+        need_weights=True,
+        attn_mask=None,
+        average_attn_weights=True,
+        is_causal=False,
+    ):
         batched = query.dim() == 3
-        key_padding_mask = additive_mask(key_padding_mask, "key_padding_mask", query.dtype, dtype_or_none(attn_mask), "attn_mask")
+        key_padding_mask = additive_mask(
+            key_padding_mask, "key_padding_mask", query.dtype, dtype_or_none(attn_mask), "attn_mask"
+        )
         attn_mask = additive_mask(attn_mask, "attn_mask", query.dtype, check_other=False)
         if self.batch_first and batched:
             # The same object three times must stay one object: the packed projection looks for that.
@@ -102,12 +130,34 @@ class MultiheadAttention(Module):
                 query, key, value = (x.transpose(1, 0) for x in (query, key, value))
         options = {}
         if not self._qkv_same_embed_dim:
-            options = {"use_separate_proj_weight": True, "q_proj_weight": self.q_proj_weight, "k_proj_weight": self.k_proj_weight,
-                       "v_proj_weight": self.v_proj_weight}
+            options = {
+                "use_separate_proj_weight": True,
+                "q_proj_weight": self.q_proj_weight,
+                "k_proj_weight": self.k_proj_weight,
+                "v_proj_weight": self.v_proj_weight,
+            }
         output, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn,
-            self.dropout, self.out_proj.weight, self.out_proj.bias, training=self.training, key_padding_mask=key_padding_mask,
-            need_weights=need_weights, attn_mask=attn_mask, average_attn_weights=average_attn_weights, is_causal=is_causal, **options)
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            training=self.training,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
+            attn_mask=attn_mask,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+            **options,
+        )
         if self.batch_first and batched:
             return output.transpose(1, 0), weights
         return output, weights

@@ -9,7 +9,15 @@ from ._module_state import repeatable
 from .lazy import LazyModuleMixin
 from .module import Module
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "SyncBatchNorm"]
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]
 
 
 class _NormBase(Module):
@@ -18,7 +26,18 @@ class _NormBase(Module):
     _version = 2
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
         super().__init__()
         self.num_features = num_features
         self.eps = eps
@@ -31,7 +50,9 @@ class _NormBase(Module):
         tracked = track_running_stats
         self.register_buffer("running_mean", torch.zeros(num_features, **made) if tracked else None)
         self.register_buffer("running_var", torch.ones(num_features, **made) if tracked else None)
-        self.register_buffer("num_batches_tracked", torch.tensor(0, dtype=torch.long, device=device) if tracked else None)
+        self.register_buffer(
+            "num_batches_tracked", torch.tensor(0, dtype=torch.long, device=device) if tracked else None
+        )
         self.reset_parameters()
 
     def reset_running_stats(self):
@@ -53,11 +74,15 @@ class _NormBase(Module):
         raise NotImplementedError
 
     def extra_repr(self):
-        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, "
-                f"track_running_stats={self.track_running_stats}")
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
 
     @repeatable
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
         version = local_metadata.get("version", None)
         key = prefix + "num_batches_tracked"
         # Before version 2 batches were not counted.
@@ -65,7 +90,9 @@ class _NormBase(Module):
             count = self.num_batches_tracked
             known = count is not None and count.device.type != "meta"
             state_dict[key] = count if known else torch.tensor(0, dtype=torch.long)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
 
 
 class _BatchNorm(_NormBase):
@@ -79,16 +106,24 @@ class _BatchNorm(_NormBase):
                 factor = 1.0 / float(self.num_batches_tracked)
         use_batch = training or (self.running_mean is None and self.running_var is None)
         update = not training or self.track_running_stats
-        return F.batch_norm(input, self.running_mean if update else None, self.running_var if update else None, self.weight, self.bias, use_batch,
-                            factor, self.eps)
+        return F.batch_norm(
+            input,
+            self.running_mean if update else None,
+            self.running_var if update else None,
+            self.weight,
+            self.bias,
+            use_batch,
+            factor,
+            self.eps,
+        )
 
 
 class BatchNorm1d(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) weight + bias, with mean and variance of each channel over the batch: (N, C) or (N, C, L) (Ioffe and Szegedy
-    2015).
+    """(x - mean) / sqrt(var + eps) weight + bias, with mean and variance of each channel over the batch: (N, C) or (N,
+    C, L) (Ioffe and Szegedy 2015).
 
-    In training the biased variance normalises and the running statistics move by `momentum` towards the batch's (with the unbiased variance); None:
-    a cumulative mean. In evaluation the running statistics normalise.
+    In training the biased variance normalises and the running statistics move by `momentum` towards the batch's (with
+    the unbiased variance); None: a cumulative mean. In evaluation the running statistics normalise.
 
     >>> torchlite.nn.BatchNorm1d(3)(torchlite.zeros(2, 3)).shape
     torch.Size([2, 3])
@@ -116,10 +151,23 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of inputs of any dimension with statistics over the processes of a group; in one process the same as BatchNorm."""
+    """Batch normalisation of inputs of any dimension with statistics over the processes of a group; in one process the
+    same as BatchNorm.
+    """
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_group=None, device=None, dtype=None, *,
-                 bias=True):
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        process_group=None,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
@@ -132,7 +180,14 @@ class SyncBatchNorm(_BatchNorm):
         """`module` with every batch norm in it replaced by a SyncBatchNorm of the same state."""
         result = module
         if isinstance(module, _BatchNorm) and not isinstance(module, SyncBatchNorm):
-            result = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group)
+            result = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+            )
             if module.affine:
                 result.weight = module.weight
                 result.bias = module.bias
@@ -146,7 +201,9 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):
-    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+    def __init__(
+        self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True
+    ):
         # Made without parameters and statistics: their size is not known.
         super().__init__(0, eps, momentum, False, False, device, dtype)
         self.affine = affine

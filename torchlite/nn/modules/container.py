@@ -33,7 +33,8 @@ def _position(index, length):
 class Sequential(Module):
     """Modules called one after the other, each with the output of the one before.
 
-    Takes modules, or one OrderedDict of them; indexing, slicing, `append`, `insert`, `extend`, `+` and `*` work as on a list.
+    Takes modules, or one OrderedDict of them; indexing, slicing, `append`, `insert`, `extend`, `+` and `*` work as on a
+    list.
 
     >>> net = torchlite.nn.Sequential(torchlite.nn.Linear(2, 3), torchlite.nn.ReLU())
     >>> net(torchlite.zeros(4, 2)).shape
@@ -42,8 +43,11 @@ class Sequential(Module):
 
     def __init__(self, *args):
         super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else ((str(index), module) for index,
-            module in enumerate(args))
+        named = (
+            args[0].items()
+            if len(args) == 1 and isinstance(args[0], OrderedDict)
+            else ((str(index), module) for index, module in enumerate(args))
+        )
         for name, module in named:
             self.add_module(name, module)
 
@@ -284,8 +288,15 @@ class ModuleDict(Module):
     def update(self, modules):
         """Add the modules of a mapping or of an iterable of (key, module) pairs."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"ModuleDict.update should be called with an iterable of key/value pairs, but got {type(modules).__name__}")
-        pairs = modules.items() if isinstance(modules, (OrderedDict, ModuleDict, Mapping)) else _check_pairs(modules, "ModuleDict")
+            raise TypeError(
+                "ModuleDict.update should be called with an iterable of key/value pairs, but got "
+                f"{type(modules).__name__}"
+            )
+        pairs = (
+            modules.items()
+            if isinstance(modules, (OrderedDict, ModuleDict, Mapping))
+            else _check_pairs(modules, "ModuleDict")
+        )
         for key, module in pairs:
             self[key] = module
 
@@ -302,8 +313,13 @@ def _describe(value, dict_style):
     size = "x".join(str(n) for n in value.size())
     where = "" if value.device.type == "cpu" else f" ({value.device})"
     if dict_style:
-        return f"{'Parameter' if isinstance(value, Parameter) else 'Tensor'} containing: [{torch.typename(value)} of size {size}{where}]"
-    return f"{'Parameter' if isinstance(value, Parameter) else 'Tensor'} containing: [{value.dtype} of size {size}{where}]"
+        return (
+            f"{'Parameter' if isinstance(value, Parameter) else 'Tensor'} containing: [{torch.typename(value)} of "
+            f"size {size}{where}]"
+        )
+    return (
+        f"{'Parameter' if isinstance(value, Parameter) else 'Tensor'} containing: [{value.dtype} of size {size}{where}]"
+    )
 
 
 class ParameterList(Module):
@@ -370,10 +386,13 @@ class ParameterDict(Module):
             self.update(parameters)
 
     def _attribute(self, key):
-        # Registered names may contain no dots, and must not shadow methods: the key itself is the name only where it can be.
+        # Registered names may contain no dots, and must not shadow methods: the key itself is the name only where it
+        # can be.
         if not isinstance(key, str):
-            raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{type(key).__name__}'). "
-                            "Open an issue on github if you need non-string keys.")
+            raise TypeError(
+                "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+                f"'{type(key).__name__}'). Open an issue on github if you need non-string keys."
+            )
         return key
 
     def __getitem__(self, key):
@@ -446,9 +465,14 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters):
-        """Add the pairs of a mapping (in sorted order of the keys for a plain mapping without one) or of an iterable of pairs."""
+        """Add the pairs of a mapping (in sorted order of the keys for a plain mapping without one) or of an iterable of
+        pairs.
+        """
         if not isinstance(parameters, _ContainerABC) and not isinstance(parameters, Iterable):
-            raise TypeError(f"ParametersDict.update should be called with an iterable of key/value pairs, but got {type(parameters).__name__}")
+            raise TypeError(
+                "ParametersDict.update should be called with an iterable of key/value pairs, but got "
+                f"{type(parameters).__name__}"
+            )
         if isinstance(parameters, (OrderedDict, ParameterDict)):
             pairs = parameters.items()
         elif isinstance(parameters, Mapping):

@@ -12,18 +12,42 @@ from .module import Module
 from .utils import _pair, _reverse_repeat_tuple, _single, _triple
 
 __all__ = [
-    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
-    "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
-]
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",
+    "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+]  # fmt: skip
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels", "kernel_size"]
+    __constants__ = [
+        "stride",
+        "padding",
+        "dilation",
+        "groups",
+        "padding_mode",
+        "output_padding",
+        "in_channels",
+        "out_channels",
+        "kernel_size",
+    ]
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding, groups, bias, padding_mode,
-                 device=None, dtype=None):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride,
+        padding,
+        dilation,
+        transposed,
+        output_padding,
+        groups,
+        bias,
+        padding_mode,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
@@ -37,7 +61,9 @@ class _ConvNd(Module):
             if padding == "same" and any(s != 1 for s in stride):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in _PADDING_MODES:
-            raise ValueError(f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{padding_mode}'")
+            raise ValueError(
+                f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{padding_mode}'"
+            )
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.kernel_size = kernel_size
@@ -111,14 +137,40 @@ def _spatial(padding, expand):
 class Conv1d(_ConvNd):
     """Cross-correlation over one dimension: (N, C_in, L) or (C_in, L) -> (N, C_out, L_out).
 
-    L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1. Parameters `weight` (C_out, C_in / groups, kernel_size) and `bias` (C_out)
-    from U(-k, k), k = sqrt(groups / (C_in kernel_size)). padding may be "same" or "valid".
+    L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1. Parameters `weight` (C_out, C_in / groups,
+    kernel_size) and `bias` (C_out) from U(-k, k), k = sqrt(groups / (C_in kernel_size)). padding may be "same" or
+    "valid".
     """
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
-                 device=None, dtype=None):
-        super().__init__(in_channels, out_channels, _single(kernel_size), _single(stride), _spatial(padding, _single), _single(dilation), False,
-                         _single(0), groups, bias, padding_mode, device, dtype)
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            _single(kernel_size),
+            _single(stride),
+            _spatial(padding, _single),
+            _single(dilation),
+            False,
+            _single(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def _conv_forward(self, input, weight, bias):
         return self._convolve(F.conv1d, input, weight, bias, _single)
@@ -128,16 +180,42 @@ class Conv1d(_ConvNd):
 
 
 class Conv2d(_ConvNd):
-    """Cross-correlation over two dimensions: (N, C_in, H, W) or (C_in, H, W) -> (N, C_out, H_out, W_out); sizes and parameters as in Conv1d.
+    """Cross-correlation over two dimensions: (N, C_in, H, W) or (C_in, H, W) -> (N, C_out, H_out, W_out); sizes and
+    parameters as in Conv1d.
 
     >>> torchlite.nn.Conv2d(3, 8, 3, padding=1)(torchlite.zeros(1, 3, 5, 5)).shape
     torch.Size([1, 8, 5, 5])
     """
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
-                 device=None, dtype=None):
-        super().__init__(in_channels, out_channels, _pair(kernel_size), _pair(stride), _spatial(padding, _pair), _pair(dilation), False, _pair(0),
-                         groups, bias, padding_mode, device, dtype)
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            _pair(kernel_size),
+            _pair(stride),
+            _spatial(padding, _pair),
+            _pair(dilation),
+            False,
+            _pair(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def _conv_forward(self, input, weight, bias):
         return self._convolve(F.conv2d, input, weight, bias, _pair)
@@ -147,12 +225,39 @@ class Conv2d(_ConvNd):
 
 
 class Conv3d(_ConvNd):
-    """Cross-correlation over three dimensions: (N, C_in, D, H, W) or (C_in, D, H, W) -> (N, C_out, ...); sizes and parameters as in Conv1d."""
+    """Cross-correlation over three dimensions: (N, C_in, D, H, W) or (C_in, D, H, W) -> (N, C_out, ...); sizes and
+    parameters as in Conv1d.
+    """
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
-                 device=None, dtype=None):
-        super().__init__(in_channels, out_channels, _triple(kernel_size), _triple(stride), _spatial(padding, _triple), _triple(dilation), False,
-                         _triple(0), groups, bias, padding_mode, device, dtype)
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            _triple(kernel_size),
+            _triple(stride),
+            _spatial(padding, _triple),
+            _triple(dilation),
+            False,
+            _triple(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def _conv_forward(self, input, weight, bias):
         return self._convolve(F.conv3d, input, weight, bias, _triple)
@@ -162,12 +267,39 @@ class Conv3d(_ConvNd):
 
 
 class _ConvTransposeNd(_ConvNd):
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding, groups, bias, padding_mode,
-                 device=None, dtype=None):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride,
+        padding,
+        dilation,
+        transposed,
+        output_padding,
+        groups,
+        bias,
+        padding_mode,
+        device=None,
+        dtype=None,
+    ):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding, groups, bias, padding_mode,
-                         device, dtype)
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            transposed,
+            output_padding,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def _output_padding(self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None):
         """The padding that makes the output as large as `output_size`, which a stride leaves open."""
@@ -178,8 +310,10 @@ class _ConvTransposeNd(_ConvNd):
         if len(output_size) == extra + num_spatial_dims:
             output_size = output_size[extra:]
         if len(output_size) != num_spatial_dims:
-            raise ValueError(f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have {num_spatial_dims} or "
-                             f"{extra + num_spatial_dims} elements (got {len(output_size)})")
+            raise ValueError(
+                f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have "
+                f"{num_spatial_dims} or {extra + num_spatial_dims} elements (got {len(output_size)})"
+            )
         smallest, largest = [], []
         for d in range(num_spatial_dims):
             reach = (dilation[d] if dilation is not None else 1) * (kernel_size[d] - 1) + 1
@@ -188,49 +322,136 @@ class _ConvTransposeNd(_ConvNd):
             largest.append(low + stride[d] - 1)
         for size, low, high in zip(output_size, smallest, largest, strict=True):
             if not low <= size <= high:
-                raise ValueError(f"requested an output size of {output_size}, but valid sizes range from {smallest} to {largest} "
-                                 f"(for an input of {input.size()[2:]})")
+                raise ValueError(
+                    f"requested an output size of {output_size}, but valid sizes range from {smallest} to {largest} "
+                    f"(for an input of {input.size()[2:]})"
+                )
         return [size - low for size, low in zip(output_size, smallest, strict=True)]
 
     def _transpose(self, conv, input, output_size, dims):
-        padding = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, dims, self.dilation)
+        padding = self._output_padding(
+            input, output_size, self.stride, self.padding, self.kernel_size, dims, self.dilation
+        )
         return conv(input, self.weight, self.bias, self.stride, self.padding, padding, self.groups, self.dilation)
 
 
 class ConvTranspose1d(_ConvTransposeNd):
     """The gradient of Conv1d with respect to its input, as a layer: (N, C_in, L) -> (N, C_out, L_out).
 
-    L_out = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1. `weight` is (C_in, C_out / groups, kernel_size).
+    L_out = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1. `weight` is (C_in, C_out /
+    groups, kernel_size).
     """
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
-                 padding_mode="zeros", device=None, dtype=None):
-        super().__init__(in_channels, out_channels, _single(kernel_size), _single(stride), _single(padding), _single(dilation), True,
-                         _single(output_padding), groups, bias, padding_mode, device, dtype)
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            _single(kernel_size),
+            _single(stride),
+            _single(padding),
+            _single(dilation),
+            True,
+            _single(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def forward(self, input, output_size=None):
         return self._transpose(F.conv_transpose1d, input, output_size, 1)
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """The gradient of Conv2d with respect to its input, as a layer: (N, C_in, H, W) -> (N, C_out, H_out, W_out); sizes as in ConvTranspose1d."""
+    """The gradient of Conv2d with respect to its input, as a layer: (N, C_in, H, W) -> (N, C_out, H_out, W_out); sizes
+    as in ConvTranspose1d.
+    """
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
-                 padding_mode="zeros", device=None, dtype=None):
-        super().__init__(in_channels, out_channels, _pair(kernel_size), _pair(stride), _pair(padding), _pair(dilation), True, _pair(output_padding),
-                         groups, bias, padding_mode, device, dtype)
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            _pair(kernel_size),
+            _pair(stride),
+            _pair(padding),
+            _pair(dilation),
+            True,
+            _pair(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def forward(self, input, output_size=None):
         return self._transpose(F.conv_transpose2d, input, output_size, 2)
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """The gradient of Conv3d with respect to its input, as a layer: (N, C_in, D, H, W) -> (N, C_out, ...); sizes as in ConvTranspose1d."""
+    """The gradient of Conv3d with respect to its input, as a layer: (N, C_in, D, H, W) -> (N, C_out, ...); sizes as in
+    ConvTranspose1d.
+    """
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
-                 padding_mode="zeros", device=None, dtype=None):
-        super().__init__(in_channels, out_channels, _triple(kernel_size), _triple(stride), _triple(padding), _triple(dilation), True,
-                         _triple(output_padding), groups, bias, padding_mode, device, dtype)
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            _triple(kernel_size),
+            _triple(stride),
+            _triple(padding),
+            _triple(dilation),
+            True,
+            _triple(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def forward(self, input, output_size=None):
         return self._transpose(F.conv_transpose3d, input, output_size, 3)
@@ -263,8 +484,10 @@ class _LazyConvXdMixin(LazyModuleMixin):
     def _get_in_channels(self, input):
         spatial = self._get_num_spatial_dims()
         if input.dim() not in (spatial + 1, spatial + 2):
-            raise RuntimeError(f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to {type(self).__name__}, "
-                               f"but got input of size: {input.shape}")
+            raise RuntimeError(
+                f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to {type(self).__name__}, "
+                f"but got input of size: {input.shape}"
+            )
         return input.shape[1] if input.dim() == spatial + 2 else input.shape[0]
 
     def _get_num_spatial_dims(self):
@@ -278,17 +501,42 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
 
 class _LazyConv(_LazyConvXdMixin):
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros", device=None,
-                 dtype=None):
+    def __init__(
+        self,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
         # No bias yet, and no channels: their number is not known.
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         self._make_lazy(out_channels, bias, device, dtype)
 
 
 class _LazyConvTranspose(_LazyConvXdMixin):
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode="zeros",
-                 device=None, dtype=None):
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
+    def __init__(
+        self,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        padding_mode="zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
+        )
         self._make_lazy(out_channels, bias, device, dtype)
 
 

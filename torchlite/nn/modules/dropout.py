@@ -22,7 +22,9 @@ class _DropoutNd(Module):
 
 
 class Dropout(_DropoutNd):
-    """In training sets elements to zero with probability p and scales the rest by 1 / (1 - p); in evaluation the identity (Hinton et al. 2012)."""
+    """In training sets elements to zero with probability p and scales the rest by 1 / (1 - p); in evaluation the
+    identity (Hinton et al. 2012).
+    """
 
     def forward(self, input):
         return F.dropout(input, self.p, self.training, self.inplace)

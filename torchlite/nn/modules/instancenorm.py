@@ -7,13 +7,31 @@ from torchlite.nn import functional as F
 from ._module_state import repeatable
 from .batchnorm import _LazyNormBase, _NormBase
 
-__all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d"]
+__all__ = [
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+]
 
 
 class _InstanceNorm(_NormBase):
     _unbatched = 2  # dimensions of one sample, the channels included
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=False,
+        track_running_stats=False,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
+    ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _check_input_dim(self, input):
@@ -21,41 +39,63 @@ class _InstanceNorm(_NormBase):
             raise ValueError(f"expected {self._unbatched}D or {self._unbatched + 1}D input (got {input.dim()}D input)")
 
     def _apply_instance_norm(self, input):
-        return F.instance_norm(input, self.running_mean, self.running_var, self.weight, self.bias, self.training or not self.track_running_stats,
-                               self.momentum if self.momentum is not None else 0.0, self.eps)
+        return F.instance_norm(
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum if self.momentum is not None else 0.0,
+            self.eps,
+        )
 
     @repeatable
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
         if local_metadata.get("version", None) is None and not self.track_running_stats:
             stats = [name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if stats:
                 name = type(self).__name__
                 error_msgs.append(
-                    "Unexpected running stats buffer(s) {} for {} with track_running_stats=False. If state_dict is a checkpoint saved before 0.4.0, "
-                    "this may be expected because {} does not track running stats by default since 0.4.0. Please remove these keys from state_dict. "
-                    "If the running stats are actually needed, instead set track_running_stats=True in {} to enable them. See the documentation "
-                    "of {} for details.".format(" and ".join(f'"{stat}"' for stat in stats), name, name, name, name))
+                    "Unexpected running stats buffer(s) {} for {} with track_running_stats=False. If state_dict is a "
+                    "checkpoint saved before 0.4.0, this may be expected because {} does not track running stats by "
+                    "default since 0.4.0. Please remove these keys from state_dict. If the running stats are "
+                    "actually needed, instead set track_running_stats=True in {} to enable them. See the "
+                    "documentation of {} for details.".format(
+                        " and ".join(f'"{stat}"' for stat in stats), name, name, name, name
+                    )
+                )
                 for stat in stats:
                     state_dict.pop(prefix + stat)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
 
     def forward(self, input):
         self._check_input_dim(input)
         channel_dim = input.dim() - self._unbatched
         if input.size(channel_dim) != self.num_features:
             if self.affine:
-                raise ValueError(f"expected input's size at dim={channel_dim} to match num_features ({self.num_features}), "
-                                 f"but got: {input.size(channel_dim)}.")
-            warnings.warn(f"input's size at dim={channel_dim} does not match num_features. You can silence this warning by not passing in "
-                          f"num_features, "
-                          "which is not used because affine=False", stacklevel=2)
+                raise ValueError(
+                    f"expected input's size at dim={channel_dim} to match num_features ({self.num_features}), "
+                    f"but got: {input.size(channel_dim)}."
+                )
+            warnings.warn(
+                f"input's size at dim={channel_dim} does not match num_features. You can silence this warning by not "
+                "passing in num_features, which is not used because affine=False",
+                stacklevel=2,
+            )
         if channel_dim == 0:
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)
         return self._apply_instance_norm(input)
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """(x - mean) / sqrt(var + eps) weight + bias with the mean and variance of each sample's channel: (N, C, L) or (C, L) (Ulyanov et al. 2016)."""
+    """(x - mean) / sqrt(var + eps) weight + bias with the mean and variance of each sample's channel: (N, C, L) or (C,
+    L) (Ulyanov et al. 2016).
+    """
 
 
 class InstanceNorm2d(_InstanceNorm):

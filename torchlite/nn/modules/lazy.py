@@ -6,7 +6,8 @@ __all__ = ["LazyModuleMixin"]
 
 
 class LazyModuleMixin:
-    """Mixed in before a layer: parameters are made by `initialize_parameters(*args)` at the first call, then the class becomes `cls_to_become`.
+    """Mixed in before a layer: parameters are made by `initialize_parameters(*args)` at the first call, then the class
+    becomes `cls_to_become`.
 
     Run one batch (a dry run) before making an optimizer; loading a state_dict also gives the parameters their shapes.
     """

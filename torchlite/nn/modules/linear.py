@@ -26,7 +26,8 @@ class Identity(Module):
 class Linear(Module):
     """y = x W^T + b on the last dimension: (*, in_features) -> (*, out_features).
 
-    Parameters `weight` (out_features, in_features) and `bias` (out_features), drawn from U(-k, k) with k = 1 / sqrt(in_features).
+    Parameters `weight` (out_features, in_features) and `bias` (out_features), drawn from U(-k, k) with k = 1 /
+    sqrt(in_features).
 
     >>> torchlite.nn.Linear(20, 30)(torchlite.zeros(128, 20)).shape
     torch.Size([128, 30])
@@ -94,8 +95,10 @@ class Bilinear(Module):
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self):
-        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-                f"bias={self.bias is not None}")
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class LazyLinear(LazyModuleMixin, Linear):
@@ -126,6 +129,8 @@ class LazyLinear(LazyModuleMixin, Linear):
                 self.reset_parameters()
         if self.in_features == 0:
             if input.shape[-1] != self.weight.shape[-1]:
-                raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is not equal to in_features from self.weight: "
-                                     f"{self.weight.shape[-1]}")
+                raise AssertionError(
+                    f"The in_features inferred from input: {input.shape[-1]} is not equal to in_features from "
+                    f"self.weight: {self.weight.shape[-1]}"
+                )
             self.in_features = input.shape[-1]

@@ -1,4 +1,6 @@
-"""Losses as modules. `reduction` is "mean", "sum" or "none"; `size_average` and `reduce` are its former, deprecated spelling."""
+"""Losses as modules. `reduction` is "mean", "sum" or "none"; `size_average` and `reduce` are its former, deprecated
+spelling.
+"""
 
 from dataclasses import dataclass
 
@@ -9,11 +11,12 @@ from .linear import Linear
 from .module import Module
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss",
-    "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "LinearCrossEntropyOptions", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
-    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "LinearCrossEntropyOptions",
+    "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
+    "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
-]
+]  # fmt: skip
 
 
 def _legacy_reduction(size_average, reduce):
@@ -22,7 +25,9 @@ def _legacy_reduction(size_average, reduce):
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
     name = ("mean" if size_average else "sum") if reduce else "none"
-    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.", stacklevel=4)
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.", stacklevel=4
+    )
     return name
 
 
@@ -50,7 +55,9 @@ class L1Loss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """-weight[y] x[y] of log probabilities (N, C, *) at class indices (N, *); "mean" divides by the sum of the weights used."""
+    """-weight[y] x[y] of log probabilities (N, C, *) at class indices (N, *); "mean" divides by the sum of the weights
+    used.
+    """
 
     __constants__ = ["ignore_index", "reduction"]
 
@@ -68,8 +75,12 @@ class NLLLoss2d(NLLLoss):
     def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
         import warnings
 
-        warnings.warn("NLLLoss2d has been deprecated. Please use NLLLoss instead as a drop-in replacement and see "
-                      "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "NLLLoss2d has been deprecated. Please use NLLLoss instead as a drop-in replacement and see "
+            "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
+            FutureWarning,
+            stacklevel=2,
+        )
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
@@ -85,7 +96,9 @@ class PoissonNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, log_input, target):
-        return F.poisson_nll_loss(log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction)
+        return F.poisson_nll_loss(
+            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
+        )
 
 
 class GaussianNLLLoss(_Loss):
@@ -103,7 +116,9 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """y (log y - x) of log probabilities x and probabilities y (log probabilities with `log_target`); "batchmean" divides the sum by the batch."""
+    """y (log y - x) of log probabilities x and probabilities y (log probabilities with `log_target`); "batchmean"
+    divides the sum by the batch.
+    """
 
     __constants__ = ["reduction"]
 
@@ -142,7 +157,9 @@ class BCEWithLogitsLoss(_Loss):
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input, target):
-        return F.binary_cross_entropy_with_logits(input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction)
+        return F.binary_cross_entropy_with_logits(
+            input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction
+        )
 
 
 class HingeEmbeddingLoss(_Loss):
@@ -205,7 +222,8 @@ class SoftMarginLoss(_Loss):
 class CrossEntropyLoss(_WeightedLoss):
     """-log softmax(x)[y] of logits (N, C, *) at class indices (N, *) or class probabilities (N, C, *).
 
-    weight: one for each class. ignore_index: targets left out. label_smoothing: the share of the target spread over all classes.
+    weight: one for each class. ignore_index: targets left out. label_smoothing: the share of the target spread over all
+    classes.
 
     >>> loss = torchlite.nn.CrossEntropyLoss()
     >>> loss(torchlite.zeros(3, 5), torchlite.tensor([1, 0, 4]))
@@ -214,22 +232,31 @@ class CrossEntropyLoss(_WeightedLoss):
 
     __constants__ = ["ignore_index", "reduction", "label_smoothing"]
 
-    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+    def __init__(
+        self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
+    ):
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
 
     def forward(self, input, target):
-        return F.cross_entropy(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
-                               label_smoothing=self.label_smoothing)
+        return F.cross_entropy(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
 
 
 @dataclass(kw_only=True)
 class LinearCrossEntropyOptions:
-    """How `linear_cross_entropy` may trade memory for speed: the batch is worked in chunks, so that never all logits are kept.
+    """How `linear_cross_entropy` may trade memory for speed: the batch is worked in chunks, so that never all logits
+    are kept.
 
-    batch_chunk_size, chunking_method: the size of a chunk, or how to choose it. acc_policy, acc_dtype: where gradients are summed.
-    allow_retain_graph: whether the backward may run twice. The result does not depend on them.
+    batch_chunk_size, chunking_method: the size of a chunk, or how to choose it. acc_policy, acc_dtype: where gradients
+    are summed. allow_retain_graph: whether the backward may run twice. The result does not depend on them.
     """
 
     allow_retain_graph: bool = False
@@ -240,12 +267,27 @@ class LinearCrossEntropyOptions:
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """A linear layer to `num_classes` (times `out_features`) logits followed by the cross entropy: (N, in_features), targets (N, *out_features)."""
+    """A linear layer to `num_classes` (times `out_features`) logits followed by the cross entropy: (N, in_features),
+    targets (N, *out_features).
+    """
 
     __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
 
-    def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None, reduction="mean", weight=None,
-                 ignore_index=None, label_smoothing=0.0, options=None):
+    def __init__(
+        self,
+        in_features,
+        num_classes,
+        *,
+        out_features=(),
+        bias=False,
+        device=None,
+        dtype=None,
+        reduction="mean",
+        weight=None,
+        ignore_index=None,
+        label_smoothing=0.0,
+        options=None,
+    ):
         super().__init__(weight=weight, reduction=reduction)
         self.num_classes = num_classes
         self.out_features = tuple(out_features)
@@ -261,13 +303,23 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return F.linear_cross_entropy(
-            input, self.linear.weight.reshape(*shape, self.linear.in_features), target, linear_bias=None if bias is None else bias.reshape(shape),
-            weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options)
+            input,
+            self.linear.weight.reshape(*shape, self.linear.in_features),
+            target,
+            linear_bias=None if bias is None else bias.reshape(shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
 
     def extra_repr(self):
-        return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
-                f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
-                f"label_smoothing={self.label_smoothing}, options={self.options}")
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+            f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
+        )
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
@@ -320,11 +372,15 @@ class MultiMarginLoss(_WeightedLoss):
         self.margin = margin
 
     def forward(self, input, target):
-        return F.multi_margin_loss(input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction)
+        return F.multi_margin_loss(
+            input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
+        )
 
 
 class TripletMarginLoss(_Loss):
-    """max(0, d(a, p) - d(a, n) + margin) with the p-norm distance; `swap` uses d(p, n) where it is smaller (Balntas et al. 2016)."""
+    """max(0, d(a, p) - d(a, n) + margin) with the p-norm distance; `swap` uses d(p, n) where it is smaller (Balntas et
+    al. 2016).
+    """
 
     __constants__ = ["margin", "p", "eps", "swap", "reduction"]
 
@@ -338,7 +394,16 @@ class TripletMarginLoss(_Loss):
         self.swap = swap
 
     def forward(self, anchor, positive, negative):
-        return F.triplet_margin_loss(anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap, reduction=self.reduction)
+        return F.triplet_margin_loss(
+            anchor,
+            positive,
+            negative,
+            margin=self.margin,
+            p=self.p,
+            eps=self.eps,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
 
 
 class TripletMarginWithDistanceLoss(_Loss):
@@ -349,20 +414,30 @@ class TripletMarginWithDistanceLoss(_Loss):
     def __init__(self, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
         super().__init__(None, None, reduction)
         if margin <= 0:
-            raise ValueError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
+            raise ValueError(
+                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
+            )
         self.distance_function = distance_function if distance_function is not None else PairwiseDistance()
         self.margin = margin
         self.swap = swap
 
     def forward(self, anchor, positive, negative):
         return F.triplet_margin_with_distance_loss(
-            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap, reduction=self.reduction)
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
 
 
 class CTCLoss(_Loss):
     """-log of the total probability of all alignments of a target to log probabilities (T, N, C) (Graves et al. 2006).
 
-    targets: (N, S) or all in one row; input_lengths, target_lengths: one for each sample. zero_infinity: infinite losses become zero.
+    targets: (N, S) or all in one row; input_lengths, target_lengths: one for each sample. zero_infinity: infinite
+    losses become zero.
     """
 
     __constants__ = ["blank", "reduction"]
@@ -373,4 +448,6 @@ class CTCLoss(_Loss):
         self.zero_infinity = zero_infinity
 
     def forward(self, log_probs, targets, input_lengths, target_lengths):
-        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+        return F.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
+        )

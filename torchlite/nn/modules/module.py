@@ -22,16 +22,23 @@ from ._module_hooks import (
 from ._module_state import _EXTRA_STATE_KEY_SUFFIX, StateDictMixin, _IncompatibleKeys  # noqa: F401
 
 __all__ = [
-    "Module", "register_module_backward_hook", "register_module_buffer_registration_hook", "register_module_forward_hook",
-    "register_module_forward_pre_hook", "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
-    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
+    "Module",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
 ]
 
 
 class _Registry(dict):
     """The parameters, buffers or submodules of a module, by name.
 
-    Every write is mirrored in the owner's `__dict__`, so that `module.weight` is an ordinary attribute: `__getattr__` would cost half a microsecond.
+    Every write is mirrored in the owner's `__dict__`, so that `module.weight` is an ordinary attribute: `__getattr__`
+    would cost half a microsecond.
     """
 
     __slots__ = ("_owner",)
@@ -95,9 +102,10 @@ class _Registry(dict):
 
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 _ORDERED_TABLES = (
-    "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
-    "_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
-)
+    "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks",
+    "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+)  # fmt: skip
 
 
 def _addindent(text, spaces):
@@ -109,7 +117,9 @@ def _check_name(module, kind, name, registry):
     if not isinstance(name, str):
         raise TypeError(f"{kind} name should be a string. Got {torch.typename(name)}")
     if "." in name:
-        raise KeyError(f'{kind} name can\'t contain ".", got: {name}' if kind == "module" else f'{kind} name can\'t contain "."')
+        raise KeyError(
+            f'{kind} name can\'t contain ".", got: {name}' if kind == "module" else f'{kind} name can\'t contain "."'
+        )
     if name == "":
         raise KeyError(f'{kind} name can\'t be empty string ""')
     if name not in registry and hasattr(module, name):
@@ -125,7 +135,9 @@ def _after_registration(hooks, module, name, value):
 
 
 def _parse_to(args, kwargs):
-    """`to(device, dtype, non_blocking)`, `to(dtype, non_blocking)`, `to(tensor, non_blocking)` -> (device, dtype, non_blocking, memory_format)."""
+    """`to(device, dtype, non_blocking)`, `to(dtype, non_blocking)`, `to(tensor, non_blocking)` -> (device, dtype,
+    non_blocking, memory_format).
+    """
     device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
     other, non_blocking = kwargs.pop("tensor", None), kwargs.pop("non_blocking", False)
     memory_format = kwargs.pop("memory_format", None)
@@ -150,7 +162,8 @@ def _parse_to(args, kwargs):
 class Module(HooksMixin, StateDictMixin):
     """The base class of all layers and models: holds parameters, buffers and submodules, and is called like a function.
 
-    Assigning a `Parameter`, a `Buffer` or a `Module` to an attribute registers it. Subclasses call `super().__init__()` first and define `forward`.
+    Assigning a `Parameter`, a `Buffer` or a `Module` to an attribute registers it. Subclasses call `super().__init__()`
+    first and define `forward`.
 
     >>> class Net(torchlite.nn.Module):
     ...     def __init__(self):
@@ -171,9 +184,13 @@ class Module(HooksMixin, StateDictMixin):
     def __init__(self, *args, **kwargs):
         if not self.call_super_init:
             if kwargs:
-                raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'"
+                )
             if args:
-                raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given")
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+                )
         attributes = self.__dict__
         attributes["training"] = True
         for name in _REGISTRIES:
@@ -230,7 +247,10 @@ class Module(HooksMixin, StateDictMixin):
             self.register_parameter(name, value)
         elif params is not None and name in params:
             if value is not None:
-                raise TypeError(f"cannot assign '{torch.typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)")
+                raise TypeError(
+                    f"cannot assign '{torch.typename(value)}' as parameter '{name}' (torch.nn.Parameter or None "
+                    "expected)"
+                )
             self.register_parameter(name, None)
         elif isinstance(value, Module):
             if params is None:
@@ -239,7 +259,10 @@ class Module(HooksMixin, StateDictMixin):
             self._modules[name] = _after_registration(_hooks._global_module_registration_hooks, self, name, value)
         elif params is not None and name in attributes["_modules"]:
             if value is not None:
-                raise TypeError(f"cannot assign '{torch.typename(value)}' as child module '{name}' (torch.nn.Module or None expected)")
+                raise TypeError(
+                    f"cannot assign '{torch.typename(value)}' as child module '{name}' (torch.nn.Module or None "
+                    "expected)"
+                )
             self._modules[name] = _after_registration(_hooks._global_module_registration_hooks, self, name, None)
         elif isinstance(value, Buffer) or (params is not None and name in attributes["_buffers"]):
             self._set_buffer(name, value, params)
@@ -252,7 +275,10 @@ class Module(HooksMixin, StateDictMixin):
 
     def _set_buffer(self, name, value, params):
         if value is not None and not isinstance(value, torch.Tensor):
-            raise TypeError(f"cannot assign '{torch.typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
+            raise TypeError(
+                f"cannot assign '{torch.typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None "
+                "expected)"
+            )
         if params is None:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         if isinstance(value, Buffer):
@@ -307,20 +333,30 @@ class Module(HooksMixin, StateDictMixin):
         _check_name(self, "parameter", name, self._parameters)
         if param is not None:
             if not isinstance(param, Parameter):
-                raise TypeError(f"cannot assign '{torch.typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)")
+                raise TypeError(
+                    f"cannot assign '{torch.typename(param)}' object to parameter '{name}' (torch.nn.Parameter or "
+                    "None required)"
+                )
             if param.grad_fn is not None:
-                raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
-                                 f"To express '{name}' as a function of another Tensor, compute the value in the forward() method.")
+                raise ValueError(
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                    f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
+                    "forward() method."
+                )
             param = _after_registration(_hooks._global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name, tensor, persistent=True):
-        """Add a tensor that is state but no parameter, such as a running mean; one that is not `persistent` stays out of `state_dict`."""
+        """Add a tensor that is state but no parameter, such as a running mean; one that is not `persistent` stays out
+        of `state_dict`.
+        """
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         _check_name(self, "buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"cannot assign '{torch.typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{torch.typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            )
         self._buffers[name] = _after_registration(_hooks._global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -454,7 +490,9 @@ class Module(HooksMixin, StateDictMixin):
         return self
 
     def train(self, mode=True):
-        """Set training mode (dropout draws, batch norm uses batch statistics) here and in every submodule. Returns the module."""
+        """Set training mode (dropout draws, batch norm uses batch statistics) here and in every submodule. Returns the
+        module.
+        """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -514,13 +552,16 @@ class Module(HooksMixin, StateDictMixin):
         return self
 
     def to(self, *args, **kwargs):
-        """Convert parameters and buffers in place: `to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`, `to(memory_format=...)`.
+        """Convert parameters and buffers in place: `to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`,
+        `to(memory_format=...)`.
 
         A dtype must be floating point or complex and touches such tensors only. Returns the module.
         """
         device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
 
         def convert(tensor):
             wanted = dtype if tensor.is_floating_point() or tensor.is_complex() else None

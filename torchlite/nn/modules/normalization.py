@@ -13,7 +13,9 @@ __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSN
 
 
 class LocalResponseNorm(Module):
-    """x / (k + alpha / size * sum of x^2 over `size` neighbouring channels)^beta: (N, C, *) (Krizhevsky et al. 2012)."""
+    """x / (k + alpha / size * sum of x^2 over `size` neighbouring channels)^beta: (N, C, *)
+    (Krizhevsky et al. 2012).
+    """
 
     __constants__ = ["size", "alpha", "beta", "k"]
 
@@ -32,7 +34,9 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """Local response normalisation of (N, C, H, W) across channels, divided by `size` at the edges too. Its gradient is the true one (PyTorch's is not)."""
+    """Local response normalisation of (N, C, H, W) across channels, divided by `size` at the edges too. Its gradient is
+    the true one (PyTorch's is not).
+    """
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
         super().__init__()
@@ -49,7 +53,7 @@ class CrossMapLRN2d(Module):
         square = F.pad(input * input, (0, 0, 0, 0, before - 1, before - 1))
         total = square[:, :channels]
         for shift in range(1, 2 * before - 1):
-            total = total + square[:, shift:shift + channels]
+            total = total + square[:, shift : shift + channels]
         return input * (total * (self.alpha / self.size) + self.k).pow(-self.beta)
 
     def extra_repr(self):
@@ -57,7 +61,8 @@ class CrossMapLRN2d(Module):
 
 
 class LayerNorm(Module):
-    """(x - mean) / sqrt(var + eps) weight + bias over the last dimensions, of shape `normalized_shape` (Ba et al. 2016).
+    """(x - mean) / sqrt(var + eps) weight + bias over the last dimensions, of shape `normalized_shape` (Ba et al.
+    2016).
 
     >>> torchlite.nn.LayerNorm(10)(torchlite.zeros(20, 5, 10)).shape
     torch.Size([20, 5, 10])
@@ -73,8 +78,12 @@ class LayerNorm(Module):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         made = {"device": device, "dtype": dtype}
-        self.register_parameter("weight", Parameter(torch.empty(self.normalized_shape, **made)) if elementwise_affine else None)
-        self.register_parameter("bias", Parameter(torch.empty(self.normalized_shape, **made)) if elementwise_affine and bias else None)
+        self.register_parameter(
+            "weight", Parameter(torch.empty(self.normalized_shape, **made)) if elementwise_affine else None
+        )
+        self.register_parameter(
+            "bias", Parameter(torch.empty(self.normalized_shape, **made)) if elementwise_affine and bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -88,7 +97,10 @@ class LayerNorm(Module):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class GroupNorm(Module):
@@ -120,11 +132,16 @@ class GroupNorm(Module):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class RMSNorm(Module):
-    """x / sqrt(mean(x^2) + eps) weight over the last dimensions (Zhang and Sennrich 2019); eps None: the machine epsilon of the dtype."""
+    """x / sqrt(mean(x^2) + eps) weight over the last dimensions (Zhang and Sennrich 2019); eps None: the machine
+    epsilon of the dtype.
+    """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
@@ -136,7 +153,9 @@ class RMSNorm(Module):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self.register_parameter(
-            "weight", Parameter(torch.empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None)
+            "weight",
+            Parameter(torch.empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None,
+        )
         self.reset_parameters()
 
     def reset_parameters(self):

@@ -19,12 +19,17 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 def _autocast():
     """Whether autocast will bring the dtypes together."""
     from ...amp.autocast_mode import is_any_autocast_enabled
+
     return is_any_autocast_enabled()
 
 
 def apply_permutation(tensor, permutation, dim=1):
     """Deprecated: use index_select."""
-    warnings.warn("apply_permutation is deprecated, please use tensor.index_select(dim, permutation) instead", FutureWarning, stacklevel=2)
+    warnings.warn(
+        "apply_permutation is deprecated, please use tensor.index_select(dim, permutation) instead",
+        FutureWarning,
+        stacklevel=2,
+    )
     return _apply_permutation(tensor, permutation, dim)
 
 
@@ -35,10 +40,32 @@ def _apply_permutation(tensor, permutation, dim=1):
 class RNNBase(Module):
     """What RNN, LSTM and GRU share: the parameters of all layers and directions, and the checks of the arguments."""
 
-    __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size"]
+    __constants__ = [
+        "mode",
+        "input_size",
+        "hidden_size",
+        "num_layers",
+        "bias",
+        "batch_first",
+        "dropout",
+        "bidirectional",
+        "proj_size",
+    ]
 
-    def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0,
-                 device=None, dtype=None):
+    def __init__(
+        self,
+        mode,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        proj_size=0,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         self.mode = mode
         self.input_size = input_size
@@ -54,7 +81,7 @@ class RNNBase(Module):
             raise ValueError("Unrecognized RNN mode: " + mode)
         self._all_weights = []
         for layer in range(num_layers):
-            for suffix in ("", "_reverse")[:self._num_directions]:
+            for suffix in ("", "_reverse")[: self._num_directions]:
                 self._add_layer(layer, suffix, _GATES[mode] * hidden_size, device, dtype)
         self.reset_parameters()
 
@@ -64,10 +91,15 @@ class RNNBase(Module):
 
     def _check_arguments(self, dropout):
         if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
-            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
         if dropout > 0 and self.num_layers == 1:
-            warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, "
-                          f"but got dropout={dropout} and num_layers={self.num_layers}", stacklevel=4)
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+                f"num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
+                stacklevel=4,
+            )
         for name, kind in (("input_size", int), ("hidden_size", int), ("bias", bool)):
             value = getattr(self, name)
             if not isinstance(value, kind):
@@ -104,7 +136,11 @@ class RNNBase(Module):
     @property
     def _flat_weights(self):
         attributes = self.__dict__
-        return [attributes[name] if name in attributes else getattr(self, name) for names in self._all_weights for name in names]
+        return [
+            attributes[name] if name in attributes else getattr(self, name)
+            for names in self._all_weights
+            for name in names
+        ]
 
     @property
     def all_weights(self):
@@ -124,14 +160,17 @@ class RNNBase(Module):
         """Raise where the input's dtype, dimension or size is wrong."""
         weight = self._flat_weights[0]
         if input.dtype is not weight.dtype and not _autocast():
-            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
-                             f"input.to({weight.dtype}), "
-                             f"or convert model: model.to({input.dtype})")
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
+                f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"
+            )
         expected = 2 if batch_sizes is not None else 3
         if input.dim() != expected:
             raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
         if self.input_size != input.size(-1):
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+            )
 
     def _expected_size(self, input, batch_sizes, size):
         if batch_sizes is not None:
@@ -160,7 +199,14 @@ class RNNBase(Module):
 
     def extra_repr(self):
         text = f"{self.input_size}, {self.hidden_size}"
-        for name, default in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0), ("bidirectional", False)):
+        for name, default in (
+            ("proj_size", 0),
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0),
+            ("bidirectional", False),
+        ):
             value = getattr(self, name)
             if value != default:
                 text += f", {name}={value}"
@@ -198,7 +244,9 @@ class _OneState(RNNBase):
                     raise RuntimeError(f"For batched 3-D input, hx should also be 3-D but got {hx.dim()}-D tensor")
                 if not batched:
                     if hx.dim() != 2:
-                        raise RuntimeError(f"For unbatched 2-D input, hx should also be 2-D but got {hx.dim()}-D tensor")
+                        raise RuntimeError(
+                            f"For unbatched 2-D input, hx should also be 2-D but got {hx.dim()}-D tensor"
+                        )
                     hx = hx.unsqueeze(1)
             hx = self.permute_hidden(hx, sorted_indices)
         self.check_forward_args(data, hx, batch_sizes)
@@ -214,55 +262,117 @@ class _OneState(RNNBase):
 
 
 class RNN(_OneState):
-    """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu; several layers and two directions where wanted (Elman 1990).
+    """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu; several layers and two directions where wanted (Elman
+    1990).
 
-    Input (T, N, input_size), or (N, T, input_size) with `batch_first`, or (T, input_size), or a PackedSequence; state (layers * directions, N,
-    hidden_size), zeros where not given. Returns the outputs of the last layer, and the last states.
+    Input (T, N, input_size), or (N, T, input_size) with `batch_first`, or (T, input_size), or a PackedSequence; state
+    (layers * directions, N, hidden_size), zeros where not given. Returns the outputs of the last layer, and the last
+    states.
 
     >>> output, hidden = torchlite.nn.RNN(10, 20, 2)(torchlite.zeros(5, 3, 10))
     >>> output.shape, hidden.shape
     (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
     """
 
-    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0, bidirectional=False,
-                 device=None, dtype=None, proj_size=0):
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        nonlinearity="tanh",
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        device=None,
+        dtype=None,
+        proj_size=0,
+    ):
         if proj_size:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         self.__dict__["nonlinearity"] = nonlinearity
-        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device,
-                         dtype)
+        super().__init__(
+            f"RNN_{nonlinearity.upper()}",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            0,
+            device,
+            dtype,
+        )
 
 
 class GRU(_OneState):
     """Gated recurrent units (Cho et al. 2014), with the reset gate applied after the hidden product.
 
-    r, z = sigmoid(W_i x + b_i + W_h h + b_h); n = tanh(W_in x + b_in + r (W_hn h + b_hn)); h' = (1 - z) n + z h. Arguments and results as RNN's.
+    r, z = sigmoid(W_i x + b_i + W_h h + b_h); n = tanh(W_in x + b_in + r (W_hn h + b_hn)); h' = (1 - z) n + z h.
+    Arguments and results as RNN's.
     """
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None,
-                 proj_size=0):
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        device=None,
+        dtype=None,
+        proj_size=0,
+    ):
         if proj_size:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
+        )
 
 
 class LSTM(RNNBase):
-    """Long short-term memory (Hochreiter and Schmidhuber 1997), with a projection of the hidden state where `proj_size` > 0 (Sak et al. 2014).
+    """Long short-term memory (Hochreiter and Schmidhuber 1997), with a projection of the hidden state where `proj_size`
+    > 0 (Sak et al. 2014).
 
-    i, f, o = sigmoid(W x + b + W_h h + b_h), g = tanh(...); c' = f c + i g; h' = o tanh(c'). Arguments as RNN's, the state a pair (h_0, c_0). Returns
-    the outputs of the last layer, and (h_n, c_n).
+    i, f, o = sigmoid(W x + b + W_h h + b_h), g = tanh(...); c' = f c + i g; h' = o tanh(c'). Arguments as RNN's, the
+    state a pair (h_0, c_0). Returns the outputs of the last layer, and (h_n, c_n).
 
     >>> output, (h, c) = torchlite.nn.LSTM(10, 20, 2)(torchlite.zeros(5, 3, 10))
     >>> output.shape, c.shape
     (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
     """
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0,
-                 device=None,
-                 dtype=None):
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype)
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        proj_size=0,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+        )
 
     def get_expected_cell_size(self, input, batch_sizes):
         """The shape of the cell state for an input."""
@@ -270,8 +380,12 @@ class LSTM(RNNBase):
 
     def check_forward_args(self, input, hidden, batch_sizes):
         self.check_input(input, batch_sizes)
-        self.check_hidden_size(hidden[0], self.get_expected_hidden_size(input, batch_sizes), "Expected hidden[0] size {}, got {}")
-        self.check_hidden_size(hidden[1], self.get_expected_cell_size(input, batch_sizes), "Expected hidden[1] size {}, got {}")
+        self.check_hidden_size(
+            hidden[0], self.get_expected_hidden_size(input, batch_sizes), "Expected hidden[0] size {}, got {}"
+        )
+        self.check_hidden_size(
+            hidden[1], self.get_expected_cell_size(input, batch_sizes), "Expected hidden[1] size {}, got {}"
+        )
 
     def permute_hidden(self, hx, permutation):
         if permutation is None:
@@ -282,8 +396,10 @@ class LSTM(RNNBase):
         packed = isinstance(input, PackedSequence)
         data, batch_sizes, sorted_indices, unsorted_indices, batched = self._unpack(input)
         if hx is None:
-            hx = (self._zeros(data, self.get_expected_hidden_size(data, batch_sizes)),
-                  self._zeros(data, self.get_expected_cell_size(data, batch_sizes)))
+            hx = (
+                self._zeros(data, self.get_expected_hidden_size(data, batch_sizes)),
+                self._zeros(data, self.get_expected_cell_size(data, batch_sizes)),
+            )
         else:
             if not packed:
                 hx = self._batched_state(hx, batched)
@@ -301,10 +417,16 @@ class LSTM(RNNBase):
     def _batched_state(self, hx, batched):
         if batched:
             if hx[0].dim() != 3 or hx[1].dim() != 3:
-                raise RuntimeError(f"For batched 3-D input, hx and cx should also be 3-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors")
+                raise RuntimeError(
+                    f"For batched 3-D input, hx and cx should also be 3-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) "
+                    "tensors"
+                )
             return hx
         if hx[0].dim() != 2 or hx[1].dim() != 2:
-            raise RuntimeError(f"For unbatched 2-D input, hx and cx should also be 2-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors")
+            raise RuntimeError(
+                f"For unbatched 2-D input, hx and cx should also be 2-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) "
+                "tensors"
+            )
         return hx[0].unsqueeze(1), hx[1].unsqueeze(1)
 
 

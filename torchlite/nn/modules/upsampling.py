@@ -10,7 +10,8 @@ __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 class Upsample(Module):
     """Resizes the spatial dimensions of (N, C, W), (N, C, H, W) or (N, C, D, H, W) to `size` or by `scale_factor`.
 
-    mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic" or "trilinear". align_corners: the corner pixels keep their places.
+    mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic" or "trilinear". align_corners: the corner pixels
+    keep their places.
     """
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
@@ -28,7 +29,14 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input):
-        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, recompute_scale_factor=self.recompute_scale_factor)
+        return F.interpolate(
+            input,
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            recompute_scale_factor=self.recompute_scale_factor,
+        )
 
     def extra_repr(self):
         target = f"scale_factor={self.scale_factor!r}" if self.scale_factor is not None else f"size={self.size!r}"

@@ -31,9 +31,9 @@ def consume_prefix_in_state_dict_if_present(state_dict, prefix):
     """Strip `prefix` (such as `"module."`) from the keys of `state_dict`, and from its metadata, in place."""
     for key in list(state_dict.keys()):
         if key.startswith(prefix):
-            state_dict[key[len(prefix):]] = state_dict.pop(key)
+            state_dict[key[len(prefix) :]] = state_dict.pop(key)
     metadata = getattr(state_dict, "_metadata", None)
     if metadata is not None:
         for key in list(metadata.keys()):
             if key and (key == prefix.replace(".", "") or key.startswith(prefix)):
-                metadata[key[len(prefix):]] = metadata.pop(key)
+                metadata[key[len(prefix) :]] = metadata.pop(key)

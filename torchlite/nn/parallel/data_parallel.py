@@ -15,7 +15,10 @@ class DataParallel(Module):
         super().__init__()
         device_ids = list(device_ids or [])
         if len(device_ids) > 1:
-            raise NotImplementedError(f"DataParallel over {len(device_ids)} devices: torchlite does not split batches. Pass one device, or none.")
+            raise NotImplementedError(
+                f"DataParallel over {len(device_ids)} devices: torchlite does not split batches. Pass one device, or "
+                "none."
+            )
         self.dim = dim
         self.module = module
         self.device_ids = device_ids

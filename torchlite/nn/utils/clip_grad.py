@@ -20,7 +20,9 @@ def _gradients(parameters):
 
 
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """The norm of the norms of `tensors` (one tensor or several), as if all were one vector: a 0-d tensor. `foreach` changes nothing here."""
+    """The norm of the norms of `tensors` (one tensor or several), as if all were one vector: a 0-d tensor. `foreach`
+    changes nothing here.
+    """
     tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
     norm_type = float(norm_type)
     if not tensors:
@@ -30,9 +32,11 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         norms = [torch.linalg.vector_norm(tensor, norm_type) for tensor in tensors]
         total = torch.linalg.vector_norm(torch.stack([norm.to(device) for norm in norms]), norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
-        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable "
-                           f"this "
-                           "error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`")
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
     return total
 
 
@@ -48,10 +52,11 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """Scale the gradients of `parameters` down in place so that together, as one vector, their norm is at most `max_norm`.
+    """Scale the gradients of `parameters` down in place so that together, as one vector, their norm is at most
+    `max_norm`.
 
-    Returns the norm from before, a 0-d tensor. norm_type: the p of the norm, or inf. Raises RuntimeError for a norm that is not finite, where
-    `error_if_nonfinite`.
+    Returns the norm from before, a 0-d tensor. norm_type: the p of the norm, or inf. Raises RuntimeError for a norm
+    that is not finite, where `error_if_nonfinite`.
     """
     if not isinstance(parameters, torch.Tensor):
         is_generator = isinstance(parameters, types.GeneratorType)
@@ -65,7 +70,11 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Deprecated name of `clip_grad_norm_`."""
-    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 

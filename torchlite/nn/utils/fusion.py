@@ -18,7 +18,9 @@ def fuse_conv_bn_eval(conv, bn, transpose=False):
     fused = copy.deepcopy(conv)
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("bn.running_mean and bn.running_var must not be None")
-    fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose)
+    fused.weight, fused.bias = fuse_conv_bn_weights(
+        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose
+    )
     return fused
 
 
@@ -31,7 +33,9 @@ def _fold(weight, bias, mean, var, eps, scale, shift, shape):
     factor = scale * torch.rsqrt(var + eps)
     fused_weight = (weight * factor.reshape(shape)).to(weight_dtype)
     fused_bias = ((bias - mean) * factor + shift).to(bias_dtype)
-    return torch.nn.Parameter(fused_weight.detach(), weight.requires_grad), torch.nn.Parameter(fused_bias.detach(), bias.requires_grad)
+    return torch.nn.Parameter(fused_weight.detach(), weight.requires_grad), torch.nn.Parameter(
+        fused_bias.detach(), bias.requires_grad
+    )
 
 
 def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):
@@ -41,14 +45,18 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, trans
 
 
 def fuse_linear_bn_eval(linear, bn):
-    """A Linear that does what `linear` and then `bn` do; both in evaluation mode, bn with one feature or as many as the layer."""
+    """A Linear that does what `linear` and then `bn` do; both in evaluation mode, bn with one feature or as many as the
+    layer.
+    """
     _check_eval(linear, bn)
     fused = copy.deepcopy(linear)
     if linear.out_features != bn.num_features and bn.num_features != 1:
         raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1")
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("bn.running_mean and bn.running_var must not be None")
-    fused.weight, fused.bias = fuse_linear_bn_weights(fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
+    fused.weight, fused.bias = fuse_linear_bn_weights(
+        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+    )
     return fused
 
 

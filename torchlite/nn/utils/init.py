@@ -8,7 +8,9 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls, *args, **kwargs):
-    """`module_cls(*args, **kwargs)` with uninitialised parameters; the class must take `device`. Made on "meta" first, so nothing is drawn."""
+    """`module_cls(*args, **kwargs)` with uninitialised parameters; the class must take `device`. Made on "meta" first,
+    so nothing is drawn.
+    """
     if not issubclass(module_cls, torch.nn.Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:

@@ -18,10 +18,10 @@ class _OrthMaps(Enum):
     householder = auto()
 
 
-
-
 class _Orthogonal(Module):
-    """X -> Q with orthonormal columns (or rows), by the exponential or the Cayley map of a skew matrix, or by Householder reflections."""
+    """X -> Q with orthonormal columns (or rows), by the exponential or the Cayley map of a skew matrix, or by
+    Householder reflections.
+    """
 
     def __init__(self, weight, orthogonal_map, *, use_trivialization=True):
         super().__init__()
@@ -60,14 +60,18 @@ class _Orthogonal(Module):
 
     def right_inverse(self, Q):
         if Q.shape != self.shape:
-            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}.")
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
+            )
         transposed = Q.size(-2) < Q.size(-1)
         tall = Q.mT if transposed else Q
         rows, columns = tall.size(-2), tall.size(-1)
         if not hasattr(self, "base"):
             if self.orthogonal_map is not _OrthMaps.householder:
-                raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
-                                          "use_trivialization=False.")
+                raise NotImplementedError(
+                    "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
+                    "use_trivialization=False."
+                )
             A, tau = torch.geqrf(tall)
             A.diagonal(dim1=-2, dim2=-1).sign_()
             A.diagonal(dim1=-2, dim2=-1)[tau == 0.0] *= -1
@@ -99,10 +103,12 @@ def _make_orthogonal(A):
 
 
 def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
-    """Keep a matrix parameter (or batch of them) orthogonal, or with orthonormal rows or columns where it is not square.
+    """Keep a matrix parameter (or batch of them) orthogonal, or with orthonormal rows or columns where it is not
+    square.
 
-    orthogonal_map: "matrix_exp", "cayley" or "householder"; by default matrix_exp for square or complex matrices, householder otherwise.
-    use_trivialization: write the matrix as a fixed base times the map (Lezcano-Casado 2019). Returns the module.
+    orthogonal_map: "matrix_exp", "cayley" or "householder"; by default matrix_exp for square or complex matrices,
+    householder otherwise. use_trivialization: write the matrix as a fixed base times the map (Lezcano-Casado 2019).
+    Returns the module.
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, torch.Tensor):
@@ -113,8 +119,12 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
         orthogonal_map = "matrix_exp" if weight.size(-2) == weight.size(-1) or weight.is_complex() else "householder"
     chosen = getattr(_OrthMaps, orthogonal_map, None)
     if chosen is None:
-        raise ValueError(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}')
-    parametrize.register_parametrization(module, name, _Orthogonal(weight, chosen, use_trivialization=use_trivialization), unsafe=True)
+        raise ValueError(
+            f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
+        )
+    parametrize.register_parametrization(
+        module, name, _Orthogonal(weight, chosen, use_trivialization=use_trivialization), unsafe=True
+    )
     return module
 
 
@@ -131,7 +141,8 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module, name="weight", dim=0):
-    """Write a weight as a magnitude `original0` times a direction `original1` (Salimans and Kingma 2016); one magnitude for each index of `dim`.
+    """Write a weight as a magnitude `original0` times a direction `original1` (Salimans and Kingma 2016); one magnitude
+    for each index of `dim`.
 
     dim None: one magnitude for the whole tensor. Returns the module.
     """
@@ -154,7 +165,9 @@ class _SpectralNorm(Module):
         if dim >= ndim or dim < -ndim:
             raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
         if n_power_iterations <= 0:
-            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+            )
         self.dim = dim if dim >= 0 else dim + ndim
         self.eps = eps
         if ndim > 1:
@@ -193,7 +206,8 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
-    """Divide a weight by its largest singular value (Miyato et al. 2018), estimated by power iteration at each read in training mode.
+    """Divide a weight by its largest singular value (Miyato et al. 2018), estimated by power iteration at each read in
+    training mode.
 
     dim: the dimension of the outputs (1 for transposed convolutions, else 0). Returns the module.
     """

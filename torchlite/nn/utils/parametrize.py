@@ -9,7 +9,12 @@ from torchlite.nn.modules.container import Module, ModuleDict, ModuleList
 from torchlite.nn.parameter import Parameter
 
 __all__ = [
-    "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations", "transfer_parametrizations_and_params",
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
     "type_before_parametrizations",
 ]
 
@@ -43,7 +48,9 @@ def _set_data(destination, source):
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, applied in order to `original`, or to `original0`, `original1`, ... where `right_inverse` gives several."""
+    """The parametrizations of one tensor, applied in order to `original`, or to `original0`, `original1`, ... where
+    `right_inverse` gives several.
+    """
 
     def __init__(self, modules, original, unsafe=False):
         if len(modules) == 0:
@@ -58,14 +65,18 @@ class ParametrizationList(ModuleList):
                     with suppress(NotImplementedError):
                         new = module.right_inverse(new)
         if not isinstance(new, torch.Tensor) and not isinstance(new, collections.abc.Sequence):
-            raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-                             f"Got {type(new).__name__}")
+            raise ValueError(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                f"Got {type(new).__name__}"
+            )
         self.is_tensor = isinstance(new, torch.Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         if self.is_tensor:
             if original.dtype != new.dtype:
-                raise ValueError("When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                                 f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}")
+                raise ValueError(
+                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                    f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}"
+                )
             # The optimizer may hold the original already: it stays the same object.
             with torch.no_grad():
                 _set_data(original, new)
@@ -73,9 +84,10 @@ class ParametrizationList(ModuleList):
         else:
             for index, tensor in enumerate(new):
                 if not isinstance(tensor, torch.Tensor):
-                    raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element {index} of the "
-                                     f"sequence with "
-                                     f"type {type(tensor).__name__}.")
+                    raise ValueError(
+                        "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element "
+                        f"{index} of the sequence with type {type(tensor).__name__}."
+                    )
                 if isinstance(original, Parameter):
                     tensor = Parameter(tensor, original.requires_grad)
                 tensor.requires_grad_(original.requires_grad)
@@ -85,11 +97,19 @@ class ParametrizationList(ModuleList):
             if not isinstance(result, torch.Tensor):
                 raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
             if result.dtype != original_dtype:
-                raise ValueError("Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag is enabled.\n"
-                                 f"unparametrized dtype: {original_dtype}\nparametrized dtype: {result.dtype}")
+                raise ValueError(
+                    "Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag is "
+                    "enabled.\n"
+                    f"unparametrized dtype: {original_dtype}\n"
+                    f"parametrized dtype: {result.dtype}"
+                )
             if result.shape != original_shape:
-                raise ValueError("Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag is enabled.\n"
-                                 f"unparametrized shape: {original_shape}\nparametrized shape: {result.shape}")
+                raise ValueError(
+                    "Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag is "
+                    "enabled.\n"
+                    f"unparametrized shape: {original_shape}\n"
+                    f"parametrized shape: {result.shape}"
+                )
 
     def right_inverse(self, value):
         """Set the originals so that the parametrized tensor becomes `value`."""
@@ -102,22 +122,31 @@ class ParametrizationList(ModuleList):
                 if not isinstance(value, torch.Tensor):
                     raise ValueError(f"`right_inverse` should return a tensor. Got {type(value).__name__}")
                 if value.dtype != self.original.dtype:
-                    raise ValueError(f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` has dtype "
-                                     f"{self.original.dtype}")
+                    raise ValueError(
+                        f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` has dtype "
+                        f"{self.original.dtype}"
+                    )
                 _set_data(self.original, value)
                 return
             if not isinstance(value, collections.abc.Sequence):
                 raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}.")
             if len(value) != self.ntensors:
-                raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of length "
-                                 f"{len(value)}.")
+                raise ValueError(
+                    f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of "
+                    f"length {len(value)}."
+                )
             for index, tensor in enumerate(value):
                 original = getattr(self, f"original{index}")
                 if not isinstance(tensor, torch.Tensor):
-                    raise ValueError(f"`right_inverse` must return a sequence of tensors. Got element {index} of type {type(tensor).__name__}")
+                    raise ValueError(
+                        f"`right_inverse` must return a sequence of tensors. Got element {index} of type "
+                        f"{type(tensor).__name__}"
+                    )
                 if original.dtype != tensor.dtype:
-                    raise ValueError(f"Tensor {index} returned by `right_inverse` has dtype {tensor.dtype} while `original{index}` has dtype "
-                                     f"{original.dtype}")
+                    raise ValueError(
+                        f"Tensor {index} returned by `right_inverse` has dtype {tensor.dtype} while "
+                        f"`original{index}` has dtype {original.dtype}"
+                    )
                 _set_data(original, tensor)
 
     def forward(self):
@@ -135,8 +164,11 @@ def _inject_new_class(module):
     cls = type(module)
 
     def getstate(self):
-        raise RuntimeError("Serialization of parametrized modules is only supported through state_dict(). See:\n"
-                           "https://pytorch.org/tutorials/beginner/saving_loading_models.html#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training")
+        raise RuntimeError(
+            "Serialization of parametrized modules is only supported through state_dict(). See:\n"
+            "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
+            "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
+        )
 
     def deepcopy(self, memo):
         existing = memo.get(id(self))
@@ -174,9 +206,9 @@ def _inject_property(module, name):
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
     """Make `module.<tensor_name>` be `parametrization(original)`, computed whenever it is read.
 
-    The original becomes `module.parametrizations.<tensor_name>.original`. A `right_inverse` method of the parametrization gives the original for a
-    value, at registration and on assignment. Several may be registered on one tensor. `unsafe` skips the check of dtype and shape. Returns the
-    module.
+    The original becomes `module.parametrizations.<tensor_name>.original`. A `right_inverse` method of the
+    parametrization gives the original for a value, at registration and on assignment. Several may be registered on one
+    tensor. `unsafe` skips the check of dtype and shape. Returns the module.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -188,9 +220,12 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
                 raise ValueError(f"A parametrization must return a tensor. Got {type(x).__name__}.")
             for what in ("dtype", "shape"):
                 if getattr(x, what) != getattr(y, what):
-                    raise ValueError(f"Registering a parametrization may not change the {what} of the tensor, unless the `unsafe` flag is enabled.\n"
-                                     f"module.{tensor_name}.{what}: {getattr(y, what)}\nparametrization(module.{tensor_name}).{what}: "
-                                     f"{getattr(x, what)}")
+                    raise ValueError(
+                        f"Registering a parametrization may not change the {what} of the tensor, unless the `unsafe` "
+                        "flag is enabled.\n"
+                        f"module.{tensor_name}.{what}: {getattr(y, what)}\n"
+                        f"parametrization(module.{tensor_name}).{what}: {getattr(x, what)}"
+                    )
         existing.append(parametrization)
         existing.unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
@@ -203,7 +238,10 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         _inject_property(module, tensor_name)
         module.parametrizations[tensor_name] = parametrizations
     else:
-        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'")
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
+            f"'{tensor_name}'"
+        )
     return module
 
 
@@ -216,7 +254,9 @@ def is_parametrized(module, tensor_name=None):
 
 
 def remove_parametrizations(module, tensor_name, leave_parametrized=True):
-    """Take the parametrizations of a tensor away, leaving its parametrized value (or, with `leave_parametrized=False`, the original)."""
+    """Take the parametrizations of a tensor away, leaving its parametrized value (or, with `leave_parametrized=False`,
+    the original).
+    """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     parametrizations = module.parametrizations[tensor_name]
@@ -229,9 +269,16 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
                 _set_data(original, value)
     elif leave_parametrized:
         value = getattr(module, tensor_name).detach()
-        original = Parameter(value, parametrizations.original0.requires_grad) if isinstance(parametrizations.original0, Parameter) else value
+        original = (
+            Parameter(value, parametrizations.original0.requires_grad)
+            if isinstance(parametrizations.original0, Parameter)
+            else value
+        )
     else:
-        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a sequence of tensors.")
+        raise ValueError(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
+            "sequence of tensors."
+        )
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
     _register_tensor(module, tensor_name, original)
@@ -247,7 +294,9 @@ def type_before_parametrizations(module):
 
 
 def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
-    """Put the parametrizations of `from_module` (of all its tensors, or of one) and their originals on `to_module`, which must not be of another type."""
+    """Put the parametrizations of `from_module` (of all its tensors, or of one) and their originals on `to_module`,
+    which must not be of another type.
+    """
     if not is_parametrized(from_module):
         return to_module
     if not isinstance(from_module.parametrizations, ModuleDict):

@@ -1,4 +1,6 @@
-"""Pruning: a parameter `name` becomes `name_orig` times a mask (the buffer `name_mask`), multiplied anew before every forward."""
+"""Pruning: a parameter `name` becomes `name_orig` times a mask (the buffer `name_mask`), multiplied anew before every
+forward.
+"""
 
 import numbers
 from abc import ABC, abstractmethod
@@ -7,15 +9,16 @@ from collections.abc import Iterable
 import torchlite as torch
 
 __all__ = [
-    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer", "RandomStructured", "RandomUnstructured",
-    "custom_from_mask", "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured", "random_structured",
-    "random_unstructured",
-    "remove",
-]
+    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
+    "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",
+    "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove",
+]  # fmt: skip
 
 
 class BasePruningMethod(ABC):
-    """A way of choosing what to prune: subclasses define `compute_mask(t, default_mask)` and PRUNING_TYPE ("unstructured", "structured" or "global")."""
+    """A way of choosing what to prune: subclasses define `compute_mask(t, default_mask)` and PRUNING_TYPE
+    ("unstructured", "structured" or "global").
+    """
 
     _tensor_name = ""
     PRUNING_TYPE = "unstructured"
@@ -37,7 +40,9 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(cls, module, name, *args, importance_scores=None, **kwargs):
-        """Prune a parameter of a module, on top of what was pruned before. Returns the method, or the container of all of them."""
+        """Prune a parameter of a module, on top of what was pruned before. Returns the method, or the container of all
+        of them.
+        """
         old = None
         for key, hook in list(module._forward_pre_hooks.items()):
             if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
@@ -53,7 +58,9 @@ class BasePruningMethod(ABC):
         if importance_scores is None:
             importance_scores = original
         elif importance_scores.shape != original.shape:
-            raise AssertionError(f"importance_scores should have the same shape as parameter                 {name} of {module}")
+            raise AssertionError(
+                f"importance_scores should have the same shape as parameter                 {name} of {module}"
+            )
         fresh = not isinstance(method, PruningContainer)
         if fresh:
             module.register_parameter(name + "_orig", original)
@@ -115,8 +122,10 @@ class PruningContainer(BasePruningMethod):
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
-            raise ValueError("Can only add pruning methods acting on the parameter named "
-                             f"'{self._tensor_name}' to PruningContainer {self}. Found '{method._tensor_name}'")
+            raise ValueError(
+                "Can only add pruning methods acting on the parameter named "
+                f"'{self._tensor_name}' to PruningContainer {self}. Found '{method._tensor_name}'"
+            )
         self._pruning_methods += (method,)
 
     def __len__(self):
@@ -157,7 +166,9 @@ class Identity(BasePruningMethod):
 def _check_amount(amount):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    if (isinstance(amount, numbers.Integral) and amount < 0) or (not isinstance(amount, numbers.Integral) and not 0.0 <= float(amount) <= 1.0):
+    if (isinstance(amount, numbers.Integral) and amount < 0) or (
+        not isinstance(amount, numbers.Integral) and not 0.0 <= float(amount) <= 1.0
+    ):
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
@@ -208,8 +219,10 @@ class _Structured(BasePruningMethod):
 
     def compute_mask(self, t, default_mask):
         if t.dim() <= 1:
-            raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
-                             f"{t.shape} with {t.dim()} dims")
+            raise ValueError(
+                "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
+                f"{t.shape} with {t.dim()} dims"
+            )
         if self.dim >= t.dim():
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
         size = t.shape[self.dim]
@@ -292,7 +305,9 @@ def ln_structured(module, name, amount, n, dim, importance_scores=None):
 
 
 def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
-    """Prune several parameters, (module, name) pairs, as if they were one: the method chooses among all their elements."""
+    """Prune several parameters, (module, name) pairs, as if they were one: the method chooses among
+    all their elements.
+    """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
     parameters = list(parameters)
@@ -300,18 +315,25 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
     if not isinstance(scores, dict):
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     relevant = torch.cat([scores.get((module, name), getattr(module, name)).reshape(-1) for module, name in parameters])
-    masks = torch.cat([getattr(module, name + "_mask", torch.ones_like(getattr(module, name))).reshape(-1) for module, name in parameters])
+    masks = torch.cat(
+        [
+            getattr(module, name + "_mask", torch.ones_like(getattr(module, name))).reshape(-1)
+            for module, name in parameters
+        ]
+    )
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
-        raise TypeError(f'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method {pruning_method} of type '
-                        f'{method.PRUNING_TYPE}')
+        raise TypeError(
+            f'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method {pruning_method} of '
+            f"type {method.PRUNING_TYPE}"
+        )
     container = PruningContainer()
     container._tensor_name = method._tensor_name = "temp"
     container.add_pruning_method(method)
     final, start = container.compute_mask(relevant.detach(), masks), 0
     for module, name in parameters:
         param = getattr(module, name)
-        custom_from_mask(module, name, mask=final[start:start + param.numel()].view_as(param))
+        custom_from_mask(module, name, mask=final[start : start + param.numel()].view_as(param))
         start += param.numel()
 
 
@@ -333,4 +355,6 @@ def remove(module, name):
 
 def is_pruned(module):
     """Whether a parameter of the module or of a submodule is pruned."""
-    return any(isinstance(hook, BasePruningMethod) for part in module.modules() for hook in part._forward_pre_hooks.values())
+    return any(
+        isinstance(hook, BasePruningMethod) for part in module.modules() for hook in part._forward_pre_hooks.values()
+    )

@@ -5,17 +5,26 @@ from itertools import pairwise
 
 import torchlite as torch
 
-__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpack_sequence",
-           "unpad_sequence"]
+__all__ = [
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
 
-_Packed = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])  # type: ignore[name-match]
+_FIELDS = ["data", "batch_sizes", "sorted_indices", "unsorted_indices"]
+_Packed = namedtuple("PackedSequence", _FIELDS)  # type: ignore[name-match, misc]
 
 
 class PackedSequence(_Packed):
     """Sequences of different lengths, one time step after the other, made by `pack_padded_sequence` or `pack_sequence`.
 
-    data: (sum of the lengths, *), time-major. batch_sizes: int64 on the CPU, how many sequences reach each step. sorted_indices, unsorted_indices:
-    how the sequences were sorted by length and how to sort them back, or None.
+    data: (sum of the lengths, *), time-major. batch_sizes: int64 on the CPU, how many sequences reach each step.
+    sorted_indices, unsorted_indices: how the sequences were sorted by length and how to sort them back, or None.
     """
 
     __slots__ = ()
@@ -26,9 +35,11 @@ class PackedSequence(_Packed):
                 raise AssertionError("PackedSequence expected a (data, batch_sizes) pair")
             data, batch_sizes = data
         elif batch_sizes.device.type != "cpu":
-            raise ValueError("batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. They should be "
-                             "instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn. "
-                             "https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence")
+            raise ValueError(
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. "
+                "They should be instantiated by functions like pack_sequence and pack_padded_sequences in "
+                "nn.utils.rnn. https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence"
+            )
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
@@ -37,7 +48,9 @@ class PackedSequence(_Packed):
         moved = convert(self.data)
         if moved is self.data:
             return self
-        indices = [None if index is None else index.to(moved.device) for index in (self.sorted_indices, self.unsorted_indices)]
+        indices = [
+            None if index is None else index.to(moved.device) for index in (self.sorted_indices, self.unsorted_indices)
+        ]
         return type(self)(moved, self.batch_sizes, *indices)
 
     def to(self, *args, **kwargs):
@@ -120,7 +133,8 @@ def _batch_sizes(lengths):
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
     """Pack padded sequences (T, B, *), or (B, T, *) with `batch_first`, of the given lengths.
 
-    With `enforce_sorted` the lengths must descend; else the sequences are sorted, and the permutation is kept. Differentiable.
+    With `enforce_sorted` the lengths must descend; else the sequences are sorted, and the permutation is kept.
+    Differentiable.
 
     >>> packed = pack_padded_sequence(torchlite.tensor([[1, 2, 0], [3, 0, 0]]), [2, 1], batch_first=True)
     >>> packed.data, packed.batch_sizes
@@ -129,7 +143,11 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     if not isinstance(lengths, torch.Tensor):
         lengths = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
     if lengths.device.type != "cpu":
-        raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor".replace("cuda:0", str(lengths.device)))
+        raise RuntimeError(
+            "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor".replace(
+                "cuda:0", str(lengths.device)
+            )
+        )
     sorted_indices = None
     if not enforce_sorted:
         lengths, sorted_indices = torch.sort(lengths, descending=True)
@@ -141,32 +159,45 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     if input.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
     if len(steps) != input.size(1):
-        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(steps)} (batch_size={input.size(1)})")
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(steps)} (batch_size={input.size(1)})"
+        )
     if steps[-1] <= 0 and (enforce_sorted is False or all(a >= b for a, b in pairwise(steps))):
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
     if any(a < b for a, b in pairwise(steps)):
-        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to "
-                           "pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability.")
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you "
+            "do not need ONNX exportability."
+        )
     if steps[0] > input.size(0):
-        raise RuntimeError(f"Expected sequence length to be larger than or equal to lengths[0], but got {input.size(0)} and {steps[0]}")
+        raise RuntimeError(
+            f"Expected sequence length to be larger than or equal to lengths[0], but got {input.size(0)} and {steps[0]}"
+        )
     sizes = _batch_sizes(steps)
     data = torch.cat([input[step, :size] for step, size in enumerate(sizes)])
     return PackedSequence(data, torch.tensor(sizes, dtype=torch.int64), sorted_indices)
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
-    """The inverse of `pack_padded_sequence`: the padded tensor, (T, B, *) or (B, T, *), and the lengths (int64, CPU), in the order of packing."""
+    """The inverse of `pack_padded_sequence`: the padded tensor, (T, B, *) or (B, T, *), and the lengths (int64, CPU),
+    in the order of packing.
+    """
     sizes = sequence.batch_sizes.tolist()
     length = len(sizes)
     if total_length is not None:
         if total_length < length:
-            raise ValueError(f"Expected total_length to be at least the length of the longest sequence in input, but got total_length={total_length} "
-                             f"and max sequence length being {length}")
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest sequence in input, but got "
+                f"total_length={total_length} and max sequence length being {length}"
+            )
         length = total_length
     data, batch = sequence.data, sizes[0]
     rows, start = [], 0
     for size in sizes:
-        part = data[start:start + size]
+        part = data[start : start + size]
         if size < batch:
             part = torch.cat([part, part.new_full((batch - size, *part.shape[1:]), padding_value)])
         rows.append(part)
@@ -181,7 +212,8 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
 
 
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
-    """Stack tensors (L_i, *) of different lengths into (T, B, *), or (B, T, *) with `batch_first`, filled up on the left or the right.
+    """Stack tensors (L_i, *) of different lengths into (T, B, *), or (B, T, *) with `batch_first`, filled up on the
+    left or the right.
 
     >>> pad_sequence([torchlite.tensor([1, 2]), torchlite.tensor([3])], batch_first=True)
     tensor([[1, 2],
@@ -190,9 +222,11 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     if isinstance(sequences, torch.Tensor):
         sequences = sequences.unbind(0)
     elif not hasattr(sequences, "__iter__"):
-        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+        raise RuntimeError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+        )
     if padding_side not in ("left", "right"):
-        raise RuntimeError(f'Expected padding_side to be one of left or right, but got {padding_side}.')
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     sequences = tuple(sequences)
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
@@ -211,7 +245,7 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     """The inverse of `pad_sequence`: a list of tensors (L_i, *)."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [sequence[:int(length)] for sequence, length in zip(padded_sequences, lengths, strict=True)]
+    return [sequence[: int(length)] for sequence, length in zip(padded_sequences, lengths, strict=True)]
 
 
 def pack_sequence(sequences, enforce_sorted=True):

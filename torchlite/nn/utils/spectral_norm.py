@@ -14,7 +14,9 @@ class SpectralNorm:
 
     def __init__(self, name="weight", n_power_iterations=1, dim=0, eps=1e-12):
         if n_power_iterations <= 0:
-            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+            )
         self.name, self.dim, self.n_power_iterations, self.eps = name, dim, n_power_iterations, eps
 
     def reshape_weight_to_matrix(self, weight):
@@ -74,9 +76,15 @@ class SpectralNorm:
 
 
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
-    """Divide a weight by its largest singular value, estimated by power iteration (Miyato et al. 2018). Returns the module."""
+    """Divide a weight by its largest singular value, estimated by power iteration (Miyato et al. 2018). Returns the
+    module.
+    """
     if dim is None:
-        dim = 1 if isinstance(module, (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)) else 0
+        dim = (
+            1
+            if isinstance(module, (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d))
+            else 0
+        )
     SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
     return module
 

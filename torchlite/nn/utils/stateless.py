@@ -10,16 +10,20 @@ __all__ = ["functional_call"]
 def _tied(module, given, strict):
     """`given` with every name of a tensor that the module holds under several names."""
     names = {}
-    for name, value in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
+    for name, value in [
+        *module.named_parameters(remove_duplicate=False),
+        *module.named_buffers(remove_duplicate=False),
+    ]:
         names.setdefault(id(value), []).append(name)
     groups = {name: group for group in names.values() for name in group}
     result = dict(given)
     for name, value in given.items():
         for other in groups.get(name, ()):
             if other in given and given[other] is not value:
-                raise ValueError(f"functional_call got multiple values for keys {sorted(set(groups[name]) & set(given))}, which are tied. Consider "
-                                 f"using "
-                                 "tie_weights=False")
+                raise ValueError(
+                    f"functional_call got multiple values for keys {sorted(set(groups[name]) & set(given))}, which "
+                    "are tied. Consider using tie_weights=False"
+                )
             result[other] = value
     return result
 
@@ -27,13 +31,18 @@ def _tied(module, given, strict):
 @contextlib.contextmanager
 def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, strict=False):
     given = _tied(module, parameters_and_buffers, strict) if tie_weights else dict(parameters_and_buffers)
-    known = {name for name, _ in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]}
+    known = {
+        name
+        for name, _ in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    }
     if strict:
         missing, unexpected = known - set(given), set(given) - known
         if missing or unexpected:
             parts = [f"Missing key(s): {', '.join(map(repr, sorted(missing)))}."] if missing else []
             parts += [f"Unexpected key(s): {', '.join(map(repr, sorted(unexpected)))}."] if unexpected else []
-            raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(type(module).__name__, "\n\t".join(parts)))
+            raise RuntimeError(
+                "Error(s) in reparametrizing for {}:\n\t{}".format(type(module).__name__, "\n\t".join(parts))
+            )
     undo = []
     try:
         for name, value in given.items():
@@ -49,7 +58,9 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
         for registry, leaf, old, owner in reversed(undo):
             # A buffer that the call itself replaced is handed back to the caller's dict.
             current = registry[leaf]
-            name = next((key for key, value in given.items() if key.rpartition(".")[2] == leaf and value is current), None)
+            name = next(
+                (key for key, value in given.items() if key.rpartition(".")[2] == leaf and value is current), None
+            )
             if name is None:
                 for key in given:
                     path, _, tail = key.rpartition(".")
@@ -67,8 +78,14 @@ def _functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, 
 
 
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
-    """Deprecated name of `torchlite.func.functional_call`: call `module` with the given parameters and buffers, by name, in place of its own."""
+    """Deprecated name of `torchlite.func.functional_call`: call `module` with the given parameters and buffers, by
+    name, in place of its own.
+    """
     import warnings
 
-    warnings.warn("This API is deprecated as of PyTorch 2.0. Please use `torch.func.functional_call` instead.", FutureWarning, stacklevel=2)
+    warnings.warn(
+        "This API is deprecated as of PyTorch 2.0. Please use `torch.func.functional_call` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
     return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

@@ -34,9 +34,10 @@ class WeightNorm:
         hook = WeightNorm(name, dim)
         weight = getattr(module, name)
         if isinstance(weight, UninitializedParameter):
-            raise ValueError("The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward before "
-                             "applying "
-                             "weight normalization")
+            raise ValueError(
+                "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy "
+                "forward before applying weight normalization"
+            )
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(_norm_except(weight.detach(), hook.dim)))
         module.register_parameter(name + "_v", Parameter(weight.detach()))
@@ -58,11 +59,16 @@ class WeightNorm:
 
 
 def weight_norm(module, name="weight", dim=0):
-    """Replace a weight by `name_g` (magnitude) and `name_v` (direction) (Salimans and Kingma 2016). Returns the module."""
+    """Replace a weight by `name_g` (magnitude) and `name_v` (direction) (Salimans and Kingma 2016).
+    Returns the module.
+    """
     import warnings
 
-    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.", FutureWarning,
-                  stacklevel=2)
+    warnings.warn(
+        "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
+        FutureWarning,
+        stacklevel=2,
+    )
     WeightNorm.apply(module, name, dim)
     return module
 

@@ -1,9 +1,11 @@
 """torch.signal.windows: window functions of M points.
 
-All take `M` (points; an empty window for 0) and keyword arguments: `sym` (True: symmetric, for filters; False: periodic, for spectra), `dtype`
-(float32 or float64; the default dtype), `device` and `requires_grad`. ValueError for a negative M, another dtype, or a parameter out of its range.
+All take `M` (points; an empty window for 0) and keyword arguments: `sym` (True: symmetric, for filters; False:
+periodic, for spectra), `dtype` (float32 or float64; the default dtype), `device` and `requires_grad`. ValueError for a
+negative M, another dtype, or a parameter out of its range.
 
-The formulas are those of F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", Proc. IEEE 66 (1978).
+The formulas are those of F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier
+transform", Proc. IEEE 66 (1978).
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ import math
 
 import torchlite as torch
 
-__all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser", "nuttall"]
+__all__ = [
+    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
+    "kaiser", "nuttall",
+]  # fmt: skip
 
 
 def _checked(name: str, M: int, dtype, layout):
@@ -34,8 +39,11 @@ def _empty(dtype, device, requires_grad: bool):
     return torch.empty((0,), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
-    """exp(-|n - center| / tau); `center` is (M - 1) / 2 for a symmetric window and M / 2 for a periodic one unless given (periodic windows only).
+def exponential(
+    M, *, center=None, tau=1.0, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False
+):
+    """exp(-|n - center| / tau); `center` is (M - 1) / 2 for a symmetric window and M / 2 for a periodic one unless
+    given (periodic windows only).
 
     >>> import torchlite as torch
     >>> torch.signal.windows.exponential(3)
@@ -101,7 +109,9 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=torch.strided, device=N
     if M == 1:
         return torch.ones((1,), dtype=dtype, device=device, requires_grad=requires_grad)
     last = beta if sym else beta * (1 - 2 / M)
-    k = torch.minimum(_points(-beta, last, M, dtype, device, requires_grad), torch.tensor(beta, dtype=dtype, device=device))
+    k = torch.minimum(
+        _points(-beta, last, M, dtype, device, requires_grad), torch.tensor(beta, dtype=dtype, device=device)
+    )
     return torch.i0(torch.sqrt(beta * beta - k * k)) / torch.i0(torch.tensor(beta, dtype=dtype, device=device))
 
 
@@ -135,7 +145,9 @@ def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=torch.strided
     >>> torch.signal.windows.general_hamming(3, alpha=0.5)
     tensor([0., 1., 0.])
     """
-    return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return general_cosine(
+        M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
 def hamming(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -155,7 +167,9 @@ def hann(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires
     >>> torch.signal.windows.hann(3)
     tensor([0., 1., 0.])
     """
-    return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return general_hamming(
+        M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
 def blackman(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -165,7 +179,9 @@ def blackman(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requ
     >>> torch.signal.windows.blackman(5).round(decimals=4)[1:4]
     tensor([0.3400, 1.0000, 0.3400])
     """
-    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return general_cosine(
+        M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
 
 
 def bartlett(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -192,5 +208,11 @@ def nuttall(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requi
     tensor([4.0000e-04, 1.0000e+00, 4.0000e-04])
     """
     return general_cosine(
-        M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+        M,
+        a=[0.3635819, 0.4891775, 0.1365995, 0.0106411],
+        sym=sym,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
     )

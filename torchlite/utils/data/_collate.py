@@ -1,4 +1,5 @@
 """From a list of items to a batch."""
+
 from __future__ import annotations
 
 import collections.abc
@@ -63,8 +64,8 @@ def _stack_arrays(batch):
 
 
 def default_collate(batch):
-    """The items of a batch put together: tensors, arrays and numbers are stacked along a new first dimension; dicts, named tuples, tuples and lists
-    are collated field by field; strings stay in a list.
+    """The items of a batch put together: tensors, arrays and numbers are stacked along a new first dimension; dicts,
+    named tuples, tuples and lists are collated field by field; strings stay in a list.
 
     RuntimeError for items of unequal length, TypeError for what has no batch.
 

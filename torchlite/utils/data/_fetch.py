@@ -1,4 +1,5 @@
 """How a batch is fetched from a data set, in the main process or in a worker."""
+
 from __future__ import annotations
 
 import itertools
@@ -10,6 +11,7 @@ from .dataset import IterableDataset, Subset, TensorDataset
 def default_item(item):
     """Without batching there is nothing to put together."""
     from ._collate import default_convert
+
     return default_convert(item)
 
 

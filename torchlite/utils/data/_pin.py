@@ -1,4 +1,5 @@
 """Batches in page-locked memory, from which copies to a CUDA device are quicker."""
+
 from __future__ import annotations
 
 import warnings
@@ -10,7 +11,9 @@ from ..._tensor import Tensor
 
 
 def pin_memory(batch: Any) -> Any:
-    """A batch with its tensors in page-locked memory; what is no tensor, collection or object with `pin_memory()` stays as it is."""
+    """A batch with its tensors in page-locked memory; what is no tensor, collection or object with `pin_memory()` stays
+    as it is.
+    """
     if isinstance(batch, Tensor) or (not isinstance(batch, type) and hasattr(batch, "pin_memory")):
         return batch.pin_memory()
     if isinstance(batch, Mapping):
@@ -42,5 +45,8 @@ def pinned(batches: Any) -> Any:
     """The batches pinned; with a warning the batches themselves where there is no accelerator."""
     if accelerator.is_available():
         return Pinned(batches)
-    warnings.warn("'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.", stacklevel=4)
+    warnings.warn(
+        "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
+        stacklevel=4,
+    )
     return batches

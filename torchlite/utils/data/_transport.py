@@ -1,10 +1,11 @@
 """Messages between the DataLoader and its workers.
 
-Arrays leave the pickle as buffers (protocol 5). What is small goes through the pipe; what is large goes through a file in shared memory (/dev/shm
-where there is one, else the folder for temporary files), which the receiver reads and deletes. A file and not a shared mapping: writing to a full
-one is an error and no crash, and nothing is left behind to be tracked. A pipe that only carries small messages never fills up, so neither side can
-block the other.
+Arrays leave the pickle as buffers (protocol 5). What is small goes through the pipe; what is large goes through a file
+in shared memory (/dev/shm where there is one, else the folder for temporary files), which the receiver reads and
+deletes. A file and not a shared mapping: writing to a full one is an error and no crash, and nothing is left behind to
+be tracked. A pipe that only carries small messages never fills up, so neither side can block the other.
 """
+
 from __future__ import annotations
 
 import os
@@ -75,6 +76,6 @@ def receive(connection):
             done += file.readinto(view[done:])  # type: ignore[attr-defined]
     os.unlink(path)
     ends = np.cumsum(parts).tolist()
-    pieces = [view[end - size:end] for end, size in zip(ends, parts, strict=True)]
+    pieces = [view[end - size : end] for end, size in zip(ends, parts, strict=True)]
     # Each array gets memory of its own, aligned, so that keeping one does not keep the whole batch.
     return pickle.loads(pieces[0], buffers=[np.array(piece) for piece in pieces[1:]])

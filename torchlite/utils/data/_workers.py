@@ -1,4 +1,5 @@
 """The worker processes of a DataLoader: what runs in them, and the iterator that gives them work."""
+
 from __future__ import annotations
 
 import contextlib
@@ -51,7 +52,8 @@ def _seed_everything(base_seed: int, worker: int) -> int:
     random.seed(seed)
     torch.manual_seed(seed)
     entropy = [worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-    np.random.seed(np.random.SeedSequence(entropy).generate_state(4))  # noqa: NPY002  user code in workers reads this stream
+    # user code in workers reads this stream
+    np.random.seed(np.random.SeedSequence(entropy).generate_state(4))  # noqa: NPY002
     return seed
 
 
@@ -59,9 +61,21 @@ class Settings:
     """What a worker is told when it starts."""
 
     def __init__(self, loader, base_seed: int, folders: list[str]):
-        self.dataset, self.collate_fn, self.drop_last, self.batched = loader.dataset, loader.collate_fn, loader.drop_last, loader._auto_collation
-        self.init_fn, self.count, self.base_seed, self.folders = loader.worker_init_fn, loader.num_workers, base_seed, folders
-        self.limit = max(512, min(PIPE_LIMIT, 100_000 // loader.prefetch_factor)) if loader.prefetch_factor else PIPE_LIMIT
+        self.dataset, self.collate_fn, self.drop_last, self.batched = (
+            loader.dataset,
+            loader.collate_fn,
+            loader.drop_last,
+            loader._auto_collation,
+        )
+        self.init_fn, self.count, self.base_seed, self.folders = (
+            loader.worker_init_fn,
+            loader.num_workers,
+            base_seed,
+            folders,
+        )
+        self.limit = (
+            max(512, min(PIPE_LIMIT, 100_000 // loader.prefetch_factor)) if loader.prefetch_factor else PIPE_LIMIT
+        )
 
 
 def _serve(connection, settings: Settings, worker: int, others) -> None:
@@ -93,11 +107,15 @@ def _serve(connection, settings: Settings, worker: int, others) -> None:
                 answer, error = error, None
             else:
                 try:
-                    fetcher = fetcher or fetcher_for(settings.dataset, settings.batched, settings.collate_fn, settings.drop_last)
+                    fetcher = fetcher or fetcher_for(
+                        settings.dataset, settings.batched, settings.collate_fn, settings.drop_last
+                    )
                     answer = fetcher.fetch(index)
                 except StopIteration:
                     answer = _End()
-                    if not isinstance(settings.dataset, torch.utils.data.IterableDataset):  # then the data set is broken: say so
+                    if not isinstance(
+                        settings.dataset, torch.utils.data.IterableDataset
+                    ):  # then the data set is broken: say so
                         answer = ExceptionWrapper(RuntimeError("the dataset raised StopIteration"), where)
                 except Exception as raised:
                     answer = ExceptionWrapper(raised, where)
@@ -160,9 +178,13 @@ class WorkersIterator:
         for worker in range(loader.num_workers):
             mine, theirs = context.Pipe()
             self._pipes.append(mine)
-            process = context.Process(target=_serve, args=(theirs, settings, worker, list(self._pipes) if forked else []), daemon=True)
+            process = context.Process(
+                target=_serve, args=(theirs, settings, worker, list(self._pipes) if forked else []), daemon=True
+            )
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads: ours start again in the child
+                warnings.simplefilter(
+                    "ignore", DeprecationWarning
+                )  # forking with threads: ours start again in the child
                 process.start()
             theirs.close()
             self._processes.append(process)

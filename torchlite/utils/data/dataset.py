@@ -1,4 +1,5 @@
 """Data sets: objects with items by index, or streams of items."""
+
 from __future__ import annotations
 
 import bisect
@@ -14,7 +15,9 @@ Item = TypeVar("Item", covariant=True)
 
 
 class Dataset(Generic[Item]):
-    """Items by index: subclasses have `__getitem__(index)`, usually `__len__`, and may have `__getitems__(indices)` to fetch a batch at once."""
+    """Items by index: subclasses have `__getitem__(index)`, usually `__len__`, and may have `__getitems__(indices)` to
+    fetch a batch at once.
+    """
 
     def __getitem__(self, index) -> Item:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -24,7 +27,9 @@ class Dataset(Generic[Item]):
 
 
 class IterableDataset(Dataset[Item], Iterable[Item]):
-    """A stream of items: subclasses have `__iter__`. With several workers each has a copy: split the work by `get_worker_info()`."""
+    """A stream of items: subclasses have `__iter__`. With several workers each has a copy: split the work by
+    `get_worker_info()`.
+    """
 
     def __add__(self, other: Dataset) -> ChainDataset:  # type: ignore[override]
         return ChainDataset([self, other])
@@ -56,7 +61,10 @@ class StackDataset(Dataset):
 
     def __init__(self, *args: Dataset, **kwargs: Dataset):
         if args and kwargs:
-            raise ValueError("Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both types are given.")
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both "
+                "types are given."
+            )
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets: Any = args or kwargs
@@ -186,4 +194,4 @@ def random_split(dataset: Dataset[Item], lengths: Sequence[int | float], generat
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = torch.randperm(total, generator=generator).tolist()
     ends = itertools.accumulate(lengths)
-    return [Subset(dataset, order[int(end - length):int(end)]) for end, length in zip(ends, lengths, strict=True)]
+    return [Subset(dataset, order[int(end - length) : int(end)]) for end, length in zip(ends, lengths, strict=True)]

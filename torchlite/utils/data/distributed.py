@@ -1,4 +1,5 @@
 """DistributedSampler: the part of a data set that one of several processes visits."""
+
 from __future__ import annotations
 
 import math
@@ -10,18 +11,36 @@ from .sampler import Sampler
 
 
 class DistributedSampler(Sampler[int]):
-    """Each of `num_replicas` processes gets every `num_replicas`-th index, beginning at its `rank`; padded so that all have as many.
+    """Each of `num_replicas` processes gets every `num_replicas`-th index, beginning at its `rank`; padded so that all
+    have as many.
 
-    Call `set_epoch(epoch)` before each epoch, else the order is the same in all. torchlite has no torch.distributed, so both numbers must be given.
+    Call `set_epoch(epoch)` before each epoch, else the order is the same in all. torchlite has no torch.distributed, so
+    both numbers must be given.
     """
 
-    def __init__(self, dataset: Dataset, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True, seed: int = 0,
-                 drop_last: bool = False):
+    def __init__(
+        self,
+        dataset: Dataset,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ):
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available: torchlite has none, so give num_replicas and rank")
+            raise RuntimeError(
+                "Requires distributed package to be available: torchlite has none, so give num_replicas and rank"
+            )
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
-        self.dataset, self.num_replicas, self.rank, self.shuffle, self.seed, self.drop_last = dataset, num_replicas, rank, shuffle, seed, drop_last
+        self.dataset, self.num_replicas, self.rank, self.shuffle, self.seed, self.drop_last = (
+            dataset,
+            num_replicas,
+            rank,
+            shuffle,
+            seed,
+            drop_last,
+        )
         self.epoch = 0
         count = len(dataset)  # type: ignore[arg-type]
         if drop_last and count % num_replicas:
@@ -39,8 +58,8 @@ class DistributedSampler(Sampler[int]):
         else:
             order = list(range(count))
         if not self.drop_last and len(order) < self.total_size:
-            order = (order * math.ceil(self.total_size / len(order)))
-        return iter(order[:self.total_size][self.rank::self.num_replicas])
+            order = order * math.ceil(self.total_size / len(order))
+        return iter(order[: self.total_size][self.rank :: self.num_replicas])
 
     def __len__(self) -> int:
         return self.num_samples

@@ -1,4 +1,5 @@
 """Samplers: orders in which the items of a data set are visited. Seeded alike, they give PyTorch's orders."""
+
 from __future__ import annotations
 
 import itertools
@@ -39,7 +40,12 @@ class RandomSampler(Sampler[int]):
     """Indices at random: each once (again and again if `num_samples` is larger), or with replacement."""
 
     def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator=None):
-        self.data_source, self.replacement, self._num_samples, self.generator = data_source, replacement, num_samples, generator
+        self.data_source, self.replacement, self._num_samples, self.generator = (
+            data_source,
+            replacement,
+            num_samples,
+            generator,
+        )
         if not isinstance(replacement, bool):
             raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
@@ -61,7 +67,7 @@ class RandomSampler(Sampler[int]):
         else:
             for _ in range(wanted // count):
                 yield from torch.randperm(count, generator=generator).tolist()
-            yield from torch.randperm(count, generator=generator).tolist()[:wanted % count]
+            yield from torch.randperm(count, generator=generator).tolist()[: wanted % count]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -91,11 +97,15 @@ class WeightedRandomSampler(Sampler[int]):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
         self.weights = torch.as_tensor(weights, dtype=torch.float64)
         if self.weights.ndim != 1:
-            raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}")
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
+            )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self):
-        yield from torch.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist()
+        yield from torch.multinomial(
+            self.weights, self.num_samples, self.replacement, generator=self.generator
+        ).tolist()
 
     def __len__(self) -> int:
         return self.num_samples
