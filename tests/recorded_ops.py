@@ -206,7 +206,7 @@ class Ops:
 
 def unusual(torch: Any) -> dict[str, Any]:
     """What depends on a GPU's size or on values: (name: what runs it)."""
-    from torchlite._random import engine_of
+    from torchlite._device.generators import engine_of
     from torchlite_device.reduce_text import OPS
 
     calls = {"max_dim": "max", "min_dim": "min", "norm1": "norm", "norm2": "norm", "normp": "norm"}

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from torchlite import _demo, _info
 from torchlite.__main__ import main
+from torchlite._command import demo as _demo
+from torchlite._command import info as _info
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -65,12 +66,13 @@ def test_info(capsys):
 
 def test_info_survives_a_broken_backend(monkeypatch):
     from torchlite._dispatch import registry
+    from torchlite._types.devices import ADDED
 
     class Broken:
         def why_not(self):
             raise OSError("the driver fell over")
 
-    monkeypatch.setitem(registry._added, "cuda", Broken())
+    monkeypatch.setitem(ADDED, "cuda", Broken())
     registry._tables.pop("cuda", None)
     assert "the driver fell over" in _info.devices()["cuda"] and "an NVIDIA driver" in _info.devices()["cuda"]
     assert "cpu" in _info.usable_devices() and not any(name.startswith("cuda") for name in _info.usable_devices())

@@ -72,14 +72,7 @@ def test_backends_know_the_protocol_only(path):
     """Of the front end a backend may know the registry, dtypes, devices, shape rules, thread settings, switches and
     errors.
     """
-    allowed = (
-        "torchlite._dispatch",
-        "torchlite._dtype",
-        "torchlite._device",
-        "torchlite._threads",
-        "torchlite._switches",
-        "torchlite_",
-    )
+    allowed = ("torchlite._dispatch", "torchlite._types", "torchlite._settings", "torchlite_")
     strangers = [n for n in imported(path) if n.startswith("torchlite.") and not n.startswith(allowed)]
     assert not strangers
     if "torchlite_array" in path.parts:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite import _printing
+from torchlite._tensor import printing as _printing
 
 CASES = {
     "tensor(1.5000)": 1.5,

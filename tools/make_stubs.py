@@ -1,7 +1,7 @@
 """Write what editors and type checkers read: torchlite/__init__.pyi (the public functions) and
 torchlite/_tensor_methods.pyi (the methods of Tensor).
 
-Both come from the op records, and from what torchlite/__init__.py and torchlite/_tensor.py define by hand. Run it after
+Both come from the op records, and from what torchlite/__init__.py and torchlite/_tensor define by hand. Run it after
 adding or changing an op:
 
     python tools/make_stubs.py
@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import torchlite  # noqa: E402
-from torchlite import _dtype  # noqa: E402
 from torchlite._dispatch import INPLACE, NAMESPACES  # noqa: E402
 from torchlite._dispatch.record import EMPTY, Op, Param  # noqa: E402
+from torchlite._types import dtypes as _dtype  # noqa: E402
 
 HEADER = "# Made by tools/make_stubs.py from the op records: do not edit.\n"
 # Composites whose result is not one tensor. What depends on the arguments is Any.
@@ -135,7 +135,7 @@ def module_stub() -> str:
         name
         for name in vars(torchlite)
         if name in functions
-        and getattr(vars(torchlite)[name], "__module__", "") in ("torchlite._creation", "torchlite._functions")
+        and (getattr(vars(torchlite)[name], "__module__", None) or "").startswith("torchlite._tensor.")
     }
     for name, record in sorted(functions.items()):
         if name not in mine and not keyword.iskeyword(name):
@@ -175,27 +175,30 @@ def defined(module: str, name: str) -> bool:
 
 
 def written_methods() -> set[str]:
-    """What the class Tensor in _tensor.py has by hand."""
-    tree = ast.parse((ROOT / "torchlite" / "_tensor.py").read_text())
-    body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Tensor")
-    names = {node.name for node in body if isinstance(node, ast.FunctionDef)}
-    for node in body:
-        if isinstance(node, ast.Assign):
-            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    """What the class Tensor has by hand: the bodies of its parts in torchlite/_tensor."""
+    names: set[str] = set()
+    for part in ("tensor", "properties", "history", "protocols", "conversions"):
+        tree = ast.parse((ROOT / "torchlite" / "_tensor" / f"{part}.py").read_text())
+        for body in (node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == part.title()):
+            names |= {node.name for node in body if isinstance(node, ast.FunctionDef)}
+            for node in body:
+                if isinstance(node, ast.Assign):
+                    names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return names
 
 
 def methods_stub() -> str:
-    from torchlite._tensor import _COMPARISONS, _OPERATORS
+    from torchlite._tensor.operators import _COMPARISONS, _OPERATORS
 
     records = NAMESPACES["Tensor"]
     taken = written_methods()
     out = [
         HEADER,
         "import builtins as _b\nfrom collections.abc import Sequence\nfrom typing import Any, NamedTuple, Self\n\n",
-        "from ._device import device, layout as _Layout, memory_format as _MemoryFormat\n"
-        "from ._dtype import dtype as _DType\n"
-        "from ._random import Generator\n",
+        "from ._device.generators import Generator\n"
+        "from ._types.devices import device\n"
+        "from ._types.dtypes import dtype as _DType\n"
+        "from ._types.layouts import layout as _Layout, memory_format as _MemoryFormat\n",
         "from ._tensor import Tensor\n"
         "\n"
         "Number = _b.int | _b.float | _b.bool | _b.complex\n"

@@ -9,28 +9,26 @@ from typing import Any
 __version__ = "0.1.0"
 newaxis = None
 
-from . import _dtype
-from ._creation import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor
-from ._device import (
+from ._dispatch import INPLACE, NAMESPACES, namespace_function
+from ._dispatch.codegen import in_place_method
+from ._ops import load as _load
+from ._tensor import Parameter, Tensor
+from ._tensor.creation import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor
+from ._types import dtypes as _dtype
+from ._types.devices import device, get_default_device, set_default_device
+from ._types.dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+from ._types.layouts import (
     Size,
     channels_last,
     channels_last_3d,
     contiguous_format,
-    device,
-    get_default_device,
     layout,
     memory_format,
     preserve_format,
-    set_default_device,
     sparse_coo,
     sparse_csr,
     strided,
 )
-from ._dispatch import INPLACE, NAMESPACES, namespace_function
-from ._dispatch.codegen import in_place_method
-from ._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
-from ._ops import load as _load
-from ._tensor import Parameter, Tensor
 from .autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -63,11 +61,10 @@ _LAZY = {
             "get_rng_state",
             "set_rng_state",
             "default_generator",
-            "thread_safe_generator",
         ),
-        "_random",
+        "_device.generators",
     ),
-    **dict.fromkeys(("set_printoptions",), "_printing"),
+    **dict.fromkeys(("set_printoptions",), "_tensor.printing"),
     **dict.fromkeys(
         (
             "is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero",
@@ -78,10 +75,11 @@ _LAZY = {
             "set_flush_denormal", "is_deterministic_algorithms_warn_only_enabled", "get_device_module",
             "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled",
         ),
-        "_functions",
+        "_tensor.functions",
     ),
-    **dict.fromkeys(("UntypedStorage", "TypedStorage"), "_storage"),
-    **dict.fromkeys(("Stream", "Event"), "_streams"),
+    **dict.fromkeys(("UntypedStorage", "TypedStorage"), "_tensor.storage"),
+    **dict.fromkeys(("Stream", "Event"), "_device.accelerators"),
+    "thread_safe_generator": "random",
     "to_dlpack": "utils.dlpack",
     **dict.fromkeys(
         (
@@ -97,7 +95,7 @@ _LAZY = {
             "BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "HalfTensor",
             "BFloat16Tensor", "FloatTensor", "DoubleTensor",
         ),
-        "_legacy",
+        "_tensor.legacy_types",
     ),
 }  # fmt: skip
 

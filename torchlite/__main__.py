@@ -24,11 +24,11 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("info", help="versions, devices, drivers, BLAS, cache folders, and what is missing")
     options = parser.parse_args(arguments)
     if options.command == "info":
-        from ._info import report
+        from ._command.info import report
 
         print(report())
         return 0
-    from ._demo import run
+    from ._command.demo import run
 
     return run(options.device, options.epochs, options.seed, options.output)
 

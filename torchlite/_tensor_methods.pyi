@@ -3,9 +3,10 @@ import builtins as _b
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
-from ._device import device, layout as _Layout, memory_format as _MemoryFormat
-from ._dtype import dtype as _DType
-from ._random import Generator
+from ._device.generators import Generator
+from ._types.devices import device
+from ._types.dtypes import dtype as _DType
+from ._types.layouts import layout as _Layout, memory_format as _MemoryFormat
 from ._tensor import Tensor
 
 Number = _b.int | _b.float | _b.bool | _b.complex

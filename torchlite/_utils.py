@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from . import _device, _dtype
-from ._device import device
 from ._dispatch import call, table_of
 from ._tensor import Parameter, Tensor
+from ._types import dtypes as _dtype
+from ._types import layouts
+from ._types.devices import device
 
 _PROTECTED = frozenset(("_data", "_table", "dtype", "_node", "_meta", "__class__", "__dict__"))
 
@@ -56,7 +57,7 @@ def _device_view(base: Tensor, offset: int, size, stride) -> Tensor:
 
 
 def _checked_storage(storage):
-    from ._storage import UntypedStorage
+    from ._tensor.storage import UntypedStorage
 
     if not isinstance(storage, UntypedStorage):
         raise RuntimeError(f"expected a storage to build a tensor on, but got {type(storage).__name__}")
@@ -129,7 +130,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 
 
 def _get_layout(name):
-    found = {str(v): v for v in vars(_device).values() if isinstance(v, _device.layout)}
+    found = {str(v): v for v in vars(layouts).values() if isinstance(v, layouts.layout)}
     if name not in found:
         raise RuntimeError(f"unknown layout {name}")
     return found[name]

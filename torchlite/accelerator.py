@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from ._accelerator import Accelerator
-from ._device import device as device_type
-from ._streams import NONE_THERE, Stream, accelerator_of
+from ._device.streams import Stream, accelerator_for, accelerator_of, available
+from ._types.devices import device as device_type
 
 __all__ = [
     "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
@@ -19,22 +18,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _found() -> Accelerator | None:
-    return next((one for name in ("cuda", "opencl") if (one := accelerator_of(name)).is_available()), None)
-
-
-def _one(device: Any = None) -> Accelerator:
-    if device is not None and not isinstance(device, int):
-        return accelerator_of(device_type(device).type)
-    found = _found()
-    if found is None:
-        raise RuntimeError(NONE_THERE)
-    return found
-
-
 def is_available() -> bool:
     """Whether the machine has an accelerator that can be used."""
-    return _found() is not None
+    return available() is not None
 
 
 def current_accelerator(check_available: bool = False) -> device_type | None:
@@ -45,13 +31,13 @@ def current_accelerator(check_available: bool = False) -> device_type | None:
     >>> torch.ones(2, device=device).sum().item()
     2.0
     """
-    found = _found()
+    found = available()
     return None if found is None else device_type(found.name)
 
 
 def device_count() -> int:
     """How many devices of that type there are; 0 without one."""
-    found = _found()
+    found = available()
     return 0 if found is None else found.device_count()
 
 
@@ -59,12 +45,12 @@ def current_device_index() -> int:
     """The index of the calling thread's current device. RuntimeError without an accelerator, as
     from all that follows.
     """
-    return _one().current_device()
+    return accelerator_for().current_device()
 
 
 def set_device_index(device: Any, /) -> None:
     """Choose the calling thread's current device."""
-    _one(device).set_device(device)
+    accelerator_for(device).set_device(device)
 
 
 current_device_idx, set_device_idx = current_device_index, set_device_index
@@ -88,7 +74,7 @@ class device_index:
 
 def current_stream(device: Any = None, /) -> Stream:
     """The stream in which the calling thread's work goes."""
-    return _one(device).current_stream(device)
+    return accelerator_for(device).current_stream(device)
 
 
 def set_stream(stream: Stream) -> None:
@@ -98,14 +84,14 @@ def set_stream(stream: Stream) -> None:
 
 def synchronize(device: Any = None, /) -> None:
     """Wait until the device has done everything it was given."""
-    _one(device).synchronize(device)
+    accelerator_for(device).synchronize(device)
 
 
 def get_device_capability(device: Any = None, /) -> dict[str, Any]:
     """What the device can compute with: a dictionary with "supported_dtypes"."""
-    from . import _dtype
+    from ._types import dtypes as _dtype
 
-    properties = _one(device).get_device_properties(device)
+    properties = accelerator_for(device).get_device_properties(device)
     doubles = getattr(properties, "has_fp64", True)
     return {
         "supported_dtypes": {d for d in _dtype.ALL.values() if doubles or d not in (_dtype.float64, _dtype.complex128)}
@@ -114,44 +100,44 @@ def get_device_capability(device: Any = None, /) -> dict[str, Any]:
 
 def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
     """Free and total bytes."""
-    return _one(device_index).mem_get_info(device_index)
+    return accelerator_for(device_index).mem_get_info(device_index)
 
 
 def empty_cache() -> None:
     """Give memory that no tensor takes back to the devices in use."""
-    _one().empty_cache()
+    accelerator_for().empty_cache()
 
 
 def memory_stats(device_index: Any = None, /) -> OrderedDict[str, Any]:
     """The allocator's counts by PyTorch's names."""
-    return _one(device_index).memory_stats(device_index)
+    return accelerator_for(device_index).memory_stats(device_index)
 
 
 def memory_allocated(device_index: Any = None, /) -> int:
     """Bytes that tensors take."""
-    return _one(device_index).memory_allocated(device_index)
+    return accelerator_for(device_index).memory_allocated(device_index)
 
 
 def max_memory_allocated(device_index: Any = None, /) -> int:
     """The most bytes that tensors took at one time."""
-    return _one(device_index).max_memory_allocated(device_index)
+    return accelerator_for(device_index).max_memory_allocated(device_index)
 
 
 def memory_reserved(device_index: Any = None, /) -> int:
     """Bytes that tensors take or that are kept for the next ones."""
-    return _one(device_index).memory_reserved(device_index)
+    return accelerator_for(device_index).memory_reserved(device_index)
 
 
 def max_memory_reserved(device_index: Any = None, /) -> int:
     """The most bytes that were taken or kept at one time."""
-    return _one(device_index).max_memory_reserved(device_index)
+    return accelerator_for(device_index).max_memory_reserved(device_index)
 
 
 def reset_peak_memory_stats(device_index: Any = None, /) -> None:
     """Begin to count the peaks anew."""
-    _one(device_index).reset_peak_memory_stats(device_index)
+    accelerator_for(device_index).reset_peak_memory_stats(device_index)
 
 
 def reset_accumulated_memory_stats(device_index: Any = None, /) -> None:
     """Begin to count anew what only grows."""
-    _one(device_index).reset_accumulated_memory_stats(device_index)
+    accelerator_for(device_index).reset_accumulated_memory_stats(device_index)

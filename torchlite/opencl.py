@@ -6,11 +6,9 @@ The backend is an extra of its own (`pip install 'torchlite-nd[opencl]'`); nothi
 
 from __future__ import annotations
 
-from ._accelerator import Accelerator
+from ._device.accelerators import OPENCL as _opencl
+from ._device.streams import StreamContext
 from ._dispatch.backend import OutOfMemoryError
-from ._streams import StreamContext
-
-_opencl = Accelerator("opencl")
 
 is_available, device_count, why_not = _opencl.is_available, _opencl.device_count, _opencl.why_not
 device, device_of, current_device, set_device = (

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from ._dispatch.interceptors import Interceptor
 from ._dispatch.runtime import MODE
-
-
-class disabled:
-    """Inside, `__torch_function__` of subclasses is not asked (per thread)."""
-
-    def __enter__(self):
-        self.before = MODE.plain
-        MODE.plain = True
-
-    def __exit__(self, *exc):
-        MODE.plain = self.before
+from ._tensor import Parameter, Tensor
 
 
 class TorchFunctionMode(Interceptor):
@@ -34,8 +24,6 @@ def is_tensor_like(value) -> bool:
 
 def has_torch_function(values) -> bool:
     """Whether any of the values overrides `__torch_function__`."""
-    from ._tensor import Parameter, Tensor
-
     return not MODE.plain and any(
         type(v) not in (Tensor, Parameter)
         and hasattr(type(v), "__torch_function__")

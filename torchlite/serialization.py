@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from . import _utils
-from ._device import device as device_type
-from ._device import layout
 from ._dispatch import call, table_of
 from ._serialization import restricted
 from ._serialization.archive import ALIGNMENT, NATIVE, Reader, Writer, byteswap, replacing
 from ._serialization.names import TYPED_STORAGES, UNTYPED_STORAGE, StorageType, lookup, torch_name
-from ._storage import TypedStorage, UntypedStorage, owner_of
 from ._tensor import Parameter, Tensor
+from ._tensor.storage import TypedStorage, UntypedStorage, owner_of
+from ._types.devices import device as device_type
+from ._types.layouts import layout
 
 __all__ = [
     "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options", "get_safe_globals",
@@ -392,7 +392,7 @@ def _restorer(map_location) -> Callable:
 def _storage_of(array: np.ndarray, d) -> UntypedStorage:
     """A storage on loaded bytes; `d` is None for untyped ones."""
     table = table_of(device_type("cpu"))
-    from . import _dtype
+    from ._types import dtypes as _dtype
 
     kind = d or _dtype.uint8
     tensor = call.wrap(table, table.from_numpy(np.ndarray((array.size // kind.itemsize,), kind.np, array)), kind)

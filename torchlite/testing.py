@@ -124,7 +124,7 @@ def assert_close(
 
 
 def _compare(actual, expected, options, where) -> None:
-    from ._creation import as_tensor
+    from ._tensor.creation import as_tensor
 
     numeric = isinstance(actual, numbers.Number) and isinstance(expected, numbers.Number)
     if (
@@ -136,7 +136,7 @@ def _compare(actual, expected, options, where) -> None:
     if actual is None:
         return
     if numeric:
-        from ._dtype import float64
+        from ._types.dtypes import float64
 
         a, e = (
             as_tensor(np.asarray(v))

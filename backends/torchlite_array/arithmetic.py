@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from torchlite._dtype import FROM_NUMPY
+from torchlite._types.dtypes import FROM_NUMPY
 
 xp = np
 

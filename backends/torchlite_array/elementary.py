@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from torchlite._dtype import FROM_NUMPY
+from torchlite._types.dtypes import FROM_NUMPY
 
 xp = np
 

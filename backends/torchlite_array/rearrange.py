@@ -4,7 +4,7 @@ import numpy as xp
 
 from torchlite._dispatch.checks import check_windows, diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite._dtype import FROM_NUMPY
+from torchlite._types.dtypes import FROM_NUMPY
 
 from .axes import prod
 from .strides import strided_view

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from torchlite._dtype import FROM_NUMPY
+from torchlite._types.dtypes import FROM_NUMPY
 
 from . import _special_tables as T
 

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlite._switches import SWITCHES
+from torchlite._settings.switches import SWITCHES
 from torchlite_device.array import Array
 from torchlite_device.attention import Attention, Launch, backward, forward, walk
 from torchlite_device.copying import clone_row_major

@@ -14,7 +14,7 @@ import struct
 import threading
 from typing import Any
 
-from torchlite._switches import SWITCHES
+from torchlite._settings.switches import SWITCHES
 from torchlite_device.array import Array
 from torchlite_device.copying import copy_into
 from torchlite_device.products import Sizes

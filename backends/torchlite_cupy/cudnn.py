@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchlite._dispatch.backend import OutOfMemoryError
-from torchlite._switches import SWITCHES
+from torchlite._settings.switches import SWITCHES
 from torchlite_device.array import Array
 
 _OLDEST = 90000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlite._switches import SWITCHES
+from torchlite._settings.switches import SWITCHES
 from torchlite_device.array import Array, empty, row_major
 from torchlite_device.attention import in_order_of
 from torchlite_device.copying import clone_row_major

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlite._switches import SWITCHES
+from torchlite._settings.switches import SWITCHES
 from torchlite_device import depthwise
 from torchlite_device.array import Array, empty, row_major, view_of
 from torchlite_device.conv import checked, checked_gradient

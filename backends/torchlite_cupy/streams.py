@@ -100,8 +100,8 @@ class Graph:
 
 
 class Runtime:
-    """One device. What is asked for here is `torchlite._accelerator.Runtime`, and what a device with streams has beyond
-    it.
+    """One device. What is asked for here is `torchlite._device.accelerators.Runtime`, and what a device with streams
+    has beyond it.
     """
 
     def __init__(self, device: Device):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchlite._dtype import ALL
+from torchlite._types.dtypes import ALL
 from torchlite_kernels.preamble import KINDS
 
 if TYPE_CHECKING:

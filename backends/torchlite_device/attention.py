@@ -9,8 +9,8 @@ import math
 import struct
 from typing import Any, NamedTuple
 
-from torchlite._device import device as torch_device
 from torchlite._dispatch import REGISTRY, table_of
+from torchlite._types.devices import device as torch_device
 from torchlite_kernels.attention import BACKWARD_KEY, BACKWARD_QUERY, DELTA, FORWARD
 from torchlite_kernels.preamble import KINDS
 

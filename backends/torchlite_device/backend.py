@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._dtype import from_np
+from torchlite._types.dtypes import from_np
 
 
 class DeviceBackend:

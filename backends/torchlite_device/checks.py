@@ -11,7 +11,7 @@ import threading
 
 import numpy as np
 
-from torchlite._dtype import from_np
+from torchlite._types.dtypes import from_np
 
 from .array import Array, empty
 from .device import Device

@@ -57,7 +57,7 @@ def fill_with(target: Array, value: Any) -> Array:
     if value.__class__ is Array:
         return copy_into(target, value)
     if isinstance(value, complex) and target.kind not in REAL_KIND:
-        from torchlite._dtype import from_np
+        from torchlite._types.dtypes import from_np
 
         raise RuntimeError(
             f"value cannot be converted to type {from_np(target.dtype).scalar_name.lower()} without overflow"

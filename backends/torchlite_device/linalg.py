@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import math
 
-from torchlite._dtype import from_np
+from torchlite._types.dtypes import from_np
 
 from . import linalg_sources as text
 from .array import Array, dtype_of_kind, empty

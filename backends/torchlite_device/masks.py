@@ -96,13 +96,13 @@ def write_where(out: Array, mask: Array, value: Array) -> None:
 
 def masked_scatter(input, mask, source):
     if mask.kind != "b8":
-        from torchlite._dtype import from_np
+        from torchlite._types.dtypes import from_np
 
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {from_np(mask.dtype).scalar_name}"
         )
     if input.kind != source.kind:
-        from torchlite._dtype import from_np
+        from torchlite._types.dtypes import from_np
 
         mine, theirs = (from_np(x.dtype).scalar_name for x in (input, source))
         raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got{mine} and {theirs}")
@@ -119,7 +119,7 @@ def masked_scatter(input, mask, source):
 
 def repeat_interleave_index(repeats):
     """The index that repeats element i `repeats[i]` times. Waits for the device: the sum decides the shape."""
-    from torchlite._dtype import from_np
+    from torchlite._types.dtypes import from_np
 
     kind = from_np(repeats.dtype)
     if kind.category != 1 or repeats.kind[0] == "u":

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._dispatch import REGISTRY
-from torchlite._dtype import ALL, finfo, from_np
+from torchlite._types.dtypes import ALL, finfo, from_np
 from torchlite_kernels.preamble import KINDS
 
 from .activations import RULES as ACTIVATIONS

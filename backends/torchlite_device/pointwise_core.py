@@ -12,7 +12,7 @@ import builtins
 import functools
 import struct
 
-from torchlite._dtype import ALL, promote_types
+from torchlite._types.dtypes import ALL, promote_types
 from torchlite_kernels.preamble import KINDS
 
 from . import waiting

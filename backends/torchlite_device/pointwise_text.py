@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchlite._dtype import ALL
+from torchlite._types.dtypes import ALL
 from torchlite_kernels import complex as complex_functions
 from torchlite_kernels import special
 from torchlite_kernels.preamble import KINDS

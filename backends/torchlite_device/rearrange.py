@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from torchlite._dispatch.checks import check_windows, diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite._dtype import from_np
+from torchlite._types.dtypes import from_np
 from torchlite_kernels import rearranging
 
 from .array import Array, dtype_of_kind, empty, kind_of, view_of

@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
-from torchlite._dtype import from_np
+from torchlite._types.dtypes import from_np
 
 from .array import Array, empty, kind_of, view_of
 from .copying import contiguous_array, fill_with

@@ -68,7 +68,7 @@ def around(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
 
 def refuse(x: Array, kernel: str) -> None:
     """PyTorch's error for a dtype that a kernel does not take."""
-    from torchlite._dtype import from_np
+    from torchlite._types.dtypes import from_np
 
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 

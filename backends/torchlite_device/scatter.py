@@ -6,7 +6,7 @@ import math
 
 from torchlite._dispatch.checks import check_gather, check_index_add, check_scatter
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite._dtype import from_np, iinfo
+from torchlite._types.dtypes import from_np, iinfo
 
 from .array import Array, empty, view_of
 from .checks import COPIED, FLAT, INDEXED, SCATTERED, SELECTED, error_code

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite._dtype import from_np
+from torchlite._types.dtypes import from_np
 
 from .array import Array, empty, kind_of, view_of
 from .checks import check_takes

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchlite._dispatch.checks import histogram_range
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite._dtype import from_np
+from torchlite._types.dtypes import from_np
 
 from .array import Array, empty, view_of
 from .checks import check_takes

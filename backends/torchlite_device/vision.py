@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._dtype import from_np, iinfo
+from torchlite._types.dtypes import from_np, iinfo
 from torchlite_array import vision as shared
 from torchlite_kernels import pooling
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import torchlite_array
-from torchlite._dtype import FROM_NUMPY, dtype, from_np
+from torchlite._types.dtypes import FROM_NUMPY, dtype, from_np
 
 from .memory import keep_freed_memory
 

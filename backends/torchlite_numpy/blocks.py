@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._threads import get_threads
+from torchlite._settings.threads import get_threads
 
 from .blas import single_threaded
 

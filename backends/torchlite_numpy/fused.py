@@ -34,7 +34,7 @@ def _contiguous(x):
 
 def refuse(x, kernel):
     """PyTorch's error for a dtype that a kernel does not take."""
-    from torchlite._dtype import from_np
+    from torchlite._types.dtypes import from_np
 
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 

@@ -97,7 +97,7 @@ def hardswish(input):
 
 def softshrink(input, lambd=0.5):
     if lambd < 0:
-        from torchlite._dtype import finfo, from_np
+        from torchlite._types.dtypes import finfo, from_np
 
         dtype = from_np(input.dtype)
         raise RuntimeError(

@@ -89,7 +89,7 @@ class Marker:
 
 
 class Runtime:
-    """One device. What is asked for here is `torchlite._accelerator.Runtime`."""
+    """One device. What is asked for here is `torchlite._device.accelerators.Runtime`."""
 
     def __init__(self, device: Device):
         self.device = device

@@ -18,7 +18,7 @@ import torchlite as torch
 from tests.cuda.fake import installed
 from tests.cuda_simulator import engine
 from tests.cuda_simulator.driver import Simulated
-from torchlite._switches import SWITCHES
+from torchlite._settings.switches import SWITCHES
 from torchlite_cupy import blas, solver
 from torchlite_cupy.backend import CUDABackend
 from torchlite_device.array import Array

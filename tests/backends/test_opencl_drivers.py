@@ -283,7 +283,7 @@ def test_a_broken_driver_beside_the_good_ones(opencl, tmp_path, monkeypatch):
         """
         import torchlite as torch
         print(torch.opencl.device_count(), torch.ones(3, device="opencl").sum().item())
-        from torchlite._info import report
+        from torchlite._command.info import report
         print(report())
     """,
         OCL_ICD_VENDORS=str(vendors),

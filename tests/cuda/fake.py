@@ -327,7 +327,7 @@ class Backend(TOY["ToyBackend"]):
 @contextlib.contextmanager
 def installed(count: int = 2, other=None):
     """The fake, or another, as the process's CUDA backend; what was there before comes back."""
-    from torchlite import _random
+    from torchlite._device import generators as _random
     from torchlite._dispatch import registry
     from torchlite.cuda import graphs, memory
     from torchlite.cuda._device import cuda
@@ -345,14 +345,14 @@ def installed(count: int = 2, other=None):
             kept.clear()
         registry._current.indices.pop("cuda", None)
 
-    before, tables = registry._added.get("cuda"), {w: t for w, t in registry._tables.items() if w.type == "cuda"}
+    before, tables = registry.ADDED.get("cuda"), {w: t for w, t in registry._tables.items() if w.type == "cuda"}
     forget()
-    backend = registry._added["cuda"] = other or Backend(count)
+    backend = registry.ADDED["cuda"] = other or Backend(count)
     try:
         yield backend
     finally:
         forget()
-        del registry._added["cuda"]
+        del registry.ADDED["cuda"]
         if before is not None:
-            registry._added["cuda"] = before
+            registry.ADDED["cuda"] = before
         registry._tables.update(tables)

@@ -9,7 +9,7 @@ import copy
 import pytest
 
 import torchlite as torch
-from torchlite._switches import SWITCHES
+from torchlite._settings.switches import SWITCHES
 
 backends = torch.backends
 

@@ -11,6 +11,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import has_kernel, registry
+from torchlite._types import devices
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backend.md"
 
@@ -21,7 +22,8 @@ def partial(monkeypatch):
     a name of its own.
     """
     names: dict = {}
-    monkeypatch.setattr(registry, "_added", dict(registry._added))
+    monkeypatch.setattr(registry, "ADDED", dict(registry.ADDED))
+    monkeypatch.setattr(devices, "ADDED", registry.ADDED)
     monkeypatch.setattr(registry, "_tables", dict(registry._tables))
     for block in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE):
         if ">>>" not in block:

@@ -9,7 +9,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, table_of
-from torchlite._dtype import ALL
+from torchlite._types.dtypes import ALL
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 # Relative and absolute limits. Half precision is compared with the composite in single, so they are those of one

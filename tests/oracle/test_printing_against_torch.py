@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import torchlite
-from torchlite import _printing
+from torchlite._tensor import printing as _printing
 
 pytestmark = pytest.mark.oracle
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .._device import device
-from .._dtype import dtype
+from .._types.devices import device
+from .._types.dtypes import dtype
 
 
 class OutOfMemoryError(RuntimeError):
@@ -61,13 +61,13 @@ class Backend(Protocol):
         ...
 
     def random_engine(self, index: int) -> Any:
-        """A new engine of the device's random stream (see `torchlite._random`)."""
+        """A new engine of the device's random stream (see `torchlite._device.generators`)."""
         ...
 
     # Only of device types with a module such as `torch.opencl`:
 
     def runtime(self, index: int) -> Any:
-        """A device as that module asks for it: what `torchlite._accelerator.Runtime` lists."""
+        """A device as that module asks for it: what `torchlite._device.accelerators.Runtime` lists."""
         ...
 
     # Only of "cuda":
@@ -116,11 +116,6 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<kernel table of {self.device}>"
-
-    def __reduce__(self):
-        from .registry import table_of
-
-        return table_of, (self.device,)
 
     def from_numpy(self, array: np.ndarray) -> Any:
         return self.backend.from_numpy(array, self.device.index or 0)

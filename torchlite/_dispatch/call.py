@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._device import device, get_default_device
-from .._dtype import ALL, bool_, can_cast, dtype, get_default_dtype
+from .._types.devices import device, get_default_device
+from .._types.dtypes import ALL, bool_, can_cast, dtype, get_default_dtype
+from .._types.layouts import Size
 from . import promotion
 from .backend import is_view
 from .graph import (
@@ -26,23 +27,25 @@ from .graph import (
     version,
     view_meta,
 )
+from .hooks import pack
 from .interceptors import intercepted, stack
-from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, Op
+from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
 from .runtime import GLOBALS, LEAF, MODE, set_grad
 from .shapes import broadcast
+from .slots import SLOTS
 
 new = object.__new__
 NUMBERS = (int, float, complex)
-Tensor: Any  # set by torchlite._tensor, which imports this module
-Parameter: Any
+Tensor: Any = None  # handed over by `take_classes`; module globals, since every wrapped result reads one
+Parameter: Any = None
 
 
-def PACK(tensor):
-    """What saved-tensor hooks make of a tensor that a node saves; None without hooks."""
-    from ..autograd.graph import pack
-
-    return pack(tensor)
+def take_classes(tensor: type, parameter: type) -> None:
+    """The classes of tensors, from `torchlite._tensor`, which stands on this module."""
+    global Tensor, Parameter
+    Tensor, Parameter = tensor, parameter
+    GLOBALS.update(Tensor=tensor, Parameter=parameter, Size=Size, bool_=bool_)
 
 
 def wrap(table, data, d: dtype | None = None):
@@ -152,7 +155,7 @@ def _overriding(values):
 def execute(op: Op, values: list):
     """Run an op on bound values: below interceptors and subclasses."""
     if op.is_implicit:
-        return op.composite(GLOBALS["F"], *check_kinds(op, values))
+        return op.composite(SLOTS.F, *check_kinds(op, values))
     values = check_tensors(op, values)
     if op.check is not None:
         op.check(*values)
@@ -237,10 +240,8 @@ def check_kinds(op: Op, values: list) -> list:
 
 def _beside(array: np.ndarray, values):
     """A NumPy array as a Tensor on the device of the Tensors that it was given with."""
-    from .._creation import as_tensor
-
     table = table_among(values)
-    return as_tensor(array, device=None if table is None else table.device)
+    return SLOTS.as_tensor(array, device=None if table is None else table.device)
 
 
 def check_tensors(op: Op, values: list) -> list:
@@ -310,7 +311,7 @@ def promote(op: Op, values: list) -> list:
     to = promotion.result_dtype(flat)
     if op.promote == INT_TO_FLOAT and to.category < 2:
         to = get_default_dtype()
-    cast = GLOBALS["F"].to
+    cast = SLOTS.F.to
     values = list(values)
     for i in chosen:
         value = values[i]
@@ -418,7 +419,7 @@ def record(op: Op, table, values, outs, hidden: tuple = ()) -> None:
             )
         elif kind == "dtype":
             value = tuple(v.dtype for v in value) if value.__class__ is tuple else getattr(value, "dtype", None)
-        packed = PACK(value) if kind == "value" and GLOBALS["ACTIVE"] and isinstance(value, Tensor) else None
+        packed = pack(value) if kind == "value" and GLOBALS["ACTIVE"] and isinstance(value, Tensor) else None
         if packed is not None:
             value = packed
         if kind == "value" and value.__class__ is tuple:
@@ -452,7 +453,7 @@ def link(node, op: Op, outs, hidden: tuple = ()) -> None:
 
 
 def _kept(out):
-    packed = PACK(out) if GLOBALS["ACTIVE"] else None
+    packed = pack(out) if GLOBALS["ACTIVE"] else None
     return out._data if packed is None else packed
 
 
@@ -478,12 +479,12 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     if wants and (op.is_implicit or op.plan.touches_target):
         # A formula may need what the write is about to replace.
         before._data, before._meta = table.clone(target._data), None if before._node is not LEAF else before._meta
-    with _grad(wants):
+    with recording(wants):
         result = execute(op, [before, *values[1:]])
     return assign(op, target, result, before)
 
 
-class _grad:
+class recording:
     """Grad mode for the block; cheaper than a context manager from contextlib."""
 
     __slots__ = ("mode", "saved")
@@ -591,7 +592,7 @@ def assign(op: Op, target, result, before):
         check_fits(target, broadcast(result._data.shape, target._data.shape))
         result = result.expand(target._data.shape)
     if result.dtype is not target.dtype:
-        result = GLOBALS["F"].to(result, target.dtype)
+        result = SLOTS.F.to(result, target.dtype)
     target._table.copy_into(target._data, result._data)
     if not MODE.grad or (result._node is None and target._node is None):
         bump(target)
@@ -615,7 +616,7 @@ def rebase(target, result):
             node,
             None,
         )
-        record(GLOBALS["COPY_SLICES"], target._table, [_alias(base), part, index], (base,))
+        record(SLOTS.copy_slices, target._table, [_alias(base), part, index], (base,))
         renew_history(target)
     else:
         target._node = node
@@ -671,8 +672,6 @@ def create(name: str, *args, device: device | str | None = None, requires_grad: 
     float32, device=None)`.
     """
     if GLOBALS["ACTIVE"] and stack.items:
-        from .record import REGISTRY
-
         return intercepted(
             REGISTRY[name],
             lambda *a, **k: create(name, *a, **k),

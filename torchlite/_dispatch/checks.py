@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from .._dtype import from_np
+from .._types.dtypes import from_np
 from .shapes import wrap_dim
 
 

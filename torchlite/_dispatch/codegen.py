@@ -8,10 +8,10 @@ import functools
 import inspect
 from typing import Any
 
-from .._dtype import float16, float32, float64, int64
+from .._types.dtypes import float16, float32, float64, int64
 from . import call
 from .derivative import compile_source
-from .graph import Meta, Node, bump, edge, meta_of, shape_of, version
+from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, version
 from .record import (
     ALWAYS_BOOL,
     DEFAULT,
@@ -27,6 +27,7 @@ from .record import (
     Op,
 )
 from .runtime import GLOBALS, MODE
+from .slots import SLOTS
 
 _INLINE = (type(None), bool, int, float, str)
 
@@ -610,17 +611,8 @@ class Differentiable:
         return tensor.dtype
 
 
-def freed(node):
-    raise RuntimeError(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-        "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-        "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-        "you need to access saved tensors after calling backward."
-    )
-
-
 _REAL = frozenset((float32, float64, float16))
-F = Differentiable()
+SLOTS.F = F = Differentiable()
 GLOBALS.update(
     general=call.general,
     below=call.below,

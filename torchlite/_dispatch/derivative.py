@@ -6,52 +6,9 @@ import linecache
 from collections.abc import Callable
 from typing import Any
 
+from .plan import saved_key
 from .record import Op
 from .runtime import GLOBALS
-
-
-class Plan:
-    """What an op's derivative needs, worked out from its formulas' parameter names."""
-
-    def __init__(self, op: Op):
-        names = {p.name: p for p in op.params}
-        self.keeps: set[int] = set()
-        users: dict[tuple[str, str], set] = {}
-        for formula in op.formulas:
-            for target in formula.targets:
-                if target not in names:
-                    raise RuntimeError(f"op {op.name}: a formula for '{target}', which is no argument")
-            for need in formula.needs:
-                key = _saved_key(need, names)
-                if need == "out" or need[:3] == "out" and need[3:].isdigit():
-                    self.keeps.add(int(need[3:] or 0))
-                elif key is not None:
-                    users.setdefault(key, set()).update(formula.targets)
-                elif need != "needs":
-                    raise RuntimeError(f"op {op.name}: a formula needs '{need}', which is no argument or output")
-        # An input's shape that only its own formula needs is known at its edge.
-        self.shapes = [
-            name
-            for (name, kind), who in users.items()
-            if kind == "shape" and who == {name} and names[name].kind != "list"
-        ]
-        self.saves: list[tuple[str, str, frozenset]] = [
-            (name, kind, frozenset(who))
-            for (name, kind), who in users.items()
-            if kind != "shape" or name not in self.shapes
-        ]
-        self.position = {(name, kind): i for i, (name, kind, _) in enumerate(self.saves)}
-        first = op.params[0].name if op.params else ""
-        self.touches_target = bool(self.keeps) or (first, "value") in self.position or not op.formulas
-
-
-def _saved_key(need: str, names):
-    if need in names:
-        return need, "value" if names[need].is_tensor else "plain"
-    for suffix in ("shape", "dtype"):
-        if need.endswith("_" + suffix) and need[: -len(suffix) - 1] in names:
-            return need[: -len(suffix) - 1], suffix
-    return None
 
 
 def compile_source(op: Op, name: str, source: str, constants: dict[str, Any]):
@@ -99,7 +56,7 @@ def backward_function(op: Op) -> Callable:
             elif need.endswith("_shape") and need[:-6] in plan.shapes:
                 args.append(f"shape_{need[:-6]}")
             else:
-                args.append(f"v{plan.position[_saved_key(need, names)]}")
+                args.append(f"v{plan.position[saved_key(need, names)]}")
         wanted = " or ".join(f"edges[{order.index(t)}] is not None" for t in formula.targets)
         call_text = f"{op.name}__vjp{number}({', '.join(args)})"
         if len(formula.targets) == 1 and not isinstance(

@@ -8,7 +8,7 @@ import os
 import warnings
 from typing import Any
 
-from .._device import device
+from .._types.devices import device
 from .backend import Table
 from .record import VIEW, Op
 

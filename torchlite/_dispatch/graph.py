@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from .hooks import RemovableHandle
 from .runtime import GLOBALS, LEAF, SEQUENCE
+from .slots import SLOTS
 
 new = object.__new__
 
@@ -137,16 +139,12 @@ class Node:
         """Call `hook(grad_inputs, grad_outputs)` after this node ran; what it returns replaces the gradients. Returns a
         handle with `remove()`.
         """
-        from ..utils.hooks import RemovableHandle
-
         return RemovableHandle(node_hooks(self).post, hook)
 
     def register_prehook(self, hook):
         """Call `hook(grad_outputs)` before this node runs; what it returns replaces them. Returns a handle with
         `remove()`.
         """
-        from ..utils.hooks import RemovableHandle
-
         return RemovableHandle(node_hooks(self).pre, hook)
 
 
@@ -229,7 +227,7 @@ def renew_history(view) -> None:
     found.stamp = GLOBALS["REBASED"]
     if view._node is LEAF:
         return
-    F, base = GLOBALS["F"], found.base
+    F, base = SLOTS.F, found.base
     view._node = F._index(F.reshape(base, (-1,)), (positions(view),))._node
 
 
@@ -261,3 +259,13 @@ def make_node(op, edges, saved, versions, table) -> Node:
     node.out = node.counter = node.hooks = node.trace = node.shape = None
     node.seq = next(SEQUENCE)
     return node
+
+
+def freed(node: Node) -> NoReturn:
+    """The error for a node whose saved tensors are gone."""
+    raise RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+        "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+        "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+        "you need to access saved tensors after calling backward."
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from .runtime import GLOBALS
+from .runtime import GLOBALS, MODE
 
 
 class _Stack(threading.local):
@@ -60,3 +60,14 @@ def intercepted(op, function, args, kwargs):
         return items[-1].intercept(op, function, args, kwargs)
     finally:
         stack.items = items
+
+
+class torch_function_disabled:
+    """Inside, `__torch_function__` of subclasses is not asked (per thread)."""
+
+    def __enter__(self):
+        self.before = MODE.plain
+        MODE.plain = True
+
+    def __exit__(self, *exc):
+        MODE.plain = self.before

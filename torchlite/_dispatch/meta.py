@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._dtype import bool_, dtype, from_np
+from .._types.dtypes import bool_, dtype, from_np
 from .record import ALWAYS_BOOL, POINTWISE, REGISTRY, VIEW, Op
 from .shapes import broadcast, contiguous_strides
 
@@ -90,7 +90,7 @@ class _ViewKernel:
         self.name = name
 
     def __call__(self, source: MetaArray, *args, **kwargs):
-        from .._device import device
+        from .._types.devices import device
         from .registry import table_of
 
         stand_in = _stand_in(source)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._dtype import COMPLEX, FLOAT, _Default, bool_, dtype, int64, promote_types
+from .._types.dtypes import COMPLEX, FLOAT, _Default, bool_, dtype, int64, promote_types
 
 
 def number_dtype(value) -> dtype:

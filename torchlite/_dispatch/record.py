@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .plan import Plan
+
 POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW, KEEPS_DTYPE = 1, 2, 4, 8, 16, 32, 64
 DEFAULT, INT_TO_FLOAT, ALWAYS_BOOL = "default", "int_to_float", "always_bool"
 EMPTY: Any = inspect.Parameter.empty
@@ -68,7 +70,8 @@ def _default(text: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        from .. import _device, _dtype
+        from .._types import devices as _device
+        from .._types import dtypes as _dtype
 
         if text in ("inf", "-inf", "nan"):
             return float(text)
@@ -160,10 +163,8 @@ class Op:
         ]
 
     @functools.cached_property
-    def plan(self):
+    def plan(self) -> Plan:
         """What the formulas need saved."""
-        from .derivative import Plan
-
         return Plan(self)
 
     @functools.cached_property

@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import threading
 
-from .._device import device
+from .._types.devices import ADDED, EXTRAS, device, installed_backends
 from .backend import Backend, Table
 from .fallback import Absent, stand_in
 from .record import REGISTRY, Op
 
 _tables: dict[device, Table] = {}
 _lock = threading.RLock()
-# Device types that exist even where no backend for them is installed, with the extra that brings it.
-KNOWN = {"cpu": "", "cuda": "cuda12", "opencl": "opencl", "meta": ""}
-
-
-@functools.cache
-def _entry_points() -> dict:
-    from importlib.metadata import entry_points
-
-    return {point.name: point for point in entry_points(group="torchlite.backends")}
-
-
-_added: dict[str, Backend] = {}
 
 
 def register_backend(name: str, backend: Backend) -> None:
     """Add a backend from a running program (an installed one is found by its entry point)."""
-    _added[name] = backend
-
-
-def known_backends() -> list[str]:
-    """Device types that can be named."""
-    return [*KNOWN, *(name for name in {**_added, **_entry_points()} if name not in KNOWN)]
-
-
-def is_known(name: str) -> bool:
-    """Whether a device type can be named; looks at installed backends only for a name of theirs."""
-    return name in KNOWN or name in _added or name in _entry_points()
+    ADDED[name] = backend
 
 
 @functools.cache
 def _load(name: str) -> Backend:
-    point = _entry_points().get(name)
+    point = installed_backends().get(name)
     if point is None:
-        extra = KNOWN.get(name)
+        extra = EXTRAS.get(name)
         hint = (
             f"pip install 'torchlite-nd[{extra}]'"
             if extra
@@ -57,7 +36,7 @@ def _load(name: str) -> Backend:
 
 def backend_of(name: str) -> Backend:
     """The backend of a device type. RuntimeError saying what to install when it is absent."""
-    return _added.get(name) or _load(name)
+    return ADDED.get(name) or _load(name)
 
 
 def table_of(where: device) -> Table:
@@ -71,6 +50,13 @@ def table_of(where: device) -> Table:
         if where not in _tables:
             _tables[where] = _make(where)
         return _tables[where]
+
+
+def _pickled(table: Table):
+    return table_of, (table.device,)
+
+
+copyreg.pickle(Table, _pickled)  # a kernel table is its device's, wherever it is unpickled
 
 
 def tables(name: str) -> list[Table]:

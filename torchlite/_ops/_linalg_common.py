@@ -4,7 +4,7 @@ of formulas over `F`.
 
 from __future__ import annotations
 
-from .._dtype import int64
+from .._types.dtypes import int64
 
 
 class _LinAlgError(RuntimeError):

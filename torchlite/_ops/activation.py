@@ -8,7 +8,7 @@ saves as little as it can. Where one pass over memory pays (gelu, silu, mish ...
 import math
 
 from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, composite, op
-from torchlite._dtype import finfo
+from torchlite._types.dtypes import finfo
 
 SQRT_HALF = math.sqrt(0.5)
 INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
@@ -230,7 +230,7 @@ def rrelu(F, input, lower, upper, training, generator=None):
     """
     if not training:
         return F.leaky_relu(input, (lower + upper) / 2)
-    from .._random import engine_of
+    from .._device.generators import engine_of
 
     return input * F.random_slopes(input.detach(), lower, upper, engine_of(input._table, generator))
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import math
 
-from torchlite import _dtype
 from torchlite._dispatch import NONDIFF, op
+from torchlite._types import dtypes as _dtype
 
 from .optim import SMALL, _flat
 

@@ -4,7 +4,7 @@ within a tolerance.
 
 from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, op
 from torchlite._dispatch.shapes import broadcast
-from torchlite._dtype import bool_, complex64, complex128, float64, int32
+from torchlite._types.dtypes import bool_, complex64, complex128, float64, int32
 
 BINARY = POINTWISE | INPLACE
 

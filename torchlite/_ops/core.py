@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import GLOBALS, MODE, NONDIFF, VIEW, call, composite, op, table_of
+from .._dispatch import MODE, NONDIFF, VIEW, call, composite, op, table_of
+from .._dispatch.slots import SLOTS
 
 
 def _hole(F, g, index):
@@ -16,7 +17,7 @@ def _hole(F, g, index):
 
 
 # `base` after the elements at the flat positions `index` were replaced by `view`.
-GLOBALS["COPY_SLICES"] = op(
+SLOTS.copy_slices = op(
     "_copy_slices(Tensor base, Tensor view, index)",
     where="",
     vjp={"base": _hole, "view": lambda F, g, index: F._index(F.reshape(F.contiguous(g), (-1,)), (index,))},
@@ -38,7 +39,7 @@ def move(F, input, where):
 
 
 def move_tensor(tensor, where):
-    return move(GLOBALS["F"], tensor, where)
+    return move(SLOTS.F, tensor, where)
 
 
 @composite("alias(Tensor input)", where="Tensor", tags=VIEW)
@@ -47,7 +48,7 @@ def alias(F, input):
     return F._slice_index(input, (...,))
 
 
-GLOBALS["move"] = move_tensor
+SLOTS.move = move_tensor
 
 # Creation kernels (no tensor argument; `call.create` finds their device) and creation beside an existing array, which
 # formulas use. The public torch.zeros, torch.zeros_like … are composites over these in creation.py.

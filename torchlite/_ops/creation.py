@@ -12,11 +12,11 @@ import warnings
 
 import numpy as np
 
-from .._device import channels_last, channels_last_3d, contiguous_format, strided
+from .._device.generators import memory_order
 from .._dispatch import NONDIFF, REGISTRY, call, composite, op
-from .._dtype import bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
-from .._dtype import dtype as dtype_type
-from .._random import memory_order
+from .._types.dtypes import bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
+from .._types.dtypes import dtype as dtype_type
+from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
 
 _TAIL = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
 _PYTHON = {float: float64, int: int64, bool: bool_, complex: complex128}
@@ -381,7 +381,7 @@ def new_empty_strided(F, input, size, stride, dtype, device, requires_grad, layo
 @composite(f"_new_tensor(Tensor input, data, *, {_NEW})", where="", alias="Tensor.new_tensor")
 def new_tensor(F, input, data, dtype, device, requires_grad, layout, pin_memory):
     """A copy of the data with this tensor's dtype and device, unless said otherwise."""
-    from .._creation import tensor
+    from .._tensor.creation import tensor
 
     return tensor(
         data,

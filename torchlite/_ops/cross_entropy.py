@@ -5,7 +5,7 @@ row's sum, never a matrix of probabilities.
 """
 
 from torchlite._dispatch import composite, op
-from torchlite._dtype import int64, uint8
+from torchlite._types.dtypes import int64, uint8
 
 from .loss import reduced, reduction_of
 

@@ -1,7 +1,7 @@
 """Connectionist temporal classification: the alignment-free sequence loss of Graves et al. (2006)."""
 
 from torchlite._dispatch import composite
-from torchlite._dtype import int64
+from torchlite._types.dtypes import int64
 
 NOWHERE = -1e30  # the log of a probability of zero, finite so that differences of two of them are not NaN
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import warnings
 
+from .._device.generators import engine_of, memory_order
 from .._dispatch import RANDOM, REGISTRY, call, composite, op
-from .._dtype import bool_
-from .._random import engine_of, memory_order
+from .._types.dtypes import bool_
 
 _ALPHA = 1.7580993408473766  # scale * alpha of selu
 

@@ -1,7 +1,7 @@
 """Look-ups (embedding, embedding_bag, one_hot) and the layers' products (linear, bilinear)."""
 
 from torchlite._dispatch import composite, op
-from torchlite._dtype import int32, int64
+from torchlite._types.dtypes import int32, int64
 
 # --- linear and bilinear --------------------------------------------------------------------------
 

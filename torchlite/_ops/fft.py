@@ -9,7 +9,7 @@ import warnings
 
 from .._dispatch import call, composite, op
 from .._dispatch.shapes import wrap_dim
-from .._dtype import complex64, complex128, float32, float64, get_default_dtype, int64
+from .._types.dtypes import complex64, complex128, float32, float64, get_default_dtype, int64
 
 _COMPLEX = {float32: complex64, float64: complex128}
 _REAL = {complex64: float32, complex128: float64}

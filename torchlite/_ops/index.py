@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._dispatch import GLOBALS, KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, op
+from .._dispatch import KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, op
 from .._dispatch.record import INPLACE
 from .._tensor import Tensor
+from .._types.dtypes import bool_
 
 slice_index = op(
     "_slice_index(Tensor input, index)",
@@ -60,7 +61,7 @@ def setitem(tensor: Tensor, index, value) -> None:
     """x[index] = value."""
     basic, advanced = split(tensor, index)
     if not isinstance(value, (Tensor, int, float, complex)):
-        from .._creation import tensor as make
+        from .._tensor.creation import tensor as make
 
         value = make(value, dtype=tensor.dtype, device=tensor.device)
     if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._table is not tensor._table):
@@ -150,12 +151,12 @@ def _normal(item):
         if item.dtype.category >= 2:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if item.dtype.name == "uint8":
-            return item.to(GLOBALS["bool_"])
+            return item.to(bool_)
         if item._data.ndim == 0 and item.dtype.name != "bool" and not item.is_meta:
             return int(item.item())
         return item
     if isinstance(item, (list, tuple, range)):
-        from .._creation import tensor as make
+        from .._tensor.creation import tensor as make
 
         made = make(list(item)) if len(item) else make(np.empty(0, np.int64))
         return _normal(made) if made._data.ndim else made

@@ -8,7 +8,7 @@ Walter and Lehmann (2010) for QR.
 from __future__ import annotations
 
 from .._dispatch import NONDIFF, composite, op
-from .._dtype import int32, int64
+from .._types.dtypes import int32, int64
 from ._gradients import named
 from ._linalg_common import (
     LinAlgError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._dispatch import INPLACE, composite, op
 from .._dispatch.shapes import broadcast, reduced, wrap_dims
-from .._dtype import complex64, complex128, float32, float64, int64
+from .._types.dtypes import complex64, complex128, float32, float64, int64
 from ._gradients import keep_dims
 from ._linalg_common import check_matrix, check_square, transposed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._dispatch import NONDIFF, composite, op
 from .._dispatch.shapes import broadcast
-from .._dtype import bool_, complex64, complex128, float32, float64, int32, int64
+from .._types.dtypes import bool_, complex64, complex128, float32, float64, int32, int64
 from ._gradients import named
 from ._linalg_common import (
     adjoint,

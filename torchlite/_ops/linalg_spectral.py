@@ -7,7 +7,7 @@ for complex singular vectors.
 from __future__ import annotations
 
 from .._dispatch import NONDIFF, composite, op
-from .._dtype import complex64, complex128, float32, float64
+from .._types.dtypes import complex64, complex128, float32, float64
 from ._gradients import named
 from ._linalg_common import (
     adjoint,

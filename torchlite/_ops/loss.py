@@ -9,7 +9,7 @@ import warnings
 
 from torchlite._dispatch import composite
 from torchlite._dispatch.shapes import broadcast
-from torchlite._dtype import promote_types
+from torchlite._types.dtypes import promote_types
 
 LEGACY = "size_average=None, reduce=None, reduction='mean'"
 WRONG_SIZE = (

@@ -196,7 +196,7 @@ def rms_norm(F, input, normalized_shape, weight, eps):
     """
     n_dims = _check_normalized_shape(input, normalized_shape, weight, None, "*")
     if eps is None:
-        from torchlite._dtype import finfo
+        from torchlite._types.dtypes import finfo
 
         eps = finfo(input.dtype).eps
     if input.dtype.is_complex:

@@ -7,9 +7,11 @@ parameters and gradients as lists of raw arrays and the states as flat ones, and
 
 import math
 
-from torchlite._dispatch import NONDIFF, op
+from torchlite._device.streams import CAPTURES
+from torchlite._dispatch import NONDIFF, call, op
+from torchlite._dispatch.public import torch
 from torchlite._dispatch.runtime import GLOBALS
-from torchlite._streams import CAPTURES
+from torchlite._types.dtypes import float32
 
 # Parameters of at most this many elements are packed, up to this many elements together. On the CPU: what a core's
 # cache holds. On devices, where a launch costs more than anything else: what is no burden to have twice for a moment.
@@ -309,17 +311,15 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
     The states' tensors are replaced by views of flat arrays with the same values. None where the parameters have not
     taken equally many steps. on_device: whether steps are counted there and not on the host.
     """
-    import torchlite as torch
-
     has_steps = "step" in states[0]
     if has_steps and (CAPTURES or len({state["step"].item() for state in states}) > 1):
         return None
     plan = Plan()
     plan.group_params, plan.missing, plan.table = group_params, missing, params[0]._table
     plan.packs, plan.witnesses, plan.steps, plan.count = [], [], None, None
-    with torch.no_grad():
+    with call.recording(False):
         if has_steps:
-            where = (params[0].device, torch.float32) if on_device else ("cpu",)
+            where = (params[0].device, float32) if on_device else ("cpu",)
             steps = torch.stack([state["step"].detach().to(*where) for state in states])
             plan.steps, plan.count = steps._data, steps
             for place, state in enumerate(states):

@@ -17,7 +17,7 @@ from torchlite._dispatch import (
 )
 from torchlite._dispatch.promotion import result_dtype
 from torchlite._dispatch.shapes import broadcast
-from torchlite._dtype import int64
+from torchlite._types.dtypes import int64
 
 PW = POINTWISE | INPLACE
 TEST = PW | NONDIFF

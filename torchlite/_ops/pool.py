@@ -58,7 +58,7 @@ def _lowest(dtype):
 
 
 def _iinfo(dtype):
-    from torchlite._dtype import iinfo
+    from torchlite._types.dtypes import iinfo
 
     return iinfo(dtype)
 
@@ -85,7 +85,7 @@ def _inside(F, places, n, dilation):
 
 
 def _index_dtype():
-    from torchlite._dtype import ALL
+    from torchlite._types.dtypes import ALL
 
     return ALL["int64"]
 

@@ -349,7 +349,7 @@ def _fractional_pool(F, count, input, kernel_size, output_size, output_ratio, sa
         if o + k - 1 > n:
             raise RuntimeError(f"{name}(): pool {label} {k} too large relative to input {label} {n}")
     if samples is None:
-        import torchlite as torch
+        from .._dispatch.public import torch
 
         samples = torch.rand((x.shape[0], x.shape[1], count), dtype=x.dtype, device=x.device)
     values, indices = F._fractional_max_pool(x, samples, kernel, size)

@@ -1,8 +1,8 @@
 """Random numbers: the kernels that draw them, and PyTorch's functions and in-place methods over these.
 
 A kernel `random_*(size, dtype, parameters ..., engine)` makes a new contiguous array from a generator's engine (see
-`torchlite._random`). A backend needs `random_uniform`, `random_normal` and `random_integers`; the others have
-composites.
+`torchlite._device.generators`). A backend needs `random_uniform`, `random_normal` and `random_integers`; the others
+have composites.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._dispatch import GLOBALS, NONDIFF, RANDOM, REGISTRY, call, composite, op
-from .._dtype import bool_, float32, float64, get_default_dtype, int64
-from .._random import draw, engine_of, fill
+from .._device.generators import draw, engine_of, fill
+from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, op
+from .._dispatch.public import torch
+from .._types.dtypes import bool_, float32, float64, get_default_dtype, int64
 from .creation import _size
 
 _SHAPE: dict[str, Any] = {"where": "", "tags": RANDOM | NONDIFF, "meta": lambda size, dtype: (size, dtype)}
@@ -186,7 +187,7 @@ def _floating(dtype, words: str):
 def _paired(size, dtype, kernel, parameters, device, generator, requires_grad):
     """Complex numbers, whose parts are drawn in turn."""
     parts = draw(kernel, (*size, 2), dtype.to_real(), *parameters, device=device, generator=generator)
-    out = GLOBALS["F"].view_as_complex(parts).clone()
+    out = torch.view_as_complex(parts).clone()
     return out.requires_grad_() if requires_grad else out
 
 

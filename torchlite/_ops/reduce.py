@@ -6,7 +6,7 @@ import math
 
 from .._dispatch import NONDIFF, op
 from .._dispatch.shapes import reduced, wrap_dims
-from .._dtype import bool_, int64, uint8
+from .._types.dtypes import bool_, int64, uint8
 
 
 def spread(F, g, shape, dim, keepdim):

@@ -249,7 +249,7 @@ def _axis_taps(F, at, slope, n, mode, padding_mode, align_corners):
 
 
 def _int64():
-    from torchlite._dtype import ALL
+    from torchlite._types.dtypes import ALL
 
     return ALL["int64"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torchlite._dispatch import INPLACE, op
 
-from .._dtype import int64
+from .._types.dtypes import int64
 from ._gradients import shifted_on
 
 

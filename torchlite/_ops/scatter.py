@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchlite._dispatch import INPLACE, NONDIFF, composite, op
 from torchlite._dispatch.shapes import broadcast, wrap_dim
 
-from .._dtype import bool_, int64
+from .._types.dtypes import bool_, int64
 from .index import _raw_index as raw_index
 
 

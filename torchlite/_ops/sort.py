@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchlite._dispatch import NONDIFF, composite, op
 from torchlite._dispatch.shapes import reduced, wrap_dim
 
-from .._dtype import bool_, int32, int64
+from .._types.dtypes import bool_, int32, int64
 from ._gradients import to_chosen
 
 _PAIR = ("values", "indices")

@@ -9,7 +9,7 @@ import warnings
 from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, composite, op
 from torchlite._dispatch.shapes import reduced, wrap_dim, wrap_dims
 
-from .._dtype import float32, float64, int64
+from .._types.dtypes import float32, float64, int64
 from ._gradients import count_of, keep_dims, named, shared_evenly, shifted_on, to_chosen
 
 # --- variance ------------------------------------------------------------------

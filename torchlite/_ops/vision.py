@@ -55,7 +55,7 @@ def _sum_blocks_composite(F, input, output_size, kernel_size, dilation, padding,
 
 
 def _arange(F, like, n):
-    from torchlite._dtype import ALL
+    from torchlite._types.dtypes import ALL
 
     return F.new_arange(like, 0, n, 1, ALL["int64"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .._dispatch import composite
-from .._dtype import get_default_dtype
+from .._types.dtypes import get_default_dtype
 
 _OPTIONS = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 import functools
 import importlib
 
-from .. import _dtype, _utils
-from .._device import Size, device, layout, memory_format
-from .._storage import TypedStorage, UntypedStorage
+from .. import _utils
 from .._tensor import Parameter, Tensor
+from .._tensor.storage import TypedStorage, UntypedStorage
+from .._types import dtypes as _dtype
+from .._types.devices import device
+from .._types.layouts import Size, layout, memory_format
 
 
 class StorageType:

@@ -14,8 +14,9 @@ import pickle
 import struct
 from typing import Any
 
-from .._device import Size, device
 from .._tensor import Parameter, Tensor
+from .._types.devices import device
+from .._types.layouts import Size
 from .names import REBUILDERS, plain_value
 
 _BLOCKED = ("sys", "os", "posix", "nt")

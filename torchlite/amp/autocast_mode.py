@@ -11,15 +11,15 @@ import warnings
 
 import numpy as np
 
-from .._device import device
 from .._dispatch import LEAF, MODE, REGISTRY, F
 from .._dispatch import call as _call
 from .._dispatch.codegen import direct_for
 from .._dispatch.graph import base_of, version
+from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import Interceptor, activate, stack
-from .._dtype import bfloat16, dtype, float16, float32, float64
 from .._tensor import Tensor
-from ..autograd.graph import _hooks
+from .._types.devices import device
+from .._types.dtypes import bfloat16, dtype, float16, float32, float64
 from .op_lists import BANNED, FLOAT, LISTED, LOWER, RESULT, RULES, WIDEST
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
@@ -63,7 +63,7 @@ class _Autocast(Interceptor):
         ):  # in place, out=, creation: PyTorch casts nothing here
             return function(*args, **kwargs)
         run = op.direct or direct_for(op)
-        if _hooks.stack:  # what is saved for backward goes through the user's hands
+        if saved_tensor_hooks.stack:  # what is saved for backward goes through the user's hands
 
             def run(*args, **kwargs):
                 return _call.below(op, function, args, kwargs)
@@ -161,7 +161,7 @@ def _cached(tensor, where: str, to: dtype):
     """A tensor cast. The cast of a leaf that wants a gradient serves all its uses until the outermost region ends, or
     the leaf changes.
     """
-    cast = F.to if _hooks.stack else _to
+    cast = F.to if saved_tensor_hooks.stack else _to
     if tensor._node is not LEAF or not (
         _state.cache_enabled
         and _state.nesting

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._dtype import float32
+from .._types.dtypes import float32
 
 # What is done with an op's floating-point tensors (float64 is always left alone).
 LOWER = "lower"  # cast to the region's dtype

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import heapq
 
-from .._device import Size
 from .._dispatch import call
 from .._dispatch.derivative import backward_function
-from .._dispatch.graph import Node, OutputOf, bump, edge, meta_of, version
-from .._dispatch.runtime import GLOBALS, LEAF, MODE
+from .._dispatch.graph import Node, OutputOf, bump, edge, freed, meta_of, version
+from .._dispatch.hooks import Packed
+from .._dispatch.runtime import LEAF, MODE
+from .._dispatch.slots import SLOTS
 from .._tensor import Parameter, Tensor
-
-
-class Packed:
-    """A saved tensor that saved-tensor hooks packed."""
-
-    __slots__ = ("value", "unpack")
-
-    def __init__(self, value, unpack):
-        self.value, self.unpack = value, unpack
+from .._types.layouts import Size
 
 
 def changed(tensor_shape, scalar_name, node, have: int, expected: int):
@@ -72,7 +65,7 @@ def _relink(tensor, node, index):
 
 def get_out_raw(node, index):
     if node.out is None:
-        GLOBALS["freed"](node)
+        freed(node)
     if node.out[index].__class__ is not Packed and node.counter[index] is not None:
         found, expected = node.counter[index]
         have = found.n if found.root is None else found.root.n
@@ -127,15 +120,15 @@ class _TensorMode:
 
     @staticmethod
     def run(node, g):
-        return backward_function(node.op)(GLOBALS["F"], g, node, get_tensor, get_out_tensor)
+        return backward_function(node.op)(SLOTS.F, g, node, get_tensor, get_out_tensor)
 
     @staticmethod
     def add(table, a, b):
-        return GLOBALS["F"].add(a, b)
+        return SLOTS.F.add(a, b)
 
     @staticmethod
     def fit(table, g, shape):
-        return sum_to(GLOBALS["F"], g, shape)
+        return sum_to(SLOTS.F, g, shape)
 
     @staticmethod
     def tensor(table, g):
@@ -205,7 +198,7 @@ class Run:
             g = self.mode.fit(table, g, tensor._data.shape)
         if self.mode.differentiable:
             if g.dtype is not tensor.dtype:
-                g = GLOBALS["F"].to(g, tensor.dtype)
+                g = SLOTS.F.to(g, tensor.dtype)
         elif g.dtype is not tensor._data.dtype and table.dtype_of(g) is not tensor.dtype:
             g = table.to(g, tensor.dtype)
         held = self.captured.get(tensor)
@@ -334,7 +327,7 @@ class Run:
                 if found.grad is None and (g._node is None or id(g) in given or id(g) in self.given)
                 else g
                 if found.grad is None
-                else GLOBALS["F"].add(found.grad, g)
+                else SLOTS.F.add(found.grad, g)
             )
             given.add(id(g))
             return
@@ -351,7 +344,7 @@ class Run:
             table.copy_into(found.grad._data, self.mode.add(table, found.grad._data, g))
             bump(found.grad)
         else:
-            found.grad = GLOBALS["F"].add(found.grad, call.wrap(table, g))
+            found.grad = SLOTS.F.add(found.grad, call.wrap(table, g))
 
 
 def reachable(roots, targets) -> set:
@@ -421,7 +414,7 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
     mode = _TensorMode if create_graph else _RawMode
     run = Run(mode, retain_graph, accumulate)
     roots = []
-    with call._grad(create_graph):
+    with call.recording(create_graph):
         firsts = [(tensor, start(tensor, g, mode)) for tensor, g in zip(tensors, grads, strict=True)]
         targets = None
         if inputs is not None:

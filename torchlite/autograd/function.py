@@ -6,8 +6,9 @@ import functools
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.graph import Node, OutputOf, edge, make_node, meta_of, version
-from .._dispatch.runtime import GLOBALS, LEAF, MODE
+from .._dispatch.graph import Node, OutputOf, edge, freed, make_node, meta_of, version
+from .._dispatch.hooks import pack
+from .._dispatch.runtime import LEAF, MODE
 from .._tensor import Tensor
 
 
@@ -59,7 +60,7 @@ class FunctionCtx:
         """
         node = self._node
         if node.saved is None:
-            GLOBALS["freed"](node)
+            freed(node)
         return tuple(_unpack(node, item, expected) for item, expected in zip(node.saved, node.versions, strict=True))
 
     saved_variables = saved_tensors
@@ -114,7 +115,7 @@ class CustomNode(Node):
         """Call the Function's backward with Tensors, and hand its gradients to the engine in its own form."""
         mode, table, ctx = run.mode, self.table, self.ctx
         if self.saved is None:
-            GLOBALS["freed"](self)
+            freed(self)
         several = g.__class__ is list
         grads = []
         for i, item in enumerate(g if several else [g]):
@@ -123,7 +124,7 @@ class CustomNode(Node):
                 grads.append(call.wrap(table, table._full(shape, 0, self.dtypes[i])))
             else:
                 grads.append(None if item is None else mode.tensor(table, item))
-        with call._grad(mode.differentiable):
+        with call.recording(mode.differentiable):
             found = self.cls.backward(ctx, *grads)
         found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
         while len(found) > len(self.edges) and found[-1] is None:
@@ -246,7 +247,7 @@ class Function(metaclass=_FunctionType):
             ctx._node = node
         else:
             ctx._node = _Unrecorded(cls)
-        with call._grad(False):
+        with call.recording(False):
             if cls.setup_context is Function.setup_context:
                 result = cls.forward(ctx, *args, **kwargs)
             else:
@@ -313,8 +314,6 @@ def _finish(cls, ctx, node, args, result):
 
 
 def _save(ctx, node, positions, several) -> None:
-    from .graph import pack
-
     saved: list[Any] = []
     versions: list[int] = []
     for item in ctx._to_save:
@@ -341,7 +340,7 @@ def once_differentiable(function):
 
     @functools.wraps(function)
     def once(ctx, *grads):
-        with call._grad(False):
+        with call.recording(False):
             found = function(ctx, *grads)
         if not MODE.grad or not any(isinstance(g, Tensor) and g._node is not None for g in grads):
             return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .._dispatch.public import torch
 from .._tensor import Tensor
-from . import grad
+from .entry import grad
 from .grad_mode import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -33,15 +34,13 @@ def _finish(values, create_graph: bool):
 
 
 def _grad(outputs, inputs, vectors, create_graph: bool, strict: bool):
-    from .. import zeros_like
-
     if not any(o.requires_grad for o in outputs):
         if strict:
             raise RuntimeError(
                 "The output of the user-provided function is independent of the input. This is not allowed in strict "
                 "mode."
             )
-        return tuple(zeros_like(x) for x in inputs)
+        return tuple(torch.zeros_like(x) for x in inputs)
     pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o.requires_grad]
     found = grad(
         [o for o, _ in pairs],
@@ -55,7 +54,7 @@ def _grad(outputs, inputs, vectors, create_graph: bool, strict: bool):
         raise RuntimeError(
             "The output of the user-provided function is independent of an input. This is not allowed in strict mode."
         )
-    return tuple(zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True))
+    return tuple(torch.zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True))
 
 
 def _vectors(v, like, name: str):
@@ -65,9 +64,7 @@ def _vectors(v, like, name: str):
                 f"The vector v can only be None if the {name} of the user-provided function is a single Tensor with "
                 "a single element."
             )
-        from .. import ones_like
-
-        return (ones_like(like[0]),)
+        return (torch.ones_like(like[0]),)
     vectors = _as_tuple(v, "v")[1]
     if len(vectors) != len(like):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}.")
@@ -101,15 +98,13 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 
     v: like the input(s); may be None for one input of one element.
     """
-    from .. import zeros_like
-
     with enable_grad():
         _, inputs = _as_tuple(inputs, "inputs")
         inputs = _fresh(inputs, create_graph)
         vectors = _vectors(v, inputs, "input")
         outputs = func(*inputs)
         single_out, outs = _as_tuple(outputs, "outputs of the user-provided function")
-        dummies = tuple(zeros_like(o).requires_grad_() for o in outs)
+        dummies = tuple(torch.zeros_like(o).requires_grad_() for o in outs)
         pulled = _grad(outs, inputs, dummies, True, strict)
         found = _grad(pulled, dummies, vectors, create_graph, False)
     return _finish(outs[0] if single_out else outs, create_graph), _finish(
@@ -126,8 +121,6 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     tensor([[2., 0.],
             [0., 4.]])
     """
-    from .. import stack, zeros_like
-
     with enable_grad():
         single, inputs = _as_tuple(inputs, "inputs")
         inputs = _fresh(inputs, create_graph)
@@ -137,14 +130,14 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         for out in outs:
             columns = []
             for i in range(out.numel()):
-                unit = zeros_like(out).reshape(-1)
+                unit = torch.zeros_like(out).reshape(-1)
                 unit[i] = 1
                 columns.append(_grad((out,), inputs, (unit.reshape(out.shape),), create_graph, strict))
             rows.append(
                 tuple(
-                    stack([c[j] for c in columns]).reshape(tuple(out.shape) + tuple(x.shape))
+                    torch.stack([c[j] for c in columns]).reshape(tuple(out.shape) + tuple(x.shape))
                     if columns
-                    else zeros_like(x).expand(tuple(out.shape) + tuple(x.shape))
+                    else torch.zeros_like(x).expand(tuple(out.shape) + tuple(x.shape))
                     for j, x in enumerate(inputs)
                 )
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._tensor import Tensor
-from . import grad
+from .entry import grad
 
 
 class GradcheckError(RuntimeError):
@@ -52,7 +52,7 @@ def _vectors(shape, complex_: bool, rng, count: int | None):
 
 
 def _check_input(function, inputs, position, eps, atol, rtol, count, rng):
-    from .._creation import tensor
+    from .._tensor.creation import tensor
 
     x = inputs[position]
     outputs = _outputs(function, inputs)
@@ -168,7 +168,7 @@ def gradgradcheck(
     """Check second derivatives: gradcheck of the gradient function. Arguments as in `gradcheck`; grad_outputs are
     random when not given.
     """
-    from .._creation import tensor
+    from .._tensor.creation import tensor
 
     inputs, wanted = _prepare(inputs)
     outputs = _outputs(func, inputs)

@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-
-from .._dispatch.graph import Node
+from .._dispatch.graph import AccumulateGrad, Node, bump
+from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import activate
-from .engine import Packed
-
-
-class _Hooks(threading.local):
-    stack: list = []
-
-
-_hooks = _Hooks()
-
-
-def pack(tensor):
-    """What the innermost saved-tensor hooks make of a tensor; None when there are none."""
-    if not _hooks.stack or _hooks.stack[-1] is None:
-        return None
-    pack_hook, unpack_hook = _hooks.stack[-1]
-    return Packed(pack_hook(tensor.detach()), unpack_hook)
 
 
 class saved_tensors_hooks:
@@ -41,11 +24,11 @@ class saved_tensors_hooks:
         self.pair = (pack_hook, unpack_hook)
 
     def __enter__(self):
-        _hooks.stack = [*_hooks.stack, self.pair]
+        saved_tensor_hooks.stack = [*saved_tensor_hooks.stack, self.pair]
         activate(1)
 
     def __exit__(self, *exc):
-        _hooks.stack = _hooks.stack[:-1]
+        saved_tensor_hooks.stack = saved_tensor_hooks.stack[:-1]
         activate(-1)
 
 
@@ -56,10 +39,10 @@ class disable_saved_tensors_hooks:
         self.message = error_message
 
     def __enter__(self):
-        _hooks.stack = [*_hooks.stack, None]
+        saved_tensor_hooks.stack = [*saved_tensor_hooks.stack, None]
 
     def __exit__(self, *exc):
-        _hooks.stack = _hooks.stack[:-1]
+        saved_tensor_hooks.stack = saved_tensor_hooks.stack[:-1]
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -71,8 +54,6 @@ class save_on_cpu(saved_tensors_hooks):
 
 def get_gradient_edge(tensor):
     """(node, output index) where the tensor's gradient arrives."""
-    from .._dispatch.graph import AccumulateGrad
-
     if tensor._node is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node = tensor.grad_fn
@@ -113,8 +94,6 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
 
 def increment_version(tensor) -> None:
     """Count an in-place change that was made behind autograd's back."""
-    from .._dispatch.graph import bump
-
     for item in tensor if isinstance(tensor, (tuple, list)) else (tensor,):
         bump(item)
 

@@ -1,5 +1,5 @@
-"""Switches and questions about the libraries under the devices, as PyTorch programs touch them. `torchlite._switches`
-keeps what they say.
+"""Switches and questions about the libraries under the devices, as PyTorch programs touch them.
+`torchlite._settings.switches` keeps what they say.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import importlib
 import sys
 import types
 
-from .._switches import SWITCHES
+from .._settings.switches import SWITCHES
 
 _NAMES = ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
 

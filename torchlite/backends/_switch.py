@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._switches import SWITCHES
+from .._settings.switches import SWITCHES
 
 
 def flag(name: str, setter: str, doc: str) -> Any:

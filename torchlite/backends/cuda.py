@@ -8,7 +8,7 @@ import contextlib
 import enum
 from typing import Any
 
-from .._switches import SWITCHES
+from .._settings.switches import SWITCHES
 from ._switch import flag
 
 __all__ = [

@@ -9,7 +9,7 @@ import sys
 import types
 from typing import Any
 
-from .._switches import SWITCHES
+from .._settings.switches import SWITCHES
 from ._switch import Precision, flag, precision
 
 

@@ -167,7 +167,7 @@ def __getattr__(name: str) -> Any:
     if name in _GRAPHS:
         found = getattr(importlib.import_module(".graphs", __name__), name)
     elif name in _TYPES:
-        from .._legacy import typed
+        from .._tensor.legacy_types import typed
 
         found = typed(name, "cuda")
     elif name in _MODULES:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._accelerator import Accelerator
-
-cuda = Accelerator("cuda")
+from .._device.accelerators import CUDA as cuda
 
 
 def runtime_of(device: Any, what: str, method: str) -> Any:

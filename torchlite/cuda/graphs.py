@@ -8,11 +8,12 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
-from .. import _random, autograd, nn
-from .._device import device as device_type
+from .. import autograd, nn
+from .._device import generators as _random
+from .._device.streams import CAPTURES
 from .._dispatch import registry
-from .._streams import CAPTURES
 from .._tensor import Tensor
+from .._types.devices import device as device_type
 from ._device import cuda
 from .streams import Stream, StreamContext
 

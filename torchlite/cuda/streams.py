@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from .. import _streams
+from .._device import streams as _streams
 from ._device import cuda
 
 __all__ = ["Event", "ExternalStream", "Stream", "StreamContext"]

@@ -10,7 +10,7 @@ import math
 
 from .._dispatch import F
 from .._dispatch.shapes import wrap_dim
-from .._dtype import bool_, float32, get_default_dtype, iinfo, int64
+from .._types.dtypes import bool_, float32, get_default_dtype, iinfo, int64
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",

@@ -7,8 +7,8 @@ from copy import deepcopy
 from itertools import chain
 
 import torchlite as torch
+from torchlite._device.streams import CAPTURES
 from torchlite._ops import optim as _multi
-from torchlite._streams import CAPTURES
 from torchlite.utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]

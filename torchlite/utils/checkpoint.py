@@ -28,7 +28,7 @@ class _Surroundings:
     """
 
     def __init__(self, keep: bool, arguments):
-        from .._random import default_generators
+        from .._device.generators import default_generators
 
         tensors = [a for a in arguments if isinstance(a, Tensor)]
         self.states = [(g, g.get_state()) for g in default_generators(tensors)] if keep else []

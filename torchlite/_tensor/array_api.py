@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torchlite
+from .._dispatch.codegen import namespace_function
+from .._dispatch.record import NAMESPACES
+from .._types import devices, dtypes
+from . import creation, functions
 
 _NAMES = {
     "acos": "acos", "concat": "cat", "permute_dims": "permute", "expand_dims": "unsqueeze", "pow": "pow",
@@ -47,9 +50,25 @@ def isdtype(dtype, kind) -> bool:
     }[kind]
 
 
+def _find(name: str) -> Any:
+    """A function of torch, a dtype, or one of the modules `fft` and `linalg`. AttributeError when there is none."""
+    if name in NAMESPACES["torch"]:
+        return namespace_function("torch", name)
+    if name in ("bool", *dtypes.ALL):
+        return dtypes.ALL[name]
+    if name in ("fft", "linalg"):
+        from .. import fft, linalg
+
+        return {"fft": fft, "linalg": linalg}[name]
+    for module in (creation, functions, dtypes, devices):
+        if hasattr(module, name) and not name.startswith("_"):
+            return getattr(module, name)
+    raise AttributeError(f"the Array API namespace has no attribute '{name}'")
+
+
 def __getattr__(name: str) -> Any:
     torch_name = _NAMES.get(name, name)
-    found = getattr(torchlite, torch_name)
+    found = _find(torch_name)
     if torch_name not in _REDUCTIONS:
         return found
 

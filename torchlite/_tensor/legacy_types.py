@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import _dtype
-from ._creation import legacy_tensor
-from ._streams import accelerator_of
-from ._tensor import Tensor
+from .._device.streams import accelerator_of
+from .._dispatch import call
+from .._types import dtypes as _dtype
+from .creation import legacy_tensor
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 
 class _TypedTensor(type):
@@ -25,7 +28,7 @@ class _TypedTensor(type):
         return made.to(cls.where) if made.device.type != cls.where else made
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == cls.where
+        return isinstance(instance, call.Tensor) and instance.dtype is cls.dtype and instance.device.type == cls.where
 
     @property
     def is_cuda(cls) -> bool:

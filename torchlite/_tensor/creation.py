@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from . import _dtype
-from ._device import device as device_type
-from ._device import get_default_device
-from ._dispatch import call, table_of
-from ._dispatch.runtime import GLOBALS
-from ._dtype import from_np, get_default_dtype
-from ._interop import from_dlpack as _from_dlpack
-from ._interop import from_foreign, is_foreign
-from ._tensor import Tensor
+from .._dispatch import call, table_of
+from .._dispatch.slots import SLOTS
+from .._types import dtypes as _dtype
+from .._types.devices import device as device_type
+from .._types.devices import get_default_device
+from .._types.dtypes import from_np, get_default_dtype
+from .._types.layouts import Size
+from .interop import from_dlpack as _from_dlpack
+from .interop import from_foreign, is_foreign
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 
 def _table(where):
@@ -41,7 +46,7 @@ def _has_numpy(data) -> bool:
 
 def _unwrapped(data):
     """Nested lists with their Tensors as arrays."""
-    if isinstance(data, Tensor):
+    if isinstance(data, call.Tensor):
         return (
             data.detach().cpu().numpy()
             if data._data.ndim
@@ -55,7 +60,7 @@ def _unwrapped(data):
 
 
 def _contains_tensor(data) -> bool:
-    return isinstance(data, Tensor) or (isinstance(data, (list, tuple)) and any(_contains_tensor(d) for d in data))
+    return isinstance(data, call.Tensor) or (isinstance(data, (list, tuple)) and any(_contains_tensor(d) for d in data))
 
 
 def _check_ragged(data, depth: int = 0) -> None:
@@ -114,8 +119,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
-    if isinstance(data, Tensor) or _is_foreign(data):
-        out = (data.detach() if isinstance(data, Tensor) else from_foreign(data)).clone()
+    if isinstance(data, call.Tensor) or _is_foreign(data):
+        out = (data.detach() if isinstance(data, call.Tensor) else from_foreign(data)).clone()
         out = out.to(device=device, dtype=dtype)
         return out.requires_grad_() if requires_grad else out
     array, data = _as_array(data)
@@ -176,7 +181,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 def as_tensor(data, dtype=None, device=None) -> Tensor:
     """The data as a tensor, sharing memory where dtype and device allow."""
-    if isinstance(data, Tensor):
+    if isinstance(data, call.Tensor):
         return data.to(device=device, dtype=dtype)
     if (
         isinstance(data, np.ndarray)
@@ -203,12 +208,12 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False) -> 
     out = as_tensor(obj, dtype, device)
     if (
         copy is False
-        and not isinstance(obj, Tensor)
+        and not isinstance(obj, call.Tensor)
         and not _is_foreign(obj)
         and not (isinstance(obj, np.ndarray) and np.shares_memory(out.numpy(), obj))
     ):
         raise ValueError("can't alias arbitrary sequence into a tensor.")
-    if isinstance(obj, Tensor):
+    if isinstance(obj, call.Tensor):
         out = out.detach() if out is obj and (out.requires_grad or requires_grad) and not requires_grad else out
     return out.requires_grad_() if requires_grad else out
 
@@ -243,9 +248,12 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
 
 def legacy_tensor(args, d, device) -> Tensor:
     """torch.Tensor(...): sizes make an uninitialised tensor, a sequence or a tensor is copied."""
-    if len(args) == 1 and isinstance(args[0], Tensor):
+    if len(args) == 1 and isinstance(args[0], call.Tensor):
         return args[0].detach().to(d)
-    if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) and args[0].__class__ is not GLOBALS["Size"]:
+    if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) and args[0].__class__ is not Size:
         return tensor(args[0], dtype=d, device=device)
     size = tuple(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else args
     return call.create("_empty", tuple(size) or (0,), d, device=device)
+
+
+SLOTS.as_tensor = as_tensor

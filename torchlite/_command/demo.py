@@ -216,7 +216,7 @@ def run(devices: list[str] | None, epochs: int, seed: int, output: str) -> int:
             __import__(package)
         except ImportError:
             return _need({"sklearn": "scikit-learn"}.get(package, package))
-    from ._info import usable_devices
+    from .info import usable_devices
 
     images, labels = load_digits()
     print(

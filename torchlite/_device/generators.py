@@ -13,10 +13,10 @@ import warnings
 
 import numpy as np
 
-from ._device import device as device_type
-from ._device import get_default_device
-from ._dispatch import GLOBALS, call, table_of
-from ._dtype import uint8
+from .._dispatch import GLOBALS, call, table_of
+from .._types.devices import device as device_type
+from .._types.devices import get_default_device
+from .._types.dtypes import uint8
 
 DEFAULT_SEED = 67280421310721
 _LIMIT = 1 << 64
@@ -271,18 +271,7 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
             generator._engine.set_state(state)
 
 
-def thread_safe_generator():
-    """The generator of the DataLoader worker that the calling thread is, None elsewhere (random functions then use the
-    default one).
-    """
-    from .utils.data import get_worker_info
-
-    info = get_worker_info()
-    rng = getattr(info, "rng", None) if getattr(info, "worker_method", None) == "thread" else None
-    return None if rng is None else rng.torch_generator
-
-
 def __getattr__(name: str):
     if name == "default_generator":
         return default_of(table_of(device_type("cpu")))
-    raise AttributeError(f"module 'torchlite._random' has no attribute '{name}'")
+    raise AttributeError(f"module 'torchlite._device.generators' has no attribute '{name}'")

@@ -40,7 +40,7 @@ class Switches:
         """The precision of "matmul", "conv" or "rnn" on CUDA, of all of them ("cuda"), or of everything ("all"):
         "none", "ieee", "tf32" or "bf16".
 
-        >>> from torchlite._switches import Switches
+        >>> from torchlite._settings.switches import Switches
         >>> Switches().precision("conv"), Switches().precision("matmul")
         ('tf32', 'none')
         """

@@ -1,12 +1,36 @@
-"""torch.device: a name and an index; the default device; layouts, memory formats and Size."""
+"""torch.device: a name and an index; which names there are; the default device."""
 
 from __future__ import annotations
 
 import functools
-import math
 import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _ALIASES = {"ocl": "opencl"}
+# Device types that exist even where no backend for them is installed, with the extra that brings it.
+EXTRAS = {"cpu": "", "cuda": "cuda12", "opencl": "opencl", "meta": ""}
+ADDED: dict[str, Any] = {}  # the backends that the running program registered, by device type
+
+
+@functools.cache
+def installed_backends() -> dict[str, EntryPoint]:
+    """The backends that installed packages offer, by device type; none is loaded."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group="torchlite.backends")}
+
+
+def known_types() -> list[str]:
+    """Device types that can be named."""
+    return [*EXTRAS, *(name for name in {**ADDED, **installed_backends()} if name not in EXTRAS)]
+
+
+def is_known(name: str) -> bool:
+    """Whether a device type can be named; looks at installed backends only for a name of theirs."""
+    return name in EXTRAS or name in ADDED or name in installed_backends()
 
 
 class device:
@@ -86,12 +110,8 @@ class device:
 
 @functools.cache
 def _intern(type: str, index: int | None) -> device:
-    from ._dispatch.registry import is_known, known_backends
-
     if not is_known(type):
-        raise RuntimeError(
-            f"Expected one of {', '.join(known_backends())} device type at start of device string: {type}"
-        )
+        raise RuntimeError(f"Expected one of {', '.join(known_types())} device type at start of device string: {type}")
     made = object.__new__(device)
     made.type, made.index = type, index
     return made
@@ -115,68 +135,3 @@ def get_default_device() -> device:
 def set_default_device(d) -> None:
     """Set the device on which tensors are created when `device=` is not given; None resets it to the CPU."""
     _state.default = None if d is None else device(d)
-
-
-class Size(tuple):
-    """A tensor's shape: a tuple of ints."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"torch.Size({list(self)})"
-
-    __str__ = __repr__
-
-    def numel(self) -> int:
-        """The number of elements of a tensor of this shape."""
-        return math.prod(self)
-
-    def __getitem__(self, key):
-        found = tuple.__getitem__(self, key)
-        return Size(found) if isinstance(key, slice) else found
-
-    def __add__(self, other):
-        return Size(tuple.__add__(self, tuple(other)))
-
-    def __radd__(self, other):
-        return Size(tuple(other) + tuple(self))
-
-    def __mul__(self, other):
-        return Size(tuple.__mul__(self, other))
-
-    __rmul__ = __mul__
-
-    def __reduce__(self):
-        return Size, (tuple(self),)
-
-
-class _Constant:
-    """A named constant of PyTorch's namespace."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
-
-    def __reduce__(self):
-        return _constant, (self.name,)
-
-
-class layout(_Constant):
-    """How a tensor's elements lie in memory."""
-
-
-class memory_format(_Constant):
-    """An order of a tensor's dimensions in memory."""
-
-
-strided, sparse_coo, sparse_csr = layout("strided"), layout("sparse_coo"), layout("sparse_csr")
-contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
-channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
-
-
-def _constant(name: str) -> _Constant:
-    return globals()[name]

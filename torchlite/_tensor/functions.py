@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._device import Size
-from ._dispatch import shapes
-from ._dispatch.backend import OutOfMemoryError as OutOfMemoryError
-from ._dispatch.promotion import result_dtype
-from ._dtype import dtype
-from ._switches import SWITCHES
-from ._tensor import Tensor
+from .._dispatch import call, shapes
+from .._dispatch.backend import OutOfMemoryError as OutOfMemoryError
+from .._dispatch.promotion import result_dtype
+from .._settings.switches import SWITCHES
+from .._types.dtypes import dtype
+from .._types.layouts import Size
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 
 def is_tensor(obj: Any) -> bool:
     """Whether the object is a Tensor."""
-    return isinstance(obj, Tensor)
+    return isinstance(obj, call.Tensor)
 
 
 def is_storage(obj: Any) -> bool:
     """Whether the object is a storage."""
-    from ._storage import UntypedStorage
+    from .storage import UntypedStorage
 
     return isinstance(obj, UntypedStorage)
 
@@ -84,7 +86,7 @@ def numel(input: Tensor) -> int:
 
 def typename(obj: Any) -> str:
     """The full name of an object's type; of a tensor such as "torch.FloatTensor"."""
-    if isinstance(obj, Tensor):
+    if isinstance(obj, call.Tensor):
         return obj.type()
     cls = obj if isinstance(obj, type) else type(obj)
     return f"{cls.__module__}.{cls.__qualname__}".removeprefix("builtins.")
@@ -116,14 +118,14 @@ def set_num_threads(n: int) -> None:
     """How many threads CPU kernels may use, the BLAS under NumPy included where its library lets itself be told."""
     if n <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    from ._threads import set_threads
+    from .._settings.threads import set_threads
 
     set_threads(n)
 
 
 def get_num_threads() -> int:
     """How many threads CPU kernels may use."""
-    from ._threads import get_threads
+    from .._settings.threads import get_threads
 
     return get_threads()
 
@@ -212,8 +214,8 @@ def get_device_module(device=None):
     """
     import importlib
 
-    from . import accelerator
-    from ._device import device as device_type
+    from .. import accelerator
+    from .._types.devices import device as device_type
 
     where = accelerator.current_accelerator() if device is None else device_type(device)
     return importlib.import_module(f"torchlite.{'cpu' if where is None else where.type}")
@@ -223,9 +225,9 @@ def set_default_tensor_type(t) -> None:
     """Set the default dtype, and for "torch.cuda.FloatTensor" and its kind the default device, by a
     type or its name.
     """
-    from ._device import set_default_device
-    from ._dtype import set_default_dtype
-    from ._legacy import place_of
+    from .._types.devices import set_default_device
+    from .._types.dtypes import set_default_dtype
+    from .legacy_types import place_of
 
     found = place_of(t)
     if found is None or not found[1].is_floating_point:

@@ -4,12 +4,14 @@ Tensors.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._dispatch import NAMESPACES, function_for
-from ._tensor import Tensor
+from .._dispatch import NAMESPACES, call, function_for
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 # NumPy's name -> torch's, where they differ.
 _UFUNCS = {
@@ -52,7 +54,7 @@ def _torch(name: str):
 def _tensor(value: Any, like: Tensor) -> Any:
     """Arrays beside a Tensor become Tensors on its device; numbers stay."""
     if isinstance(value, np.ndarray):
-        from ._creation import as_tensor
+        from .creation import as_tensor
 
         return as_tensor(value, device=like.device)
     if isinstance(value, np.generic):
@@ -64,7 +66,7 @@ def _tensor(value: Any, like: Tensor) -> Any:
 
 def _first(values) -> Tensor | None:
     for value in values:
-        if isinstance(value, Tensor):
+        if isinstance(value, call.Tensor):
             return value
         if isinstance(value, list | tuple):
             found = _first(value)
@@ -100,7 +102,7 @@ def _write(result, out):
     targets = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(targets, results, strict=True):
-        if isinstance(target, Tensor):
+        if isinstance(target, call.Tensor):
             target.copy_(value)
         elif target is not None:
             target[...] = value.detach().cpu().numpy()
@@ -128,17 +130,14 @@ def _mean(function_name: str):
 
 
 def _dtype(d):
-    from ._dtype import from_np
+    from .._types.dtypes import from_np
 
     return d if d.__class__.__name__ == "dtype" and hasattr(d, "category") else from_np(np.dtype(d))
 
 
 def _like(name: str):
     def call(a, dtype=None, order="K", subok=True, shape=None, **kwargs):
-        import torchlite
-
-        function = getattr(torchlite, name)
-        return function(a, dtype=None if dtype is None else _dtype(dtype))
+        return _torch(name)(a, dtype=None if dtype is None else _dtype(dtype))
 
     return call
 
@@ -174,7 +173,7 @@ def _dot(a, b, out=None):
 
 
 def _plain(value):
-    return value.detach().numpy() if isinstance(value, Tensor) else value
+    return value.detach().numpy() if isinstance(value, call.Tensor) else value
 
 
 _SPECIAL = {
@@ -205,10 +204,10 @@ _SPECIAL = {
     "swapaxes": lambda a, axis1, axis2: a.transpose(axis1, axis2),
     "array_repr": lambda arr, *args: repr(arr),
     "array_str": lambda a, *args: str(a),
-    "full_like": lambda a, fill_value, dtype=None, **kwargs: __import__("torchlite").full_like(
+    "full_like": lambda a, fill_value, dtype=None, **kwargs: _torch("full_like")(
         a, fill_value, dtype=None if dtype is None else _dtype(dtype)
     ),
-    "result_type": lambda *args: np.result_type(*(a.dtype.np if isinstance(a, Tensor) else a for a in args)),
+    "result_type": lambda *args: np.result_type(*(a.dtype.np if isinstance(a, call.Tensor) else a for a in args)),
     "may_share_memory": lambda a, b, max_work=None: np.may_share_memory(_plain(a), _plain(b)),
     "shares_memory": lambda a, b, max_work=None: np.shares_memory(_plain(a), _plain(b)),
 }

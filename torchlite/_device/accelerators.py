@@ -11,10 +11,10 @@ import threading
 from collections import OrderedDict
 from typing import Any, Protocol
 
-from . import _random
-from ._device import device as device_type
-from ._dispatch import registry
-from ._streams import ACCELERATORS, Event, Stream, StreamContext
+from .._dispatch import registry
+from .._types.devices import device as device_type
+from . import generators
+from .streams import ACCELERATORS, Event, Stream, StreamContext
 
 
 class Marker(Protocol):
@@ -359,8 +359,8 @@ class Accelerator:
 
     # -- random numbers --
 
-    def _generator(self, device=None) -> _random.Generator:
-        return _random.default_of(registry.table_of(device_type(self.name, self.index(device))))
+    def _generator(self, device=None) -> generators.Generator:
+        return generators.default_of(registry.table_of(device_type(self.name, self.index(device))))
 
     def default_generators(self) -> tuple:
         """The default generators of all devices; none before a device is in use."""
@@ -369,12 +369,12 @@ class Accelerator:
     def manual_seed(self, seed: int) -> None:
         """Seed the current device's generator; nothing happens without a device."""
         if self.is_available():
-            _random.seed_device(device_type(self.name, self.current_device()), int(seed))
+            generators.seed_device(device_type(self.name, self.current_device()), int(seed))
 
     def manual_seed_all(self, seed: int) -> None:
         """Seed the generators of all devices; nothing happens without one."""
         for i in range(self.device_count()):
-            _random.seed_device(device_type(self.name, i), int(seed))
+            generators.seed_device(device_type(self.name, i), int(seed))
 
     def seed(self) -> None:
         """Seed the current device's generator from the operating system."""
@@ -407,3 +407,6 @@ class Accelerator:
         """Set the states of all devices' generators."""
         for i, state in enumerate(new_states):
             self.set_rng_state(state, i)
+
+
+CUDA, OPENCL = Accelerator("cuda"), Accelerator("opencl")

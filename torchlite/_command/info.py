@@ -29,14 +29,14 @@ def devices() -> dict[str, str]:
     """Every device type that can be named: "" when it can be used, else why it cannot and what to install. Never
     raises.
     """
-    from . import __version__
-    from ._device import device
-    from ._dispatch.registry import KNOWN, _added, _entry_points, known_backends, table_of
+    from .. import __version__
+    from .._dispatch.registry import table_of
+    from .._types.devices import ADDED, EXTRAS, device, installed_backends, known_types
 
     out = {}
-    for name in known_backends():
-        runtime = f"pip install 'torchlite-nd[{KNOWN[name]}]' and {_DRIVERS[name]}" if KNOWN.get(name) else ""
-        if name not in _entry_points() and name not in _added:
+    for name in known_types():
+        runtime = f"pip install 'torchlite-nd[{EXTRAS[name]}]' and {_DRIVERS[name]}" if EXTRAS.get(name) else ""
+        if name not in installed_backends() and name not in ADDED:
             out[name] = "torchlite is not installed (its backends are found by entry point): pip install -e ."
             if runtime:
                 out[name] = (
@@ -55,7 +55,7 @@ def devices() -> dict[str, str]:
 
 def usable_devices() -> list[str]:
     """Devices that can compute, by name: "cpu", then "cuda:0", "opencl:0" … one entry a device."""
-    from ._dispatch.registry import backend_of
+    from .._dispatch.registry import backend_of
 
     out = []
     for name, missing in devices().items():
@@ -86,7 +86,7 @@ def _blas_threads() -> str:
 
 
 def _device_lines() -> list[tuple[str, str]]:
-    from ._dispatch.registry import backend_of
+    from .._dispatch.registry import backend_of
 
     left_out = _left_out()  # first: it tries again what failed before
     lines = []
@@ -112,10 +112,11 @@ def _device_lines() -> list[tuple[str, str]]:
 
 def _left_out() -> dict[str, list[str]]:
     """Of each backend that can tell, the drivers and devices that it found but cannot use."""
-    from ._dispatch.registry import _added, _entry_points, backend_of
+    from .._dispatch.registry import backend_of
+    from .._types.devices import ADDED, installed_backends
 
     out = {}
-    for name in {**_entry_points(), **_added}:
+    for name in {**installed_backends(), **ADDED}:
         try:
             problems = getattr(backend_of(name), "problems", None)
             out[name] = problems() if callable(problems) else []

@@ -1,44 +1,43 @@
 """Streams and events: the orders in which a device works, and places in them. `torch.Stream` and `torch.Event` are
 those of any device type.
 
-A runtime with streams of its own (CUDA) offers what `_accelerator.Streams` lists, and a stream here has a handle of it.
+A runtime with streams of its own (CUDA) offers what `accelerators.Streams` lists, and a stream here has a handle of it.
 One without (OpenCL) has one queue a device that works in order: all its streams are that queue, and differ by name.
 """
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._device import device as device_type
+from .._types.devices import device as device_type
 
 if TYPE_CHECKING:
-    from ._accelerator import Accelerator, Marker
+    from .accelerators import Accelerator, Marker
 
-ACCELERATORS: dict[str, Accelerator] = {}  # by device type; a module such as `torch.cuda` puts its own there
+ACCELERATORS: dict[str, Accelerator] = {}  # by device type; accelerators.py fills it
 CAPTURES: list[Any] = []  # the graphs that are being recorded, in all threads
-NONE_THERE = "Cannot access accelerator device when none is available."
 
 
 def accelerator_of(name: str) -> Accelerator:
     """The Accelerator of a device type. RuntimeError for a type that has none."""
-    if name not in ACCELERATORS and name in ("cuda", "opencl"):
-        importlib.import_module(f"torchlite.{name}")
     if name not in ACCELERATORS:
         raise RuntimeError(f"{name} is not a type of accelerator: it has no streams")
     return ACCELERATORS[name]
 
 
-def _accelerator_for(device: Any) -> Accelerator:
-    """That of a device, or the machine's when none is given."""
+def available() -> Accelerator | None:
+    """The first Accelerator that has a device that can be used: CUDA before OpenCL."""
+    return next((ACCELERATORS[name] for name in ("cuda", "opencl") if ACCELERATORS[name].is_available()), None)
+
+
+def accelerator_for(device: Any = None) -> Accelerator:
+    """That of a device, or the machine's when none is given. RuntimeError when there is none."""
     if device is not None and not isinstance(device, int):
         return accelerator_of(device_type(device).type)
-    from .accelerator import current_accelerator
-
-    found = current_accelerator()
+    found = available()
     if found is None:
-        raise RuntimeError(NONE_THERE)
-    return accelerator_of(found.type)
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return found
 
 
 class _Generic(type):
@@ -61,7 +60,7 @@ class Stream(metaclass=_Generic):
 
     @staticmethod
     def _generic(device=None, priority: int = 0, **kwargs):
-        return _accelerator_for(kwargs.get("device_type") or device).Stream(device, priority, **kwargs)
+        return accelerator_for(kwargs.get("device_type") or device).Stream(device, priority, **kwargs)
 
     def __init__(
         self,
@@ -179,7 +178,7 @@ class Event(metaclass=_Generic):
 
     @staticmethod
     def _generic(device=None, **kwargs):
-        of = _accelerator_for(device)
+        of = accelerator_for(device)
         made = of.Event(**kwargs)
         made.device = device_type(of.name, of.index(device))
         return made

@@ -13,6 +13,8 @@ import math
 
 import numpy as np
 
+from .._dispatch import call
+
 
 @dataclasses.dataclass
 class _Options:
@@ -189,15 +191,13 @@ def _grad_name(node) -> str:
 
 
 def _prefix(tensor) -> str:
-    from ._tensor import Parameter, Tensor
-
-    return "tensor(" if type(tensor) in (Tensor, Parameter) else f"{type(tensor).__name__}("
+    return "tensor(" if type(tensor) in (call.Tensor, call.Parameter) else f"{type(tensor).__name__}("
 
 
 def tensor_repr(tensor) -> str:
     """`repr` of a Tensor."""
-    from ._device import get_default_device
-    from ._dtype import bool_, get_default_dtype, int64
+    from .._types.devices import get_default_device
+    from .._types.dtypes import bool_, get_default_dtype, int64
 
     prefix, shape, device, default = _prefix(tensor), tuple(tensor.shape), tensor.device, get_default_dtype()
     # As PyTorch: the CPU is named only where it is not the default device, other devices always carry their index.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from . import _dtype
-from ._dispatch import call, table_of
-from ._dispatch.runtime import LEAF
-from ._tensor import Tensor
+from .._dispatch import call, table_of
+from .._dispatch.runtime import LEAF
+from .._types import dtypes as _dtype
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 
 def root_array(array: np.ndarray) -> np.ndarray:
@@ -133,11 +137,11 @@ class TypedStorage(UntypedStorage):
 def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, attributes: dict, where: str = "cpu"):
     """A tensor out of a pickle."""
     d = _dtype.ALL[dtype_name]
-    from ._device import device
+    from .._types.devices import device
 
     table = table_of(device(where))
     out = call.wrap(table, table.from_numpy(array.view(d.np) if array.dtype != d.np else array), d)
-    if cls is not Tensor:
+    if cls is not call.Tensor:
         out = out.as_subclass(cls)
     if requires_grad:
         out.requires_grad_()

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ._device import device as device_type
-from ._dispatch import call, table_of
+from .._dispatch import call, table_of
+from .._types.devices import device as device_type
 
 
 class DLDeviceType(enum.IntEnum):
@@ -111,7 +111,7 @@ def from_foreign(data: Any) -> Any:
 
 def record_stream(tensor: Any, stream: Any) -> None:
     """What `Tensor.record_stream` does."""
-    from ._streams import Stream
+    from .._device.streams import Stream
 
     if not isinstance(stream, Stream):
         raise TypeError(f"record_stream(): argument 's' (position 1) must be Stream, not {type(stream).__name__}")
@@ -130,7 +130,7 @@ _pinned: weakref.WeakValueDictionary[int, np.ndarray] = (
 
 def is_pinned(tensor: Any) -> bool:
     """Whether a tensor's memory is page-locked."""
-    from ._storage import root_array
+    from .storage import root_array
 
     root = root_array(tensor._data) if isinstance(tensor._data, np.ndarray) else None
     return root is not None and _pinned.get(id(root)) is root
@@ -138,13 +138,13 @@ def is_pinned(tensor: Any) -> bool:
 
 def pin_memory(tensor: Any) -> Any:
     """A copy in page-locked memory; the tensor itself when it is pinned already, and without a CUDA device."""
-    from . import cuda
+    from .._device.accelerators import CUDA
 
     if not tensor.is_cpu:
         raise RuntimeError(f"cannot pin '{tensor.type()}' only dense CPU tensors can be pinned")
-    if is_pinned(tensor) or not cuda.is_available():
+    if is_pinned(tensor) or not CUDA.is_available():
         return tensor
-    runtime = table_of(device_type("cuda")).backend.runtime(cuda.current_device())
+    runtime = table_of(device_type("cuda")).backend.runtime(CUDA.current_device())
     if not hasattr(runtime, "pinned"):
         return tensor
     array = tensor._data

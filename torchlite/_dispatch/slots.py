@@ -1,0 +1,35 @@
+"""What the core calls back, handed to it by those who know: so that every import points down.
+
+The layers above the core are imported after it and cannot be named in it. Each of them fills its slot once, while it is
+imported; `import torchlite` leaves none empty. What the generated functions need of the same things stands in
+`runtime.GLOBALS` under the same names, since reading a global costs them nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .._types.devices import device
+    from .record import Op
+
+
+class Slots:
+    """Who fills what is said beside each."""
+
+    # From the core's own upper end (codegen).
+    F: Any  # every op on Tensors, by the op's name
+
+    # From _tensor.
+    as_tensor: Callable[..., Any]  # Python's and NumPy's data as a Tensor (_tensor/creation)
+
+    # From _ops/core.
+    move: Callable[[Any, device], Any]  # a Tensor on another device
+    copy_slices: Op  # the history of a base after a write through a view of it
+
+    # From autograd/entry.
+    backward: Callable[..., None]  # what `Tensor.backward` does
+
+
+SLOTS = Slots()

@@ -1,0 +1,214 @@
+"""Copies, casts, moves between devices, pickles."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from .._dispatch import call
+from .._dispatch.graph import meta_of
+from .._dispatch.runtime import LEAF
+from .._dispatch.slots import SLOTS
+from .._types import dtypes
+from .._types.dtypes import dtype as dtype_type
+from .._types.layouts import memory_format as memory_format_type
+from .._types.layouts import preserve_format
+from .fields import Fields
+
+_new = object.__new__
+
+
+class Conversions(Fields):
+    """The part of Tensor that gives other tensors of the same elements."""
+
+    __slots__ = ()
+
+    def __copy__(self):
+        return self.detach() if self.is_leaf and self._node is None else self.clone()
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment.  If you were attempting to deepcopy a module, this may be because of a "
+                "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+            )
+        with call.recording(False):
+            out = self.detach().clone(memory_format=preserve_format)
+        if type(self) is not call.Tensor:
+            out = out.as_subclass(type(self))
+        if self._node is LEAF:
+            out.requires_grad_()
+        memo[id(self)] = out
+        if self.grad is not None:
+            meta_of(out).grad = copy.deepcopy(self.grad, memo)
+        if self.__dict__:
+            out.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return out
+
+    def __reduce_ex__(self, protocol):
+        from .storage import reduce_tensor
+
+        return reduce_tensor(self)
+
+    def as_subclass(self, cls):
+        """The same tensor as an instance of a subclass of Tensor."""
+        out = _new(cls)
+        out._data, out._table, out.dtype, out._node, out._meta = (
+            self._data,
+            self._table,
+            self.dtype,
+            self._node,
+            self._meta,
+        )
+        return out
+
+    @staticmethod
+    def _make_subclass(cls, data, require_grad=False):
+        out = data.detach().as_subclass(cls)
+        if require_grad:
+            out.requires_grad_()
+        return out
+
+    def to(self, *args, **kwargs):
+        """The tensor with another dtype, on another device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`,
+        `to(other)`.
+
+        Further arguments: non_blocking, copy, memory_format. Returns the tensor itself when nothing changes and `copy`
+        is False.
+        """
+        d, where, copy, order = _parse_to(*args, **kwargs)
+        out = self
+        if where is not None:
+            out = SLOTS.move(out, where)
+        if d is not None and d is not out.dtype:
+            out = SLOTS.F.to(out, d)
+        if order is not None and order is not preserve_format and not out.is_contiguous(order):
+            return out.contiguous(memory_format=order)
+        return out.clone() if copy and out is self else out
+
+    def cpu(self, memory_format=preserve_format):
+        """The tensor on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
+        """The tensor on a CUDA device, the current one when none is given. RuntimeError for a
+        device of another type.
+        """
+        where = call._device("cuda" if device is None else device)
+        if where.type != "cuda":
+            raise RuntimeError("Invalid device, must be cuda device")
+        return self.to(where)
+
+    def opencl(self, device=None):
+        """The tensor on an OpenCL device."""
+        return self.to("opencl" if device is None else device)
+
+    def type(self, dtype=None, non_blocking=False):
+        """The type's name, or the tensor cast to a dtype, or to a type and its device: `torch.FloatTensor`,
+        "torch.cuda.HalfTensor".
+        """
+        if dtype is None:
+            where = "" if self.is_cpu else f"{self.device.type}."
+            return f"torch.{where}{self.dtype.scalar_name}Tensor"
+        if isinstance(dtype, dtype_type):
+            return self.to(dtype)
+        from .legacy_types import place_of
+
+        found = place_of(dtype)
+        if found is None:
+            raise ValueError(f"invalid type: '{dtype}'")
+        where, d = found
+        return self.to(d) if where == self.device.type else self.to(where, d)
+
+    def type_as(self, other):
+        """The tensor with the dtype and on the device of another."""
+        return self.to(other)
+
+    def share_memory_(self):
+        """Move the memory to where other processes see it; returns the tensor."""
+        from .storage import share_memory
+
+        return share_memory(self)
+
+    def is_shared(self) -> bool:
+        """Whether other processes can share the memory."""
+        from .storage import is_shared
+
+        return is_shared(self)
+
+    def pin_memory(self, device=None):
+        """A copy in page-locked memory, from which copies to a CUDA device are quicker; without one the tensor itself.
+        RuntimeError on a device.
+        """
+        from .interop import pin_memory
+
+        return pin_memory(self)
+
+    def is_pinned(self, device=None) -> bool:
+        """Whether the memory is page-locked."""
+        from .interop import is_pinned
+
+        return is_pinned(self)
+
+    def record_stream(self, s):
+        """Say that a stream uses the tensor, which was made in another one: when it is freed its memory is not given
+        out before that work has run.
+        """
+        from .interop import record_stream
+
+        record_stream(self, s)
+
+    def apply_(self, function):
+        """Replace each element x by function(x), in place (slow; CPU only)."""
+        array = self._table.to_numpy(self._data)
+        result = np.array([function(x) for x in array.ravel().tolist()], dtype=array.dtype).reshape(array.shape)
+        self._table.copy_into(self._data, self._table.from_numpy(result))
+        return self
+
+
+def _parse_to(*args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None, other=None):
+    where = device
+    rest = [a for a in args if not isinstance(a, bool)]
+    flags = [a for a in args if isinstance(a, bool)]
+    if len(flags) > 1:
+        copy = flags[1]
+    for item in [*rest, other]:
+        if item is None:
+            continue
+        if isinstance(item, dtype_type):
+            dtype = item
+        elif isinstance(item, call.Tensor):
+            dtype, where = item.dtype, item.device
+        elif isinstance(item, (str, int)) or item.__class__.__name__ == "device":
+            where = item
+        elif isinstance(item, memory_format_type):
+            memory_format = item
+        else:
+            raise TypeError(f"to() received an invalid combination of arguments - got ({type(item).__name__})")
+    return dtype, None if where is None else call._device(where), copy, memory_format
+
+
+class _Casts:
+    """x.float(), x.long() …"""
+
+    @staticmethod
+    def make(name: str, d):
+        def cast(self, memory_format=preserve_format):
+            return self if self.dtype is d else SLOTS.F.to(self, d)
+
+        cast.__name__ = cast.__qualname__ = name
+        cast.__doc__ = f"The tensor cast to {d}."
+        return cast
+
+
+for _d in dtypes.ALL.values():
+    for _name in (
+        *dtypes.ALIASES.get(_d.name, ()),
+        *(("bool",) if _d is dtypes.bool_ else ()),
+        *(("bfloat16",) if _d.name == "bfloat16" else ()),
+    ):
+        setattr(Conversions, _name, _Casts.make(_name, _d))

@@ -1,0 +1,22 @@
+"""What every part of the class Tensor stands on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .._tensor_methods import TensorMethods  # a stub, made by tools/make_stubs.py
+    from .._types.dtypes import dtype
+else:
+    TensorMethods = object
+
+
+class Fields(TensorMethods):
+    """A Tensor's slots, and for type checkers the methods that come from op records."""
+
+    __slots__ = ()
+    _data: Any  # the raw array
+    _table: Any  # the kernels of its device
+    dtype: dtype
+    _node: Any  # None: no gradient; LEAF; else where the history begins
+    _meta: Any  # None; of a fresh view the pair (base, stamp); else a Meta

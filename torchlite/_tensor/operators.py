@@ -1,0 +1,62 @@
+"""Python's operators on tensors, each made at its first use."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._dispatch import REGISTRY, call, function_for
+from .._dispatch.codegen import fast_in_place, operator_for
+from .fields import Fields
+
+
+class Operators(Fields):
+    """The part of Tensor that Python's operators call; filled below."""
+
+    __slots__ = ()
+
+
+_OPERATORS = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "floordiv": "floor_divide",
+    "mod": "remainder", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
+}  # fmt: skip
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+def _lazy_operator(dunder: str, build):
+    def first_use(self, *args):
+        made = build()
+        made.__name__ = made.__qualname__ = dunder
+        setattr(call.Tensor, dunder, made)
+        return made(self, *args)
+
+    first_use.__name__ = dunder
+    setattr(Operators, dunder, first_use)
+
+
+def _in_place_operator(record):
+    fast = fast_in_place(record)
+
+    def operator_(self, other):
+        if fast is not None:
+            done = fast(self, other)
+            if done is not None:
+                return done
+        if other.__class__ not in (float, int, call.Tensor) and not isinstance(
+            other, (call.Tensor, int, float, complex, np.ndarray, np.generic)
+        ):
+            return NotImplemented
+        return call.in_place(record, (self, other), {})
+
+    return operator_
+
+
+for _name, _op in _OPERATORS.items():
+    _lazy_operator(f"__{_name}__", lambda op=_op: operator_for(REGISTRY[op]))
+    _lazy_operator(f"__r{_name}__", lambda op=_op: operator_for(REGISTRY[op], reflected=True))
+    if _name != "matmul":
+        _lazy_operator(f"__i{_name}__", lambda op=_op: _in_place_operator(REGISTRY[op]))
+for _name in _COMPARISONS:
+    _lazy_operator(f"__{_name}__", lambda op=_name: operator_for(REGISTRY[op]))
+for _name, _op in {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "positive"}.items():
+    _lazy_operator(f"__{_name}__", lambda op=_op: function_for(REGISTRY[op]))

@@ -1,0 +1,235 @@
+"""What a tensor is: shape, strides, dtype, device, and the views that are attributes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._dispatch.shapes import contiguous_strides, wrap_dim
+from .._dispatch.slots import SLOTS
+from .._types import dtypes
+from .._types.devices import device
+from .._types.layouts import Size, contiguous_format, strided
+from .fields import Fields
+
+
+class Properties(Fields):
+    """The part of Tensor that says what it is."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._data.shape)
+
+    def size(self, dim=None):
+        """The shape, or the length of one dimension."""
+        if dim is None:
+            return Size(self._data.shape)
+        if not self._data.ndim:
+            raise IndexError("Dimension specified as " + str(dim) + " but tensor has no dimensions")
+        return self._data.shape[wrap_dim(dim, self._data.ndim)]
+
+    @property
+    def ndim(self) -> int:
+        return self._data.ndim
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._data.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return math.prod(self._data.shape)
+
+    nelement = numel
+
+    def __len__(self) -> int:
+        if not self._data.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self._data.shape[0]
+
+    @property
+    def device(self) -> device:
+        return self._table.device
+
+    def get_device(self) -> int:
+        """The index of the device; -1 on the CPU."""
+        return -1 if self.device.type == "cpu" else self.device.index or 0
+
+    @property
+    def layout(self):
+        return strided
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.dtype.itemsize
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating-point one."""
+        return self.dtype.category == dtypes.FLOAT
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is a complex one."""
+        return self.dtype.category == dtypes.COMPLEX
+
+    def is_signed(self) -> bool:
+        """Whether the dtype has negative values."""
+        return self.dtype.is_signed
+
+    def stride(self, dim=None):
+        """Steps between neighbours in elements, of all dimensions or of one."""
+        size = max(self.dtype.itemsize, 1)
+        strides = tuple(s // size for s in self._data.strides)
+        shape = self._data.shape
+        if any(n <= 1 for n in shape) and 0 not in shape:
+            strides = _canonical_strides(shape, strides)
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        """Where the first element lies in the storage, in elements."""
+        from .storage import offset_of
+
+        return offset_of(self)
+
+    def untyped_storage(self):
+        """The bytes under this tensor and all that share its memory."""
+        from .storage import UntypedStorage
+
+        return UntypedStorage(self)
+
+    def storage(self):
+        """The elements under this tensor as a TypedStorage."""
+        from .storage import TypedStorage
+
+        return TypedStorage(self)
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        pointer = getattr(self._data, "ctypes", None)
+        return (
+            pointer.data
+            if pointer is not None
+            else int(self._data.data_ptr())
+            if hasattr(self._data, "data_ptr")
+            else 0
+        )
+
+    def is_contiguous(self, memory_format=contiguous_format) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        flags = getattr(self._data, "flags", None)
+        if flags is not None and memory_format is contiguous_format:
+            return flags.c_contiguous
+        shape = self._data.shape
+        if 0 in shape:
+            return True
+        order: Any = range(len(shape))
+        if memory_format.name.startswith("channels_last"):
+            if len(shape) != (5 if memory_format.name.endswith("3d") else 4):
+                return False
+            order = (0, *range(2, len(shape)), 1)
+        want = contiguous_strides([shape[d] for d in order])
+        have = [self._data.strides[d] // self.dtype.itemsize for d in order]
+        return all(h == w or shape[d] == 1 for h, w, d in zip(have, want, order, strict=True))
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device.type == "cpu"
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    @property
+    def is_opencl(self) -> bool:
+        return self.device.type == "opencl"
+
+    @property
+    def is_meta(self) -> bool:
+        return self.device.type == "meta"
+
+    @property
+    def T(self):
+        """The tensor with its dimensions in reverse order, as a view."""
+        return self.permute(*range(self._data.ndim - 1, -1, -1)) if self._data.ndim else self.alias()
+
+    @property
+    def mT(self):
+        """The tensor with its last two dimensions swapped, as a view."""
+        if self._data.ndim < 2:
+            raise RuntimeError(
+                f"tensor.mT is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor."
+            )
+        return self.transpose(-2, -1)
+
+    @property
+    def H(self):
+        """The conjugate transpose of a matrix."""
+        if self._data.ndim not in (0, 2):
+            raise RuntimeError(
+                f"tensor.H is only supported on matrices (2-D tensors). Got {self._data.ndim}-D tensor."
+                + (" For batches of matrices, consider using tensor.mH" if self._data.ndim > 2 else "")
+            )
+        return self.adjoint() if self._data.ndim else self.alias()
+
+    @property
+    def mH(self):
+        """The conjugate transpose of the last two dimensions."""
+        if self._data.ndim < 2:
+            raise RuntimeError(
+                f"tensor.mH is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor."
+            )
+        return self.adjoint()
+
+    @property
+    def real(self):
+        """The real part, a view; a real tensor itself."""
+        return SLOTS.F.real(self)
+
+    @real.setter
+    def real(self, value):
+        self.real.copy_(value)
+
+    @property
+    def imag(self):
+        """The imaginary part of a complex tensor, a view. RuntimeError for a real one."""
+        return SLOTS.F.imag(self)
+
+    @imag.setter
+    def imag(self, value):
+        self.imag.copy_(value)
+
+    is_sparse = is_quantized = is_mkldnn = is_nested = is_sparse_csr = property(lambda self: False)
+
+    def is_conj(self) -> bool:
+        """Always False: a conjugate is computed and never only marked."""
+        return False
+
+    def is_neg(self) -> bool:
+        """Always False: a negative is computed and never only marked."""
+        return False
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode (such tensors carry no mark here: False)."""
+        return False
+
+
+def _canonical_strides(shape, strides):
+    """Strides as PyTorch gives them for dimensions of length one: what a contiguous neighbour would have."""
+    out = list(strides)
+    step = 1
+    for d in range(len(shape) - 1, -1, -1):
+        if shape[d] == 1 and (out[d] == 0 or d == len(shape) - 1 or out[d] != step):
+            out[d] = step if out[d] == 0 else out[d]
+        step = out[d] * shape[d]
+    return tuple(out)

@@ -1,0 +1,142 @@
+"""Tensors where Python and NumPy expect numbers, sequences and arrays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._dispatch import call
+from .._types import dtypes
+from .fields import Fields
+
+
+class Protocols(Fields):
+    """The part of Tensor that Python and NumPy call."""
+
+    __slots__ = ()
+
+    def __repr__(self, *, tensor_contents=None) -> str:
+        from .printing import tensor_repr
+
+        return tensor_repr(self)
+
+    def __format__(self, spec: str) -> str:
+        if self._data.ndim == 0 and not self.is_meta and type(self) in (call.Tensor, call.Parameter):
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def item(self):
+        """The value of a one-element tensor as a Python number. RuntimeError for more elements."""
+        data = self._data
+        if math.prod(data.shape) != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        value = self._table.to_numpy(data).item()
+        return (
+            value
+            if value.__class__ in (float, int, bool, complex)
+            else self.dtype.category >= 3 and complex(value) or float(value)
+        )
+
+    def tolist(self):
+        """The elements as nested lists of Python numbers; a 0-d tensor as a number."""
+        return self._table.to_numpy(self._data).tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The tensor as a NumPy array on the same memory (a copy when on another device with `force=True`).
+
+        RuntimeError when it requires grad; TypeError on another device, unless `force`.
+        """
+        if self._node is not None and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if self.device.type != "cpu" and not force:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
+                "host memory first."
+            )
+        return self._table.to_numpy(self._data)
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        if dtype is None or array.dtype == dtype:
+            return array.copy() if copy else array
+        if copy is False:
+            raise ValueError(f"a copy is needed to give a {array.dtype} tensor as {np.dtype(dtype)}")
+        return array.astype(dtype)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        from .numpy_functions import array_ufunc
+
+        return array_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function, types, args, kwargs):
+        from .numpy_functions import array_function
+
+        return array_function(function, args, kwargs)
+
+    def __array_namespace__(self, *, api_version=None):
+        from . import array_api
+
+        return array_api
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        from .interop import dlpack
+
+        return dlpack(self, stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self):
+        from .interop import dlpack_device
+
+        return dlpack_device(self)
+
+    @property
+    def __cuda_array_interface__(self):
+        from .interop import cuda_array_interface
+
+        return cuda_array_interface(self)
+
+    def __bool__(self) -> bool:
+        n = self.numel()
+        if n != 1:
+            raise RuntimeError(
+                "Boolean value of Tensor with no values is ambiguous"
+                if n == 0
+                else "Boolean value of Tensor with more than one value is ambiguous"
+            )
+        return bool(self._table.to_numpy(self._data))
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.numel() != 1 or self.dtype.category >= dtypes.FLOAT:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __iter__(self):
+        if not self._data.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __reversed__(self):
+        return self.flip(0) if self._data.ndim else self
+
+    def __contains__(self, element) -> bool:
+        if isinstance(element, (call.Tensor, int, float, complex)):
+            return bool(self.eq(element).any().item())
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+    def __dir__(self):
+        return sorted({*object.__dir__(self), *dir(type(self))})
+
+    def __delitem__(self, index):
+        raise TypeError("Tensor does not support deleting items")

@@ -1,0 +1,158 @@
+"""The class Tensor: a thin object over a raw array. Its methods come from the op records; those that no op is are
+written in the files of its parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._dispatch import NAMESPACES, call, function_for
+from .._dispatch.codegen import in_place_method
+from .._dispatch.interceptors import torch_function_disabled
+from .._dispatch.record import INPLACE
+from .._types import dtypes
+from .conversions import Conversions
+from .history import History
+from .operators import Operators
+from .properties import Properties
+from .protocols import Protocols
+
+
+def _method(name: str):
+    """The method of that name made from a record, or None."""
+    names = NAMESPACES["Tensor"]
+    record = names.get(name)
+    if record is not None:
+        return function_for(record)
+    if name.endswith("_") and not name.startswith("_"):
+        record = names.get(name[:-1])
+        if record is not None and record.tags & INPLACE:
+            return in_place_method(record)
+    return None
+
+
+class _TensorType(type):
+    """Makes the methods that come from records when they are first asked for, so that importing stays quick."""
+
+    def __getattr__(cls, name: str) -> Any:
+        method = None if name.startswith("__") else _method(name)
+        if method is None:
+            raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
+        setattr(Tensor, name, method)
+        return method
+
+    def __dir__(cls):
+        names = NAMESPACES["Tensor"]
+        return sorted({*super().__dir__(), *names, *(n + "_" for n, op in names.items() if op.tags & INPLACE)})
+
+    def __instancecheck__(cls, instance) -> bool:
+        return type.__instancecheck__(cls, instance)
+
+
+class Tensor(Properties, History, Protocols, Conversions, Operators, metaclass=_TensorType):
+    """A multi-dimensional array of one dtype on one device, with an optional history for gradients.
+
+    Make one with `torch.tensor`, `torch.zeros`, `torch.from_numpy` …; `torch.Tensor(2, 3)` is an uninitialised float
+    tensor and `torch.Tensor([1, 2])` a float copy, as in PyTorch.
+
+    >>> import torchlite as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ("_data", "_table", "dtype", "_node", "_meta", "__dict__", "__weakref__")
+    __array_priority__ = 1000
+    _is_plain = True
+
+    def __new__(cls, *args, device=None, dtype=None, requires_grad=False):
+        from .creation import legacy_tensor
+
+        made = legacy_tensor(args, dtype or dtypes.get_default_dtype(), device)
+        if requires_grad:
+            made.requires_grad_()
+        return made if cls is Tensor else made.as_subclass(cls)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls._is_plain = (
+            "__torch_function__" not in cls.__dict__
+            and cls.__bases__[0].__dict__.get("_is_plain", True)
+            and cls.__module__.startswith("torchlite")
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        method = None if name.startswith("__") else _method(name)
+        if method is None:
+            if name == "__cuda_array_interface__":  # the property raised; its words would be lost
+                from .interop import no_interface
+
+                raise AttributeError(no_interface(self))
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        setattr(Tensor, name, method)
+        return getattr(self, name)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """How an op treats a subclass: runs as on plain tensors, and results take the subclass.
+        Override to intercept.
+        """
+        return default_torch_function(cls, func, args, kwargs or {})
+
+
+class _ParameterType(_TensorType):
+    def __instancecheck__(cls, instance) -> bool:
+        return type.__instancecheck__(cls, instance) or (
+            isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+        )
+
+
+class Parameter(Tensor, metaclass=_ParameterType):
+    """A Tensor that a Module takes as its parameter when it is assigned as an attribute.
+
+    `Parameter(data, requires_grad=True)` shares the data's memory.
+    """
+
+    __slots__ = ()
+    _is_plain = True
+
+    def __new__(cls, data=None, requires_grad=True):
+        if data is None:
+            from .creation import legacy_tensor
+
+            data = legacy_tensor((0,), dtypes.get_default_dtype(), None)
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Parameter(): argument 'data' must be Tensor, not {type(data).__name__}")
+        if type(data) is not Tensor and not isinstance(data, Parameter):
+            out = data.detach().as_subclass(type(data))
+            out._is_param = True
+        else:
+            out = data.data.as_subclass(cls)
+        if requires_grad:
+            out.requires_grad_()
+        return out
+
+    def __init__(self, data=None, requires_grad=True):
+        pass
+
+    def __repr__(self, *, tensor_contents=None) -> str:  # type: ignore[override]
+        return "Parameter containing:\n" + Tensor.__repr__(self)
+
+
+def default_torch_function(cls, func, args, kwargs):
+    """Run `func` on the arguments as plain tensors and give results the subclass."""
+    with torch_function_disabled():
+        result = func(*args, **kwargs)
+    return _to_subclass(result, cls)
+
+
+def _to_subclass(result, cls):
+    if type(result) is Tensor:
+        return result.as_subclass(cls)
+    if type(result) in (tuple, list):
+        return type(result)(_to_subclass(r, cls) for r in result)
+    return result
+
+
+call.take_classes(Tensor, Parameter)

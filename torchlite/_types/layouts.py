@@ -1,0 +1,70 @@
+"""torch.Size, layouts and memory formats."""
+
+from __future__ import annotations
+
+import math
+
+
+class Size(tuple):
+    """A tensor's shape: a tuple of ints."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    __str__ = __repr__
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        return math.prod(self)
+
+    def __getitem__(self, key):
+        found = tuple.__getitem__(self, key)
+        return Size(found) if isinstance(key, slice) else found
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other):
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, other):
+        return Size(tuple.__mul__(self, other))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self):
+        return Size, (tuple(self),)
+
+
+class _Constant:
+    """A named constant of PyTorch's namespace."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return _constant, (self.name,)
+
+
+class layout(_Constant):
+    """How a tensor's elements lie in memory."""
+
+
+class memory_format(_Constant):
+    """An order of a tensor's dimensions in memory."""
+
+
+strided, sparse_coo, sparse_csr = layout("strided"), layout("sparse_coo"), layout("sparse_csr")
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
+
+
+def _constant(name: str) -> _Constant:
+    return globals()[name]

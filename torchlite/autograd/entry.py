@@ -1,0 +1,102 @@
+"""`backward` and `grad`: the ways into the engine."""
+
+from __future__ import annotations
+
+from .._dispatch.public import torch
+from .._dispatch.slots import SLOTS
+from .._tensor import Tensor
+from .engine import run_backward
+
+
+def _tuple(value):
+    return (value,) if isinstance(value, Tensor) or value is None else tuple(value)
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Add to the `.grad` of the graph's leaves the gradient of the tensors.
+
+    grad_tensors: for each tensor that is not a scalar, the vector of the vector-Jacobian product (same shape). With
+    `create_graph` the gradients have a history themselves; `retain_graph` (default: create_graph) keeps what the graph
+    saved. With `inputs` only these leaves (or non-leaves) get a gradient. RuntimeError when a tensor has no history, or
+    when the graph was freed by an earlier backward.
+    """
+    tensors = _tuple(tensors)
+    grads = (None,) * len(tensors) if grad_tensors is None else _tuple(grad_tensors)
+    if len(grads) != len(tensors):
+        raise RuntimeError(f"Mismatch in number of grads: got {len(tensors)} tensors and {len(grads)} gradients")
+    if inputs is not None:
+        inputs = _tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    retain = create_graph if retain_graph is None else retain_graph
+    run_backward(tensors, grads, retain, create_graph, inputs=inputs)
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """The gradients of the outputs in respect of the inputs, as a tuple.
+
+    RuntimeError when an input does not require grad, or was not used and neither `allow_unused` nor `materialize_grads`
+    is set.
+
+    >>> import torchlite as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> g, = torch.autograd.grad(x ** 3, x, create_graph=True)
+    >>> torch.autograd.grad(g, x)
+    (tensor(18.),)
+    """
+    outputs, inputs = _tuple(outputs), _tuple(inputs)
+    grads = (None,) * len(outputs) if grad_outputs is None else _tuple(grad_outputs)
+    if is_grads_batched:
+        return _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_grads)
+    for item in inputs:
+        if not isinstance(item, Tensor):
+            raise TypeError(f"grad requires Tensors as inputs, but got {type(item).__name__}")
+        if item._node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    retain = create_graph if retain_graph is None else retain_graph
+    found = run_backward(outputs, grads, retain, create_graph, inputs=inputs, accumulate=False)
+    if not (allow_unused or materialize_grads) and any(g is None for g in found):
+        raise RuntimeError(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+            "this is the desired behavior."
+        )
+    if materialize_grads:
+        found = [
+            torch.zeros_like(i, requires_grad=create_graph) if g is None else g
+            for g, i in zip(found, inputs, strict=True)
+        ]
+    return tuple(found)
+
+
+def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_grads):
+    count = next(g for g in grads if g is not None).shape[0]
+    rows = [
+        grad(
+            outputs,
+            inputs,
+            [None if g is None else g[i] for g in grads],
+            True,
+            create_graph,
+            allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )
+        for i in range(count)
+    ]
+    return tuple(None if column[0] is None else torch.stack(column) for column in zip(*rows, strict=True))
+
+
+SLOTS.backward = backward
