@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import pathlib
 import subprocess
 import sys
@@ -14,17 +15,80 @@ RUNTIMES = {"cupy", "pyopencl", "torch", "scipy", "jax"}
 BACKENDS = {p.name for p in (ROOT / "backends").iterdir() if p.is_dir() and p.name.startswith("torchlite_")}
 
 
-def imported(path: pathlib.Path) -> set[str]:
-    """Absolute dotted names that a file imports, wherever in it."""
-    package = path.relative_to(ROOT).with_suffix("").parts
+def module_name(path: pathlib.Path) -> str:
+    """The dotted name under which a file is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = parts[1:] if parts[0] == "backends" else parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def statements(tree: ast.AST, inside_functions: bool):
+    """The import statements of a file that run: those for type checkers alone do not."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from statements(ast.Module(node.orelse, []), inside_functions)
+        elif inside_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from statements(node, inside_functions)
+
+
+def imported(path: pathlib.Path, inside_functions: bool = True) -> set[str]:
+    """Absolute dotted names that a file imports: of `from a import b` both "a" and "a.b"."""
+    package = module_name(path).split(".")
+    package = package if path.name == "__init__.py" else package[:-1]
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(ast.parse(path.read_text()), inside_functions):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = list(package[: len(package) - node.level]) if node.level else []
-            found.add(".".join([*base, *((node.module or "").split(".") if node.module else [])]))
+        else:
+            base = package[: len(package) - node.level + 1] if node.level else []
+            name = ".".join([*base, *((node.module or "").split(".") if node.module else [])])
+            found |= {name, *(f"{name}.{alias.name}" for alias in node.names)}
     return found
+
+
+@functools.cache
+def arrows(inside_functions: bool) -> dict[str, set[str]]:
+    """For each module of the project those that it imports. Of `from package import module` the module counts, and not
+    the package.
+    """
+    modules = {module_name(path): path for folder in ("torchlite", "backends") for path in files(folder)}
+    found = {}
+    for name, path in modules.items():
+        targets = imported(path, inside_functions) & set(modules)
+        through = {t.rpartition(".")[0] for t in targets}
+        named = imported(path, inside_functions)
+        found[name] = {
+            t for t in targets if t not in through or any(n.rpartition(".")[0] == t and n not in modules for n in named)
+        } - {name}
+    return found
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The modules that reach each other, by Kosaraju's two passes."""
+
+    def walk(start, edges, seen):
+        order, pending = [], [(start, iter(edges[start]))]
+        seen.add(start)
+        while pending:
+            node, rest = pending[-1]
+            for target in rest:
+                if target not in seen:
+                    seen.add(target)
+                    pending.append((target, iter(edges[target])))
+                    break
+            else:
+                order.append(node)
+                pending.pop()
+        return order
+
+    seen: set[str] = set()
+    finished = [name for start in graph if start not in seen for name in walk(start, graph, seen)]
+    back: dict[str, set[str]] = {name: {n for n in graph if name in graph[n]} for name in graph}
+    seen = set()
+    groups = [walk(start, back, seen) for start in reversed(finished) if start not in seen]
+    return [sorted(group) for group in groups if len(group) > 1]
 
 
 def files(folder: str):
@@ -78,6 +142,29 @@ def test_backends_know_the_protocol_only(path):
     if "torchlite_array" in path.parts:
         # NumPy's dtypes are CuPy's too; the arrays' functions come through the global `xp`.
         assert not names(path, {"cupy"} | (BACKENDS - {"torchlite_array"}))
+
+
+# The front end's rooms from the ground up: each may know itself and those before it.
+ROOMS = ("_types", "_settings", "_dispatch", "_device", "_tensor", "autograd", "_ops")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_know_what_they_stand_on(room):
+    # The Array API's namespace shows two public ones, which stand on the core alone.
+    below = {f"torchlite.{name}" for name in ROOMS[: ROOMS.index(room) + 1]} | {"torchlite.fft", "torchlite.linalg"}
+    for path in files(f"torchlite/{room}"):
+        targets = {n for n in arrows(True)[module_name(path)] if n.startswith("torchlite")}
+        above = {n for n in targets if not any(n == b or n.startswith(b + ".") for b in below)}
+        assert not above, f"{path.relative_to(ROOT)} imports {sorted(above)}"
+
+
+@pytest.mark.parametrize("inside_functions", [False, True], ids=["as modules load", "as functions run"])
+def test_no_circles(inside_functions):
+    assert circles(arrows(inside_functions)) == []
+
+
+def test_circles_are_found():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": set()}) == [["a", "b", "c"]]
 
 
 def test_importing_torchlite_loads_no_other_runtime():

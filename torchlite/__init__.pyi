@@ -47,7 +47,6 @@ from ._tensor.functions import are_deterministic_algorithms_enabled as are_deter
 from ._tensor.functions import broadcast_shapes as broadcast_shapes
 from ._tensor.functions import get_deterministic_debug_mode as get_deterministic_debug_mode
 from ._tensor.functions import get_device as get_device
-from ._tensor.functions import get_device_module as get_device_module
 from ._tensor.functions import get_float32_matmul_precision as get_float32_matmul_precision
 from ._tensor.functions import get_num_interop_threads as get_num_interop_threads
 from ._tensor.functions import get_num_threads as get_num_threads
@@ -108,6 +107,7 @@ from ._types.layouts import preserve_format as preserve_format
 from ._types.layouts import sparse_coo as sparse_coo
 from ._types.layouts import sparse_csr as sparse_csr
 from ._types.layouts import strided as strided
+from .accelerator import get_device_module as get_device_module
 from .amp.autocast_mode import autocast as autocast
 from .amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
 from .amp.autocast_mode import autocast_increment_nesting as autocast_increment_nesting

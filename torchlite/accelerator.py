@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import OrderedDict
 from typing import Any
 
@@ -141,3 +142,11 @@ def reset_peak_memory_stats(device_index: Any = None, /) -> None:
 def reset_accumulated_memory_stats(device_index: Any = None, /) -> None:
     """Begin to count anew what only grows."""
     accelerator_for(device_index).reset_accumulated_memory_stats(device_index)
+
+
+def get_device_module(device=None):
+    """The module of a device type, such as torch.cuda; of the machine's accelerator, or torch.cpu, when
+    none is given.
+    """
+    where = current_accelerator() if device is None else device_type(device)
+    return importlib.import_module(f"torchlite.{'cpu' if where is None else where.type}")

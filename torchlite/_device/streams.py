@@ -7,6 +7,7 @@ One without (OpenCL) has one queue a device that works in order: all its streams
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._types.devices import device as device_type
@@ -42,6 +43,8 @@ def accelerator_for(device: Any = None) -> Accelerator:
 
 class _Generic(type):
     """Lets `torch.Stream(…)` and `torch.Event(…)` make an object of the device type's own class."""
+
+    _generic: Callable[..., Any]
 
     def __call__(cls, *args, **kwargs):
         return super().__call__(*args, **kwargs) if hasattr(cls, "_of") else cls._generic(*args, **kwargs)

@@ -18,6 +18,7 @@ class RemovableHandle:
 
     def __init__(self, hooks_dict, hook=None, *, extra_dict=None):
         self.id = next(_ids)
+        self._where: Any
         try:
             self._where = weakref.ref(hooks_dict)
         except TypeError:

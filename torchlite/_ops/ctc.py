@@ -9,7 +9,7 @@ NOWHERE = -1e30  # the log of a probability of zero, finite so that differences 
 def _lengths(lengths, name, batch):
     """Lengths as a tensor, on the host where they are numbers."""
     if not hasattr(lengths, "dtype"):
-        from torchlite import tensor
+        from torchlite._tensor.creation import tensor
 
         lengths = tensor([int(n) for n in lengths], dtype=int64, device="cpu")
     lengths = lengths.to(int64).reshape(-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._dispatch import INPLACE, composite, op
+from .._dispatch.public import torch
 from .._dispatch.shapes import broadcast, reduced, wrap_dims
 from .._types.dtypes import complex64, complex128, float32, float64, int64
 from ._gradients import keep_dims
@@ -364,9 +365,7 @@ def pdist(F, input, p):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    from torchlite import triu_indices
-
-    rows, columns = triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
+    rows, columns = torch.triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
     difference = F.index_select(input, 0, rows) - F.index_select(input, 0, columns)
     return F.vector_norm_core(difference, float(p), (1,), False)
 

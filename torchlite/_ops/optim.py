@@ -11,6 +11,7 @@ from torchlite._device.streams import CAPTURES
 from torchlite._dispatch import NONDIFF, call, op
 from torchlite._dispatch.public import torch
 from torchlite._dispatch.runtime import GLOBALS
+from torchlite._tensor import Parameter, Tensor
 from torchlite._types.dtypes import float32
 
 # Parameters of at most this many elements are packed, up to this many elements together. On the CPU: what a core's
@@ -284,8 +285,6 @@ def is_plain_mode():
 
 def can_plan(params):
     """Whether these parameters, all with gradients, can be stepped by a multi-tensor kernel."""
-    from torchlite import Parameter, Tensor
-
     first = params[0]
     table, dtype = first._table, first.dtype
     if dtype.name not in ("float32", "float64") or table.device.type == "meta":

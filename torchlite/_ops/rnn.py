@@ -6,6 +6,7 @@ a backend may fuse.
 """
 
 from torchlite._dispatch import composite, op
+from torchlite._tensor import Tensor
 
 # --- one step -------------------------------------------------------------------------------------
 
@@ -374,8 +375,6 @@ def _network(F, mode, input, sizes, states, params, has_biases, num_layers, drop
 
 def _run(F, mode, args, pair):
     """The two call forms: (input, hx, params, ..., batch_first) and (data, batch_sizes, hx, params, ...)."""
-    from torchlite import Tensor
-
     data, second, third = args[:3]
     if isinstance(third, Tensor) or (pair and isinstance(second, Tensor)):
         sizes = second.tolist()

@@ -14,12 +14,12 @@ from .._types import dtypes
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import memory_format as memory_format_type
 from .._types.layouts import preserve_format
-from .fields import Fields
+from .protocols import Protocols
 
 _new = object.__new__
 
 
-class Conversions(Fields):
+class Conversions(Protocols):
     """The part of Tensor that gives other tensors of the same elements."""
 
     __slots__ = ()

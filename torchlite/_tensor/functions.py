@@ -208,19 +208,6 @@ def is_warn_always_enabled() -> bool:
     return SWITCHES.warn_always
 
 
-def get_device_module(device=None):
-    """The module of a device type, such as torch.cuda; of the machine's accelerator, or torch.cpu,
-    when none is given.
-    """
-    import importlib
-
-    from .. import accelerator
-    from .._types.devices import device as device_type
-
-    where = accelerator.current_accelerator() if device is None else device_type(device)
-    return importlib.import_module(f"torchlite.{'cpu' if where is None else where.type}")
-
-
 def set_default_tensor_type(t) -> None:
     """Set the default dtype, and for "torch.cuda.FloatTensor" and its kind the default device, by a
     type or its name.

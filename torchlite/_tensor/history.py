@@ -10,12 +10,12 @@ from .._dispatch.hooks import RemovableHandle
 from .._dispatch.runtime import LEAF
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
-from .fields import Fields
+from .properties import Properties
 
 _new = object.__new__
 
 
-class History(Fields):
+class History(Properties):
     """The part of Tensor that autograd knows."""
 
     __slots__ = ()

@@ -8,10 +8,10 @@ import numpy as np
 
 from .._dispatch import call
 from .._types import dtypes
-from .fields import Fields
+from .history import History
 
 
-class Protocols(Fields):
+class Protocols(History):
     """The part of Tensor that Python and NumPy call."""
 
     __slots__ = ()

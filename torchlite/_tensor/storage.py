@@ -11,7 +11,7 @@ from .._dispatch.runtime import LEAF
 from .._types import dtypes as _dtype
 
 if TYPE_CHECKING:
-    from .tensor import Tensor
+    from .properties import Properties
 
 
 def root_array(array: np.ndarray) -> np.ndarray:
@@ -28,7 +28,7 @@ def _bounds(array: np.ndarray) -> tuple[int, int]:
     return low, high - low
 
 
-def offset_of(tensor: Tensor) -> int:
+def offset_of(tensor: Properties) -> int:
     """The storage offset of a tensor in elements."""
     data = tensor._data
     if isinstance(data, np.ndarray):
@@ -36,7 +36,7 @@ def offset_of(tensor: Tensor) -> int:
     return getattr(data, "offset", 0)
 
 
-def owner_of(tensor: Tensor):
+def owner_of(tensor: Properties):
     """The raw array that owns a device tensor's memory, as far as its backend shows it."""
     data = tensor._data
     base = getattr(data, "base", None)
@@ -46,7 +46,7 @@ def owner_of(tensor: Tensor):
 class UntypedStorage:
     """The bytes under a tensor and all that share its memory."""
 
-    def __init__(self, tensor: Tensor):
+    def __init__(self, tensor: Properties):
         self._tensor = tensor
 
     @property
@@ -150,7 +150,7 @@ def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, attrib
     return out
 
 
-def reduce_tensor(tensor: Tensor):
+def reduce_tensor(tensor: Properties):
     """What pickle stores: the elements as a NumPy array, dtype, requires_grad, class and attributes."""
     if tensor._node is not None and tensor._node is not LEAF:
         raise RuntimeError(
@@ -166,7 +166,7 @@ def reduce_tensor(tensor: Tensor):
 _shared: dict[int, object] = {}
 
 
-def share_memory(tensor: Tensor) -> Tensor:
+def share_memory(tensor: Properties) -> Properties:
     """Move a CPU tensor's memory to an anonymous shared mapping, which forked processes see."""
     if is_shared(tensor) or not isinstance(tensor._data, np.ndarray):
         return tensor
@@ -180,7 +180,7 @@ def share_memory(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def is_shared(tensor: Tensor) -> bool:
+def is_shared(tensor: Properties) -> bool:
     """Whether the memory is a shared mapping."""
     import mmap
 

@@ -12,10 +12,7 @@ from .._dispatch.interceptors import torch_function_disabled
 from .._dispatch.record import INPLACE
 from .._types import dtypes
 from .conversions import Conversions
-from .history import History
 from .operators import Operators
-from .properties import Properties
-from .protocols import Protocols
 
 
 def _method(name: str):
@@ -49,7 +46,7 @@ class _TensorType(type):
         return type.__instancecheck__(cls, instance)
 
 
-class Tensor(Properties, History, Protocols, Conversions, Operators, metaclass=_TensorType):
+class Tensor(Conversions, Operators, metaclass=_TensorType):
     """A multi-dimensional array of one dtype on one device, with an optional history for gradients.
 
     Make one with `torch.tensor`, `torch.zeros`, `torch.from_numpy` …; `torch.Tensor(2, 3)` is an uninitialised float

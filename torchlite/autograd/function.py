@@ -213,7 +213,7 @@ class Function(metaclass=_FunctionType):
     def apply(cls, *args, **kwargs):
         """Run forward and record the Function."""
         if "vjp" in cls.__dict__ and "backward" not in cls.__dict__:
-            cls.backward = cls.vjp
+            cls.backward = vars(cls)["vjp"]  # type: ignore[method-assign]
         tensors = [a for a in args if isinstance(a, Tensor)]
         wants = MODE.grad and any(t._node is not None for t in tensors)
         ctx = FunctionCtx()
