@@ -48,57 +48,41 @@ _MODULES = {
     "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "masked", "nn", "opencl", "optim",
     "overrides", "random", "serialization", "signal", "special", "testing", "utils", "version",
 }  # fmt: skip
-# Functions and classes that are written by hand and loaded when first used: name -> module.
-_LAZY = {
-    "save": "serialization",
-    "load": "serialization",
-    **dict.fromkeys(
-        (
-            "Generator",
-            "manual_seed",
-            "seed",
-            "initial_seed",
-            "get_rng_state",
-            "set_rng_state",
-            "default_generator",
-        ),
-        "_device.generators",
+# Functions and classes that are written by hand and loaded when first used, by the module that has them.
+_HOMES = {
+    "serialization": ("save", "load"),
+    "_device.generators": (
+        "Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator",
     ),
-    **dict.fromkeys(("set_printoptions",), "_tensor.printing"),
-    **dict.fromkeys(
-        (
-            "is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero",
-            "numel", "set_num_threads", "get_num_threads", "result_type", "use_deterministic_algorithms",
-            "are_deterministic_algorithms_enabled", "is_conj", "is_neg", "is_inference", "is_same_size",
-            "set_default_tensor_type", "OutOfMemoryError", "broadcast_shapes", "typename", "set_num_interop_threads",
-            "get_num_interop_threads", "get_float32_matmul_precision", "set_float32_matmul_precision",
-            "set_flush_denormal", "is_deterministic_algorithms_warn_only_enabled",
-            "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled",
-        ),
-        "_tensor.functions",
+    "_tensor.printing": ("set_printoptions",),
+    "_tensor.functions": (
+        "is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero", "numel",
+        "result_type", "is_conj", "is_neg", "is_inference", "is_same_size", "set_default_tensor_type",
+        "OutOfMemoryError", "broadcast_shapes", "typename",
     ),
-    **dict.fromkeys(("UntypedStorage", "TypedStorage"), "_tensor.storage"),
-    **dict.fromkeys(("Stream", "Event"), "_device.accelerators"),
-    "get_device_module": "accelerator",
-    "thread_safe_generator": "random",
-    "to_dlpack": "utils.dlpack",
-    **dict.fromkeys(
-        (
-            "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
-            "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled",
-            "is_autocast_cpu_enabled", "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
-            "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
-        ),
-        "amp.autocast_mode",
+    "_settings.functions": (
+        "set_num_threads", "get_num_threads", "use_deterministic_algorithms", "are_deterministic_algorithms_enabled",
+        "set_num_interop_threads", "get_num_interop_threads", "get_float32_matmul_precision",
+        "set_float32_matmul_precision", "set_flush_denormal", "is_deterministic_algorithms_warn_only_enabled",
+        "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled",
     ),
-    **dict.fromkeys(
-        (
-            "BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "HalfTensor",
-            "BFloat16Tensor", "FloatTensor", "DoubleTensor",
-        ),
-        "_tensor.legacy_types",
+    "_tensor.storage": ("UntypedStorage", "TypedStorage"),
+    "_device.accelerators": ("Stream", "Event"),
+    "accelerator": ("get_device_module",),
+    "random": ("thread_safe_generator",),
+    "utils.dlpack": ("to_dlpack",),
+    "amp.autocast_mode": (
+        "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
+        "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled",
+        "is_autocast_cpu_enabled", "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+        "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+    ),
+    "_tensor.legacy_types": (
+        "BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "HalfTensor",
+        "BFloat16Tensor", "FloatTensor", "DoubleTensor",
     ),
 }  # fmt: skip
+_LAZY = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

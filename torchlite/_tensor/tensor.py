@@ -42,9 +42,6 @@ class _TensorType(type):
         names = NAMESPACES["Tensor"]
         return sorted({*super().__dir__(), *names, *(n + "_" for n, op in names.items() if op.tags & INPLACE)})
 
-    def __instancecheck__(cls, instance) -> bool:
-        return type.__instancecheck__(cls, instance)
-
 
 class Tensor(Conversions, Operators, metaclass=_TensorType):
     """A multi-dimensional array of one dtype on one device, with an optional history for gradients.
