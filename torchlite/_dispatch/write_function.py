@@ -1,7 +1,8 @@
 """Writes an op's public function: its parameters, the guard that lets plain tensors through to the kernel, and the
 call of the general path for everything else.
 
-Local variables of the generated text end in an underscore, since the names of an op's parameters never do.
+Local variables of the generated text end in an underscore, which the names of an op's parameters do not (but for
+Python's keywords: `from_`).
 """
 
 from __future__ import annotations
