@@ -5,8 +5,7 @@ tracebacks, debuggers and `inspect.getsource` show it.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .record import Op
@@ -66,27 +65,22 @@ class Source:
         """Everything that was written."""
         return "\n".join(self._lines) + "\n"
 
-    @contextmanager
-    def indented(self) -> Iterator[None]:
-        """What is written inside stands further to the right."""
-        before = self._indent
+    def __enter__(self) -> None:
+        """What is written inside `with source` stands further to the right."""
         self._indent += "    "
-        yield
-        self._indent = before
 
-    @contextmanager
-    def block(self, header: str) -> Iterator[None]:
-        """A header such as `else:` and, indented, what is written inside."""
+    def __exit__(self, *exc: object) -> None:
+        self._indent = self._indent[4:]
+
+    def block(self, header: str) -> Source:
+        """A header such as `else:`, for `with`: what is written inside is indented."""
         self.line(header)
-        with self.indented():
-            yield
+        return self
 
-    @contextmanager
-    def condition(self, keyword: str, tests: Sequence[Piece], joint: str = "and") -> Iterator[None]:
-        """`if a and b:` and, indented, what is written inside."""
+    def condition(self, keyword: str, tests: Sequence[Piece], joint: str = "and") -> Source:
+        """`if a and b:`, for `with`: what is written inside is indented."""
         self.expression(f"{keyword} ", joined(tests, joint), ":")
-        with self.indented():
-            yield
+        return self
 
     def line(self, text: str) -> None:
         """One line."""

@@ -26,7 +26,7 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
     constants[f"{op.name}__op"] = op
     source = Source()
     source.write(Listing(f"def {name}(", _parameters(op, constants), "):"))
-    with source.indented():
+    with source:
         for p in op.params:
             if p.kind == "varargs":
                 _write_varargs(source, p.name)
@@ -297,7 +297,7 @@ def write_with_number(
         pieces += [f"and {is_plain(p.name)} and {p.name}._table is table_" for p in others]
     source.comment(f"`{name}` is a Python number that leaves the dtype as it is.")
     source.expression(f"{keyword} ", pieces, ":")
-    with source.indented():
+    with source:
         with source.block("if dtype_ is not int64:"):
             source.line(f"{name} = float({name})")
         write_call(source, Case(op, [tensor, *others], name))
