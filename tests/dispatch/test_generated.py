@@ -12,7 +12,7 @@ import re
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch import INPLACE, REGISTRY, function_for
+from torchlite._dispatch import GLOBALS, INPLACE, REGISTRY, function_for
 from torchlite._dispatch.codegen import direct_for, fast_in_place, operator_for
 from torchlite._dispatch.derivative import backward_function, backward_text
 from torchlite._dispatch.source import WIDTH, Listing, Source, text_of, tuple_of
@@ -98,6 +98,20 @@ def test_the_way_below_interceptors_asks_for_none_and_goes_on_below():
     assert "if not ACTIVE" in text_of(function_for(REGISTRY["mul"]))
     # An op that is written in other ops and has no argument to ask for its class.
     assert "if True:" in function_text(REGISTRY["rand"], "rand", {}, intercepted=False)
+
+
+def test_the_way_below_interceptors_can_be_the_first_that_is_made(monkeypatch):
+    """What it hands to the general path is the public function, which nobody may have asked for yet."""
+    op = REGISTRY["to"]
+    monkeypatch.setattr(op, "function", None)
+    monkeypatch.setattr(op, "direct", None)
+    monkeypatch.delitem(GLOBALS, "to__function", raising=False)
+
+    class Plain(torch.Tensor):
+        pass
+
+    x = torch.ones(2).as_subclass(Plain)
+    assert direct_for(op)(x, torch.float64).dtype is torch.float64
 
 
 def test_each_function_of_an_op_shows_its_own_text():

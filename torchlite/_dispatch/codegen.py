@@ -56,6 +56,7 @@ def direct_for(op: Op):
     else what lies below.
     """
     if op.direct is None:
+        function_for(op)  # its text names it
         op.direct = _made(op, intercepted=False)
     return op.direct
 

@@ -38,9 +38,8 @@ class Plan:
             for (name, kind), who in users.items()
             if kind != "shape" or name not in self.shapes
         ]
-        self.position = {(name, kind): i for i, (name, kind, _) in enumerate(self.saves)}
         first = op.params[0].name if op.params else ""
-        self.touches_target = bool(self.keeps) or (first, "value") in self.position or not op.formulas
+        self.touches_target = bool(self.keeps) or (first, "value") in users or not op.formulas
 
 
 def _is_output(need: str) -> bool:
