@@ -1,9 +1,12 @@
-"""`python -m torchlite demo` and `python -m torchlite info`."""
+"""`python -m torchlite demo`, `info` and `show`."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+
+from ._command import show
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,7 +25,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     demo.add_argument("--output", default="torchlite-demo.png", help="where to save the picture (default: %(default)s)")
     commands.add_parser("info", help="versions, devices, drivers, BLAS, cache folders, and what is missing")
+    show.add_parser(commands)
     options = parser.parse_args(arguments)
+    if options.command == "show":
+        return show.run(options)
     if options.command == "info":
         from ._command.info import report
 
@@ -34,4 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough: `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status)

@@ -1,1 +1,1 @@
-"""The commands of `python -m torchlite`."""
+"""What the commands of `python -m torchlite` do."""

@@ -1,80 +1,105 @@
-"""What a record's derivative formulas need, and the backward function made from them."""
+"""The backward function made from a record's derivative formulas."""
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable
-from typing import Any
 
-from .plan import saved_key
-from .record import Op
-from .runtime import GLOBALS
-
-
-def compile_source(op: Op, name: str, source: str, constants: dict[str, Any]):
-    """Compile generated source so that tracebacks and debuggers show it under the op's name."""
-    filename = f"<torchlite op {op.name}, declared at {op.file.rpartition('/')[2]}:{op.line}>"
-    if filename in linecache.cache:
-        filename = f"{filename[:-1]} ({name})>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    GLOBALS.update(constants)
-    scope: dict[str, Any] = {}
-    exec(compile(source, filename, "exec"), GLOBALS, scope)
-    return scope[name]
+from .plan import is_output, saved_key
+from .record import Formula, Op, Param
+from .source import Listing, Piece, Source, compile_source, joined, tuple_of
 
 
 def backward_function(op: Op) -> Callable:
     """`backward(F, g, node, get, get_out)` -> one gradient (or tuple of them) a tensor argument."""
-    if op._backward is not None:
-        return op._backward
-    plan, order = op.plan, [p.name for p in op.tensor_params]
-    names = {p.name: p for p in op.params}
-    lines = [
-        "def backward(F, g, node, get, get_out):",
-        "    edges, saved, versions = node.edges, node.saved, node.versions",
-        "    if saved is None: freed(node)",
-    ]
-    for i, (_, kind, _) in enumerate(plan.saves):
-        lines.append(
-            f"    v{i} = get(saved[{i}], versions[{i}], node, {i})" if kind == "value" else f"    v{i} = saved[{i}]"
-        )
-    for name in plan.shapes:
-        lines.append(f"    shape_{name} = shape_of(edges[{order.index(name)}])")
-    for i in sorted(plan.keeps):
-        lines.append(f"    o{i} = get_out(node, {i})")
-    results = dict.fromkeys(order, "None")
-    constants = {}
-    for number, formula in enumerate(op.formulas):
-        constants[f"{op.name}__vjp{number}"] = formula.function
-        args = ["F", "g"]
-        for need in formula.needs:
-            if need == "needs":
-                mask = ", ".join(_need(order.index(t), names[t]) for t in formula.targets)
-                args.append(f"({mask},)")
-            elif need[:3] == "out" and (need == "out" or need[3:].isdigit()):
-                args.append(f"o{int(need[3:] or 0)}")
-            elif need.endswith("_shape") and need[:-6] in plan.shapes:
-                args.append(f"shape_{need[:-6]}")
-            else:
-                args.append(f"v{plan.position[saved_key(need, names)]}")
-        wanted = " or ".join(f"edges[{order.index(t)}] is not None" for t in formula.targets)
-        call_text = f"{op.name}__vjp{number}({', '.join(args)})"
-        if len(formula.targets) == 1 and not isinstance(
-            next(iter(op._vjp.keys()) if number == 0 else iter([list(op._vjp)[number]])), tuple
-        ):
-            lines.append(f"    r{number} = {call_text} if {wanted} else None")
-            results[formula.targets[0]] = f"r{number}"
-        else:
-            nones = "(" + "None, " * len(formula.targets) + ")"
-            lines.append(f"    r{number} = {call_text} if {wanted} else {nones}")
-            for i, target in enumerate(formula.targets):
-                results[target] = f"r{number}[{i}]"
-    lines.append(f"    return ({', '.join(results[n] for n in order)}{',' if order else ''})")
-    op._backward = compile_source(op, "backward", "\n".join(lines) + "\n", constants)
+    if op._backward is None:
+        constants = {f"{op.name}__vjp{i}": formula.function for i, formula in enumerate(op.formulas)}
+        op._backward = compile_source(op, "backward", backward_text(op), constants, "backward")
     return op._backward
 
 
-def _need(position: int, param) -> str:
+def backward_text(op: Op) -> str:
+    """The text of an op's backward function."""
+    source = Source()
+    with source.block("def backward(F, g, node, get, get_out):"):
+        source.line("edges, saved, versions = node.edges, node.saved, node.versions")
+        source.comment("Backward lets go of what a node saved: it runs once, unless told to retain the graph.")
+        with source.block("if saved is None:"):
+            source.line("freed(node)")
+        _write_needed(source, op)
+        gradients = _write_formulas(source, op)
+        source.comment("A gradient for each tensor argument.")
+        source.write(tuple_of([gradients.get(p.name, "None") for p in op.tensor_params], "return "))
+    return source.text()
+
+
+def _write_needed(source: Source, op: Op) -> None:
+    """Bring what the formulas need into local variables."""
+    plan = op.plan
+    if plan.saves:
+        source.comment("What the node saved; `get` refuses a tensor that was changed since.")
+    for i, (name, kind, _) in enumerate(plan.saves):
+        value = f"get(saved[{i}], versions[{i}], node, {i})" if kind == "value" else f"saved[{i}]"
+        source.line(f"{_local(name, kind)} = {value}")
+    if plan.shapes:
+        source.comment("An input's shape is known where its gradient goes.")
+    for name in plan.shapes:
+        source.line(f"{_local(name, 'shape')} = shape_of(edges[{_position(op, name)}])")
+    if plan.keeps:
+        source.comment("The outputs.")
+    for i in sorted(plan.keeps):
+        source.line(f"{_output(op, i)} = get_out(node, {i})")
+
+
+def _local(name: str, kind: str) -> str:
+    """The local variable of a saved value: `input_`, `input_shape_`, `input_dtype_`."""
+    return f"{name}_{kind}_" if kind in ("shape", "dtype") else f"{name}_"
+
+
+def _output(op: Op, index: int) -> str:
+    return f"out{index}_" if op.hidden or op.outputs or op.several else "out_"
+
+
+def _position(op: Op, name: str) -> int:
+    return [p.name for p in op.tensor_params].index(name)
+
+
+def _write_formulas(source: Source, op: Op) -> dict[str, str]:
+    """Call the formulas of the inputs that want a gradient; the expression of each input's."""
+    gradients: dict[str, str] = {}
+    if op.formulas:
+        source.comment("The formulas, each where a gradient of its is wanted.")
+    for number, (key, formula) in enumerate(zip(op._vjp or (), op.formulas, strict=True)):
+        call = Listing(f"{op.name}__vjp{number}(", ["F", "g", *_needs(op, formula)])
+        wanted = joined([f"edges[{_position(op, name)}] is not None" for name in formula.targets], "or")
+        if isinstance(key, str):
+            result = gradients[key] = f"{key}_grad_"
+            absent = "None"
+        else:
+            result, absent = f"grads{number}_", f"({'None, ' * len(key)})"
+            gradients.update({name: f"{result}[{i}]" for i, name in enumerate(key)})
+        source.expression(f"{result} = ", [call, ["if", *wanted], f"else {absent}"])
+    return gradients
+
+
+def _needs(op: Op, formula: Formula) -> list[Piece]:
+    """What a formula is called with after `F, g`."""
+    names = {p.name: p for p in op.params}
+    arguments: list[Piece] = []
+    for need in formula.needs:
+        key = saved_key(need, names)
+        if need == "needs":
+            arguments.append(tuple_of([_is_wanted(op, names[name]) for name in formula.targets]))
+        elif is_output(need):
+            arguments.append(_output(op, int(need[3:] or 0)))
+        else:
+            assert key is not None  # the plan has checked it
+            arguments.append(_local(*key))
+    return arguments
+
+
+def _is_wanted(op: Op, param: Param) -> str:
+    """Whether an argument's gradient is wanted; of a list, whose elements'."""
+    edge = f"edges[{_position(op, param.name)}]"
     if param.kind == "list":
-        return f"edges[{position}] is not None and tuple(e is not None for e in edges[{position}])"
-    return f"edges[{position}] is not None"
+        return f"{edge} is not None and tuple(each is not None for each in {edge})"
+    return f"{edge} is not None"

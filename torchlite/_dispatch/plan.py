@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .record import Op
+    from .record import Op, Param
 
 
 class Plan:
@@ -21,7 +21,7 @@ class Plan:
                     raise RuntimeError(f"op {op.name}: a formula for '{target}', which is no argument")
             for need in formula.needs:
                 key = saved_key(need, names)
-                if need == "out" or need[:3] == "out" and need[3:].isdigit():
+                if is_output(need):
                     self.keeps.add(int(need[3:] or 0))
                 elif key is not None:
                     users.setdefault(key, set()).update(formula.targets)
@@ -38,13 +38,17 @@ class Plan:
             for (name, kind), who in users.items()
             if kind != "shape" or name not in self.shapes
         ]
-        self.position = {(name, kind): i for i, (name, kind, _) in enumerate(self.saves)}
         first = op.params[0].name if op.params else ""
-        self.touches_target = bool(self.keeps) or (first, "value") in self.position or not op.formulas
+        self.touches_target = bool(self.keeps) or (first, "value") in users or not op.formulas
 
 
-def saved_key(need: str, names) -> tuple[str, str] | None:
-    """What a formula's parameter asks for: (input, "value", "plain", "shape" or "dtype"), or None."""
+def is_output(need: str) -> bool:
+    """Whether a formula's parameter asks for an output: "out", "out1" …"""
+    return need == "out" or need[:3] == "out" and need[3:].isdigit()
+
+
+def saved_key(need: str, names: dict[str, Param]) -> tuple[str, str] | None:
+    """The argument that a formula's parameter names, and what of it: value (of a tensor), plain, shape or dtype."""
     if need in names:
         return need, "value" if names[need].is_tensor else "plain"
     for suffix in ("shape", "dtype"):

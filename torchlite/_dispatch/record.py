@@ -222,7 +222,11 @@ def _register(record: Op, depth: int) -> Op:
     if record.name in REGISTRY:
         raise RuntimeError(f"op {record.name} is declared twice: {REGISTRY[record.name]!r}")
     frame = sys._getframe(depth)
-    record.file, record.line = frame.f_code.co_filename, frame.f_lineno
+    record.file = frame.f_code.co_filename
+    # Families of ops are declared by a helper: what calls it, in the same file, is the op's own line.
+    while frame.f_back is not None and frame.f_back.f_code.co_filename == record.file:
+        frame = frame.f_back
+    record.line = frame.f_lineno
     REGISTRY[record.name] = record
     for space in record.where.split():
         prefix = space.replace("nn.functional", "").replace(".", "_") + "_"

@@ -41,8 +41,20 @@ set_index = op(
 )
 
 _BASIC = (int, slice, type(None), type(...))
-_getitem_view = function_for(slice_index)
-_getitem_copy = function_for(take_index)
+
+
+def _getitem_view(tensor: Tensor, index):
+    """The op's function, which is made at the first use and then stands here."""
+    global _getitem_view
+    _getitem_view = function_for(slice_index)
+    return _getitem_view(tensor, index)
+
+
+def _getitem_copy(tensor: Tensor, index):
+    """As `_getitem_view`."""
+    global _getitem_copy
+    _getitem_copy = function_for(take_index)
+    return _getitem_copy(tensor, index)
 
 
 def getitem(tensor: Tensor, index):

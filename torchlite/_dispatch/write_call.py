@@ -1,0 +1,103 @@
+"""Writes what the hot path does once it is sure of its arguments: it calls the kernel and wraps what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .record import ALWAYS_BOOL, DEFAULT, INT_TO_FLOAT, KEEPS_DTYPE, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW
+from .source import Listing, Piece, Source, tuple_of
+from .write_node import Case, write_node
+
+
+def write_call(source: Source, case: Case) -> None:
+    """From the kernel's call to the return of the result."""
+    op = case.op
+    for name in case.optional:
+        source.line(f"{name}_data_ = None if {name} is None else {name}._data")
+    raw = {p.name: f"{p.name}_data_" if p.name in case.optional else f"{p.name}._data" for p in case.tensors}
+    write_kernel(source, case, raw)
+    if op.outputs is not None or op.several:
+        write_finish(source, case)
+        return
+    _write_result(source, case)
+    if op.tags & NONDIFF:
+        source.comment("The op has no derivative.")
+        source.line("result_._node = None")
+    else:
+        write_node(source, case)
+    source.line("return result_")
+
+
+def write_kernel(source: Source, case: Case, raw: Mapping[str, str]) -> None:
+    """Call the kernel; `raw` gives the raw arrays in the place of arguments."""
+    op = case.op
+    arguments = [(f"{p.name}=" if p.kwonly else "") + raw.get(p.name, p.name) for p in op.params]
+    source.comment("The device's kernel computes on the raw arrays; its errors get PyTorch's words.")
+    with source.block("try:"):
+        source.write(Listing(f"{'outs_' if op.hidden else 'data_'} = table_.{op.name}(", arguments))
+    with source.block("except Exception as error_:"):
+        error: list[Piece] = [f"{op.name}__op", "error_", _values(case)]
+        source.write(Listing("raise explained(", error, ") from error_.__cause__"))
+
+
+def _values(case: Case) -> Listing:
+    """The arguments as they came, in the record's order."""
+    return Listing("[", [p.name for p in case.op.params], "]")
+
+
+def write_finish(source: Source, case: Case) -> None:
+    """Leave several results, or one of an op of a list, to the function that the general path ends with."""
+    source.comment("Wrap what it returned, and record the op if an input wants a gradient.")
+    source.write(Listing("return finish(", [f"{case.op.name}__op", "table_", _values(case), "data_"]))
+
+
+def _write_result(source: Source, case: Case) -> None:
+    """The Tensor over what the kernel returned."""
+    if case.op.hidden:
+        source.comment("The values beside the result are for the derivative alone.")
+        source.line("data_ = outs_[0]")
+    source.comment("A kernel may return a NumPy scalar.")
+    with source.block("if data_.__class__ is not table_.array:"):
+        source.line("data_ = table_.as_array(data_)")
+    source.comment("The result's tensor.")
+    source.line("result_ = new(Tensor)")
+    source.line("result_._data = data_")
+    source.line("result_._table = table_")
+    source.line(f"result_.dtype = {_dtype(case)}")
+    if case.op.tags & (VIEW | MAYBE_VIEW):
+        _write_view(source, case)
+    else:
+        source.line("result_._meta = None")
+
+
+def _dtype(case: Case) -> str:
+    """The result's dtype: that of the input or of the record, or else the kernel's, looked up only where it differs."""
+    op = case.op
+    if op.promote == ALWAYS_BOOL and not op.tags & KEEPS_DTYPE:
+        return "bool_"
+    if op.tags & KEEPS_DTYPE or op.tags & POINTWISE and op.promote in (DEFAULT, INT_TO_FLOAT):
+        return "dtype_"
+    return f"dtype_ if data_.dtype is {case.tensors[0].name}._data.dtype else table_.dtype_of(data_)"
+
+
+def _write_view(source: Source, case: Case) -> None:
+    """What a view keeps: its base, which is never a view itself, and when it got its history (see `Meta`)."""
+    viewed = case.tensors[0].name
+    base: list[Piece] = [
+        f"{viewed} if (meta_ := {viewed}._meta) is None",
+        "else meta_[0] if meta_.__class__ is tuple",
+        f"else {viewed} if meta_.base is None",
+        "else meta_.base",
+    ]
+    kept = tuple_of([base, "REBASED"])
+    if not case.op.tags & MAYBE_VIEW:
+        source.comment("It is a view: of the input, or of what the input is a view of.")
+        source.expression("result_._meta = ", [kept])
+        return
+    source.comment("With the input's memory it is a view: of the input, or of what the input is a view of.")
+    shares = [
+        f"if (base_ := data_.base) is not None and (base_ is (owner_ := {viewed}._data) or base_ is owner_.base)",
+        f"or data_ is {viewed}._data",
+        "else None",
+    ]
+    source.expression("result_._meta = ", [kept, *shares])

@@ -1,0 +1,339 @@
+"""Writes an op's public function: its parameters, the guard that lets plain tensors through to the kernel, and the
+call of the general path for everything else.
+
+Local variables of the generated text end in an underscore, which the names of an op's parameters do not (but for
+Python's keywords: `from_`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
+from .source import Listing, Piece, Source, tuple_of
+from .write_call import write_call, write_finish, write_kernel
+from .write_node import Case
+
+# Defaults that are written as they are; others become constants.
+_LITERALS = (type(None), bool, int, float, str)
+
+
+def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: bool = True) -> str:
+    """The text of the public function; `constants` gets the values that it names. What an interceptor calls is not
+    `intercepted` once more.
+    """
+    constants[f"{op.name}__op"] = op
+    source = Source()
+    source.write(Listing(f"def {name}(", _parameters(op, constants), "):"))
+    with source:
+        for p in op.params:
+            if p.kind == "varargs":
+                _write_varargs(source, p.name)
+        if op.is_implicit:
+            constants[f"{op.name}__composite"] = op.composite
+        write_hot_path(source, op, ["not ACTIVE"] if intercepted else [], _keywords_without_place(op))
+        _write_general_path(source, op, "general" if intercepted else "below")
+    return source.text()
+
+
+# -- parameters ---------------------------------------------------------------------
+
+
+def _parameters(op: Op, constants: dict[str, Any]) -> list[str]:
+    """The parameters of the def line."""
+    written: list[str] = []
+    only_keywords = False
+    for p in op.params:
+        if p.kwonly and not only_keywords:
+            written.append("*")
+        only_keywords = only_keywords or p.kwonly or p.kind == "varargs"
+        written.append(f"*{p.name}_" if p.kind == "varargs" else p.name + _default(op, p, constants))
+    more = ["out"] * op.has_out + more_keywords(op)
+    if more and not only_keywords:
+        written.append("*")
+    return written + [f"{name}=None" for name in more]
+
+
+def _default(op: Op, p: Param, constants: dict[str, Any]) -> str:
+    """What follows a parameter's name: nothing, or its default."""
+    if p.default is EMPTY:
+        return ""
+    if type(p.default) in _LITERALS and repr(p.default) not in ("inf", "-inf", "nan"):
+        return f"={p.default!r}"
+    constants[f"{op.name}__{p.name}"] = p.default
+    return f"={op.name}__{p.name}"
+
+
+def more_keywords(op: Op) -> list[str]:
+    """Keywords beyond the schema's: a varargs parameter by its name, and NumPy's `axis` and `keepdims` for `dim` and
+    `keepdim`.
+    """
+    if not (op.where or op.alias):
+        return [p.name for p in op.params if p.kind == "varargs"]
+    taken = {p.name for p in op.params}
+    names = [p.name if p.kind == "varargs" else {"dim": "axis", "keepdim": "keepdims"}.get(p.name) for p in op.params]
+    return [
+        name
+        for name, p in zip(names, op.params, strict=True)
+        if name is not None and (name not in taken or p.kind == "varargs")
+    ]
+
+
+def _numpys(op: Op) -> list[str]:
+    """Of those, NumPy's."""
+    return [name for name in more_keywords(op) if name in ("axis", "keepdims")]
+
+
+def _keywords_without_place(op: Op) -> list[str]:
+    """The keywords that the kernel does not take: the hot path is for calls without them."""
+    return ["out"] * op.has_out + _numpys(op)
+
+
+def _write_varargs(source: Source, name: str) -> None:
+    given = f"{name}_"
+    source.comment(f"f(2, 3), f((2, 3)) and f({name}=(2, 3)) alike: one tuple.")
+    with source.block(f"if {name} is None:"):
+        source.line(f"{name} = {given}")
+        tests = [
+            f"len({given}) == 1",
+            f"((class_ := {given}[0].__class__) is tuple or class_ is list or class_ is Size)",
+        ]
+        with source.condition("if", tests):
+            source.line(f"{name} = tuple({given}[0])")
+    with source.block(f"elif {name}.__class__ is not tuple:"):
+        source.line(f"{name} = tuple({name})")
+
+
+# -- the general path -----------------------------------------------------------------
+
+
+def _write_general_path(source: Source, op: Op, function: str) -> None:
+    positional, keywords = _handed_on(op)
+    arguments: list[Piece] = [
+        f"{op.name}__op",
+        f"{op.name}__function",
+        tuple_of(positional),
+        Listing("{", keywords, "}"),
+    ]
+    source.comment("Everything else takes the general path, which does the same for any arguments.")
+    source.write(Listing(f"return {function}(", arguments))
+
+
+def _handed_on(op: Op) -> tuple[list[str], list[str]]:
+    """The arguments as the caller gave them: positional ones, and entries of a dict of keywords."""
+    positional: list[str] = []
+    keywords: list[str] = []
+    only_keywords = False
+    for p in op.params:
+        only_keywords = only_keywords or p.kwonly
+        if only_keywords:
+            keywords.append(f"'{p.name}': {p.name}")
+        else:
+            positional.append(p.name)
+        only_keywords = only_keywords or p.kind == "varargs"
+    if op.has_out:
+        keywords.append("'out': out")
+    numpys = _numpys(op)
+    if numpys:
+        keywords.append(f"**given({', '.join(f'{name}={name}' for name in numpys)})")
+    return positional, keywords
+
+
+# -- the hot path -----------------------------------------------------------------------
+
+
+def write_hot_path(source: Source, op: Op, free: Sequence[str], unset: Sequence[str] = ()) -> None:
+    """The hot path of an op that has one: `free` is the test that nothing intercepts, `unset` are keywords that must be
+    None.
+    """
+    tensors = op.tensor_params
+    if op.is_implicit:
+        _write_composite(source, op, free, unset)
+    elif len(tensors) == 1 and tensors[0].kind == "list":
+        if op.params[0] is tensors[0] and op.promote in (None, DEFAULT):
+            _write_for_list(source, op, free, unset)
+    elif _begins_with_tensor(op):
+        _write_for_tensors(source, op, free, unset)
+
+
+def _begins_with_tensor(op: Op) -> bool:
+    """Whether the first argument is a tensor that says device and dtype, and no argument is a list."""
+    tensors, promoted = op.tensor_params, _promoted(op)
+    return (
+        bool(tensors)
+        and tensors[0] is op.params[0]
+        and tensors[0].kind != "optional"
+        and not any(p.kind == "list" for p in tensors)
+        and (not promoted or promoted[0] is tensors[0])
+    )
+
+
+def _promoted(op: Op) -> list[Param]:
+    """The tensor arguments that promotion brings to one dtype."""
+    return [p for p in op.tensor_params if op.promote and (op.promote_args is None or p.name in op.promote_args)]
+
+
+def is_plain(name: str) -> str:
+    """The test for a Tensor or Parameter itself: subclasses may override what ops do."""
+    return f"((class_ := {name}.__class__) is Tensor or class_ is Parameter)"
+
+
+def _nones(names: Sequence[str]) -> list[str]:
+    return [f"{name} is None" for name in names]
+
+
+def _conditions(subject: str, free: Sequence[str], unset: Sequence[str]) -> str:
+    """The guard in words."""
+    words = ["nothing intercepts"] * len(free) + [subject] * bool(subject)
+    if unset:
+        words.append(f"no {_or([f'{name}=' for name in unset])}")
+    return f"The hot path{': ' if words else ''}{', '.join(words)}."
+
+
+def _or(names: Sequence[str]) -> str:
+    """Names as in "a, b or c"."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
+    """An op that is written in other ops: its parts have hot paths, and record themselves."""
+    first = op.params[0] if op.params else None
+    subject, tests = "", list(free)
+    if first is not None and first.is_tensor:
+        if first.kind not in ("tensor", "number"):
+            return
+        subject = f"`{first.name}` is a plain tensor"
+        tests.append(is_plain(first.name))
+    tests += _nones(unset)
+    source.comment(_conditions(subject, free, unset))
+    with source.condition("if", tests or ["True"]):
+        source.comment("The op is written in other ops, which record themselves.")
+        source.write(Listing(f"return {op.name}__composite(", ["F", *(p.name for p in op.params)]))
+
+
+def _write_for_list(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
+    """An op of one list of tensors."""
+    items = op.params[0].name
+    tests = [*free, *_nones(unset), f"({items}.__class__ is list or {items}.__class__ is tuple)", items]
+    source.comment(_conditions(f"`{items}` is a list of at least one tensor", free, unset))
+    with source.condition("if", tests):
+        source.comment("The raw arrays, if all are plain tensors of one device and dtype.")
+        source.line(f"raw_ = raw_of_alike({items})")
+        with source.block("if raw_ is not None:"):
+            source.line(f"table_, {items} = {items}[0]._table, tuple({items})")
+            case = Case(op, [])
+            write_kernel(source, case, {items: "raw_"})
+            write_finish(source, case)
+
+
+def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
+    """An op whose tensor arguments are single tensors, or a tensor and a Python number."""
+    first, *others = op.tensor_params
+    promoted = _promoted(op)
+    subject, tests = f"`{first.name}` is a plain tensor", [*free, is_plain(first.name), *_nones(unset)]
+    if op.promote == INT_TO_FLOAT:
+        subject += " of floating point"
+        tests.append(f"{first.name}.dtype.category >= 2")
+    source.comment(_conditions(subject, free, unset))
+    with source.condition("if", tests):
+        _write_device_and_dtype(source, first)
+        if not others:
+            write_call(source, Case(op, [first]))
+            return
+        source.comment(_likeness(others, promoted))
+        with source.condition("if", [_is_alike(p, p in promoted) for p in others]):
+            write_call(source, Case(op, [first, *others]))
+        if takes_number(op, others[0]) and promoted == [first, others[0]]:
+            write_with_number(source, op, "elif", first, others[0], others[1:])
+
+
+def _write_device_and_dtype(source: Source, p: Param) -> None:
+    source.line(f"table_ = {p.name}._table")
+    source.line(f"dtype_ = {p.name}.dtype")
+
+
+def _is_optional(p: Param) -> bool:
+    return p.kind == "optional" or p.default is None
+
+
+def _likeness(others: Sequence[Param], promoted: Sequence[Param]) -> str:
+    """What `_is_alike` tests, in words."""
+    names = " and ".join(f"`{p.name}`" for p in others)
+    be = "are plain tensors" if len(others) > 1 else "is a plain tensor"
+    dtype = " and dtype" if any(p in promoted for p in others) else ""
+    absent = " (or None)" if any(map(_is_optional, others)) else ""
+    return f"{names} {be}{absent} of the same device{dtype}."
+
+
+def _is_alike(p: Param, same_dtype: bool) -> list[str]:
+    tests = [is_plain(p.name), f"and {p.name}._table is table_", *[f"and {p.name}.dtype is dtype_"] * same_dtype]
+    return [f"({p.name} is None or {tests[0]}", *tests[1:-1], f"{tests[-1]})"] if _is_optional(p) else tests
+
+
+def takes_number(op: Op, p: Param) -> bool:
+    """Whether the hot path takes a Python number for this argument."""
+    return (
+        p.kind == "number"
+        and p.default is EMPTY
+        and bool(op.tags & POINTWISE)
+        and op.promote is not None
+        and op.outputs is None
+    )
+
+
+def write_with_number(
+    source: Source, op: Op, keyword: str, tensor: Param, number: Param, others: Sequence[Param] = ()
+) -> None:
+    """The branch for a tensor and a Python number that does not change its dtype. `others` are tensors that take no
+    part in promotion.
+    """
+    name = number.name
+    pieces = [f"dtype_ in REAL and ({name}.__class__ is float or {name}.__class__ is int)"]
+    if op.promote != INT_TO_FLOAT:
+        pieces.append(f"or {name}.__class__ is int and dtype_ is int64")
+    if others:
+        pieces[0], pieces[-1] = f"({pieces[0]}", f"{pieces[-1]})"
+        pieces += [f"and {is_plain(p.name)} and {p.name}._table is table_" for p in others]
+    source.comment(f"`{name}` is a Python number that leaves the dtype as it is.")
+    source.expression(f"{keyword} ", pieces, ":")
+    with source:
+        with source.block("if dtype_ is not int64:"):
+            source.line(f"{name} = float({name})")
+        write_call(source, Case(op, [tensor, *others], name))
+
+
+# -- operators -----------------------------------------------------------------------
+
+
+def operator_text(op: Op) -> str:
+    """`input op other` for Python's operator: the hot path, and NotImplemented for what the op does not take."""
+    first, second = (p.name for p in op.params)
+    source = Source()
+    with source.block(f"def operator({first}, {second}):"):
+        write_hot_path(source, op, ["not ACTIVE"])
+        _write_operands(source, op, second)
+    return source.text()
+
+
+def reflected_text(op: Op) -> str:
+    """`number op tensor`: Python hands over the tensor first."""
+    number, tensor = op.params[:2]
+    tests = ["not ACTIVE", is_plain(tensor.name)]
+    if op.promote == INT_TO_FLOAT:
+        tests.append(f"{tensor.name}.dtype.category >= 2")
+    source = Source()
+    with source.block(f"def operator({tensor.name}, {number.name}):"):
+        source.comment(_conditions(f"`{tensor.name}` is a plain tensor", tests[:1], ()))
+        with source.condition("if", tests):
+            _write_device_and_dtype(source, tensor)
+            write_with_number(source, op, "if", tensor, number)
+        _write_operands(source, op, number.name)
+    return source.text()
+
+
+def _write_operands(source: Source, op: Op, other: str) -> None:
+    source.comment("Python asks the other operand's class where the op does not take it.")
+    with source.block(f"if {other}.__class__ not in OPERANDS and not is_operand({other}):"):
+        source.line("return NotImplemented")
+    source.line(f"return {op.name}__function({', '.join(p.name for p in op.params[:2])})")

@@ -1,0 +1,132 @@
+"""Writes how the hot path records an op: the node with its edges and what the derivative's formulas need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .record import KEEPS_DTYPE, MAYBE_VIEW, VIEW, Op, Param
+from .source import Piece, Source, joined, tuple_of
+
+
+class Case:
+    """One case of the hot path: the arguments that are plain tensors here, and the one that is a Python number."""
+
+    def __init__(self, op: Op, tensors: Sequence[Param], number: str = ""):
+        self.op, self.tensors, self.number = op, list(tensors), number
+        # Tensors that may be None.
+        self.optional = [p.name for p in self.tensors[1:] if p.kind == "optional" or p.default is None]
+
+
+def write_node(source: Source, case: Case) -> None:
+    """Make the result's node if an input wants a gradient."""
+    source.comment("Record the op where an input wants a gradient and this thread records.")
+    for p in case.tensors:
+        absent = f"None if {p.name} is None else " if p.name in case.optional else ""
+        source.line(f"{_node(p)} = {absent}{p.name}._node")
+    with source.condition("if", _wanted(case)):
+        _write_edges(source, case)
+        _write_saved(source, case)
+        _write_outputs(source, case)
+        _write_rest(source)
+    with source.block("else:"):
+        source.line("result_._node = None")
+
+
+def _node(p: Param) -> str:
+    return f"{p.name}_node_"
+
+
+def _wanted(case: Case) -> list[Piece]:
+    """The tests for a node to be made; only floating-point results have gradients."""
+    op = case.op
+    some = [f"{_node(p)} is not None" for p in case.tensors]
+    if len(some) > 1:
+        some[0], some[-1] = f"({some[0]}", f"{some[-1]})"
+    tests: list[Piece] = [joined(some, "or"), "(not NO_GRAD or MODE.grad)"]
+    if op.promote is None and not op.tags & (VIEW | KEEPS_DTYPE):
+        tests.append("result_.dtype.category >= 2")
+    return tests
+
+
+def _write_edges(source: Source, case: Case) -> None:
+    edges = [_edge(p, several=len(case.tensors) > 1) for p in case.tensors]
+    if case.number:
+        names = [p.name for p in case.op.tensor_params]
+        edges.insert(names.index(case.number), ["None"])
+    source.line("result_._node = node_ = new(Node)")
+    source.line(f"node_.op = {case.op.name}__op")
+    source.comment("Where each input's gradient goes: a leaf itself, or the node that made the input.")
+    source.write(tuple_of(edges, "node_.edges = "))
+
+
+def _edge(p: Param, several: bool) -> list[str]:
+    """An input's edge; `edge` also renews the history of a view."""
+    parts = [f"{p.name} if {_node(p)} is LEAF", f"else {_node(p)} if {p.name}._meta is None", f"else edge({p.name})"]
+    return [f"None if {_node(p)} is None", f"else {parts[0]}", *parts[1:]] if several else parts
+
+
+def _write_saved(source: Source, case: Case) -> None:
+    saves = case.op.plan.saves
+    if saves:
+        source.comment("What the formulas need, with the versions that tell later changes in place.")
+    else:
+        source.comment("The formulas need no argument.")
+    source.write(tuple_of([_saved(case, name, kind, users) for name, kind, users in saves], "node_.saved = "))
+    source.write(tuple_of([_version(case, name, kind, users) for name, kind, users in saves], "node_.versions = "))
+
+
+def _users(case: Case, users: frozenset) -> str:
+    """The test that a formula which needs the value is wanted."""
+    return " or ".join(f"{_node(p)} is not None" for p in case.tensors if p.name in users)
+
+
+def _is_of_number(case: Case, name: str, users: frozenset) -> bool:
+    """Whether a saved value is the number's, or only for the number's derivative, which it has not."""
+    return bool(case.number) and (name == case.number or not _users(case, users))
+
+
+def _saved(case: Case, name: str, kind: str, users: frozenset) -> str:
+    wanted = _users(case, users)
+    if _is_of_number(case, name, users):
+        return "None" if not wanted or kind == "dtype" else "()" if kind == "shape" else name
+    if kind in ("shape", "dtype"):
+        value = f"{name}._data.shape" if kind == "shape" else f"{name}.dtype"
+        return f"None if {name} is None else {value}" if name in case.optional else value
+    partly = kind == "value" and wanted and users != {p.name for p in case.tensors}
+    return f"{name} if {wanted} else None" if partly else name
+
+
+def _version(case: Case, name: str, kind: str, users: frozenset) -> str:
+    if kind != "value" or _is_of_number(case, name, users):
+        return "0"
+    absent = f"{name} is None or " if name in case.optional else ""
+    return f"0 if {absent}{name}._meta is None else version({name})"
+
+
+def _write_outputs(source: Source, case: Case) -> None:
+    """The outputs that formulas need, raw: a node that held its own result's tensor would be a reference cycle."""
+    op, keeps = case.op, case.op.plan.keeps
+    if not keeps:
+        source.comment("They need no output.")
+        source.line("node_.out = node_.counter = None")
+        return
+    source.comment("The outputs that they need: raw, with the counter of their versions.")
+    count = max(keeps) + 1 if op.hidden else 1
+    kept = [("data_" if i == 0 else f"outs_[{i}]") if i in keeps else "None" for i in range(count)]
+    source.write(tuple_of(kept, "node_.out = "))
+    if 0 in keeps:
+        may_be_view = op.tags & (VIEW | MAYBE_VIEW) and not op.hidden
+        source.line("meta_of(result_)" if may_be_view else "result_._meta = new(Meta)")
+    counters = ["(result_._meta, 0)" if i == 0 and i in keeps else "None" for i in range(count)]
+    source.write(tuple_of(counters, "node_.counter = "))
+
+
+def _write_rest(source: Source) -> None:
+    source.comment("What backward asks of every node, and the number that says which was made later.")
+    source.line("node_.shape = data_.shape")
+    source.line("node_.table = table_")
+    source.line("node_.hooks = node_.trace = None")
+    source.line("node_.seq = next(SEQUENCE)")
+    source.comment("Anomaly detection keeps the place in the program.")
+    with source.block("if NODE_MADE is not None:"):
+        source.line("NODE_MADE(node_)")
