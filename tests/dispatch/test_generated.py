@@ -14,10 +14,10 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch import GLOBALS, INPLACE, REGISTRY, function_for
 from torchlite._dispatch.codegen import direct_for, fast_in_place, operator_for
-from torchlite._dispatch.derivative import backward_function, backward_text
-from torchlite._dispatch.source import WIDTH, Listing, Source, text_of, tuple_of
-from torchlite._dispatch.write_function import function_text, operator_text, reflected_text
-from torchlite._dispatch.write_in_place import has_short_way, in_place_text
+from torchlite._dispatch.writing.backward import backward_function, backward_text
+from torchlite._dispatch.writing.functions import function_text, operator_text, reflected_text
+from torchlite._dispatch.writing.in_place import has_short_way, in_place_text
+from torchlite._dispatch.writing.source import WIDTH, Listing, Source, text_of, tuple_of
 
 # Lines that begin a step of the generated text.
 STEPS = (

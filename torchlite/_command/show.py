@@ -153,8 +153,8 @@ def _derivative(op: Op) -> str:
 def generated(op: Op) -> dict[str, str]:
     """The texts that are generated for an op: of its function, its short way in place and its backward function."""
     from .._dispatch.codegen import fast_in_place
-    from .._dispatch.derivative import backward_function
-    from .._dispatch.source import text_of
+    from .._dispatch.writing.backward import backward_function
+    from .._dispatch.writing.source import text_of
 
     texts = {op.name: text_of(function_for(op))}
     simple = _in_place(op)

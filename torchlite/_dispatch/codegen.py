@@ -1,5 +1,5 @@
-"""Makes an op's functions from its record, each when it is first asked for: `write_function`, `write_in_place` and
-`derivative` write their text. `python -m torchlite show op add` shows it.
+"""Makes an op's functions from its record, each when it is first asked for; `writing` writes their text.
+`python -m torchlite show op add` shows it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, version
 from .record import NAMESPACES, REGISTRY, Op
 from .runtime import GLOBALS
 from .slots import SLOTS
-from .source import compile_source
-from .write_function import function_text, more_keywords, operator_text, reflected_text, takes_number
-from .write_in_place import has_short_way, in_place_text
+from .writing.functions import function_text, more_keywords, operator_text, reflected_text, takes_number
+from .writing.in_place import has_short_way, in_place_text
+from .writing.source import compile_source
 
 # -- public functions --------------------------------------------------------------
 

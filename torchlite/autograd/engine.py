@@ -5,11 +5,11 @@ from __future__ import annotations
 import heapq
 
 from .._dispatch import call
-from .._dispatch.derivative import backward_function
 from .._dispatch.graph import Node, OutputOf, bump, edge, freed, meta_of, version
 from .._dispatch.hooks import Packed
 from .._dispatch.runtime import LEAF, MODE
 from .._dispatch.slots import SLOTS
+from .._dispatch.writing.backward import backward_function
 from .._tensor import Parameter, Tensor
 from .._types.layouts import Size
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .record import DEFAULT, INT_TO_FLOAT, Op
+from ..record import DEFAULT, INT_TO_FLOAT, Op
 from .source import Source
 
 

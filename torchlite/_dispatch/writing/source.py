@@ -8,8 +8,8 @@ import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .record import Op
-from .runtime import GLOBALS
+from ..record import Op
+from ..runtime import GLOBALS
 
 WIDTH = 120
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .record import KEEPS_DTYPE, MAYBE_VIEW, VIEW, Op, Param
+from ..record import KEEPS_DTYPE, MAYBE_VIEW, VIEW, Op, Param
 from .source import Piece, Source, joined, tuple_of
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .plan import is_output, saved_key
-from .record import Formula, Op, Param
+from ..plan import is_output, saved_key
+from ..record import Formula, Op, Param
 from .source import Listing, Piece, Source, compile_source, joined, tuple_of
 
 

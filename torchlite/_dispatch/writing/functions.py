@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
+from ..record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
+from .calls import write_call, write_finish, write_kernel
+from .nodes import Case
 from .source import Listing, Piece, Source, tuple_of
-from .write_call import write_call, write_finish, write_kernel
-from .write_node import Case
 
 # Defaults that are written as they are; others become constants.
 _LITERALS = (type(None), bool, int, float, str)

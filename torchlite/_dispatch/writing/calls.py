@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .record import ALWAYS_BOOL, DEFAULT, INT_TO_FLOAT, KEEPS_DTYPE, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW
+from ..record import ALWAYS_BOOL, DEFAULT, INT_TO_FLOAT, KEEPS_DTYPE, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW
+from .nodes import Case, write_node
 from .source import Listing, Piece, Source, tuple_of
-from .write_node import Case, write_node
 
 
 def write_call(source: Source, case: Case) -> None:

@@ -1,0 +1,1 @@
+"""What writes the text of the generated functions: from a record to Python that `codegen` compiles."""
