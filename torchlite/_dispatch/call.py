@@ -31,7 +31,7 @@ from .hooks import pack
 from .interceptors import intercepted, stack
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
-from .runtime import GLOBALS, LEAF, MODE, set_grad
+from .runtime import GLOBALS, LEAF, MODE, recording
 from .shapes import broadcast
 from .slots import SLOTS
 
@@ -482,22 +482,6 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     with recording(wants):
         result = execute(op, [before, *values[1:]])
     return assign(op, target, result, before)
-
-
-class recording:
-    """Grad mode for the block; cheaper than a context manager from contextlib."""
-
-    __slots__ = ("mode", "saved")
-
-    def __init__(self, mode: bool):
-        self.mode = mode
-
-    def __enter__(self):
-        self.saved = MODE.grad
-        set_grad(self.mode)
-
-    def __exit__(self, *exc):
-        set_grad(self.saved)
 
 
 def _direct(op, values, target, table, kernel, wants):

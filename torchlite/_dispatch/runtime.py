@@ -53,3 +53,19 @@ def set_grad(on: bool) -> None:
         else:
             NO_GRAD.append(None)
         MODE.grad = on
+
+
+class recording:
+    """Whether this thread records, for a block; cheaper than a context manager from contextlib."""
+
+    __slots__ = ("mode", "saved")
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+
+    def __enter__(self):
+        self.saved = MODE.grad
+        set_grad(self.mode)
+
+    def __exit__(self, *exc):
+        set_grad(self.saved)

@@ -8,9 +8,9 @@ parameters and gradients as lists of raw arrays and the states as flat ones, and
 import math
 
 from torchlite._device.streams import CAPTURES
-from torchlite._dispatch import NONDIFF, call, op
+from torchlite._dispatch import NONDIFF, op
 from torchlite._dispatch.public import torch
-from torchlite._dispatch.runtime import GLOBALS
+from torchlite._dispatch.runtime import GLOBALS, recording
 from torchlite._tensor import Parameter, Tensor
 from torchlite._types.dtypes import float32
 
@@ -316,7 +316,7 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
     plan = Plan()
     plan.group_params, plan.missing, plan.table = group_params, missing, params[0]._table
     plan.packs, plan.witnesses, plan.steps, plan.count = [], [], None, None
-    with call.recording(False):
+    with recording(False):
         if has_steps:
             where = (params[0].device, float32) if on_device else ("cpu",)
             steps = torch.stack([state["step"].detach().to(*where) for state in states])

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._dispatch import call
 from .._dispatch.graph import meta_of
-from .._dispatch.runtime import LEAF
+from .._dispatch.runtime import LEAF, recording
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.dtypes import dtype as dtype_type
@@ -36,7 +36,7 @@ class Conversions(Protocols):
                 "moment.  If you were attempting to deepcopy a module, this may be because of a "
                 "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
             )
-        with call.recording(False):
+        with recording(False):
             out = self.detach().clone(memory_format=preserve_format)
         if type(self) is not call.Tensor:
             out = out.as_subclass(type(self))

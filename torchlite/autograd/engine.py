@@ -7,7 +7,7 @@ import heapq
 from .._dispatch import call
 from .._dispatch.graph import Node, OutputOf, bump, edge, freed, meta_of, version
 from .._dispatch.hooks import Packed
-from .._dispatch.runtime import LEAF, MODE
+from .._dispatch.runtime import LEAF, MODE, recording
 from .._dispatch.slots import SLOTS
 from .._dispatch.writing.backward import backward_function
 from .._tensor import Parameter, Tensor
@@ -414,7 +414,7 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
     mode = _TensorMode if create_graph else _RawMode
     run = Run(mode, retain_graph, accumulate)
     roots = []
-    with call.recording(create_graph):
+    with recording(create_graph):
         firsts = [(tensor, start(tensor, g, mode)) for tensor, g in zip(tensors, grads, strict=True)]
         targets = None
         if inputs is not None:

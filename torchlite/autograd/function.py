@@ -8,7 +8,7 @@ from typing import Any
 from .._dispatch import call
 from .._dispatch.graph import Node, OutputOf, edge, freed, make_node, meta_of, version
 from .._dispatch.hooks import pack
-from .._dispatch.runtime import LEAF, MODE
+from .._dispatch.runtime import LEAF, MODE, recording
 from .._tensor import Tensor
 
 
@@ -124,7 +124,7 @@ class CustomNode(Node):
                 grads.append(call.wrap(table, table._full(shape, 0, self.dtypes[i])))
             else:
                 grads.append(None if item is None else mode.tensor(table, item))
-        with call.recording(mode.differentiable):
+        with recording(mode.differentiable):
             found = self.cls.backward(ctx, *grads)
         found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
         while len(found) > len(self.edges) and found[-1] is None:
@@ -247,7 +247,7 @@ class Function(metaclass=_FunctionType):
             ctx._node = node
         else:
             ctx._node = _Unrecorded(cls)
-        with call.recording(False):
+        with recording(False):
             if cls.setup_context is Function.setup_context:
                 result = cls.forward(ctx, *args, **kwargs)
             else:
@@ -340,7 +340,7 @@ def once_differentiable(function):
 
     @functools.wraps(function)
     def once(ctx, *grads):
-        with call.recording(False):
+        with recording(False):
             found = function(ctx, *grads)
         if not MODE.grad or not any(isinstance(g, Tensor) and g._node is not None for g in grads):
             return found
