@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class UntypedStorage:
     """The bytes under a tensor and all that share its memory."""
 
     def __init__(self, tensor: Properties):
-        self._tensor = tensor
+        self._tensor: Any = tensor
 
     @property
     def device(self):
