@@ -11,8 +11,8 @@ from typing import Any
 from torchlite._switches import SWITCHES
 from torchlite_device.array import Array
 from torchlite_device.attention import Attention, Launch, backward, forward, walk
-from torchlite_device.copying import clone_row_major
 from torchlite_device.device import grid
+from torchlite_device.row_major import clone_row_major
 from torchlite_kernels.cuda_attention import CAPABILITIES, EVEN, LARGEST, WARPS, WIDE, variant
 
 _ALIGNED = 16  # bytes, which are copied as one

@@ -66,12 +66,12 @@ class CUDABackend(DeviceBackend):
     def kernels(self, index: int) -> dict[str, Any]:
         from torchlite_device.registering import kernels_of
 
-        from . import attention, cudnn, fourier
+        from . import attention, cudnn_attention, cudnn_conv, fourier
 
         device = self.device(index)
         table = kernels_of(device) | fourier.kernels(device)
         table |= attention.kernels(table)
-        return table | cudnn.kernels(table)
+        return table | cudnn_conv.kernels(table) | cudnn_attention.kernels(table)
 
     def cudnn_version(self) -> int | None:
         """cuDNN's version, such as 91002; None where it is not installed."""

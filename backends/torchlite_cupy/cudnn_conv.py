@@ -4,6 +4,7 @@ row-major, or with the channels innermost.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +13,10 @@ from torchlite_device import depthwise
 from torchlite_device.array import Array, empty, row_major, view_of
 from torchlite_device.conv import checked, checked_gradient
 from torchlite_device.conv_places import Geometry
-from torchlite_device.copying import channels_last, channels_last_steps, clone_row_major, empty_channels_last
+from torchlite_device.copying import channels_last, channels_last_steps, empty_channels_last
 from torchlite_device.pointwise import KERNELS as POINTWISE
 from torchlite_device.reduce import sum as reduced_sum
+from torchlite_device.row_major import clone_row_major
 
 from .cudnn import TYPES, Graph, Library, Tensor, is_aligned, is_deterministic, library
 
@@ -87,7 +89,7 @@ def _computed(
     return out if cudnn.run(key, kind, lambda graph: describe_convolution(graph, what, g, kind, last), arrays) else None
 
 
-def _convolution(ours: Callable, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+def convolution(ours: Callable, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     given = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     cudnn = library(input.device) if input.kind in TYPES else None
     if cudnn is None:
@@ -131,4 +133,9 @@ def _convolution_backward(
     return tuple(made)
 
 
-KERNELS: dict[str, Callable] = {"convolution": _convolution, "_convolution_backward": _convolution_backward}
+def kernels(table: dict[str, Any]) -> dict[str, Any]:
+    """Kernels that ask cuDNN first, over those of a device's table."""
+    return {
+        kernel.__name__: functools.partial(kernel, table[kernel.__name__])
+        for kernel in (convolution, _convolution_backward)
+    }

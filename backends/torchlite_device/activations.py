@@ -6,8 +6,8 @@ import math
 
 from torchlite_array._special_tables import NORMAL_TANH
 
-from .pointwise_core import Rule
 from .pointwise_tables import horner
+from .pointwise_text import Rule
 
 # The normal distribution function is (1 + tanh(x P(x^2))) / 2 = 1 / (1 + exp(-2 x P(x^2))); P is NORMAL_TANH.
 _POWERS = tuple(-2 / math.log(2) * c for c in NORMAL_TANH)  # for 1 + 2**(x P(x^2))

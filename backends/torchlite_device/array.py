@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchlite._dtype import ALL
-from torchlite_kernels.preamble import KINDS
+from torchlite_kernels.kinds import KINDS
 
 if TYPE_CHECKING:
     from .device import Device

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 from torchlite._device import device as torch_device
 from torchlite._dispatch import REGISTRY, table_of
 from torchlite_kernels.attention import BACKWARD_KEY, BACKWARD_QUERY, DELTA, FORWARD
-from torchlite_kernels.preamble import KINDS
+from torchlite_kernels.kinds import KINDS
 
 from .array import Array, empty, is_row_major
 from .checks import check_takes
-from .copying import clone_row_major, fill_with
+from .copying import fill_with
 from .layout import broadcast_shape, collapse
+from .row_major import clone_row_major
 from .views import repeated_to
 
 LARGEST = 256  # features that a work-item holds

@@ -12,10 +12,10 @@ import threading
 import numpy as np
 
 from torchlite._dtype import from_np
+from torchlite_kernels.kinds import CATEGORY
 
 from .array import Array, empty
 from .device import Device
-from .pointwise_text import CATEGORY
 
 # By number, from 1 on: the error's type and its words.
 _ERRORS = (

@@ -14,10 +14,10 @@ import numpy as np
 from . import depthwise
 from .array import Array, empty
 from .conv_places import Geometry, offsets, padded, reach, row_steps, scaled
-from .copying import contiguous_array
 from .device import Device
 from .products import Plan, Sizes, plan_of
 from .reduce import sum as reduced_sum
+from .row_major import contiguous_array
 from .transfer import from_numpy
 
 # Kept plans of convolutions with their tables.

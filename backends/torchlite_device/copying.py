@@ -1,4 +1,4 @@
-"""Copies between arrays of a device: contiguous, cloned, cast, filled, written into."""
+"""Copies of arrays: cloned, cast, filled, written into, from one device to another."""
 
 from __future__ import annotations
 
@@ -6,20 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._dtype import from_np
+from torchlite_kernels.kinds import REAL_KIND
+
 from .array import Array, empty, is_row_major, row_major, view_of
 from .layout import dense_order
-from .pointwise import REAL_KIND, cast, fill_number
-from .transposed import transpose_into
-
-
-def clone_row_major(x: Array) -> Array:
-    """A copy in row-major order."""
-    return copy_into(empty(x.device, x.shape, x.kind), x)
-
-
-def contiguous_array(x: Array) -> Array:
-    """`x` itself where it is row-major, else a copy that is."""
-    return x if x.contiguous else clone_row_major(x)
+from .pointwise_core import cast, fill_number
+from .row_major import clone_row_major, contiguous_array, transpose_into
+from .transfer import from_numpy, to_numpy
 
 
 def _overlaps(target: Array, source: Array) -> bool:
@@ -34,8 +28,6 @@ def copy_into(target: Array, source: Any) -> Array:
     if source.__class__ is not Array:
         return fill_with(target, source)
     if source.device is not target.device:
-        from .transfer import from_numpy, to_numpy
-
         source = from_numpy(to_numpy(source), target.device)
     if _overlaps(target, source):
         source = clone_row_major(source)
@@ -57,8 +49,6 @@ def fill_with(target: Array, value: Any) -> Array:
     if value.__class__ is Array:
         return copy_into(target, value)
     if isinstance(value, complex) and target.kind not in REAL_KIND:
-        from torchlite._dtype import from_np
-
         raise RuntimeError(
             f"value cannot be converted to type {from_np(target.dtype).scalar_name.lower()} without overflow"
         )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from torchlite_kernels.kinds import CATEGORY
+
 from .array import Array, empty, kind_of
 from .copying import fill_with
 from .device import Device, grid
-from .pointwise import CATEGORY
 from .registering import on_device
 
 _RANGE = r"""

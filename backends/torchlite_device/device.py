@@ -6,7 +6,7 @@ import struct
 import threading
 from typing import Any, Protocol
 
-from torchlite_kernels.preamble import KINDS
+from torchlite_kernels.kinds import KINDS
 
 from .waiting import Waiting
 

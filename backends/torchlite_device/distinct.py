@@ -9,9 +9,11 @@ import struct
 from torchlite._dispatch.shapes import wrap_dim
 
 from .array import Array, empty, row_major, view_of
-from .copying import contiguous_array, fill_with
+from .copying import fill_with
 from .device import grid
 from .layout import broadcast_shape
+from .rearrange import view_as_complex, view_as_real
+from .row_major import contiguous_array
 from .scan import scan
 from .sort import Rows, sorted_items
 from .sort_text import sort_text
@@ -136,8 +138,6 @@ def _as_reals(x: Array) -> Array:
     """Complex elements of a contiguous array as rows of two; others as rows of one."""
     if x.kind[0] != "c":
         return view_of(x, (x.size, 1), (1, 1), x.offset)
-    from .rearrange import view_as_real
-
     return view_as_real(view_of(x, (x.size,), (1,), x.offset))
 
 
@@ -207,8 +207,6 @@ def _elements(rows: Array, kind: str) -> Array:
     """The reverse of `_as_reals`."""
     if kind[0] != "c":
         return view_of(rows, (rows.shape[0],), (1,), 0)
-    from .rearrange import view_as_complex
-
     return view_as_complex(rows)
 
 
@@ -231,8 +229,6 @@ def _matrix(x: Array) -> Array:
 def _slices(rows: Array, shape: tuple[int, ...], kind: str, dim: int) -> Array:
     """Rows of `_matrix` as slices along `dim` of an array whose other dimensions have the lengths `shape`."""
     if kind[0] == "c":
-        from .rearrange import view_as_complex
-
         rows = view_as_complex(view_of(rows, (rows.size // 2, 2), (2, 1), 0))
     shape = (-1 if not math.prod(shape) else rows.size // math.prod(shape), *shape)
     return _moved(view_of(rows, shape, row_major(shape)[1], 0), 0, dim)

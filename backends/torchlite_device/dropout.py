@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from torchlite_kernels.dropout import BACKWARD, FORWARD
-from torchlite_kernels.preamble import KINDS
+from torchlite_kernels.kinds import KINDS
 
 from .array import empty
-from .copying import contiguous_array
 from .device import grid
 from .random import block_sizes, definitions, limit_of, words_from
+from .row_major import contiguous_array
 
 
 def _launch(x, source: str, name: str, signature: str, global_size, *arguments) -> None:

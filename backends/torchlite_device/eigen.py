@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from torchlite_kernels.kinds import COMPLEX_KIND
+
 from . import linalg_sources as text
 from .array import Array, empty
-from .copying import clone_row_major
 from .linalg import count_of, on_matrices, real_kind
-from .pointwise import COMPLEX_KIND, cast
+from .pointwise_core import cast
+from .row_major import clone_row_major
+from .transfer import to_numpy
 
 # Every rotation of a QL sweep is noted first, then the group applies all of them, each work-item to columns of its own.
 # Vectors are rows.
@@ -382,8 +385,6 @@ def eigvalsh_core(input, UPLO):
 
 def _eig(input: Array, wanted: int) -> tuple[Array, Array]:
     """Eigenvalues and vectors. RuntimeError when an element is not finite, which the host must wait to learn."""
-    from .transfer import to_numpy
-
     batch, n = input.shape[:-2], input.shape[-1]
     kind = COMPLEX_KIND.get(input.kind, input.kind)
     device, count = input.device, count_of(batch)

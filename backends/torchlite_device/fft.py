@@ -13,12 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from torchlite_kernels.kinds import COMPLEX_KIND, REAL_KIND
+
 from . import linalg_sources as text
-from .array import Array, empty, view_of
-from .copying import contiguous_array
+from .array import Array, dtype_of_kind, empty, row_major, view_of
+from .creation import full
 from .device import Device
 from .linalg import count_of, group_of, kernel_of, on_elements, on_matrices
-from .pointwise import COMPLEX_KIND, KERNELS, REAL_KIND, cast
+from .pointwise import KERNELS
+from .pointwise_core import cast
+from .row_major import contiguous_array
 from .transfer import from_numpy
 
 _GREATEST = 31  # the greatest prime that has stages of its own
@@ -414,8 +418,6 @@ def fft_r2c(input, dim, scale, onesided):
 
 def _pairs(x: Array, kind: str, n: int) -> Array:
     """Row-major real numbers seen as complex ones: each two neighbours are one."""
-    from .array import dtype_of_kind
-
     shape = (x.size // n // 2, n)
     out = view_of(x, shape, (n, 1), x.offset // 2)
     out.kind, out.dtype = kind, dtype_of_kind(kind)
@@ -427,8 +429,6 @@ def fft_c2r(input, dim, scale, last_size):
     real, n = REAL_KIND[kind], last_size
     shape = _with_size(input.shape, last, n)
     if not input.size or not count_of(shape):
-        from .creation import full
-
         return full(device, shape, 0, real)
     x = _over(contiguous_array(input), tuple(dim[:-1]), -1, 1.0)
     outer, size, inner = _around(x.shape, last)
@@ -443,7 +443,5 @@ def fft_c2r(input, dim, scale, last_size):
 
 def _as_real(z: Array, kind: str, shape: tuple[int, ...]) -> Array:
     """Complex numbers that this module owns as the real ones that their parts are."""
-    from .array import dtype_of_kind, row_major
-
     z.kind, z.dtype, z.shape, z.steps, z.size = kind, dtype_of_kind(kind), shape, row_major(shape)[1], count_of(shape)
     return z

@@ -6,7 +6,7 @@ from typing import Any
 
 from .array import Array, empty, view_of
 from .checks import INDEXED, error_code
-from .copying import clone_row_major, copy_into, fill_with
+from .copying import copy_into, fill_with
 from .creation import full
 from .indexed import (
     Planes,
@@ -21,7 +21,8 @@ from .indexed import (
 )
 from .layout import broadcast_shape
 from .masks import flat_places_of_true, places_of_true, taken_where, write_where
-from .pointwise import cast
+from .pointwise_core import cast
+from .row_major import clone_row_major
 from .views import basic_index, expand, permute
 
 

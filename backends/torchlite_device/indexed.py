@@ -9,14 +9,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchlite_kernels import atomics, indexing
+from torchlite_kernels.kinds import CATEGORY
 
 from .array import Array, empty, view_of
 from .checks import after_launch, failure, watched
-from .copying import clone_row_major, contiguous_array
 from .creation import full
 from .device import Device, grid
 from .layout import collapse
-from .pointwise import CATEGORY, cast
+from .pointwise_core import cast
+from .row_major import clone_row_major, contiguous_array
 from .transfer import to_numpy
 
 # Elements are moved by size alone.

@@ -8,13 +8,14 @@ import functools
 import math
 
 from torchlite._dtype import from_np
+from torchlite_kernels.kinds import REAL_KIND
 
 from . import linalg_sources as text
-from .array import Array, dtype_of_kind, empty
-from .copying import clone_row_major, contiguous_array
+from .array import Array, dtype_of_kind, empty, kind_of
+from .checks import PIVOTS, after_launch, error_code, watched
 from .device import Device, Function, grid
 from .layout import broadcast_shape
-from .pointwise import REAL_KIND
+from .row_major import clone_row_major, contiguous_array
 from .views import expand
 
 _FACTORED = ("f32", "f64", "c64", "c128")
@@ -180,8 +181,6 @@ def slogdet_core(input):
 
 
 def pivots_to_permutation(pivots, size):
-    from .checks import PIVOTS, after_launch, error_code, watched
-
     pivots = contiguous_array(pivots)
     *batch, k = pivots.shape
     order, device = empty(pivots.device, (*batch, size), "i64"), pivots.device
@@ -194,8 +193,6 @@ def pivots_to_permutation(pivots, size):
 
 
 def permutation_matrix(pivots, size, dtype):
-    from .array import kind_of
-
     order = pivots_to_permutation(pivots, size)
     kind = kind_of(dtype.np)
     out = empty(order.device, (*order.shape, size), kind)

@@ -9,12 +9,13 @@ from torchlite_kernels import embedding as embedding_texts
 
 from .array import Array, empty
 from .checks import TARGET, after_launch, error_code, watched
-from .copying import contiguous_array, fill_with
+from .copying import fill_with
 from .creation import full
 from .device import grid
 from .indexed import index_array
 from .pointwise import KERNELS as POINTWISE
-from .pointwise import cast
+from .pointwise_core import cast
+from .row_major import contiguous_array
 from .rowwise import FLOATS, around, layout, parameters_for, refuse
 from .scatter import index_add
 from .views import reshape, select

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import struct
 
+from torchlite._dtype import from_np
 from torchlite_kernels.masks import MOVES, PLACES, REPEAT, SUMS
 
 from .array import Array, empty, view_of
 from .checks import REPEATS, error_code, failure
-from .copying import clone_row_major, contiguous_array
 from .indexed import alone, moved_kind, span
 from .layout import broadcast_shape
 from .pointwise_core import choose
+from .row_major import clone_row_major, contiguous_array
 from .transfer import to_numpy
 from .views import repeated_to
 
@@ -96,14 +97,10 @@ def write_where(out: Array, mask: Array, value: Array) -> None:
 
 def masked_scatter(input, mask, source):
     if mask.kind != "b8":
-        from torchlite._dtype import from_np
-
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {from_np(mask.dtype).scalar_name}"
         )
     if input.kind != source.kind:
-        from torchlite._dtype import from_np
-
         mine, theirs = (from_np(x.dtype).scalar_name for x in (input, source))
         raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got{mine} and {theirs}")
     shape = broadcast_shape((input.shape, mask.shape))
@@ -119,8 +116,6 @@ def masked_scatter(input, mask, source):
 
 def repeat_interleave_index(repeats):
     """The index that repeats element i `repeats[i]` times. Waits for the device: the sum decides the shape."""
-    from torchlite._dtype import from_np
-
     kind = from_np(repeats.dtype)
     if kind.category != 1 or repeats.kind[0] == "u":
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{kind.scalar_name}'")

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from torchlite._dispatch.checks import check_batches, check_factors, check_ranks
 
 from .array import Array, empty, row_major, view_of
-from .copying import clone_row_major
 from .layout import broadcast_shape, broadcast_steps, collapse
 from .pointwise import KERNELS as POINTWISE
 from .products import Plan, Sizes, plan_of
+from .row_major import clone_row_major
 from .views import repeated_to, reshape, transpose
 
 # The shape and the steps of an operand.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from torchlite_kernels import norm as texts
-from torchlite_kernels.preamble import KINDS
+from torchlite_kernels.kinds import KINDS
 
 from .array import Array, empty
-from .copying import contiguous_array
 from .creation import full
 from .pointwise import KERNELS as POINTWISE
-from .pointwise import Rule, apply, cast
+from .pointwise_core import apply, cast
+from .pointwise_text import Rule
+from .row_major import contiguous_array
 from .rowwise import FLOATS, layout, parameters_for, refuse
 from .views import repeated_to, reshape
 

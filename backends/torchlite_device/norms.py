@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from torchlite_kernels.kinds import REAL_KIND
+
 from .array import Array, empty
 from .checks import check_takes
-from .copying import clone_row_major, contiguous_array
 from .device import grid
 from .layout import broadcast_shape
 from .pointwise import KERNELS as POINTWISE
-from .pointwise import REAL_KIND, cast
+from .pointwise_core import cast
 from .reduce import amax, amin, count_nonzero, reduce, reduced_shape
+from .row_major import clone_row_major, contiguous_array
 from .views import expand, reshape
 
 _DISTANCES = r"""

@@ -9,9 +9,10 @@ import struct
 from torchlite_kernels.optim import ADAGRAD_NUMBERS, ADAM_NUMBERS, SCALER, step_text, unscale_text
 
 from .array import Array, empty
-from .copying import clone_row_major, contiguous_array, copy_into
+from .copying import copy_into
 from .device import pack_offset
 from .layout import dense_order
+from .row_major import clone_row_major, contiguous_array
 
 _TOGETHER = (1, 8, 16, 64)  # parameters in one launch: a program each
 _text = functools.cache(step_text)

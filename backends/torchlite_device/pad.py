@@ -7,9 +7,10 @@ import struct
 from torchlite_kernels.rearranging import PAD
 
 from .array import Array, empty
-from .copying import clone_row_major, contiguous_array, fill_with
+from .copying import fill_with
 from .indexed import constant, moved_kind, span
 from .layout import collapse
+from .row_major import clone_row_major, contiguous_array
 from .views import narrowed
 
 

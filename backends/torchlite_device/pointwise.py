@@ -11,17 +11,16 @@ from typing import Any
 
 from torchlite._dispatch import REGISTRY
 from torchlite._dtype import ALL, finfo, from_np
-from torchlite_kernels.preamble import KINDS
+from torchlite_kernels.kinds import CATEGORY, KINDS, REAL_KIND
 
 from .activations import RULES as ACTIVATIONS
 from .array import Array, dtype_of_kind, kind_of, view_of
-from .pointwise_core import CATEGORY, COMPLEX_KIND, REAL_KIND, Rule, apply, cast, choose, fill_number, number_kind
+from .creation import full
+from .pointwise_core import apply, cast, choose, number_kind
 from .pointwise_tables import RULES as TABLE
+from .pointwise_text import Rule
 from .registering import is_op
-
-__all__ = [
-    "CATEGORY", "COMPLEX_KIND", "KERNELS", "REAL_KIND", "RULES", "Rule", "apply", "cast", "choose", "fill_number",
-]  # fmt: skip
+from .row_major import clone_row_major
 
 RULES = {**TABLE, **ACTIVATIONS}
 KERNELS: dict[str, Any] = {}
@@ -44,8 +43,6 @@ def _apart(x, target: Array):
         and x.buffer is target.buffer
         and (x.offset, x.steps, x.shape) != (target.offset, target.steps, target.shape)
     ):
-        from .copying import clone_row_major
-
         return clone_row_major(x)
     return x
 
@@ -390,8 +387,6 @@ KERNELS["isclose"], KERNELS["complex"], KERNELS["polar"], KERNELS["frexp"] = isc
 
 def _choose(input, other, condition):
     if input.__class__ is not Array and other.__class__ is not Array:  # two numbers
-        from .creation import full
-
         kind = max(map(number_kind, (input, other)), key=("b8", "i64", "f32", "c64").index)
         input = full(condition.device, (), input, kind)
     return choose(condition, input, other)

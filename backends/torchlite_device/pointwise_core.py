@@ -13,17 +13,14 @@ import functools
 import struct
 
 from torchlite._dtype import ALL, promote_types
-from torchlite_kernels.preamble import KINDS
+from torchlite_kernels.kinds import CATEGORY, COMPLEX_KIND, KINDS, REAL_KIND
 
 from . import waiting
 from .array import Array, dtype_of_kind, empty, kind_of, row_major
 from .layout import broadcast_shape, broadcast_steps, collapse, dense_order
 from .plan import GROUP, Plan, launch, launch_flat
 from .pointwise_text import (
-    CATEGORY,
-    COMPLEX_KIND,
     LETTERS,
-    REAL_KIND,
     Rule,
     Types,
     flat_walk,

@@ -8,7 +8,7 @@ import math
 
 from torchlite_array._special_tables import ERF_FLOAT32_P, ERF_FLOAT32_Q
 
-from .pointwise_core import Rule
+from .pointwise_text import Rule
 
 RULES: dict[str, Rule] = {}
 

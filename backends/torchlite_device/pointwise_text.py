@@ -7,10 +7,8 @@ import re
 from torchlite._dtype import ALL
 from torchlite_kernels import complex as complex_functions
 from torchlite_kernels import special
-from torchlite_kernels.preamble import KINDS
+from torchlite_kernels.kinds import CATEGORY, KINDS, REAL_KIND
 
-CATEGORY = {kind: "b" if kind == "b8" else "c" if kind[0] == "c" else "f" if "f" in kind else "i" for kind in KINDS}
-REAL_KIND, COMPLEX_KIND = {"c64": "f32", "c128": "f64"}, {"f32": "c64", "f64": "c128", "f16": "c64", "bf16": "c64"}
 LETTERS = "abcdefgh"
 # The signed integer types that OpenCL's vector comparisons give, by computed type.
 _MASK = {

@@ -10,11 +10,11 @@ from torchlite_kernels import pooling
 
 from .array import Array, empty
 from .checks import check_takes
-from .copying import contiguous_array
 from .creation import full
 from .indexed import span
-from .pointwise import cast
+from .pointwise_core import cast
 from .reduce import mean
+from .row_major import contiguous_array
 
 _GATHERED = pooling.WINDOW + pooling.MAXIMUM_GATHERED
 _SUMS = {"f64": "double", "f32": "float", "f16": "float", "bf16": "float"}

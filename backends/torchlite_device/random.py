@@ -12,15 +12,15 @@ import threading
 
 import numpy as np
 
+from torchlite_kernels.kinds import KINDS
 from torchlite_kernels.philox import BINOMIAL, BISECT, POISSON, from_memory, integers, numbers
-from torchlite_kernels.preamble import KINDS
 
 from .array import Array, dtype_of_kind, empty, kind_of
-from .copying import contiguous_array
 from .device import Device, grid
 from .layout import broadcast_shape
-from .pointwise import cast
+from .pointwise_core import cast
 from .registering import on_device
+from .row_major import contiguous_array
 from .scan import cumsum
 from .sort import sort
 from .views import repeated_to

@@ -11,15 +11,18 @@ from torchlite._dispatch.checks import check_windows, diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._dtype import from_np
 from torchlite_kernels import rearranging
+from torchlite_kernels.kinds import COMPLEX_KIND, REAL_KIND
 
 from .array import Array, dtype_of_kind, empty, kind_of, view_of
 from .checks import SCATTERED, error_code
-from .copying import clone_row_major, contiguous_array, copy_into, fill_with
+from .copying import copy_into, fill_with
 from .creation import full
 from .device import Device
 from .indexed import Planes, moved_kind, scatter_planes, span, take_slices
-from .pointwise import COMPLEX_KIND, REAL_KIND, RULES, apply, cast
+from .pointwise import RULES
+from .pointwise_core import apply, cast
 from .reduce import sum as total
+from .row_major import clone_row_major, contiguous_array
 from .scatter import written
 from .transfer import from_numpy
 from .views import narrowed, repeated_to, reshape, select, slice

@@ -11,11 +11,12 @@ from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 from torchlite._dtype import from_np
 
 from .array import Array, empty, kind_of, view_of
-from .copying import contiguous_array, fill_with
+from .copying import fill_with
 from .device import Device, Function, grid
 from .layout import collapse
-from .pointwise import cast
+from .pointwise_core import cast
 from .reduce_text import MORE, OPS, REAL_OF, acc_kind, aux_kind, reduction_text, work_kind
+from .row_major import contiguous_array
 
 _SMALL = 4096  # elements up to which the simplest loops serve
 _pack = struct.Struct("16if").pack

@@ -8,10 +8,10 @@ from torchlite_kernels.rnn import step_text
 
 from .array import Array, empty, view_of
 from .checks import check_takes
-from .copying import clone_row_major, contiguous_array
 from .matmul import flattened, product, turned
 from .pointwise import KERNELS
 from .reduce import sum as reduced_sum
+from .row_major import clone_row_major, contiguous_array
 
 # Elements of a state for which another work-item pays.
 _SHARE = 2048

@@ -7,10 +7,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from torchlite._dtype import from_np
+
 from .array import Array
-from .copying import contiguous_array
 from .device import Device
-from .pointwise import cast
+from .pointwise_core import cast
+from .row_major import contiguous_array
 
 FLOATS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f64": "f64"}  # kind: what it is computed in
 _SHORT = 32  # rows of at most so many elements are one item's work on GPUs too
@@ -68,8 +70,6 @@ def around(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
 
 def refuse(x: Array, kernel: str) -> None:
     """PyTorch's error for a dtype that a kernel does not take."""
-    from torchlite._dtype import from_np
-
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
 

@@ -8,15 +8,16 @@ import struct
 from typing import NamedTuple
 
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite_kernels.preamble import KINDS
+from torchlite_kernels.kinds import KINDS
 
 from .array import Array, empty
 from .checks import check_takes
-from .copying import contiguous_array, fill_with
+from .copying import fill_with
 from .device import grid
-from .pointwise import cast
+from .pointwise_core import cast
 from .reduce import in_dtype, sum_work
 from .reduce_text import WORK, work_kind
+from .row_major import contiguous_array
 
 
 class Scan(NamedTuple):

@@ -7,10 +7,11 @@ import math
 from torchlite._dispatch.checks import check_gather, check_index_add, check_scatter
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._dtype import from_np, iinfo
+from torchlite_kernels.kinds import CATEGORY
 
 from .array import Array, empty, view_of
 from .checks import COPIED, FLAT, INDEXED, SCATTERED, SELECTED, error_code
-from .copying import clone_row_major, contiguous_array, copy_into
+from .copying import copy_into
 from .creation import full, range_of
 from .indexed import (
     Planes,
@@ -26,7 +27,9 @@ from .indexed import (
     scatter_planes,
     take_slices,
 )
-from .pointwise import CATEGORY, RULES, apply, cast
+from .pointwise import RULES
+from .pointwise_core import apply, cast
+from .row_major import clone_row_major, contiguous_array
 from .views import narrowed, select
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from torchlite_kernels import softmax as texts
 
 from .array import Array, empty
-from .copying import contiguous_array
 from .creation import full
+from .row_major import contiguous_array
 from .rowwise import FLOATS, around, layout, refuse
 from .views import repeated_to
 

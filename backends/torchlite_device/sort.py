@@ -13,9 +13,9 @@ from torchlite._dtype import from_np
 
 from .array import Array, empty, kind_of, view_of
 from .checks import check_takes
-from .copying import contiguous_array
 from .device import Device, Function, grid
-from .pointwise import cast
+from .pointwise_core import cast
+from .row_major import contiguous_array
 from .scan import scan
 from .sort_text import sort_text, wide
 from .transfer import from_numpy

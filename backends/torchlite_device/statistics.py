@@ -12,11 +12,12 @@ from torchlite._dtype import from_np
 
 from .array import Array, empty, view_of
 from .checks import check_takes
-from .copying import contiguous_array, fill_with
+from .copying import fill_with
 from .device import Device, grid
-from .pointwise import cast
+from .pointwise_core import cast
 from .reduce import WHOLE, amax, amin, check_not_empty, reduce
 from .reduce_text import WORK, work_kind
+from .row_major import contiguous_array
 from .sort import by_rank
 from .transfer import from_numpy, to_numpy
 

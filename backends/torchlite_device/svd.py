@@ -6,12 +6,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from torchlite_kernels.kinds import COMPLEX_KIND, REAL_KIND
+
 from . import linalg_sources as text
 from .array import Array, empty
-from .copying import clone_row_major, contiguous_array
 from .creation import full
-from .linalg import BLOCKED, count_of, det_core, on_elements, on_matrices, real_kind, reflector_room
-from .pointwise import COMPLEX_KIND, REAL_KIND, cast
+from .eigen import eigh_core
+from .linalg import BLOCKED, LU, count_of, det_core, on_elements, on_matrices, real_kind, reflector_room
+from .pointwise import conj
+from .pointwise_core import cast
+from .row_major import clone_row_major, contiguous_array
+from .transfer import to_numpy
 from .views import expand
 
 # Rows of w are the columns of the matrix (of its adjoint where it is wide): pairs of them are turned until all are
@@ -344,8 +349,6 @@ KERNEL MATRICES void exponential(OUT(T, a_), OUT(T, work), OUT(int, pivots), OUT
 
 def decompose(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[Array, Array, Array, Array]:
     """U, S, Vh and info: 1 for a matrix with NaN or infinity, whose results are NaN."""
-    from .linalg import LU
-
     *batch, rows, columns = input.shape
     device, kind, real, count = input.device, input.kind, real_kind(input.kind), count_of(batch)
     n, m, wide = min(rows, columns), max(rows, columns), rows < columns
@@ -367,8 +370,6 @@ def decompose(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[A
             *((1, m * n) if wide else (m, n)),
         )
         if not wide and kind in REAL_KIND:
-            from .pointwise import conj
-
             w = conj(w)
         room = n + reflector_room(m, long)
         sizes = (count * n * n, count * (m * n + room), count * m * long) if wanted else (1, 1, 1)
@@ -403,8 +404,6 @@ def decompose(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[A
 
 def _converged(result: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array]:
     """Singular values and vectors. LinAlgError where a matrix was not finite, which the host must wait to learn."""
-    from .transfer import to_numpy
-
     *parts, info = result
     if info.size and np.any(to_numpy(info)):
         raise np.linalg.LinAlgError("SVD did not converge")
@@ -464,8 +463,6 @@ def _tolerance(value, batch: tuple[int, ...], like: Array) -> tuple[Array, int]:
 
 
 def pinv_core(input, rtol, atol, hermitian):
-    from .eigen import eigh_core
-
     *batch, rows, columns = input.shape
     device, kind = input.device, input.kind
     if not input.size:

@@ -11,9 +11,9 @@ import numpy as np
 
 from .array import Array, empty, is_row_major, kind_of
 from .checks import raise_pending
-from .copying import contiguous_array
 from .device import Device
 from .layout import dense_order
+from .row_major import contiguous_array
 
 COUNTS = {"to_host": 0, "to_device": 0}
 _STAGED = 1 << 20  # up to so many bytes are copied first, so that the caller need not wait for the device

@@ -9,7 +9,7 @@ import math
 from torchlite._dispatch.shapes import expanded, wrap_dim
 
 from .array import Array, is_row_major, row_major, view_of
-from .copying import clone_row_major
+from .row_major import clone_row_major
 
 _ALL = builtins.slice(None)
 

@@ -10,15 +10,17 @@ import numpy as np
 from torchlite._dtype import from_np, iinfo
 from torchlite_array import vision as shared
 from torchlite_kernels import pooling
+from torchlite_kernels.kinds import CATEGORY
 
 from .array import Array, empty
 from .checks import check_takes
-from .copying import clone_row_major, contiguous_array
 from .creation import full
 from .indexed import kept, moved_kind, span
-from .pointwise import CATEGORY
 from .pool import window
+from .row_major import clone_row_major, contiguous_array
+from .scatter import index_select
 from .transfer import from_numpy
+from .views import reshape
 
 
 def _windows(size, kernel, dilation, padding, stride):
@@ -139,8 +141,6 @@ def _resampled(x: Array, lengths, mode: str, how, factors, antialias: bool, tran
         table = _table(x.device, a, b, (mode, how, factors[i], antialias), real, transposed)
         kind = x.kind if at == len(todo) - 1 else work
         if nearest and not transposed:
-            from .scatter import index_select
-
             out = index_select(out, out.ndim - count + i, _column(table[0]))
         else:
             out = _along(out, out.ndim - count + i, length, table, kind)
@@ -149,8 +149,6 @@ def _resampled(x: Array, lengths, mode: str, how, factors, antialias: bool, tran
 
 def _column(places: Array) -> Array:
     """The places of a table with one tap."""
-    from .views import reshape
-
     return reshape(places, (places.size,))
 
 

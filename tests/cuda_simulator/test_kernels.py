@@ -13,7 +13,8 @@ import pytest
 
 from tests.cuda_simulator import Program, allocate, engine, free, in_sanitized_child, view
 from torchlite_kernels import cross_entropy, cuda_attention, gemm, norm, philox, softmax
-from torchlite_kernels.preamble import CUDA, KINDS, types
+from torchlite_kernels.kinds import KINDS
+from torchlite_kernels.preamble import CUDA, types
 
 pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing())
 SEEDS = (0, 1, 2)

@@ -65,7 +65,7 @@ class Checker:
 
     def wide(self, value):
         from torchlite_device.array import Array
-        from torchlite_device.pointwise import cast
+        from torchlite_device.pointwise_core import cast
 
         return cast(value, "f32") if self.half and isinstance(value, Array) and value.kind in ("f16", "bf16") else value
 
@@ -162,7 +162,7 @@ def test_batch_norm(check):
 
 
 def test_moving_average(check):
-    from torchlite_device.copying import clone_row_major
+    from torchlite_device.row_major import clone_row_major
     from torchlite_device.transfer import to_numpy
 
     target, new = check.numbers((5, 7)), check.numbers((5, 7))

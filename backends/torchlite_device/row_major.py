@@ -1,4 +1,4 @@
-"""Copies into another order of the dimensions, by tiles."""
+"""Row-major copies: by tiles where the innermost dimension in memory is not the last one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchlite_kernels.rearranging import TRANSPOSE_LOCAL, TRANSPOSE_VECTORS
 
-from .array import Array, row_major
+from .array import Array, empty, row_major
 from .layout import collapse
+from .pointwise_core import cast
 
 if TYPE_CHECKING:
     from .device import Device
@@ -27,6 +28,17 @@ class _Plan(NamedTuple):
 
 
 _NO_PLAN = _Plan()
+
+
+def clone_row_major(x: Array) -> Array:
+    """A copy in row-major order."""
+    out = empty(x.device, x.shape, x.kind)
+    return out if not x.contiguous and transpose_into(out, x) else cast(x, x.kind, out)
+
+
+def contiguous_array(x: Array) -> Array:
+    """`x` itself where it is row-major, else a copy that is."""
+    return x if x.contiguous else clone_row_major(x)
 
 
 def transpose_into(target: Array, source: Array) -> bool:
