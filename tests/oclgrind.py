@@ -15,7 +15,6 @@ from __future__ import annotations
 import ast
 import math
 import os
-import pkgutil
 import re
 import subprocess
 import sys
@@ -120,15 +119,15 @@ def shipped() -> dict[str, tuple[str, str]]:
 
     found: dict[str, tuple[str, str]] = {}
     for folder in (torchlite_kernels.__path__[0], torchlite_device.__path__[0]):
-        for info in pkgutil.iter_modules([folder]):
-            for node in ast.walk(ast.parse(Path(folder, f"{info.name}.py").read_text())):
+        for path in sorted(Path(folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     for match in re.finditer(
                         r"KERNEL (?:[A-Z]+ |__launch_bounds__\(.*?\) )?void (\w+).*?(?=KERNEL |@|BODY|PER|POINTERS|$)",
                         node.value,
                         re.DOTALL,
                     ):
-                        key = f"{info.name}.{match[1]}"
+                        key = f"{path.stem}.{match[1]}"
                         while key in found:
                             key += "'"
                         found[key] = match[1], match[0].rstrip()
@@ -214,7 +213,7 @@ class Simulator:
         import pyopencl as cl
 
         import torchlite as torch
-        from torchlite_device import waiting
+        from torchlite_device.machinery import waiting
         from torchlite_opencl import drivers, runtime
         from torchlite_opencl.backend import backend
 

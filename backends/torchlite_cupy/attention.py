@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._switches import SWITCHES
-from torchlite_device.array import Array
-from torchlite_device.attention import Attention, Launch, backward, forward, walk
-from torchlite_device.device import grid
-from torchlite_device.row_major import clone_row_major
+from torchlite_device.machinery.array import Array
+from torchlite_device.machinery.device import grid
+from torchlite_device.machinery.row_major import clone_row_major
+from torchlite_device.nn.attention import Attention, Launch, backward, forward, walk
 from torchlite_kernels.cuda_attention import CAPABILITIES, EVEN, LARGEST, WARPS, WIDE, variant
 
 _ALIGNED = 16  # bytes, which are copied as one

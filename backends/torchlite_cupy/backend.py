@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite_device.backend import DeviceBackend
+from torchlite_device.backend import DeviceBackend, kernels_of
 
 from . import presence
 
@@ -64,8 +64,6 @@ class CUDABackend(DeviceBackend):
         return self._source.problems()
 
     def kernels(self, index: int) -> dict[str, Any]:
-        from torchlite_device.registering import kernels_of
-
         from . import attention, cudnn_attention, cudnn_conv, fourier
 
         device = self.device(index)

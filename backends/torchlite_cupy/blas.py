@@ -15,9 +15,9 @@ import threading
 from typing import Any
 
 from torchlite._switches import SWITCHES
-from torchlite_device.array import Array
-from torchlite_device.copying import copy_into
-from torchlite_device.products import Sizes
+from torchlite_device.linalg.gemm import Sizes
+from torchlite_device.machinery.array import Array
+from torchlite_device.machinery.copying import copy_into
 
 # By kind: cudaDataType, cublasComputeType, the struct code of alpha and beta.
 TYPES = {

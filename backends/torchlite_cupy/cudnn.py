@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from torchlite._dispatch.backend import OutOfMemoryError
 from torchlite._switches import SWITCHES
-from torchlite_device.array import Array
+from torchlite_device.machinery.array import Array
 
 _OLDEST = 90000
 _KEPT = 4096

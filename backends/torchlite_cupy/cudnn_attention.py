@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._switches import SWITCHES
-from torchlite_device.array import Array, empty, row_major
-from torchlite_device.attention import in_order_of
-from torchlite_device.row_major import clone_row_major
+from torchlite_device.machinery.array import Array, empty, row_major
+from torchlite_device.machinery.row_major import clone_row_major
+from torchlite_device.nn.attention import in_order_of
 
 from .cudnn import Graph, Library, Tensor, is_aligned, is_deterministic, library
 

@@ -17,7 +17,7 @@ from cupy.cuda import function, memory, stream
 from cupy_backends.cuda.api import driver, runtime
 from cupy_backends.cuda.libs import nvrtc
 
-from torchlite_device import binaries
+from torchlite_device.machinery import binaries
 
 from . import blas, cudnn, solver
 

@@ -1,14 +1,14 @@
-"""Fourier transforms through cuFFT where they are long enough to pay: the kernels of `torchlite_device.fft` in its
-place elsewhere, and while a graph is captured.
+"""Fourier transforms through cuFFT where they are long enough to pay: the kernels of `torchlite_device.linalg.fft` in
+its place elsewhere, and while a graph is captured.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from torchlite_device import fft as own
-from torchlite_device.array import Array, row_major
-from torchlite_device.pointwise import KERNELS
+from torchlite_device.elements.pointwise import KERNELS
+from torchlite_device.linalg import fft as own
+from torchlite_device.machinery.array import Array, row_major
 
 from .interchange import array_of, foreign_of
 

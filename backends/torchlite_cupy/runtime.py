@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from torchlite_device import device as shared
-from torchlite_device import forks
+from torchlite_device.machinery import device as shared
+from torchlite_device.machinery import forks
 from torchlite_kernels.preamble import CUDA, types
 
 from . import blas
@@ -60,7 +60,9 @@ def _values_of(signature: str) -> Callable[..., tuple]:
 
 
 class Function:
-    """A kernel; see `torchlite_device.device.Function`. A parameter is as long as what the first call gives for it."""
+    """A kernel; see `torchlite_device.machinery.device.Function`. A parameter is as long as what the first call gives
+    for it.
+    """
 
     __slots__ = (
         "_grids", "_guarded", "_kernel", "_launch", "_lock", "_parameters", "_pointer", "_stream", "_text", "_values",

@@ -10,12 +10,12 @@ import ctypes
 import threading
 from typing import Any
 
-from torchlite_device.array import Array, empty, view_of
-from torchlite_device.linalg import count_of, real_kind
-from torchlite_device.pointwise import KERNELS
-from torchlite_device.pointwise_core import cast
-from torchlite_device.rearrange import tril
-from torchlite_device.row_major import clone_row_major
+from torchlite_device.elements.pointwise import KERNELS
+from torchlite_device.elements.rearrange import tril
+from torchlite_device.linalg.factorisations import count_of, real_kind
+from torchlite_device.machinery.array import Array, empty, view_of
+from torchlite_device.machinery.pointwise_apply import cast
+from torchlite_device.machinery.row_major import clone_row_major
 
 LEAST, MOST = 256, 16  # rows from which on a matrix is for the library, and matrices one after the other
 LOWER, UPPER = 0, 1

@@ -6,8 +6,8 @@ import contextlib
 import dataclasses
 from typing import Any
 
-from torchlite_device.checks import raise_pending
-from torchlite_device.random import Drawn
+from torchlite_device.elements.random import Drawn
+from torchlite_device.machinery.checks import raise_pending
 
 from .runtime import Device
 

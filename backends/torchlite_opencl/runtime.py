@@ -14,9 +14,9 @@ import numpy as np
 import pyopencl as cl
 from pyopencl._cl import _enqueue_read_buffer, _enqueue_write_buffer, enqueue_nd_range_kernel
 
-from torchlite_device import binaries, forks
-from torchlite_device import device as shared
-from torchlite_device.device import numbered, pack_offset
+from torchlite_device.machinery import binaries, forks
+from torchlite_device.machinery import device as shared
+from torchlite_device.machinery.device import numbered, pack_offset
 from torchlite_kernels.preamble import OPENCL, types
 
 from .memory import Memory
@@ -27,7 +27,7 @@ _DONE = cl.command_execution_status.COMPLETE
 
 
 class Function:
-    """A kernel on PyOpenCL; see `torchlite_device.device.Function`."""
+    """A kernel on PyOpenCL; see `torchlite_device.machinery.device.Function`."""
 
     __slots__ = ("device", "kernel", "name", "signature", "_packers", "_lock")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyopencl as cl
 
-from torchlite_device.checks import raise_pending
+from torchlite_device.machinery.checks import raise_pending
 
 from .runtime import Device
 

@@ -21,8 +21,8 @@ from tests.cuda_simulator.driver import Simulated
 from torchlite._switches import SWITCHES
 from torchlite_cupy import blas, solver
 from torchlite_cupy.backend import CUDABackend
-from torchlite_device.array import Array
-from torchlite_device.products import Sizes
+from torchlite_device.linalg.gemm import Sizes
+from torchlite_device.machinery.array import Array
 
 pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing() or "-")
 
@@ -49,7 +49,7 @@ def test_results_without_dimensions(backend):
     """A CuPy reduction gives a 0-d array on the device where NumPy gives a scalar on the host. Ours gives a 0-d Array,
     and nothing comes to the host before it is asked for.
     """
-    from torchlite_device.transfer import COUNTS
+    from torchlite_device.machinery.transfer import COUNTS
 
     x = on([[1.0, 5.0], [3.0, 2.0]])
     before = COUNTS["to_host"]

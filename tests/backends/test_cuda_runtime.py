@@ -17,8 +17,8 @@ from tests.cuda_simulator.driver import Simulated
 from torchlite_cupy.backend import CUDABackend
 from torchlite_cupy.grids import covering, dividing, grid_for, guarded
 from torchlite_cupy.runtime import _Parameters
-from torchlite_device.array import empty
-from torchlite_device.transfer import from_numpy, to_numpy
+from torchlite_device.machinery.array import empty
+from torchlite_device.machinery.transfer import from_numpy, to_numpy
 
 pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing() or "-")
 
