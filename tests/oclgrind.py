@@ -214,7 +214,8 @@ class Simulator:
 
         import torchlite as torch
         from torchlite_device.machinery import waiting
-        from torchlite_opencl import drivers, runtime
+        from torchlite_opencl import device as module
+        from torchlite_opencl import drivers
         from torchlite_opencl.backend import backend
 
         self.started: set[str] = set()
@@ -227,11 +228,11 @@ class Simulator:
         drivers.devices = lambda: simulated  # type: ignore[assignment]
         drivers.why_not = lambda: ""  # type: ignore[attr-defined]
         build, function, init, start, write = (
-            runtime.Device.build,
-            runtime.Device._function,
-            runtime.Device.__init__,
-            runtime.enqueue_nd_range_kernel,
-            runtime._enqueue_write_buffer,
+            module.Device.build,
+            module.Device._function,
+            module.Device.__init__,
+            module.enqueue_nd_range_kernel,
+            module._enqueue_write_buffer,
         )
 
         def noted(device, key, source, name, *rest):
@@ -260,11 +261,11 @@ class Simulator:
 
             device.allocate = allocate
 
-        runtime.Device.build = lambda device, text: build(device, by_element(text))  # type: ignore
-        runtime.Device._function = noted  # type: ignore[method-assign]
-        runtime.Device.__init__ = made  # type: ignore[method-assign]
-        runtime.enqueue_nd_range_kernel = started  # type: ignore[attr-defined]
-        runtime._enqueue_write_buffer = lambda *a: write(*a[:-1], True)  # type: ignore
+        module.Device.build = lambda device, text: build(device, by_element(text))  # type: ignore
+        module.Device._function = noted  # type: ignore[method-assign]
+        module.Device.__init__ = made  # type: ignore[method-assign]
+        module.enqueue_nd_range_kernel = started  # type: ignore[attr-defined]
+        module._enqueue_write_buffer = lambda *a: write(*a[:-1], True)  # type: ignore
         device = backend.device(0)
         device.is_cpu = layout == "cpu"
         device.width = 16 if device.is_cpu else 4

@@ -32,7 +32,7 @@ class CUDABackend(DeviceBackend):
         if found is None:
             with self._lock:
                 if index not in self._devices:
-                    from .runtime import Device
+                    from .device import Device
 
                     self._devices[index] = Device(index, self._source.open_device(index))
                 found = self._devices[index]
@@ -64,11 +64,11 @@ class CUDABackend(DeviceBackend):
         return self._source.problems()
 
     def kernels(self, index: int) -> dict[str, Any]:
-        from . import attention, cudnn_attention, cudnn_conv, fourier
+        from . import cuda_attention, cudnn_attention, cudnn_conv, cufft
 
         device = self.device(index)
-        table = kernels_of(device) | fourier.kernels(device)
-        table |= attention.kernels(table)
+        table = kernels_of(device) | cufft.kernels(device)
+        table |= cuda_attention.kernels(table)
         return table | cudnn_conv.kernels(table) | cudnn_attention.kernels(table)
 
     def cudnn_version(self) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlite_device.machinery.array import Array, is_row_major, kind_of
 
-from .runtime import Device
+from .device import Device
 
 
 def array_of(device: Device, foreign: Any) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 from torchlite_device.elements.random import Drawn
 from torchlite_device.machinery.checks import raise_pending
 
-from .runtime import Device
+from .device import Device
 
 _MODES = ("global", "thread_local", "relaxed")
 

@@ -26,8 +26,8 @@ class OpenCLBackend(DeviceBackend):
         """The Device of an index, made when first asked for."""
         with self._lock:
             if index not in self._devices:
+                from .device import Device
                 from .drivers import devices
-                from .runtime import Device
 
                 self._devices[index] = Device(index, devices()[index])
             return self._devices[index]

@@ -10,7 +10,7 @@ import pyopencl as cl
 
 from torchlite_device.machinery.checks import raise_pending
 
-from .runtime import Device
+from .device import Device
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

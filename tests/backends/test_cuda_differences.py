@@ -19,7 +19,8 @@ from tests.cuda.fake import installed
 from tests.cuda_simulator import engine
 from tests.cuda_simulator.driver import Simulated
 from torchlite._switches import SWITCHES
-from torchlite_cupy import blas, solver
+from torchlite_cupy import cublas as blas
+from torchlite_cupy import cusolver as solver
 from torchlite_cupy.backend import CUDABackend
 from torchlite_device.linalg.gemm import Sizes
 from torchlite_device.machinery.array import Array
@@ -318,7 +319,7 @@ def test_short_transforms_and_those_of_graphs_are_our_own(backend):
     assert driver.transforms == before + 1
     backend.device(0).capturing = True
     try:
-        from torchlite_cupy.fourier import _pays
+        from torchlite_cupy.cufft import _pays
 
         assert not _pays(x._data, (1,))
     finally:

@@ -25,7 +25,7 @@ SHAPES = [
 def laid_out(as_cpu: bool):
     """A device of the driver under test that lays rows out as CPUs or as GPUs do."""
     from torchlite_opencl.backend import backend
-    from torchlite_opencl.runtime import Device
+    from torchlite_opencl.device import Device
 
     own = Device(0, backend.device(0).cl_device)
     own.is_cpu, own.width = as_cpu, 16 if as_cpu else 4

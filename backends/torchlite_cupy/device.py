@@ -16,7 +16,7 @@ from torchlite_device.machinery import device as shared
 from torchlite_device.machinery import forks
 from torchlite_kernels.preamble import CUDA, types
 
-from . import blas
+from . import cublas
 from .grids import Grid, grid_for, guarded
 from .memory import Memory
 
@@ -191,7 +191,7 @@ class Device(shared.Device):
         self._uploads: deque[Any] = deque()  # under way, each with what it reads
         self._solver: Any = None  # not looked for yet; False where there is none
         library = driver.blas()
-        self.blas = None if library is None else blas.Blas(self, library)
+        self.blas = None if library is None else cublas.Blas(self, library)
 
     # -- kernels --
 
@@ -211,11 +211,11 @@ class Device(shared.Device):
             ) from error
 
     def product(self, kind: str, sizes: Any, added: bool, conj: tuple[bool, bool]) -> Any:
-        return None if self.blas is None else blas.product(self.blas, kind, sizes, added, conj)
+        return None if self.blas is None else cublas.product(self.blas, kind, sizes, added, conj)
 
     def factored(self, name: str, x: Any, *options: Any) -> Any:
         if self._solver is None:
-            from .solver import Solver
+            from .cusolver import Solver
 
             library = self.driver.solver()
             self._solver = Solver(self, library) if library is not None else False

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from .blas import _matrix
+from tests.cuda_simulator.cublas import _matrix
 
 _TYPES = {0: np.float32, 1: np.float64, 4: np.complex64, 5: np.complex128}
 INVALID_VALUE = 3
 
 
 class FakeSolver:
-    """In the place of `torchlite_cupy.solver.opened`. `calls` counts factorisations."""
+    """In the place of `torchlite_cupy.cusolver.opened`. `calls` counts factorisations."""
 
     def __init__(self, driver: Any):
         self._driver = driver
