@@ -40,7 +40,7 @@ class CUDABackend(DeviceBackend):
 
     def runtime(self, index: int) -> Any:
         """One device as `torch.cuda` asks for it."""
-        from .streams import Runtime
+        from .runtime import Runtime
 
         with self._lock:
             if index not in self._runtimes:

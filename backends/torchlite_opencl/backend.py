@@ -34,7 +34,7 @@ class OpenCLBackend(DeviceBackend):
 
     def runtime(self, index: int) -> Any:
         """One device as `torch.opencl` asks for it."""
-        from .streams import Runtime
+        from .runtime import Runtime
 
         with self._lock:
             if index not in self._runtimes:
