@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .activation import _map
 from .blocks import buffer
-from .fused import _map
 
 
 def leaky_relu(input, negative_slope=0.01):

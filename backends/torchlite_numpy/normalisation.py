@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from . import blocks
+from .activation import F32, F64, SMALL, _is_half, ones, refuse, row_dots, row_sums
 from .blocks import buffer
-from .fused import F32, F64, SMALL, _is_half, ones, refuse, row_dots, row_sums
 
 # From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all
 # channels.

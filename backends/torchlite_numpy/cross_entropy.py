@@ -7,8 +7,7 @@ import functools
 import numpy as np
 
 from . import blocks
-from .blocks import buffer
-from .fused import (
+from .activation import (
     F32,
     F64,
     MODERATE,
@@ -22,6 +21,7 @@ from .fused import (
     row_sums,
     widened,
 )
+from .blocks import buffer
 
 U64, I64 = np.dtype("u8"), np.dtype("i8")
 maximum_of, minimum_of = np.maximum.reduce, np.minimum.reduce

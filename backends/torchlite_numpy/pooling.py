@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from torchlite_array import pool as shared
+from torchlite_array import pooling as shared
 
 from .blocks import run
 

@@ -1,6 +1,6 @@
 """Fused CPU kernels of the hot ops: activations, softmax and their backward, block by block in cache.
 
-Each is a kernel of the record of its name. Half precision is computed in float32. `fused_norm.py` and `fused_loss.py`
+Each is a kernel of the record of its name. Half precision is computed in float32. `normalisation.py`
 hold the other families.
 """
 
