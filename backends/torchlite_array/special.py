@@ -66,7 +66,7 @@ def _split(mask, yes, no, *args):
     return out
 
 
-def _map(f, *arrays, wide=True):
+def _blockwise(f, *arrays, wide=True):
     """f over flat double-precision copies of the broadcast operands, block by block on the host; the result has their
     dtype.
 
@@ -172,7 +172,7 @@ def erf(input):
     if input.size <= _FEW and isinstance(input, np.ndarray) and input.dtype.kind != "c":
         return _small_on_host(math.erf, input)
     if input.dtype == xp.float64 or input.dtype.kind == "c":
-        return _map(_erf, input)
+        return _blockwise(_erf, input)
     if input.dtype == xp.float32:
         return _erf_float32(input.reshape(-1)).reshape(input.shape)
     return _erf_float32(input.reshape(-1).astype(xp.float32)).astype(input.dtype).reshape(input.shape)
@@ -181,11 +181,11 @@ def erf(input):
 def erfc(input):
     if input.size <= _FEW and isinstance(input, np.ndarray) and input.dtype.kind != "c":
         return _small_on_host(math.erfc, input)
-    return _map(_erfc, input)
+    return _blockwise(_erfc, input)
 
 
 def special_erfcx(input):
-    return _map(_erfcx, input)
+    return _blockwise(_erfcx, input)
 
 
 def _quantile_centre(q):
@@ -222,19 +222,19 @@ def _log_ndtr(x):
 
 
 def erfinv(input):
-    return _map(_erfinv, input)
+    return _blockwise(_erfinv, input)
 
 
 def special_ndtri(input):
-    return _map(_ndtri, input)
+    return _blockwise(_ndtri, input)
 
 
 def special_ndtr(input):
-    return _map(lambda x: 0.5 * _erfc(-x * _SQRT_HALF), input)
+    return _blockwise(lambda x: 0.5 * _erfc(-x * _SQRT_HALF), input)
 
 
 def special_log_ndtr(input):
-    return _map(_log_ndtr, input)
+    return _blockwise(_log_ndtr, input)
 
 
 # Gamma functions
@@ -290,7 +290,7 @@ def lgamma(input):
             return _small_on_host(math.lgamma, input)
         except (ValueError, OverflowError):  # a pole, or beyond the range
             pass
-    return _map(_lgamma, input)
+    return _blockwise(_lgamma, input)
 
 
 def _digamma_positive(x):
@@ -314,7 +314,7 @@ def _digamma(x):
 
 
 def digamma(input):
-    return _map(_digamma, input)
+    return _blockwise(_digamma, input)
 
 
 def _zeta_positive(s, q):
@@ -360,7 +360,7 @@ def _trigamma(x):
 
 
 def special_zeta(input, other):
-    return _map(_zeta, input, other)
+    return _blockwise(_zeta, input, other)
 
 
 def polygamma(input, n):
@@ -369,9 +369,9 @@ def polygamma(input, n):
     if n == 0:
         return digamma(input)
     if n == 1:
-        return _map(_trigamma, input)
+        return _blockwise(_trigamma, input)
     scale = math.exp(math.lgamma(n + 1)) if n > 20 else float(math.factorial(n))
-    return _map(lambda x: (scale if n % 2 else -scale) * _zeta(xp.full_like(x, n + 1.0), x), input)
+    return _blockwise(lambda x: (scale if n % 2 else -scale) * _zeta(xp.full_like(x, n + 1.0), x), input)
 
 
 # Incomplete gamma functions
@@ -498,11 +498,11 @@ def _igamma_with_limits(upper):
 
 
 def igamma(input, other):
-    return _map(_igamma_with_limits(False), input, other)
+    return _blockwise(_igamma_with_limits(False), input, other)
 
 
 def igammac(input, other):
-    return _map(_igamma_with_limits(True), input, other)
+    return _blockwise(_igamma_with_limits(True), input, other)
 
 
 # Bessel functions: the function (less its logarithm) as a polynomial near zero, the factors of its asymptotic form as
@@ -532,27 +532,27 @@ def _i1(x):
 
 
 def i0(input):
-    return _map(_i0, input)
+    return _blockwise(_i0, input)
 
 
 def special_i0e(input):
-    return _map(lambda x: _i0e_positive(xp.abs(x)), input)
+    return _blockwise(lambda x: _i0e_positive(xp.abs(x)), input)
 
 
 def special_i1(input):
-    return _map(_i1, input)
+    return _blockwise(_i1, input)
 
 
 def special_i1e(input):
-    return _map(lambda x: xp.sign(x) * _i1e_positive(xp.abs(x)), input)
+    return _blockwise(lambda x: xp.sign(x) * _i1e_positive(xp.abs(x)), input)
 
 
 def special_modified_bessel_i0(input):
-    return _map(_i0, input)
+    return _blockwise(_i0, input)
 
 
 def special_modified_bessel_i1(input):
-    return _map(_i1, input)
+    return _blockwise(_i1, input)
 
 
 def _k0e_small(x):
@@ -577,19 +577,19 @@ def _k1e(x):
 
 
 def special_scaled_modified_bessel_k0(input):
-    return _map(_k0e, input)
+    return _blockwise(_k0e, input)
 
 
 def special_scaled_modified_bessel_k1(input):
-    return _map(_k1e, input)
+    return _blockwise(_k1e, input)
 
 
 def special_modified_bessel_k0(input):
-    return _map(lambda x: _k0e(x) * xp.exp(-x), input)
+    return _blockwise(lambda x: _k0e(x) * xp.exp(-x), input)
 
 
 def special_modified_bessel_k1(input):
-    return _map(lambda x: _k1e(x) * xp.exp(-x), input)
+    return _blockwise(lambda x: _k1e(x) * xp.exp(-x), input)
 
 
 def _hankel(x, order):
@@ -642,19 +642,19 @@ def _bessel_y(order):
 
 
 def special_bessel_j0(input):
-    return _map(_bessel_j(0), input)
+    return _blockwise(_bessel_j(0), input)
 
 
 def special_bessel_j1(input):
-    return _map(_bessel_j(1), input)
+    return _blockwise(_bessel_j(1), input)
 
 
 def special_bessel_y0(input):
-    return _map(_bessel_y(0), input)
+    return _blockwise(_bessel_y(0), input)
 
 
 def special_bessel_y1(input):
-    return _map(_bessel_y(1), input)
+    return _blockwise(_bessel_y(1), input)
 
 
 def _spherical_j0(x):
@@ -664,7 +664,7 @@ def _spherical_j0(x):
 
 
 def special_spherical_bessel_j0(input):
-    return _map(_spherical_j0, input)
+    return _blockwise(_spherical_j0, input)
 
 
 def _airy(x):
@@ -695,7 +695,7 @@ def _airy(x):
 
 
 def special_airy_ai(input):
-    return _map(_airy, input)
+    return _blockwise(_airy, input)
 
 
 # Orthogonal polynomials, by their three-term recurrences
@@ -719,9 +719,9 @@ def _recurrence(x, n, first, step):
 
 def _polynomial(f, input, n):
     """In double precision; where the result is too large for the dtype, what the recurrence comes to in that dtype."""
-    value = _map(f, input, n)
+    value = _blockwise(f, input, n)
     if value.dtype != xp.float64 and not xp.isfinite(value).all():
-        return xp.where(xp.isfinite(value), value, _map(f, input, n, wide=False))
+        return xp.where(xp.isfinite(value), value, _blockwise(f, input, n, wide=False))
     return value
 
 

@@ -1,13 +1,9 @@
-"""Fused CPU kernels of the hot ops: activations, softmax and their backward, block by block in cache.
+"""Activations and their backward passes, block by block in cache. Each is a kernel of the record of its name.
 
-Each is a kernel of the record of its name. Half precision is computed in float32. `normalisation.py`
-hold the other families.
+Half precision is computed in float32, which also keeps bfloat16 what it is beside Python numbers.
 """
 
 from __future__ import annotations
-
-import functools
-import math
 
 import numpy as np
 
@@ -16,50 +12,19 @@ from torchlite_array.special import erf
 
 from . import blocks
 from .blocks import buffer
+from .rows import F32, F64, SMALL, ZERO, as_contiguous, is_half, refuse, widened
 
-F32, F64, I32, I64, I8 = (np.dtype(n) for n in ("f4", "f8", "i4", "i8", "i1"))
-SMALL = blocks.SMALL
-# From this many elements inside a dimension it is reduced where it lies; with fewer it is moved to the end.
-WIDE = 16
-LONGEST_DOT = 1 << 14
-# ... and when it has few enough: a narrow column of many rows lies in few sets of a cache, and moving is faster.
-FEW = blocks.BLOCK // 512
-# 0-d arrays: a ufunc takes them faster than Python numbers.
-ZERO, ONE_BIT = np.zeros((), F32), np.ones((), I32)
+I32, I8 = np.dtype("i4"), np.dtype("i1")
+ONE_BIT = np.ones((), I32)
 
 
-def _contiguous(x):
-    return x if x.flags.c_contiguous else x.copy()
-
-
-def refuse(x, kernel):
-    """PyTorch's error for a dtype that a kernel does not take."""
-    from torchlite._dtype import from_np
-
-    raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
-
-
-def _is_half(dtype):
-    return dtype.itemsize == 2 and dtype.kind in "fV"
-
-
-def widened(kernel, *args, **kwargs):
-    """Run a kernel on float32 copies of half-precision arrays and narrow what it returns."""
-    dtype = next(a.dtype for a in args if isinstance(a, np.ndarray) and _is_half(a.dtype))
-    wide = [a.astype(F32) if isinstance(a, np.ndarray) and _is_half(a.dtype) else a for a in args]
-    out = kernel(*wide, **kwargs)
-    if isinstance(out, tuple):
-        return tuple(None if o is None else np.asarray(o).astype(dtype) for o in out)
-    return np.asarray(out).astype(dtype)
-
-
-def _map(body, kernel, x, *more):
-    """`body(out, x, ...)` over arrays of one shape and float dtype."""
+def blockwise(body, kernel, x, *more):
+    """`body(out, x, ...)` over arrays of one shape and float dtype, block by block."""
     dtype = x.dtype
     if dtype is not F32 and dtype != F32 and dtype != F64:
-        if not _is_half(dtype):
+        if not is_half(dtype):
             refuse(x, kernel)
-        return widened(lambda *wide: _map(body, kernel, *wide), x, *more)
+        return widened(lambda *wide: blockwise(body, kernel, *wide), x, *more)
     arrays = [x if x.flags.c_contiguous else x.copy()]
     for other in more:
         if other.shape != x.shape:
@@ -101,7 +66,7 @@ def _relu_backward(grad, out):
     if grad.dtype != F32 or out.dtype != F32 or not out.ndim:
         return np.where(out <= 0, grad.dtype.type(0), grad)
     if not (grad.flags.c_contiguous and out.flags.c_contiguous):
-        grad, out = grad.copy(), _contiguous(out)
+        grad, out = grad.copy(), as_contiguous(out)
     if grad.size <= SMALL:
         bits = np.less_equal(out, ZERO).view(I8).astype(I32)
         np.subtract(bits, ONE_BIT, bits)
@@ -180,7 +145,7 @@ def gelu(input, *, approximate="none"):
     body = _GELU.get(approximate)
     if body is None:
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return _map(body, "GeluKernelImpl", input)
+    return blockwise(body, "GeluKernelImpl", input)
 
 
 def _gelu_backward_block(approximate):
@@ -215,7 +180,7 @@ _GELU_BACKWARD = {"none": _gelu_backward_block("none"), "tanh": _gelu_backward_b
 
 
 def _gelu_backward(grad, input, approximate="none"):
-    return _map(_GELU_BACKWARD[approximate], "GeluBackwardKernelImpl", grad, input)
+    return blockwise(_GELU_BACKWARD[approximate], "GeluBackwardKernelImpl", grad, input)
 
 
 # --- silu and mish --------------------------------------------------------------------------------
@@ -250,14 +215,14 @@ def _silu_backward_block(out, grad, x):
 def silu(input):
     if input.dtype.kind == "c":
         return input / (1 + np.exp(-input))
-    return _map(_silu_block, "silu_cpu", input)
+    return blockwise(_silu_block, "silu_cpu", input)
 
 
 def _silu_backward(grad, input):
     if input.dtype.kind == "c":
         gate = 1 / (1 + np.exp(-input))
         return grad * np.conj(gate * (1 + input * (1 - gate)))
-    return _map(_silu_backward_block, "silu_cpu", grad, input)
+    return blockwise(_silu_backward_block, "silu_cpu", grad, input)
 
 
 def _tanh_softplus_into(x, out, scratch):
@@ -291,180 +256,113 @@ def _mish_backward_block(out, grad, x):
 
 
 def mish(input):
-    return _map(_mish_block, "mish_cpu", input)
+    return blockwise(_mish_block, "mish_cpu", input)
 
 
 def _mish_backward(grad, input):
-    return _map(_mish_backward_block, "mish_cpu", grad, input)
+    return blockwise(_mish_backward_block, "mish_cpu", grad, input)
 
 
-# --- softmax --------------------------------------------------------------------------------------
+# --- piecewise and exponential --------------------------------------------------------------------
 
 
-def _as_rows(x, dim):
-    """x with `dim` last, as contiguous rows."""
-    if dim not in (-1, x.ndim - 1):
-        x = np.moveaxis(x, dim, -1)
-    return _contiguous(x).reshape(-1, x.shape[-1])
+def leaky_relu(input, negative_slope=0.01):
+    largest = np.maximum if negative_slope <= 1 else np.minimum
+
+    def block(out, x):
+        np.multiply(x, negative_slope, out=out)
+        largest(out, x, out=out)
+
+    return blockwise(block, "leaky_relu_cpu", input)
 
 
-def _from_rows(rows, shape, dim):
-    if dim in (-1, len(shape) - 1):
-        return rows.reshape(shape)
-    moved = list(shape)
-    moved.append(moved.pop(dim))
-    return np.moveaxis(rows.reshape(moved), -1, dim)
+def _leaky_relu_backward(grad, input, negative_slope):
+    def block(out, g, x):
+        np.multiply(g, negative_slope, out=out)
+        np.copyto(out, g, where=x > 0)
+
+    return blockwise(block, "leaky_relu_cpu", grad, input)
 
 
-def _columnwise(body, dim, *arrays):
-    """`_rowwise` without moving `dim` to the end: blocks of (outer, dim, inner), cut along outer when they fit in cache
-    and else along inner.
-    """
-    shape = arrays[0].shape
-    count = shape[dim]
-    inner = math.prod(shape[dim + 1 :])
-    parts = [_contiguous(a).reshape(-1, count, inner) for a in arrays]
-    out = np.empty(parts[0].shape, parts[0].dtype)
-    if count * inner <= blocks.BLOCK:
-        blocks.run(
-            lambda start, stop: body(out[start:stop], *[p[start:stop] for p in parts], axis=-2),
-            out.shape[0],
-            count * inner,
+def _elu(input, alpha, scale, input_scale):
+    def block(out, x):
+        negative = buffer(0, x.shape, x.dtype)
+        np.minimum(x, 0, out=negative)
+        np.multiply(negative, input_scale, out=negative)
+        np.expm1(negative, out=negative)
+        np.multiply(negative, alpha * scale, out=negative)
+        np.maximum(x, 0, out=out)
+        np.multiply(out, scale, out=out)
+        np.add(out, negative, out=out)
+
+    return blockwise(block, "elu_cpu", input)
+
+
+def _elu_backward(grad, input, alpha, scale, input_scale):
+    def block(out, g, x):
+        slope = buffer(0, x.shape, x.dtype)
+        np.minimum(x, 0, out=slope)
+        np.multiply(slope, input_scale, out=slope)
+        np.exp(slope, out=slope)
+        np.multiply(slope, alpha * scale * input_scale, out=slope)
+        np.copyto(slope, scale, where=x > 0)
+        np.multiply(slope, g, out=out)
+
+    return blockwise(block, "elu_cpu", grad, input)
+
+
+def elu(input, alpha=1.0):
+    return _elu(input, alpha, 1.0, 1.0)
+
+
+def softplus(input, beta=1.0, threshold=20.0):
+    def block(out, x):
+        scaled = buffer(0, x.shape, x.dtype)
+        np.multiply(x, beta, out=scaled)
+        linear = scaled > threshold
+        np.minimum(scaled, threshold, out=scaled)
+        np.exp(scaled, out=scaled)
+        np.log1p(scaled, out=scaled)
+        np.multiply(scaled, 1.0 / beta, out=out)
+        np.copyto(out, x, where=linear)
+
+    return blockwise(block, "softplus_cpu", input)
+
+
+def _six(x, out):
+    """min(max(x + 3, 0), 6) / 6."""
+    np.add(x, 3.0, out=out)
+    np.clip(out, 0.0, 6.0, out=out)
+    np.multiply(out, 1.0 / 6.0, out=out)
+
+
+def hardsigmoid(input):
+    return blockwise(lambda out, x: _six(x, out), "hardsigmoid_cpu", input)
+
+
+def _hardswish_block(out, x):
+    gate = buffer(0, x.shape, x.dtype)
+    _six(x, gate)
+    np.multiply(gate, x, out=out)
+
+
+def hardswish(input):
+    return blockwise(_hardswish_block, "hardswish_cpu", input)
+
+
+def softshrink(input, lambd=0.5):
+    if lambd < 0:
+        from torchlite._dtype import finfo, from_np
+
+        dtype = from_np(input.dtype)
+        raise RuntimeError(
+            f"lambda must be in range [0, {finfo(dtype).max:g}] for input dtype {dtype.scalar_name}, but found "
+            f"{lambd:g}"
         )
-        return out.reshape(shape)
-    width = blocks.BLOCK // count
-    tiles = [(outer, left) for outer in range(out.shape[0]) for left in range(0, inner, width)]
 
-    def work(start, stop):
-        for outer, left in tiles[start:stop]:
-            body(out[outer, :, left : left + width], *[p[outer, :, left : left + width] for p in parts], axis=-2)
+    def block(out, x):
+        inside = buffer(0, x.shape, x.dtype)
+        np.clip(x, -lambd, lambd, out=inside)
+        np.subtract(x, inside, out=out)
 
-    blocks.run(work, len(tiles), count * width)
-    return out.reshape(shape)
-
-
-def _rowwise(body, kernel, dim, *arrays):
-    """`body(out, *blocks)` over blocks of rows along `dim`; arrays of one shape and float dtype."""
-    x = arrays[0]
-    dtype = x.dtype
-    if dtype != F32 and dtype != F64:
-        if not _is_half(dtype):
-            refuse(x, kernel)
-        return widened(lambda *wide: _rowwise(body, kernel, dim, *wide), *arrays)
-    if dim >= 0:
-        dim -= x.ndim
-    if x.size <= SMALL and dim == -1:
-        out = np.empty(x.shape, dtype)
-        body(out, *arrays)
-        return out
-    if dim != -1 and math.prod(x.shape[dim + 1 :]) >= WIDE and x.shape[dim] <= FEW:
-        return _columnwise(body, dim, *arrays)
-    rows = [_as_rows(a, dim) for a in arrays]
-    out = np.empty(rows[0].shape, dtype)
-    blocks.run(lambda start, stop: body(out[start:stop], *[r[start:stop] for r in rows]), *out.shape)
-    return _from_rows(out, x.shape, dim)
-
-
-@functools.lru_cache(64)
-def ones(count, dtype):
-    found = np.ones(count, dtype)
-    found.flags.writeable = False
-    return found
-
-
-def row_sums(x, axis=-1):
-    """Sums over a dimension, kept at size 1: over the last one a dot product with ones is three times as fast as
-    add.reduce.
-    """
-    if axis != -1 or x.size < 4096 or x.shape[-1] > LONGEST_DOT:
-        return np.add.reduce(x, axis, keepdims=True)
-    return np.vecdot(x, ones(x.shape[-1], x.dtype))[..., None]
-
-
-def row_dots(first, second):
-    """Dot products of rows; of very long ones by pairwise sums, which round less than BLAS does."""
-    if first.shape[-1] > LONGEST_DOT:
-        return np.add.reduce(first * second, -1)
-    return np.vecdot(first, second)
-
-
-# Rows of moderate numbers need no shift by their largest element before exp: neither the sum overflows, nor does what
-# counts in it underflow.
-MODERATE, SUM_AT_LEAST = 60.0, 1e-8
-
-
-def exp_and_sums(x, out, axis=-1):
-    """exp(x - s) into `out`, its row sums, and the shift s of each row (0 when the numbers are moderate)."""
-    if np.maximum.reduce(x, None) < MODERATE:
-        np.exp(x, out=out)
-        total = row_sums(out, axis)
-        if np.minimum.reduce(total, None) > SUM_AT_LEAST:
-            return total, ZERO
-    largest = np.maximum.reduce(x, axis, keepdims=True)
-    np.subtract(x, largest, out=out)
-    np.exp(out, out=out)
-    return row_sums(out, axis), largest
-
-
-def _softmax_block(out, x, axis=-1):
-    weights = buffer(0, x.shape, x.dtype)
-    total, _ = exp_and_sums(x, weights, axis)
-    np.divide(1, total, out=total)
-    np.multiply(weights, total, out=out)
-
-
-def _softmax(input, dim):
-    if input.ndim == 0 or input.size == 0 or input.dtype.kind not in "fV":
-        if input.dtype.kind not in "fV":
-            refuse(input, "softmax_lastdim_kernel_impl")
-        return np.ones_like(input)
-    return _rowwise(_softmax_block, "softmax_lastdim_kernel_impl", dim, input)
-
-
-def _softmax_backward_block(result, grad, out, axis=-1):
-    np.multiply(grad, out, out=result)
-    total = row_sums(result, axis)
-    scratch = buffer(0, out.shape, out.dtype)
-    np.multiply(out, total, out=scratch)
-    np.subtract(result, scratch, out=result)
-
-
-def _softmax_backward(grad, out, dim):
-    if out.ndim == 0 or out.size == 0:
-        return np.zeros_like(grad)
-    if grad.strides != out.strides:
-        grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))
-    return _rowwise(_softmax_backward_block, "softmax_backward", dim, grad, out)
-
-
-def _log_softmax_block(out, x, axis=-1):
-    total, shift = exp_and_sums(x, buffer(0, x.shape, x.dtype), axis)
-    np.log(total, out=total)
-    if shift is ZERO:
-        np.subtract(x, total, out=out)
-    else:
-        np.subtract(x, shift, out=out)
-        np.subtract(out, total, out=out)
-
-
-def _log_softmax(input, dim):
-    if input.ndim == 0 or input.size == 0 or input.dtype.kind not in "fV":
-        if input.dtype.kind not in "fV":
-            refuse(input, "log_softmax_lastdim_kernel_impl")
-        return np.zeros_like(input)
-    return _rowwise(_log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input)
-
-
-def _log_softmax_backward_block(result, grad, out, axis=-1):
-    scratch = buffer(0, out.shape, out.dtype)
-    np.exp(out, out=scratch)
-    np.multiply(scratch, row_sums(grad, axis), out=scratch)
-    np.subtract(grad, scratch, out=result)
-
-
-def _log_softmax_backward(grad, out, dim):
-    if out.ndim == 0 or out.size == 0:
-        return np.zeros_like(grad)
-    if grad.strides != out.strides:
-        grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))
-    return _rowwise(_log_softmax_backward_block, "log_softmax_backward", dim, grad, out)
+    return blockwise(block, "softshrink_cpu", input)

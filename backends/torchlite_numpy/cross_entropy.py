@@ -1,4 +1,4 @@
-"""Fused CPU kernels of linear, embedding, cross entropy and attention, each with its backward."""
+"""Cross entropy with class indices and its backward pass."""
 
 from __future__ import annotations
 
@@ -7,127 +7,11 @@ import functools
 import numpy as np
 
 from . import blocks
-from .activation import (
-    F32,
-    F64,
-    MODERATE,
-    SMALL,
-    SUM_AT_LEAST,
-    _contiguous,
-    _is_half,
-    exp_and_sums,
-    ones,
-    refuse,
-    row_sums,
-    widened,
-)
 from .blocks import buffer
+from .rows import F32, F64, MODERATE, SMALL, SUM_AT_LEAST, as_contiguous, exp_and_sums, is_half, ones, refuse
 
 U64, I64 = np.dtype("u8"), np.dtype("i8")
 maximum_of, minimum_of = np.maximum.reduce, np.minimum.reduce
-
-# --- linear ---------------------------------------------------------------------------------------
-
-
-def linear(input, weight, bias=None):
-    dtype = input.dtype
-    if dtype is not weight.dtype and dtype != weight.dtype:
-        raise RuntimeError("expected m1 and m2 to have the same dtype")
-    if dtype is not F32 and _is_half(dtype):
-        return widened(linear, input, weight, bias)
-    if input.ndim == 2 or weight.ndim == 1:
-        out = input.dot(weight.T)
-    else:
-        out = (
-            input.reshape(-1, input.shape[-1]).dot(weight.T).reshape(input.shape[:-1] + weight.shape[:-1])
-            if input.size
-            else input @ weight.T
-        )
-    if bias is None:
-        return out
-    if bias.ndim > 1 or out.ndim == 0:
-        return out + bias
-    if out.size > SMALL and out.flags.c_contiguous:
-        rows = out.reshape(-1, out.shape[-1])
-
-        def block(start, stop):
-            rows[start:stop] += bias
-
-        blocks.run(block, *rows.shape)
-        return out
-    out += bias
-    return out
-
-
-def _linear_input_grad(grad, weight):
-    dtype = grad.dtype
-    if dtype is not F32 and dtype is not F64:
-        return widened(np.matmul, grad, weight) if _is_half(dtype) else grad @ weight.conj()
-    if grad.ndim == 2:
-        return grad.dot(weight)
-    return (
-        grad.reshape(-1, grad.shape[-1]).dot(weight).reshape(grad.shape[:-1] + weight.shape[1:])
-        if grad.size
-        else grad @ weight
-    )
-
-
-def _linear_weight_grad(grad, input):
-    if grad.ndim != 2:
-        grad = grad.reshape(-1, grad.shape[-1])
-    if input.ndim != 2:
-        input = input.reshape(-1, input.shape[-1])
-    dtype = grad.dtype
-    if dtype is not F32 and dtype is not F64:
-        return widened(np.matmul, grad.T, input) if _is_half(dtype) else grad.T @ input.conj()
-    return grad.T.dot(input)
-
-
-def _linear_bias_grad(grad):
-    if grad.ndim != 2:
-        grad = grad.reshape(-1, grad.shape[-1])
-    if grad.dtype is F32 or grad.dtype is F64:
-        return ones(grad.shape[0], grad.dtype).dot(grad)
-    return np.add.reduce(grad.astype(F32), 0).astype(grad.dtype) if _is_half(grad.dtype) else np.add.reduce(grad, 0)
-
-
-# --- embedding ------------------------------------------------------------------------------------
-
-
-def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
-    if indices.dtype.kind != "i" or indices.dtype.itemsize < 4:
-        raise RuntimeError("embedding: indices must be int64 or int32")
-    if indices.size:
-        top = indices.max() if indices.dtype.itemsize < 8 else indices.view(U64).max()
-        if top >= weight.shape[0] or (indices.dtype.itemsize < 8 and indices.min() < 0):
-            raise IndexError("index out of range in self")
-    return weight.take(indices, 0)
-
-
-def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
-    flat = indices.reshape(-1)
-    grad = grad.reshape(flat.size, grad.shape[-1])
-    out = np.zeros((rows, grad.shape[1]), grad.dtype)
-    if flat.size == 0:
-        return out
-    order = flat.argsort(kind="stable")
-    ordered = flat[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    used = ordered[starts]
-    if starts.size == flat.size:
-        out[flat] = grad
-    elif _is_half(grad.dtype):
-        out[used] = np.add.reduceat(grad[order].astype(F32), starts, 0).astype(grad.dtype)
-    else:
-        out[used] = np.add.reduceat(grad[order], starts, 0)
-    if scale_grad_by_freq:
-        out[used] /= np.diff(starts, append=flat.size)[:, None].astype(grad.dtype)
-    if padding_idx >= 0:
-        out[padding_idx] = 0
-    return out
-
-
-# --- cross entropy --------------------------------------------------------------------------------
 
 
 @functools.lru_cache(64)
@@ -140,7 +24,7 @@ def _row_starts(rows, columns):
 def _class_rows(input, target):
     """Logits as rows (sample, class) and targets as a vector."""
     if input.ndim == 2:
-        return _contiguous(input), target.reshape(-1)
+        return as_contiguous(input), target.reshape(-1)
     if input.ndim == 1:
         return input.reshape(1, -1), target.reshape(-1)
     return np.moveaxis(input, 1, -1).reshape(-1, input.shape[1]), target.reshape(-1)
@@ -226,7 +110,7 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         total = losses.dot(ones(chosen.size, F32))
         return (total / chosen.size if reduction == "mean" else total), lse
     if dtype != F32 and dtype != F64:
-        if not _is_half(dtype):
+        if not is_half(dtype):
             refuse(input, "log_softmax_lastdim_kernel_impl")
         loss, lse = _cross_entropy(
             input.astype(F32), target, None if weight is None else weight.astype(F32), ignore_index, reduction
@@ -257,7 +141,7 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
 
 def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, reduction):
     dtype = input.dtype
-    if _is_half(dtype):
+    if is_half(dtype):
         weight = None if weight is None else weight.astype(F32)
         return _cross_entropy_backward(
             grad.astype(F32), input.astype(F32), target, weight, lse, ignore_index, reduction
@@ -306,148 +190,3 @@ def _row_scales(grad, weights, rows, reduction, dtype):
     if reduction == "mean":
         grad = grad / np.add.reduce(weights, dtype=dtype)
     return np.asarray(grad * weights, dtype)[:, None]
-
-
-# --- attention ------------------------------------------------------------------------------------
-
-
-@functools.lru_cache(16)
-def _causal(first, rows, columns, dtype):
-    """0 where a query sees a key and minus infinity where it does not, for the queries from `first`."""
-    mask = np.zeros((rows, columns), dtype)
-    mask[np.arange(columns) > np.arange(first, first + rows)[:, None]] = -np.inf
-    mask.flags.writeable = False
-    return mask
-
-
-def _heads(x, lead):
-    """(heads, length, features)."""
-    if x.shape[:-2] != lead:
-        x = np.broadcast_to(x, lead + x.shape[-2:])
-    return x.reshape(-1, *x.shape[-2:])
-
-
-def _tiles(heads, rows, columns):
-    """(first head, last head, first row, last row) of pieces whose score matrices fit in cache."""
-    if rows * columns <= blocks.BLOCK:
-        step = max(1, blocks.BLOCK // max(rows * columns, 1))
-        return [(h, min(h + step, heads), 0, rows) for h in range(0, heads, step)]
-    step = max(1, blocks.BLOCK // columns)
-    return [(h, h + 1, r, min(r + step, rows)) for h in range(heads) for r in range(0, rows, step)]
-
-
-class _Attention:
-    """Queries, keys and values as (heads, length, features), with their mask, and the tiles to work in."""
-
-    def __init__(self, query, key, value, attn_mask, is_causal, scale):
-        lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-        if attn_mask is not None and attn_mask.ndim > 2:
-            lead = np.broadcast_shapes(lead, attn_mask.shape[:-2])
-        self.lead, self.scale, self.is_causal = lead, query.dtype.type(scale), is_causal
-        self.query, self.key, self.value = (_heads(a, lead) for a in (query, key, value))
-        self.dtype = query.dtype
-        self.rows, self.columns = query.shape[-2], key.shape[-2]
-        self.mask = (
-            None if attn_mask is None else _heads(np.broadcast_to(attn_mask, lead + (self.rows, self.columns)), lead)
-        )
-        if self.mask is not None and self.mask.dtype.kind != "b" and self.mask.dtype != self.dtype:
-            self.mask = self.mask.astype(self.dtype)
-        self.tiles = _tiles(self.query.shape[0], self.rows, self.columns)
-
-    def scores(self, tile, slot):
-        """Scaled and masked scores of a tile, in scratch memory; causal tiles stop at the last key
-        that a query sees.
-        """
-        h0, h1, r0, r1 = tile
-        seen = min(self.columns, r1) if self.is_causal else self.columns
-        scores = buffer(slot, (h1 - h0, r1 - r0, seen), self.dtype)
-        np.matmul(self.query[h0:h1, r0:r1] * self.scale, self.key[h0:h1, :seen].swapaxes(-1, -2), out=scores)
-        if self.is_causal:
-            scores += _causal(r0, r1 - r0, seen, self.dtype)
-        if self.mask is not None:
-            part = self.mask[h0:h1, r0:r1]
-            if part.dtype.kind == "b":
-                np.copyto(scores, -np.inf, where=~part)
-            else:
-                scores += part
-        return scores, seen
-
-    def each(self, work):
-        for tile in self.tiles:
-            work(tile)
-
-
-def _sdpa(query, key, value, attn_mask, is_causal, scale):
-    if _is_half(query.dtype):
-        out, lse = _sdpa(*(a.astype(F32) for a in (query, key, value)), attn_mask, is_causal, scale)
-        return out.astype(query.dtype), lse
-    a = _Attention(query, key, value, attn_mask, is_causal, scale)
-    out = np.empty((a.query.shape[0], a.rows, a.value.shape[2]), a.dtype)
-    lse = np.empty((a.query.shape[0], a.rows, 1), a.dtype)
-    if a.columns == 0:
-        return np.zeros(a.lead + out.shape[1:], a.dtype), np.zeros(a.lead + lse.shape[1:], a.dtype)
-
-    def work(tile):
-        h0, h1, r0, r1 = tile
-        weights, seen = a.scores(tile, 0)
-        largest = np.maximum.reduce(weights, -1, keepdims=True)
-        if a.mask is not None:
-            largest[largest == -np.inf] = 0
-        np.subtract(weights, largest, out=weights)
-        np.exp(weights, out=weights)
-        total = row_sums(weights)
-        if a.mask is not None:
-            total[total == 0] = 1
-        result = out[h0:h1, r0:r1]
-        np.matmul(weights, a.value[h0:h1, :seen], out=result)
-        np.divide(result, total, out=result)
-        np.log(total, out=total)
-        np.add(total, largest, out=lse[h0:h1, r0:r1])
-
-    a.each(work)
-    return out.reshape(a.lead + out.shape[1:]), lse.reshape(a.lead + lse.shape[1:])
-
-
-def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
-    if _is_half(query.dtype):
-        grads = _sdpa_backward(
-            *(x.astype(F32) for x in (grad, query, key, value)),
-            attn_mask,
-            out.astype(F32),
-            lse,
-            is_causal,
-            scale,
-            needs,
-        )
-        return tuple(None if g is None else g.astype(query.dtype) for g in grads)
-    a = _Attention(query, key, value, attn_mask, is_causal, scale)
-    grad, lse = _heads(grad, a.lead), _heads(lse, a.lead)
-    dot = np.vecdot(grad, _heads(out, a.lead))[..., None]
-    grad_query, grad_key, grad_value = (np.zeros(x.shape, a.dtype) for x in (a.query, a.key, a.value))
-
-    def work(tile):
-        h0, h1, r0, r1 = tile
-        weights, seen = a.scores(tile, 0)
-        np.subtract(weights, lse[h0:h1, r0:r1], out=weights)
-        np.exp(weights, out=weights)
-        g = grad[h0:h1, r0:r1]
-        if needs[2]:
-            grad_value[h0:h1, :seen] += weights.swapaxes(-1, -2) @ g
-        if not (needs[0] or needs[1]):
-            return
-        slopes = buffer(1, weights.shape, a.dtype)
-        np.matmul(g, a.value[h0:h1, :seen].swapaxes(-1, -2), out=slopes)
-        np.subtract(slopes, dot[h0:h1, r0:r1], out=slopes)
-        np.multiply(slopes, weights, out=slopes)
-        np.multiply(slopes, a.scale, out=slopes)
-        if needs[0]:
-            np.matmul(slopes, a.key[h0:h1, :seen], out=grad_query[h0:h1, r0:r1])
-        if needs[1]:
-            grad_key[h0:h1, :seen] += slopes.swapaxes(-1, -2) @ a.query[h0:h1, r0:r1]
-
-    a.each(work)
-    shaped = (
-        (g.reshape(a.lead + g.shape[1:]) if need else None)
-        for g, need in zip((grad_query, grad_key, grad_value), needs, strict=True)
-    )
-    return tuple(shaped)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from . import blocks
-from .activation import F32, F64, SMALL, _is_half, ones, refuse, row_dots, row_sums
 from .blocks import buffer
+from .rows import F32, F64, SMALL, is_half, ones, refuse, row_dots, row_sums
 
 # From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all
 # channels.
@@ -19,13 +19,13 @@ def _wide(x):
     """A contiguous array that kernels compute with: half precision as float32."""
     if x is None:
         return None
-    if _is_half(x.dtype):
+    if is_half(x.dtype):
         return x.astype(F32)
     return x if x.flags.c_contiguous else x.copy()
 
 
 def _check(x, kernel):
-    if x.dtype != F32 and x.dtype != F64 and not _is_half(x.dtype):
+    if x.dtype != F32 and x.dtype != F64 and not is_half(x.dtype):
         refuse(x, kernel)
 
 
@@ -268,7 +268,7 @@ class _Channels:
 
 def _batch_norm_train(input, weight, bias, eps):
     _check(input, "batch_norm")
-    if 0 < input.size <= SMALL and not _is_half(input.dtype):
+    if 0 < input.size <= SMALL and not is_half(input.dtype):
         return _small_batch_norm(input, weight, bias, eps)
     x, weight, bias = _wide(input), _wide(weight), _wide(bias)
     layout, dtype = _Channels(x.shape), x.dtype
@@ -350,7 +350,7 @@ def _channel_affine(input, scale, shift):
 
 def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
     given = input.dtype
-    if 0 < input.size <= SMALL and not _is_half(given):
+    if 0 < input.size <= SMALL and not is_half(given):
         return _small_batch_norm_backward(grad, input, weight, mean, var, eps, needs)
     layout = _Channels(input.shape)
     if input.size == 0:
