@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import math
 
+from torchlite_kernels.creation import RANGE
 from torchlite_kernels.kinds import CATEGORY
 
 from ..machinery.array import Array, empty, kind_of
 from ..machinery.copying import fill_with
 from ..machinery.device import Device, grid
 from ..machinery.registering import on_device
-
-_RANGE = r"""
-KERNEL void range(OUT(T, out), const int n, const W start, const W step) {
-    int i = ITEM;
-    if (i < n) T_ST(AT(out), i, (T_C)(start + i * step));
-}
-"""
 
 
 def full(device: Device, shape, value, kind: str) -> Array:
@@ -43,7 +37,7 @@ def range_of(device: Device, start, step, count: int, kind: str) -> Array:
         else:
             work, code = ("double", "d") if device.fp64 else ("float", "f")
         kinds = {"T": kind} if work != "double" else {"T": kind, "UNUSED": "f64"}
-        run = device.function(_RANGE, "range", f"pi{code}{code}", W=work, **kinds)
+        run = device.function(RANGE, "range", f"pi{code}{code}", W=work, **kinds)
         run(grid(count, 64), (64,), out, count, start, step)
     return out
 

@@ -7,6 +7,7 @@ import math
 import struct
 
 from torchlite._dispatch.shapes import wrap_dim
+from torchlite_kernels.distinct import PLACES, ROWS, TRUE
 from torchlite_kernels.sort import sort_text
 
 from ..machinery.array import Array, empty, row_major, view_of
@@ -20,104 +21,6 @@ from .rearrange import view_as_complex, view_as_real
 from .scan import scan
 from .sort import Rows, sorted_items
 
-# Rows of `width` elements, sorted by merging runs: an element's place in a merged run is its place in its own and how
-# many of the other run come before it.
-_ROWS = r"""
-FUNCTION int before(GLOBAL const T* a, GLOBAL const T* b, int width) {
-    for (int c = 0; c < width; c++) {
-        T_C u = T_LD(a, c), v = T_LD(b, c);
-        if (u != v) { return u < v || (v != v && u == u); }
-    }
-    return 0;
-}
-KERNEL void number(OUT(int, order), const int count) { int i = ITEM; if (i < count) { order_[i] = i; } }
-KERNEL void merge_runs(IN(T, x), IN(int, from), OUT(int, to), const int count, const int width, const int run) {
-    int i = ITEM;
-    if (i >= count) { return; }
-    int first = i / (2 * run) * 2 * run, middle = min(first + run, count), on_left = i < middle;
-    int begin = on_left ? middle : first, low = begin, high = on_left ? min(first + 2 * run, count) : middle;
-    GLOBAL const T* mine = AT(x) + from_[i] * width;
-    while (low < high) {
-        int half_way = (low + high) / 2;
-        GLOBAL const T* other = AT(x) + from_[half_way] * width;
-        if (on_left ? before(other, mine, width) : !before(mine, other, width)) { low = half_way + 1; }
-        else { high = half_way; }
-    }
-    to_[(on_left ? i : i - (middle - first)) + low - begin] = from_[i];
-}
-KERNEL void starts_of_runs(IN(T, x), IN(int, order), OUT(int, flags), const int count, const int width) {
-    int i = ITEM, differs = i == 0;
-    if (i >= count) { return; }
-    for (int c = 0; c < width && !differs; c++) {
-        differs = T_LD(AT(x), order_[i] * width + c) != T_LD(AT(x), order_[i - 1] * width + c);
-    }
-    flags_[i] = differs;
-}
-KERNEL void write_runs(IN(T, x), IN(int, order), IN(int, numbers), OUT(T, values), OUT(long, inverse), OUT(int, starts),
-    const int count, const int width) {
-    int i = ITEM;
-    if (i >= count) { return; }
-    int run = numbers_[i] - 1, from = order_[i] * width;
-    inverse_[order_[i]] = run;
-    if (i == 0 || numbers_[i - 1] != run + 1) {
-        for (int c = 0; c < width; c++) { T_ST(values_, run * width + c, T_LD(AT(x), from + c)); }
-        starts_[run] = i;
-    }
-}
-KERNEL void lengths(IN(int, starts), OUT(long, out), const int runs, const int count) {
-    int i = ITEM;
-    if (i < runs) { out_[i] = (i + 1 < runs ? starts_[i + 1] : count) - starts_[i]; }
-}
-"""
-_PLACES = (
-    "KERNEL void places(IN(Item, items), OUT(int, order), const int count) { int i = ITEM; if (i < count) { "
-    "order_[i] = PLACE(items_[i]); } }\n"
-)
-
-# Chunks of elements: how many are true in each, and what is written about those: also about others, but the next
-# overwrites that, which is faster than a jump.
-_TRUE = r"""
-typedef struct { int count, chunk, chunks, dims, limit, shape[16]; } Geometry;
-KERNEL void count_true(IN(T, x), OUT(int, counts), const Geometry g) {
-    int c = ITEM, found = 0, end = min((c + 1) * g.chunk, g.count), i = c * g.chunk;
-    if (c >= g.chunks) { return; }
-#ifdef VECTORS
-    uint16 sums = (uint16)(0);
-    for (; i + 16 <= end; i += 16) { sums += convert_uint16(T_LD16(AT(x), i) != (T_C16)(0)) & (uint16)(1); }
-    uint lanes[16];
-    vstore16(sums, 0, lanes);
-    for (int k = 0; k < 16; k++) { found += lanes[k]; }
-#endif
-    for (; i < end; i++) { found += IS_TRUE(T_LD(AT(x), i)); }
-    counts_[c] = found;
-}
-KERNEL void write_places(IN(T, x), IN(int, counts), IN(int, ends), OUT(long, out), const Geometry g) {
-    int c = ITEM;
-    if (c >= g.chunks) { return; }
-    GLOBAL long* q = out_ + (ends_[c] - counts_[c]) * g.dims;
-    int room = min(g.limit - (ends_[c] - counts_[c]), counts_[c]), columns = g.shape[g.dims - 1], i = c * g.chunk,
-        column = i % columns, above[16];
-    for (int row = i / columns; room > 0; row++, column = 0) {
-        for (int d = g.dims - 2, rest = row; d >= 0; d--) { above[d] = rest % g.shape[d]; rest /= g.shape[d]; }
-        for (; column < columns && room > 0; column++, i++) {
-            int found = IS_TRUE(T_LD(AT(x), i));
-            for (int d = 0; d < g.dims - 1; d++) { q[d] = above[d]; }
-            q[g.dims - 1] = column;
-            q += found ? g.dims : 0;
-            room -= found;
-        }
-    }
-}
-KERNEL void write_chosen(IN(T, mask), IN(int, counts), IN(int, ends), IN(V, x), OUT(V, out), const Geometry g) {
-    int c = ITEM;
-    if (c >= g.chunks) { return; }
-    for (int i = c * g.chunk, to = ends_[c] - counts_[c]; to < ends_[c]; i++) {
-        V_ST(out_, to, V_LD(AT(x), i));
-        to += IS_TRUE(T_LD(AT(mask), i));
-    }
-}
-"""
-
 
 def _each(x: Array, text: str, name: str, signature: str, count: int, *arguments, **kinds: str) -> None:
     """A kernel with one item for each of `count` elements."""
@@ -127,7 +30,7 @@ def _each(x: Array, text: str, name: str, signature: str, count: int, *arguments
 
 @functools.cache
 def _places_text(kind: str) -> str:
-    return sort_text("", kind) + _PLACES
+    return sort_text("", kind) + PLACES
 
 
 def _no_indices(x: Array) -> Array:
@@ -143,7 +46,7 @@ def _as_reals(x: Array) -> Array:
 
 def _numbered(x: Array, count: int) -> Array:
     order = empty(x.device, (count,), "i32")
-    _each(x, _ROWS, "number", "pi", count, order, count)
+    _each(x, ROWS, "number", "pi", count, order, count)
     return order
 
 
@@ -152,7 +55,7 @@ def _order_of_rows(x: Array) -> Array:
     count, width = x.shape
     order, other, run = _numbered(x, count), empty(x.device, (count,), "i32"), 1
     while run < count:
-        _each(x, _ROWS, "merge_runs", "pppiii", count, x, order, other, count, width, run)
+        _each(x, ROWS, "merge_runs", "pppiii", count, x, order, other, count, width, run)
         order, other, run = other, order, 2 * run
     return order
 
@@ -163,7 +66,7 @@ def _runs(x: Array, order: Array) -> tuple[Array, Array, Array]:
     """
     device, (count, width) = x.device, x.shape
     flags = empty(device, (count,), "i32")
-    _each(x, _ROWS, "starts_of_runs", "pppii", count, x, order, flags, count, width)
+    _each(x, ROWS, "starts_of_runs", "pppii", count, x, order, flags, count, width)
     numbers = scan("cumsum", flags, 0, "i32", "i32")[0]
     found = int(to_numpy(view_of(numbers, (), (), count - 1)))
     values, inverse, starts = (
@@ -171,9 +74,9 @@ def _runs(x: Array, order: Array) -> tuple[Array, Array, Array]:
         empty(device, (count,), "i64"),
         empty(device, (found,), "i32"),
     )
-    _each(x, _ROWS, "write_runs", "ppppppii", count, x, order, numbers, values, inverse, starts, count, width)
+    _each(x, ROWS, "write_runs", "ppppppii", count, x, order, numbers, values, inverse, starts, count, width)
     lengths = empty(device, (found,), "i64")
-    _each(x, _ROWS, "lengths", "ppii", found, starts, lengths, found, count)
+    _each(x, ROWS, "lengths", "ppii", found, starts, lengths, found, count)
     return values, inverse, lengths
 
 
@@ -284,7 +187,7 @@ class _True:
         kinds = {"V": self.x.kind} | kinds | ({"VECTORS": "1"} if real else {})
         kinds["IS_TRUE(v)"] = "((v) != 0)" if real else "((v).x != 0 || (v).y != 0)"
         group = 1 if self.device.is_cpu else min(64, self.device.group)
-        self.device.function(_TRUE, name, signature, (16,) if real else (), T=self.x.kind, **kinds)(
+        self.device.function(TRUE, name, signature, (16,) if real else (), T=self.x.kind, **kinds)(
             grid(self.chunks, group), (group,), *arrays, self.form
         )
 

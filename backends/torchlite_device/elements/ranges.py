@@ -4,38 +4,14 @@ from __future__ import annotations
 
 import struct
 
+from torchlite_kernels.ranges import PAIRS, SPACED
+
 from ..machinery.array import Array, empty, kind_of
 from ..machinery.copying import fill_with
 from ..machinery.device import Device, grid
 from ..machinery.registering import on_device
 from .creation import full
 from .rearrange import diagonal
-
-# The first half counted from the start, the second from the end. POWER(x) is the value at a point; START, END and STEP
-# are of the type W.
-_SPACED = r"""
-typedef struct { W start, end, step; } Ends;
-KERNEL void spaced(OUT(T, out), const int n, const Ends e) {
-    int i = ITEM;
-    if (i >= n) return;
-    W v = i < n / 2 ? e.start + e.step * (REAL)i : e.end - e.step * (REAL)(n - 1 - i);
-    T_ST(AT(out), i, FINAL(POWER(v)));
-}
-"""
-
-# Pairs (row, column) with column <= row + offset, row by row; a work-item writes a row.
-_PAIRS = r"""
-KERNEL void pairs(OUT(T, out), const int rows, const int columns, const int offset, const int lower, const int total) {
-    int row = ITEM;
-    if (row >= rows) return;
-    int at = 0;
-    for (int r = 0; r < row; r++) {
-        int cut = clamp(r + offset + lower, 0, columns); at += lower ? cut : columns - cut;
-    }
-    int cut = clamp(row + offset + lower, 0, columns), first = lower ? 0 : cut, last = lower ? cut : columns;
-    for (int c = first; c < last; c++, at++) { AT(out)[at] = (T)row; AT(out)[total + at] = (T)c; }
-}
-"""
 
 
 def _spaced(device: Device, start, end, steps: int, dtype, base=None) -> Array:
@@ -67,7 +43,7 @@ def _spaced(device: Device, start, end, steps: int, dtype, base=None) -> Array:
         base is not None, is_complex
     ].replace("BASE", repr(float(base or 1)))
     device.function(
-        text + _SPACED, "spaced", "pix", W=real + "2" * is_complex, T=kind, **({"UNUSED": "f64"} if wide else {})
+        text + SPACED, "spaced", "pix", W=real + "2" * is_complex, T=kind, **({"UNUSED": "f64"} if wide else {})
     )(grid(steps, 64), (64,), out, steps, struct.pack(("d" if wide else "f") * len(numbers), *numbers))
     return out
 
@@ -104,7 +80,7 @@ def _pairs(device: Device, rows: int, columns: int, offset: int, dtype, lower: i
     count = sum(cuts) if lower else rows * columns - sum(cuts)
     out = empty(device, (2, count), kind_of(dtype.np))
     if count:
-        device.function(_PAIRS, "pairs", "piiiii", T=out.kind)((rows,), None, out, rows, columns, offset, lower, count)
+        device.function(PAIRS, "pairs", "piiiii", T=out.kind)((rows,), None, out, rows, columns, offset, lower, count)
     return out
 
 

@@ -10,6 +10,7 @@ from torchlite._dispatch.checks import histogram_range
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._dtype import from_np
 from torchlite_kernels.reduce import WORK, work_kind
+from torchlite_kernels.statistics import COUNT, FIND
 
 from ..machinery.array import Array, empty, view_of
 from ..machinery.checks import check_takes
@@ -21,41 +22,10 @@ from ..machinery.transfer import from_numpy, to_numpy
 from .reduce import WHOLE, amax, amin, check_not_empty, reduce
 from .sort import by_rank
 
-# A histogram of each part of the elements; PLACE is the bin of element i, negative for none.
-_COUNT = r"""
-KERNEL void count_bins(IN(T, x), IN(V, weights), OUT(B, bins), const int count, const int size, const int chunk,
-    const R low, const R high) {
-    int part = ITEM, end = min((part + 1) * chunk, count);
-    GLOBAL B* mine = AT(bins) + part * size;
-    for (int j = 0; j < size; j++) { mine[j] = 0; }
-    for (int i = part * chunk; i < end; i++) {
-        int bin = -1;
-        PLACE(T_LD(AT(x), i))
-        if (bin >= 0) { mine[bin] += WEIGHT; }
-    }
-}
-"""
 _GIVEN, _SPREAD = (
     "bin = (int)(v);",
     "R f = v; if (f >= low && f <= high) { bin = min((int)((f - low) * size / (high - low)), size - 1); }",
 )
-
-# The number of the box that a point falls into, one dimension a launch.
-_FIND = r"""
-KERNEL void find_bins(IN(T, x), IN(T, edges), OUT(int, place), const int count, const int dims, const int column,
-    const int size) {
-    int i = ITEM;
-    if (i >= count) { return; }
-    T_C v = T_LD(AT(x), i * dims + column);
-    int low = 0, high = size + 1, before = column ? place_[i] : 0;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (T_LD(AT(edges), middle) <= v) { low = middle + 1; } else { high = middle; }
-    }
-    int inside = v >= T_LD(AT(edges), 0) && v <= T_LD(AT(edges), size);
-    place_[i] = inside && before >= 0 ? before * size + min(low - 1, size - 1) : -1;
-}
-"""
 
 
 # One element along a dimension
@@ -119,7 +89,7 @@ def _histogram(
     parts = _parts(device, x.size, size)
     out = empty(device, (parts, size), bins)
     defines = {"PLACE(v)": place, "WEIGHT": "1" if weights is None else "V_LD(AT(weights), i)", "R": WORK[real][0]}
-    source = "".join(f"#define {name} {text}\n" for name, text in defines.items()) + _COUNT
+    source = "".join(f"#define {name} {text}\n" for name, text in defines.items()) + COUNT
     function = device.function(
         source,
         "count_bins",
@@ -178,7 +148,7 @@ def histogram_counts(input, edges, weight=None):
     if not count or not out.size:
         return fill_with(out, 0)
     place = empty(device, (count,), "i32")
-    function = device.function(_FIND, "find_bins", "pppiiii", T=x.kind)
+    function = device.function(FIND, "find_bins", "pppiiii", T=x.kind)
     for column, e in enumerate(edges):
         function(
             grid(count, 64), (64,), x, contiguous_array(cast(e, x.kind)), place, count, dims, column, shape[column]
