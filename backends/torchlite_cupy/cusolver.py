@@ -12,7 +12,7 @@ from typing import Any
 
 from torchlite_device.elements.pointwise import KERNELS
 from torchlite_device.elements.rearrange import tril
-from torchlite_device.linalg.factorisations import count_of, real_kind
+from torchlite_device.linalg.launching import count_of, real_kind
 from torchlite_device.machinery.array import Array, empty, view_of
 from torchlite_device.machinery.pointwise_apply import cast
 from torchlite_device.machinery.row_major import clone_row_major

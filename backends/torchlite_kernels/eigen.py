@@ -1,5 +1,5 @@
-"""Eigenvalues: implicit QL on the tridiagonal form of Hermitian matrices, the shifted QR iteration on the Hessenberg form
-of others, in complex arithmetic.
+"""Eigenvalues: implicit QL on the tridiagonal form of Hermitian matrices, the shifted QR iteration on the Hessenberg
+form of others, in complex arithmetic.
 
 See Golub and Van Loan, "Matrix Computations", chapters 7 and 8.
 """

@@ -15,7 +15,7 @@ from ..machinery.array import Array, empty
 from ..machinery.pointwise_apply import cast
 from ..machinery.row_major import clone_row_major
 from ..machinery.transfer import to_numpy
-from .factorisations import count_of, on_matrices, real_kind
+from .launching import count_of, on_matrices, real_kind
 
 
 def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ from ..machinery.device import Device
 from ..machinery.pointwise_apply import cast
 from ..machinery.row_major import contiguous_array
 from ..machinery.transfer import from_numpy
-from .factorisations import count_of, group_of, kernel_of, on_elements, on_matrices
+from .launching import count_of, group_of, kernel_of, on_elements, on_matrices
 
 _GREATEST = 31  # the greatest prime that has stages of its own
 _KEPT = 64  # plans that a device keeps

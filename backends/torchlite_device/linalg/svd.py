@@ -17,7 +17,8 @@ from ..machinery.row_major import clone_row_major, contiguous_array
 from ..machinery.transfer import to_numpy
 from ..machinery.views import expand
 from .eigen import eigh_core
-from .factorisations import BLOCKED, LU, count_of, det_core, on_elements, on_matrices, real_kind, reflector_room
+from .factorisations import BLOCKED, LU, det_core, reflector_room
+from .launching import count_of, on_elements, on_matrices, real_kind
 
 # --- singular values ---
 
