@@ -94,3 +94,50 @@ def test_importing_torchlite_loads_no_other_runtime():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert found == "[]"
+
+
+def test_rooms_of_backends_know_those_before_them():
+    """torchlite_kernels has all texts and knows nothing of launching; a room of torchlite_device knows those before it,
+    and a runtime what they both have. No module of a backend comes back to itself through its imports, wherever they
+    stand.
+    """
+    order = ("machinery", "elements", "linalg", "nn")
+    below = {"torchlite_array": (), "torchlite_kernels": ("torchlite_array",), "torchlite_numpy": ("torchlite_array",)}
+    below["torchlite_device"] = ("torchlite_array", "torchlite_kernels")
+    below["torchlite_opencl"] = below["torchlite_cupy"] = ("torchlite_device", "torchlite_kernels")
+    modules = {}
+    for path in files("backends"):
+        parts = path.relative_to(ROOT / "backends").with_suffix("").parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+
+    def found_in(name: str, body: list[ast.stmt]) -> set[str]:
+        """The modules that statements import, but for type checkers."""
+        package = name.split(".") if modules[name].name == "__init__.py" else name.split(".")[:-1]
+        found = set()
+        for node in body:
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                continue
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                base = package[: len(package) - node.level + 1] if node.level else []
+                start = ".".join([*base, *((node.module or "").split(".") if node.module else [])])
+                found |= {n if (n := f"{start}.{a.name}") in modules else start for a in node.names}
+            else:
+                found |= found_in(name, list(ast.iter_child_nodes(node)))
+        return found & (modules.keys() - {name})
+
+    known = {name: found_in(name, ast.parse(path.read_text()).body) for name, path in modules.items()}
+    for name, others in known.items():
+        package, room = (*name.split("."), "")[:2]
+        for other in others:
+            whose, where = (*other.split("."), "")[:2]
+            assert whose == package or whose in below[package], (name, other)
+            if package == whose == "torchlite_device" and room in order:
+                assert where in order and order.index(where) <= order.index(room), (name, other)
+    open_ends = dict(known)
+    while ends := [name for name, others in open_ends.items() if not others & open_ends.keys()]:
+        for name in ends:
+            del open_ends[name]
+    assert not open_ends, "in circles or above them"
+    assert not [p for p in files("backends/torchlite_device") if "KERNEL void" in p.read_text()]
