@@ -15,7 +15,6 @@ from __future__ import annotations
 import ast
 import math
 import os
-import pkgutil
 import re
 import subprocess
 import sys
@@ -120,15 +119,15 @@ def shipped() -> dict[str, tuple[str, str]]:
 
     found: dict[str, tuple[str, str]] = {}
     for folder in (torchlite_kernels.__path__[0], torchlite_device.__path__[0]):
-        for info in pkgutil.iter_modules([folder]):
-            for node in ast.walk(ast.parse(Path(folder, f"{info.name}.py").read_text())):
+        for path in sorted(Path(folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     for match in re.finditer(
                         r"KERNEL (?:[A-Z]+ |__launch_bounds__\(.*?\) )?void (\w+).*?(?=KERNEL |@|BODY|PER|POINTERS|$)",
                         node.value,
                         re.DOTALL,
                     ):
-                        key = f"{info.name}.{match[1]}"
+                        key = f"{path.stem}.{match[1]}"
                         while key in found:
                             key += "'"
                         found[key] = match[1], match[0].rstrip()
@@ -214,8 +213,9 @@ class Simulator:
         import pyopencl as cl
 
         import torchlite as torch
-        from torchlite_device import waiting
-        from torchlite_opencl import drivers, runtime
+        from torchlite_device.machinery import waiting
+        from torchlite_opencl import device as module
+        from torchlite_opencl import drivers
         from torchlite_opencl.backend import backend
 
         self.started: set[str] = set()
@@ -228,11 +228,11 @@ class Simulator:
         drivers.devices = lambda: simulated  # type: ignore[assignment]
         drivers.why_not = lambda: ""  # type: ignore[attr-defined]
         build, function, init, start, write = (
-            runtime.Device.build,
-            runtime.Device._function,
-            runtime.Device.__init__,
-            runtime.enqueue_nd_range_kernel,
-            runtime._enqueue_write_buffer,
+            module.Device.build,
+            module.Device._function,
+            module.Device.__init__,
+            module.enqueue_nd_range_kernel,
+            module._enqueue_write_buffer,
         )
 
         def noted(device, key, source, name, *rest):
@@ -261,11 +261,11 @@ class Simulator:
 
             device.allocate = allocate
 
-        runtime.Device.build = lambda device, text: build(device, by_element(text))  # type: ignore
-        runtime.Device._function = noted  # type: ignore[method-assign]
-        runtime.Device.__init__ = made  # type: ignore[method-assign]
-        runtime.enqueue_nd_range_kernel = started  # type: ignore[attr-defined]
-        runtime._enqueue_write_buffer = lambda *a: write(*a[:-1], True)  # type: ignore
+        module.Device.build = lambda device, text: build(device, by_element(text))  # type: ignore
+        module.Device._function = noted  # type: ignore[method-assign]
+        module.Device.__init__ = made  # type: ignore[method-assign]
+        module.enqueue_nd_range_kernel = started  # type: ignore[attr-defined]
+        module._enqueue_write_buffer = lambda *a: write(*a[:-1], True)  # type: ignore
         device = backend.device(0)
         device.is_cpu = layout == "cpu"
         device.width = 16 if device.is_cpu else 4

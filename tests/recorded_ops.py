@@ -154,7 +154,7 @@ class Ops:
         step its numbers with `capturable`.
         """
         import torchlite as torch
-        from torchlite_device.random import Drawn
+        from torchlite_device.elements.random import Drawn
 
         device = self.backend.device(0)
         for name in ("float32", "float64", "float16", "bfloat16"):
@@ -207,7 +207,7 @@ class Ops:
 def unusual(torch: Any) -> dict[str, Any]:
     """What depends on a GPU's size or on values: (name: what runs it)."""
     from torchlite._device.generators import engine_of
-    from torchlite_device.reduce_text import OPS
+    from torchlite_kernels.reduce import OPS
 
     calls = {"max_dim": "max", "min_dim": "min", "norm1": "norm", "norm2": "norm", "normp": "norm"}
 

@@ -174,3 +174,37 @@ def test_importing_torchlite_loads_no_other_runtime():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert found == "[]"
+
+
+# Of the backends each package knows itself and these.
+BELOW = {
+    "torchlite_array": (),
+    "torchlite_kernels": ("torchlite_array",),
+    "torchlite_numpy": ("torchlite_array",),
+    "torchlite_device": ("torchlite_array", "torchlite_kernels"),
+    "torchlite_opencl": ("torchlite_device", "torchlite_kernels"),
+    "torchlite_cupy": ("torchlite_device", "torchlite_kernels"),
+}
+DEVICE_ROOMS = ("machinery", "elements", "linalg", "nn")  # of torchlite_device, from the ground up
+
+
+@pytest.mark.parametrize("package", BELOW)
+def test_packages_of_backends_know_those_below(package):
+    for name, others in arrows(True).items():
+        if name.split(".")[0] == package:
+            above = {o for o in others if o.split(".")[0] not in (package, "torchlite", *BELOW[package])}
+            assert not above, f"{name} imports {sorted(above)}"
+
+
+def test_rooms_of_devices_know_what_they_stand_on():
+    for name, others in arrows(True).items():
+        package, room, *_ = (*name.split("."), "", "")
+        if package == "torchlite_device" and room in DEVICE_ROOMS:
+            below = {f"torchlite_device.{r}" for r in DEVICE_ROOMS[: DEVICE_ROOMS.index(room) + 1]}
+            mine = {o for o in others if o.startswith("torchlite_device")}
+            above = {o for o in mine if ".".join(o.split(".")[:2]) not in below}
+            assert not above, f"{name} imports {sorted(above)}"
+
+
+def test_texts_of_kernels_stand_in_torchlite_kernels():
+    assert not [p for p in files("backends/torchlite_device") if "KERNEL void" in p.read_text()]

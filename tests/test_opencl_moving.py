@@ -32,7 +32,7 @@ def other(where):
 
 @pytest.fixture
 def counts():
-    from torchlite_device import transfer
+    from torchlite_device.machinery import transfer
 
     return transfer.COUNTS
 
@@ -397,7 +397,7 @@ def test_a_training_step_reads_nothing_but_the_loss(where, counts, kind, optimiz
 
 
 def test_mapped_memory(where):
-    from torchlite_device.transfer import mapped
+    from torchlite_device.machinery.transfer import mapped
 
     x = torch.arange(12.0, device=where).reshape(3, 4)
     if not x._data.device.is_cpu:

@@ -1,4 +1,4 @@
-"""Special functions: error, gamma, zeta and the incomplete gamma functions, written once over `xp`.
+"""Special functions: error, gamma, zeta, incomplete gamma and Bessel functions, written once over `xp`.
 
 Everything is computed in double precision, in blocks that stay in cache, and rounded once to the dtype of the operand.
 Only `erf` has a single-precision path of its own, because gelu lives on it. The coefficients come from
@@ -66,7 +66,7 @@ def _split(mask, yes, no, *args):
     return out
 
 
-def _map(f, *arrays, wide=True):
+def blockwise(f, *arrays, wide=True):
     """f over flat double-precision copies of the broadcast operands, block by block on the host; the result has their
     dtype.
 
@@ -172,7 +172,7 @@ def erf(input):
     if input.size <= _FEW and isinstance(input, np.ndarray) and input.dtype.kind != "c":
         return _small_on_host(math.erf, input)
     if input.dtype == xp.float64 or input.dtype.kind == "c":
-        return _map(_erf, input)
+        return blockwise(_erf, input)
     if input.dtype == xp.float32:
         return _erf_float32(input.reshape(-1)).reshape(input.shape)
     return _erf_float32(input.reshape(-1).astype(xp.float32)).astype(input.dtype).reshape(input.shape)
@@ -181,11 +181,11 @@ def erf(input):
 def erfc(input):
     if input.size <= _FEW and isinstance(input, np.ndarray) and input.dtype.kind != "c":
         return _small_on_host(math.erfc, input)
-    return _map(_erfc, input)
+    return blockwise(_erfc, input)
 
 
 def special_erfcx(input):
-    return _map(_erfcx, input)
+    return blockwise(_erfcx, input)
 
 
 def _quantile_centre(q):
@@ -222,19 +222,19 @@ def _log_ndtr(x):
 
 
 def erfinv(input):
-    return _map(_erfinv, input)
+    return blockwise(_erfinv, input)
 
 
 def special_ndtri(input):
-    return _map(_ndtri, input)
+    return blockwise(_ndtri, input)
 
 
 def special_ndtr(input):
-    return _map(lambda x: 0.5 * _erfc(-x * _SQRT_HALF), input)
+    return blockwise(lambda x: 0.5 * _erfc(-x * _SQRT_HALF), input)
 
 
 def special_log_ndtr(input):
-    return _map(_log_ndtr, input)
+    return blockwise(_log_ndtr, input)
 
 
 # Gamma functions
@@ -290,7 +290,7 @@ def lgamma(input):
             return _small_on_host(math.lgamma, input)
         except (ValueError, OverflowError):  # a pole, or beyond the range
             pass
-    return _map(_lgamma, input)
+    return blockwise(_lgamma, input)
 
 
 def _digamma_positive(x):
@@ -314,7 +314,7 @@ def _digamma(x):
 
 
 def digamma(input):
-    return _map(_digamma, input)
+    return blockwise(_digamma, input)
 
 
 def _zeta_positive(s, q):
@@ -360,7 +360,7 @@ def _trigamma(x):
 
 
 def special_zeta(input, other):
-    return _map(_zeta, input, other)
+    return blockwise(_zeta, input, other)
 
 
 def polygamma(input, n):
@@ -369,9 +369,9 @@ def polygamma(input, n):
     if n == 0:
         return digamma(input)
     if n == 1:
-        return _map(_trigamma, input)
+        return blockwise(_trigamma, input)
     scale = math.exp(math.lgamma(n + 1)) if n > 20 else float(math.factorial(n))
-    return _map(lambda x: (scale if n % 2 else -scale) * _zeta(xp.full_like(x, n + 1.0), x), input)
+    return blockwise(lambda x: (scale if n % 2 else -scale) * _zeta(xp.full_like(x, n + 1.0), x), input)
 
 
 # Incomplete gamma functions
@@ -498,11 +498,11 @@ def _igamma_with_limits(upper):
 
 
 def igamma(input, other):
-    return _map(_igamma_with_limits(False), input, other)
+    return blockwise(_igamma_with_limits(False), input, other)
 
 
 def igammac(input, other):
-    return _map(_igamma_with_limits(True), input, other)
+    return blockwise(_igamma_with_limits(True), input, other)
 
 
 # Bessel functions: the function (less its logarithm) as a polynomial near zero, the factors of its asymptotic form as
@@ -532,27 +532,27 @@ def _i1(x):
 
 
 def i0(input):
-    return _map(_i0, input)
+    return blockwise(_i0, input)
 
 
 def special_i0e(input):
-    return _map(lambda x: _i0e_positive(xp.abs(x)), input)
+    return blockwise(lambda x: _i0e_positive(xp.abs(x)), input)
 
 
 def special_i1(input):
-    return _map(_i1, input)
+    return blockwise(_i1, input)
 
 
 def special_i1e(input):
-    return _map(lambda x: xp.sign(x) * _i1e_positive(xp.abs(x)), input)
+    return blockwise(lambda x: xp.sign(x) * _i1e_positive(xp.abs(x)), input)
 
 
 def special_modified_bessel_i0(input):
-    return _map(_i0, input)
+    return blockwise(_i0, input)
 
 
 def special_modified_bessel_i1(input):
-    return _map(_i1, input)
+    return blockwise(_i1, input)
 
 
 def _k0e_small(x):
@@ -577,19 +577,19 @@ def _k1e(x):
 
 
 def special_scaled_modified_bessel_k0(input):
-    return _map(_k0e, input)
+    return blockwise(_k0e, input)
 
 
 def special_scaled_modified_bessel_k1(input):
-    return _map(_k1e, input)
+    return blockwise(_k1e, input)
 
 
 def special_modified_bessel_k0(input):
-    return _map(lambda x: _k0e(x) * xp.exp(-x), input)
+    return blockwise(lambda x: _k0e(x) * xp.exp(-x), input)
 
 
 def special_modified_bessel_k1(input):
-    return _map(lambda x: _k1e(x) * xp.exp(-x), input)
+    return blockwise(lambda x: _k1e(x) * xp.exp(-x), input)
 
 
 def _hankel(x, order):
@@ -642,19 +642,19 @@ def _bessel_y(order):
 
 
 def special_bessel_j0(input):
-    return _map(_bessel_j(0), input)
+    return blockwise(_bessel_j(0), input)
 
 
 def special_bessel_j1(input):
-    return _map(_bessel_j(1), input)
+    return blockwise(_bessel_j(1), input)
 
 
 def special_bessel_y0(input):
-    return _map(_bessel_y(0), input)
+    return blockwise(_bessel_y(0), input)
 
 
 def special_bessel_y1(input):
-    return _map(_bessel_y(1), input)
+    return blockwise(_bessel_y(1), input)
 
 
 def _spherical_j0(x):
@@ -664,7 +664,7 @@ def _spherical_j0(x):
 
 
 def special_spherical_bessel_j0(input):
-    return _map(_spherical_j0, input)
+    return blockwise(_spherical_j0, input)
 
 
 def _airy(x):
@@ -695,115 +695,4 @@ def _airy(x):
 
 
 def special_airy_ai(input):
-    return _map(_airy, input)
-
-
-# Orthogonal polynomials, by their three-term recurrences
-
-
-def _recurrence(x, n, first, step):
-    """p_n(x) for p_0 = 1, p_1 = first, p_{k+1} = step(k, x, p_k, p_{k-1}); n is truncated to an integer, and p_n = 0
-    for n < 0 and n not finite.
-    """
-    n = xp.trunc(xp.where(xp.abs(n) < 2.0**63, n, -1.0))
-    before, now = xp.ones_like(x), first
-    value = xp.where(n < 0, 0.0, xp.where(n == 0, before, now))
-    for k in range(1, int(n.max()) if n.size else 0):
-        before, now = now, step(k, x, now, before)
-        value = xp.where(n == k + 1, now, value)
-        if k % 16 == 0 and not xp.isfinite(before[n > k]).any():
-            # what has overflowed twice stays not a number
-            return xp.where(n > k + 1, xp.nan, value)
-    return value
-
-
-def _polynomial(f, input, n):
-    """In double precision; where the result is too large for the dtype, what the recurrence comes to in that dtype."""
-    value = _map(f, input, n)
-    if value.dtype != xp.float64 and not xp.isfinite(value).all():
-        return xp.where(xp.isfinite(value), value, _map(f, input, n, wide=False))
-    return value
-
-
-def _chebyshev_step(k, x, now, before):
-    return (x + x) * now - before
-
-
-def _t(x, n):
-    return _recurrence(x, n, x, _chebyshev_step)
-
-
-def _u(x, n):
-    return _recurrence(x, n, x + x, _chebyshev_step)
-
-
-def _v(x, n):
-    return _recurrence(x, n, x + x - 1, _chebyshev_step)
-
-
-def _w(x, n):
-    return _recurrence(x, n, x + x + 1, _chebyshev_step)
-
-
-def _hermite_h(x, n):
-    return _recurrence(x, n, x + x, lambda k, x, now, before: (x + x) * now - (2 * k) * before)
-
-
-def _hermite_he(x, n):
-    return _recurrence(x, n, x, lambda k, x, now, before: x * now - k * before)
-
-
-def _laguerre(x, n):
-    return _recurrence(x, n, 1 - x, lambda k, x, now, before: ((2 * k + 1 - x) * now - k * before) / (k + 1))
-
-
-def _legendre(x, n):
-    return _recurrence(x, n, x, lambda k, x, now, before: ((2 * k + 1) * x * now - k * before) / (k + 1))
-
-
-def special_chebyshev_polynomial_t(input, n):
-    return _polynomial(_t, input, n)
-
-
-def special_chebyshev_polynomial_u(input, n):
-    return _polynomial(_u, input, n)
-
-
-def special_chebyshev_polynomial_v(input, n):
-    return _polynomial(_v, input, n)
-
-
-def special_chebyshev_polynomial_w(input, n):
-    return _polynomial(_w, input, n)
-
-
-def special_shifted_chebyshev_polynomial_t(input, n):
-    return _polynomial(lambda x, n: _t(x + x - 1, n), input, n)
-
-
-def special_shifted_chebyshev_polynomial_u(input, n):
-    return _polynomial(lambda x, n: _u(x + x - 1, n), input, n)
-
-
-def special_shifted_chebyshev_polynomial_v(input, n):
-    return _polynomial(lambda x, n: _v(x + x - 1, n), input, n)
-
-
-def special_shifted_chebyshev_polynomial_w(input, n):
-    return _polynomial(lambda x, n: _w(x + x - 1, n), input, n)
-
-
-def special_hermite_polynomial_h(input, n):
-    return _polynomial(_hermite_h, input, n)
-
-
-def special_hermite_polynomial_he(input, n):
-    return _polynomial(_hermite_he, input, n)
-
-
-def special_laguerre_polynomial_l(input, n):
-    return _polynomial(_laguerre, input, n)
-
-
-def special_legendre_polynomial_p(input, n):
-    return _polynomial(_legendre, input, n)
+    return blockwise(_airy, input)

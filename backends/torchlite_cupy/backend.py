@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite_device.backend import DeviceBackend
+from torchlite_device.backend import DeviceBackend, kernels_of
 
 from . import presence
 
@@ -32,7 +32,7 @@ class CUDABackend(DeviceBackend):
         if found is None:
             with self._lock:
                 if index not in self._devices:
-                    from .runtime import Device
+                    from .device import Device
 
                     self._devices[index] = Device(index, self._source.open_device(index))
                 found = self._devices[index]
@@ -40,7 +40,7 @@ class CUDABackend(DeviceBackend):
 
     def runtime(self, index: int) -> Any:
         """One device as `torch.cuda` asks for it."""
-        from .streams import Runtime
+        from .runtime import Runtime
 
         with self._lock:
             if index not in self._runtimes:
@@ -64,14 +64,12 @@ class CUDABackend(DeviceBackend):
         return self._source.problems()
 
     def kernels(self, index: int) -> dict[str, Any]:
-        from torchlite_device.registering import kernels_of
-
-        from . import attention, cudnn, fourier
+        from . import cuda_attention, cudnn_attention, cudnn_conv, cufft
 
         device = self.device(index)
-        table = kernels_of(device) | fourier.kernels(device)
-        table |= attention.kernels(table)
-        return table | cudnn.kernels(table)
+        table = kernels_of(device) | cufft.kernels(device)
+        table |= cuda_attention.kernels(table)
+        return table | cudnn_conv.kernels(table) | cudnn_attention.kernels(table)
 
     def cudnn_version(self) -> int | None:
         """cuDNN's version, such as 91002; None where it is not installed."""

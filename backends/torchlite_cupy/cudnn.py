@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from torchlite._dispatch.backend import OutOfMemoryError
 from torchlite._settings.switches import SWITCHES
-from torchlite_device.array import Array
+from torchlite_device.machinery.array import Array
 
 _OLDEST = 90000
 _KEPT = 4096
@@ -246,11 +246,3 @@ def library(device: Any) -> Library | None:
 def is_aligned(x: Array) -> bool:
     """Whether cuDNN may read an array where it lies."""
     return x.offset * x.dtype.itemsize % _ALIGNED == 0
-
-
-def kernels(table: dict[str, Any]) -> dict[str, Any]:
-    """Kernels that ask cuDNN first, over those of a device's table."""
-    from . import cudnn_attention, cudnn_conv
-
-    over: dict[str, Callable[..., Any]] = {**cudnn_conv.KERNELS, **cudnn_attention.KERNELS}
-    return {name: functools.partial(kernel, table[name]) for name, kernel in over.items()}

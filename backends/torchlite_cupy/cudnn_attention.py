@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from torchlite._settings.switches import SWITCHES
-from torchlite_device.array import Array, empty, row_major
-from torchlite_device.attention import in_order_of
-from torchlite_device.copying import clone_row_major
+from torchlite_device.machinery.array import Array, empty, row_major
+from torchlite_device.machinery.row_major import clone_row_major
+from torchlite_device.nn.attention import in_order_of
 
 from .cudnn import Graph, Library, Tensor, is_aligned, is_deterministic, library
 
@@ -131,4 +132,6 @@ def _sdpa_backward(ours: Callable, grad, query, key, value, attn_mask, out, lse,
     return ours(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs)
 
 
-KERNELS: dict[str, Callable] = {"_sdpa": _sdpa, "_sdpa_backward": _sdpa_backward}
+def kernels(table: dict[str, Any]) -> dict[str, Any]:
+    """Kernels that ask cuDNN first, over those of a device's table."""
+    return {kernel.__name__: functools.partial(kernel, table[kernel.__name__]) for kernel in (_sdpa, _sdpa_backward)}

@@ -4,17 +4,19 @@ row-major, or with the channels innermost.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from torchlite._settings.switches import SWITCHES
-from torchlite_device import depthwise
-from torchlite_device.array import Array, empty, row_major, view_of
-from torchlite_device.conv import checked, checked_gradient
-from torchlite_device.conv_places import Geometry
-from torchlite_device.copying import channels_last, channels_last_steps, clone_row_major, empty_channels_last
-from torchlite_device.pointwise import KERNELS as POINTWISE
-from torchlite_device.reduce import sum as reduced_sum
+from torchlite_device.elements.pointwise import KERNELS as POINTWISE
+from torchlite_device.elements.reduce import sum as reduced_sum
+from torchlite_device.machinery.array import Array, empty, row_major, view_of
+from torchlite_device.machinery.copying import channels_last, channels_last_steps, empty_channels_last
+from torchlite_device.machinery.row_major import clone_row_major
+from torchlite_device.nn import conv_depthwise
+from torchlite_device.nn.conv import checked, checked_gradient
+from torchlite_device.nn.conv_geometry import Geometry
 
 from .cudnn import TYPES, Graph, Library, Tensor, is_aligned, is_deterministic, library
 
@@ -30,7 +32,7 @@ def _takes(g: Geometry, kind: str) -> bool:
     """Whether a convolution is for cuDNN. One with a channel a group is not: cuDNN compiles programs for it, which
     takes up to ten seconds each.
     """
-    return kind in TYPES and 1 <= len(g.size) <= 3 and not depthwise.fits(g, kind)
+    return kind in TYPES and 1 <= len(g.size) <= 3 and not conv_depthwise.fits(g, kind)
 
 
 def _is_last(*arrays: Array) -> bool:
@@ -87,7 +89,7 @@ def _computed(
     return out if cudnn.run(key, kind, lambda graph: describe_convolution(graph, what, g, kind, last), arrays) else None
 
 
-def _convolution(ours: Callable, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+def convolution(ours: Callable, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     given = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     cudnn = library(input.device) if input.kind in TYPES else None
     if cudnn is None:
@@ -131,4 +133,9 @@ def _convolution_backward(
     return tuple(made)
 
 
-KERNELS: dict[str, Callable] = {"convolution": _convolution, "_convolution_backward": _convolution_backward}
+def kernels(table: dict[str, Any]) -> dict[str, Any]:
+    """Kernels that ask cuDNN first, over those of a device's table."""
+    return {
+        kernel.__name__: functools.partial(kernel, table[kernel.__name__])
+        for kernel in (convolution, _convolution_backward)
+    }

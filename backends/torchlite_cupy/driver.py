@@ -17,9 +17,11 @@ from cupy.cuda import function, memory, stream
 from cupy_backends.cuda.api import driver, runtime
 from cupy_backends.cuda.libs import nvrtc
 
-from torchlite_device import binaries
+from torchlite_device.machinery import binaries
 
-from . import blas, cudnn, solver
+from . import cudnn
+from .cublas import opened as open_cublas
+from .cusolver import opened as open_cusolver
 
 _INVALID_CONTEXT = 201
 _NOT_READY = 600
@@ -241,7 +243,7 @@ class Driver:
         except ImportError:
             return None
         major = runtime.runtimeGetVersion() // 1000
-        return blas.opened(f"cublas64_{major}.dll" if sys.platform == "win32" else f"libcublas.so.{major}")
+        return open_cublas(f"cublas64_{major}.dll" if sys.platform == "win32" else f"libcublas.so.{major}")
 
     def cudnn(self) -> Any:
         """The module through which cuDNN is used, None where it is not installed."""
@@ -254,7 +256,7 @@ class Driver:
         except ImportError:
             return None
         major = runtime.runtimeGetVersion() // 1000 - 1
-        return solver.opened(f"cusolver64_{major}.dll" if sys.platform == "win32" else f"libcusolver.so.{major}")
+        return open_cusolver(f"cusolver64_{major}.dll" if sys.platform == "win32" else f"libcusolver.so.{major}")
 
     def has_transforms(self) -> bool:
         """Whether cuFFT is installed."""

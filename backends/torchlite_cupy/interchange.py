@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite_device.array import Array, is_row_major, kind_of
+from torchlite_device.machinery.array import Array, is_row_major, kind_of
 
-from .runtime import Device
+from .device import Device
 
 
 def array_of(device: Device, foreign: Any) -> Array:

@@ -8,7 +8,7 @@ from collections import deque
 from typing import Any
 
 from torchlite._dispatch.backend import OutOfMemoryError
-from torchlite_device.device import size_in_words
+from torchlite_device.machinery.device import size_in_words
 
 _UNIT = 512  # bytes: sizes of blocks are multiples of it
 

@@ -1,288 +1,269 @@
-"""One CUDA device at run time: built kernels, launches, copies."""
+"""A device as `torch.cuda` asks for it: properties, streams, events, captured graphs, memory."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import functools
-import os
-import struct
-import threading
-from collections import deque
-from collections.abc import Callable
+import dataclasses
 from typing import Any
 
-from torchlite_device import device as shared
-from torchlite_device import forks
-from torchlite_kernels.preamble import CUDA, types
+from torchlite_device.elements.random import Drawn
+from torchlite_device.machinery.checks import raise_pending
 
-from . import blas
-from .grids import Grid, grid_for, guarded
-from .memory import Memory
+from .device import Device
 
-_WAITING = 32
-_CAPTURING = "CUDA error: operation not permitted when stream is capturing"
+_MODES = ("global", "thread_local", "relaxed")
 
 
-class _Parameters:
-    """Memory for a kernel's parameters, laid out once: an array of pointers, and behind it what they point to. `codes`
-    are struct's.
-    """
+@dataclasses.dataclass(frozen=True, repr=False)
+class DeviceProperties:
+    """What a device is and has; memory in bytes."""
 
-    __slots__ = ("address", "memory", "pack")
-
-    def __init__(self, codes: list[str]):
-        size, places, layout = 0, [], ["="]
-        for code in codes:
-            pad = -size % 16
-            places.append(size + pad)
-            layout.append(f"{pad}x{code}")
-            size += pad + struct.calcsize("=" + code)
-        head = -(-8 * len(codes) // 16) * 16
-        self.memory = ctypes.create_string_buffer(head + size + 16)
-        shift = -ctypes.addressof(self.memory) % 16
-        self.address = ctypes.addressof(self.memory) + shift
-        self.pack = functools.partial(struct.Struct("".join(layout)).pack_into, self.memory, shift + head)
-        struct.pack_into(f"{len(codes)}Q", self.memory, shift, *[self.address + head + place for place in places])
-
-
-@functools.cache
-def _values_of(signature: str) -> Callable[..., tuple]:
-    """A function from a kernel's arguments to the values that are packed: of an array its address and its offset. It is
-    made of text, since it runs before every launch.
-    """
-    names = [f"a{i}" for i in range(len(signature))]
-    values = [
-        f"{name}.buffer.ptr, {name}.offset" if code == "p" else name
-        for code, name in zip(signature, names, strict=True)
-    ]
-    return eval(f"lambda {', '.join(names)}: ({', '.join(values)},)")
-
-
-class Function:
-    """A kernel; see `torchlite_device.device.Function`. A parameter is as long as what the first call gives for it."""
-
-    __slots__ = (
-        "_grids", "_guarded", "_kernel", "_launch", "_lock", "_parameters", "_pointer", "_stream", "_text", "_values",
-        "_waiting", "device", "name", "signature",
-    )  # fmt: skip
-
-    def __init__(self, device: Device, module: Any, name: str, signature: str):
-        self.device, self.name, self.signature = device, name, signature
-        self._text, loaded = module
-        self._kernel = device.driver.function(loaded, name)
-        self._pointer = self._kernel.ptr
-        self._launch, self._stream, self._waiting = device.driver.launch, device.driver.stream, device.waiting
-        self._grids = device.grids
-        self._values = _values_of(signature) if signature else None
-        self._parameters: Any = None
-        self._guarded: Any = None
-        self._lock = threading.Lock()
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+    uuid: str
+    warp_size: int
+    max_threads_per_block: int
+    max_threads_per_multi_processor: int
+    regs_per_multiprocessor: int
+    shared_memory_per_block: int
+    shared_memory_per_block_optin: int
+    shared_memory_per_multiprocessor: int
+    L2_cache_size: int
+    is_integrated: int
+    is_multi_gpu_board: int
+    pci_bus_id: int
+    pci_device_id: int
+    pci_domain_id: int
 
     def __repr__(self) -> str:
-        return f"<CUDA kernel {self.name}({self.signature}) on {self.device.name}>"
-
-    def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
-        if self._waiting.steps:
-            self._waiting.start()
-        self._go(
-            self._grids.get((global_size, local_size)) or self._grid(global_size, local_size), self._values(*arguments)
+        return (
+            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory >> 20}MB, multi_processor_count={self.multi_processor_count}, "
+            f"uuid={self.uuid}, pci_bus_id={self.pci_bus_id}, pci_device_id={self.pci_device_id}, "
+            f"pci_domain_id={self.pci_domain_id}, L2_cache_size={self.L2_cache_size >> 20}MB)"
         )
 
-    def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
-        if self._waiting.steps:
-            self._waiting.start()
-        parameters = self._parameters
-        if parameters is None or local_size is None or len(global_size) > 1:
-            return self._go(self._grid(global_size, local_size), (*[block.ptr for block in buffers], *values))
-        group, launch = local_size[0], self._launch  # what `_go` does for most launches, in one call
-        with self._lock:
-            parameters.pack(*[block.ptr for block in buffers], *values)
-            try:
-                launch(
-                    self._pointer,
-                    global_size[0] // group,
-                    1,
-                    1,
-                    group,
-                    1,
-                    1,
-                    0,
-                    self._stream().ptr,
-                    parameters.address,
-                    0,
-                )
-            except RuntimeError as error:
-                self._again(error, (global_size[0] // group, 1, 1, group, 1, 1))
 
-    def _grid(self, global_size: tuple, local_size: tuple | None) -> Grid:
-        found = self._grids.get((global_size, local_size))
-        if found is None:
-            found = self._grids[global_size, local_size] = grid_for(global_size, local_size)
-        return found
+class Marker:
+    """A place in a stream; with `timing` its time is kept."""
 
-    def _go(self, grid: Grid, values: tuple) -> None:
-        """Start the kernel."""
-        sizes, guard = grid
-        if guard is not None:
-            return self._guarded_form()._go(Grid(sizes), (*values, guard))
-        parameters = self._parameters
-        if parameters is None:
-            parameters = self._lay_out(values)
-        with self._lock:
-            parameters.pack(*values)
-            try:
-                self._launch(self._pointer, *sizes, 0, self._stream().ptr, parameters.address, 0)
-            except RuntimeError as error:
-                self._again(error, sizes)
+    def __init__(self, runtime: Runtime, timing: bool, handle: Any = None):
+        device = runtime.device
+        if device.waiting.steps:
+            device.waiting.start()
+        self._driver = device.driver
+        self.event = self._driver.event(timing, (handle or self._driver.stream()).ptr)
 
-    def _again(self, error: RuntimeError, sizes: tuple) -> None:
-        self.device.driver.launch_again(
-            error, self._pointer, *sizes, 0, self._stream().ptr, self._parameters.address, 0
+    @property
+    def ptr(self) -> int:
+        """The address of CUDA's event."""
+        return self.event.ptr
+
+    def done(self) -> bool:
+        """Whether everything before it has run."""
+        return self._driver.event_done(self.event)
+
+    def wait(self) -> None:
+        """Wait for everything before it."""
+        self._driver.wait_event(self.event)
+
+    def milliseconds_to(self, later: Marker) -> float:
+        """The time until another marker of the same device; both made with `timing`, and done."""
+        return self._driver.milliseconds(self.event, later.event)
+
+
+class Graph:
+    """What was captured, ready to run again and again. Keeps the pool in which its memory lies."""
+
+    def __init__(self, runtime: Runtime, graph: Any, pool: Any, noted: bool, draws: Any):
+        self._runtime, self._graph, self.pool, self._noted, self._draws = runtime, graph, pool, noted, draws
+
+    def replay(self) -> None:
+        """Run it in the calling thread's stream."""
+        if self._graph is None:
+            raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
+        device = self._runtime.device
+        if device.waiting.steps:
+            device.waiting.start()
+        self._draws.renew()
+        device.driver.launch_graph(self._graph, device.driver.stream())
+        errors = device.state.get("errors")
+        if self._noted and errors is not None:  # its kernels may note an index that does not fit
+            errors.asked = True
+
+    def reset(self) -> None:
+        """Give up what was captured, and its memory."""
+        self._graph = self.pool = self._draws = None
+
+
+class Runtime:
+    """One device. What is asked for here is `torchlite._device.accelerators.Runtime`, and what a device with streams
+    has beyond it.
+    """
+
+    def __init__(self, device: Device):
+        self.device = device
+        self.name = device.name
+        self._driver = device.driver
+        self._capture: Any = (
+            None  # stream, pool, the context that allocates from it, whether an error was awaited before
         )
 
-    def _lay_out(self, values: tuple) -> _Parameters:
-        """The memory for parameters like these: without a signature buffers and then bytes, else what the signature
-        says.
+    def properties(self) -> DeviceProperties:
+        return DeviceProperties(**self.device.properties)
+
+    def synchronize(self) -> None:
+        self.device.finish()
+        raise_pending(self.device)
+
+    def idle(self) -> bool:
+        return self.stream_idle(self._driver.stream())
+
+    # -- streams --
+
+    def new_stream(self, priority: int = 0) -> Any:
+        """A stream that does not wait for the default one. Lower numbers come first."""
+        return self._driver.new_stream(priority)
+
+    def default_stream(self) -> Any:
+        """CUDA's legacy default stream."""
+        return self._driver.default_stream()
+
+    def stream_from(self, ptr: int) -> Any:
+        """A stream that another library made; who made it keeps it alive."""
+        return self._driver.stream_from(ptr)
+
+    def current_stream(self) -> Any:
+        """The calling thread's stream: CuPy's current one."""
+        return self._driver.stream()
+
+    def use(self, handle: Any) -> None:
+        """Make a stream the calling thread's."""
+        self._start_waiting()
+        self._driver.use(handle)
+
+    def _start_waiting(self) -> None:
+        if self.device.waiting.steps:
+            self.device.waiting.start()
+
+    def synchronize_stream(self, handle: Any) -> None:
+        """Wait for everything in a stream."""
+        self._start_waiting()
+        self._driver.synchronize_stream(handle.ptr)
+        raise_pending(self.device)
+
+    def stream_idle(self, handle: Any) -> bool:
+        """Whether everything in a stream has run."""
+        self._start_waiting()
+        return self._driver.idle(handle.ptr)
+
+    def marker(self, timing: bool, stream: Any = None) -> Marker:
+        """A place in a stream, the calling thread's when none is given."""
+        return Marker(self, timing, stream)
+
+    def wait_for(self, marker: Marker, stream: Any) -> None:
+        """Let what comes later in a stream wait for a marker, and not the host."""
+        self._start_waiting()
+        self._driver.stream_waits(stream.ptr, marker.event)
+
+    def record_use(self, raw: Any, handle: Any) -> None:
+        """Do not give the array's memory out again before what is in a stream when it dies has run."""
+        self.device.memory.keep_for(raw, handle)
+
+    # -- graphs --
+
+    def is_capturing(self) -> bool:
+        """Whether launches are recorded instead of run."""
+        return self.device.capturing
+
+    def new_pool(self) -> Any:
+        """A memory pool that graphs can share."""
+        return self.device.memory.new_pool()
+
+    def begin_capture(self, pool: Any = None, mode: str = "global") -> None:
+        """Record what the calling thread launches in its stream, which must not be the default one. Memory comes from
+        `pool`, a new one when none is given.
+
+        `mode` is PyTorch's; CUDA's relaxed one is always used, since a pool may have to ask the device for memory
+        meanwhile.
         """
-        letters = self.signature.replace("p", "Qi") if self.signature else "Q" * len(values)
-        letters += "x" * (len(values) - len(letters))  # a guard
-        codes = [
-            f"{len(value)}s" if value.__class__ is bytes else letter
-            for letter, value in zip(letters, values, strict=True)
-        ]
-        self._parameters = _Parameters(codes)
-        return self._parameters
-
-    def _guarded_form(self) -> Function:
-        if self._guarded is None:
-            text = guarded(self._text, self.name)
-            self._guarded = Function(self.device, self.device.build(text), self.name, self.signature)
-        return self._guarded
-
-    def max_group(self) -> int:
-        return self.device.driver.most_threads(self._kernel)
-
-
-class Device(shared.Device):
-    """A CUDA device on a driver: `driver.py`'s, or another with its methods."""
-
-    type, label = "cuda", "CUDA"
-    is_cpu, fp64, long_atomics, vectors = False, True, True, False
-    group, matrix_group, width = 256, 128, 4
-    parameter_bytes = 4096
-
-    def __init__(self, index: int, driver: Any):
-        super().__init__(index)
-        forks.watch(Device, "CUDA", ("driver", "memory", "allocate"))
-        forks.watch(Function, "CUDA", ("_launch",))
-        self.driver = driver
-        self.properties = driver.properties()
-        self.name = self.properties["name"]
-        self.max_group = self.properties["max_threads_per_block"]
-        self.units = self.properties["multi_processor_count"]
-        self.local_memory = self.properties["shared_memory_per_block"]
-        self.capturing = False
-        self.memory = Memory(self)
-        self.allocate = self.memory.allocate
-        self.grids = shared.Kept(4096)
-        self._uploads: deque[Any] = deque()  # under way, each with what it reads
-        self._solver: Any = None  # not looked for yet; False where there is none
-        library = driver.blas()
-        self.blas = None if library is None else blas.Blas(self, library)
-
-    # -- kernels --
-
-    def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
-        return CUDA + types(widths, "cuda", **typed)
-
-    def kernel(self, program: Any, name: str, signature: str) -> Function:
-        return Function(self, program, name, signature)
-
-    def build(self, text: str) -> Any:
-        """A program: its text and the module."""
-        try:
-            return text, self.driver.build(text)
-        except RuntimeError as error:
+        if mode not in _MODES:
             raise RuntimeError(
-                f"cuda:{self.index} ({self.name}) could not build a kernel: {error}\n{shared.numbered(text)}"
-            ) from error
+                f"Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {mode}"
+            )
+        handle = self._driver.stream()
+        if handle.ptr == self.default_stream().ptr:
+            raise RuntimeError(
+                "CUDA graphs must be captured on a non-default stream. (However, after capture, it's ok to replay "
+                "them on the default stream.)"
+            )
+        if self.device.capturing:
+            raise RuntimeError("a graph is being captured on this device already")
+        self._start_waiting()
+        pool = self.new_pool() if pool is None else pool
+        errors = self.device.state.get("errors")
+        awaited = errors is not None and errors.asked
+        if errors is not None:
+            errors.asked = False
+        if self.device.blas is not None:
+            self.device.blas.handle()  # made and given its workspace while memory is not the graph's
+        memory = contextlib.ExitStack()
+        self._driver.begin_capture(handle)
+        memory.enter_context(self._driver.allocating_from(pool))
+        self._capture = handle, pool, memory, awaited
+        self.device.capturing, self.device.draws = True, Drawn(self.device)
 
-    def product(self, kind: str, sizes: Any, added: bool, conj: tuple[bool, bool]) -> Any:
-        return None if self.blas is None else blas.product(self.blas, kind, sizes, added, conj)
+    def end_capture(self) -> Graph:
+        """What was recorded since `begin_capture`."""
+        if self._capture is None:
+            raise RuntimeError("no graph is being captured on this device")
+        handle, pool, memory, awaited = self._capture
+        self._start_waiting()
+        memory.close()
+        draws = self.device.draws
+        self._capture, self.device.capturing, self.device.draws = None, False, None
+        graph = self._driver.end_capture(handle)
+        errors = self.device.state.get("errors")
+        noted = errors is not None and errors.asked
+        if errors is not None:
+            errors.asked = awaited
+        return Graph(self, graph, pool, noted, draws)
 
-    def factored(self, name: str, x: Any, *options: Any) -> Any:
-        if self._solver is None:
-            from .solver import Solver
-
-            library = self.driver.solver()
-            self._solver = Solver(self, library) if library is not None else False
-        return getattr(self._solver, name)(x, *options) if self._solver and self._solver.takes(x) else None
+    def cudnn_statistics(self) -> dict[str, int]:
+        """How many of cuDNN's graphs ran, how many are kept, and how many it refused; all 0 where it is not used."""
+        used = self.device.state.get("cudnn")
+        return {"runs": 0, "plans": 0, "refused": 0} if used is None else used.statistics()
 
     # -- memory --
 
-    def address(self, buffer: Any) -> int:
-        if self.waiting.steps:  # who asks for an address may be about to read there
-            self.waiting.start()
-        return buffer.ptr
+    def memory_stats(self) -> dict[str, int]:
+        return self.device.memory.statistics()
 
-    def _settled(self) -> int:
-        """The address of the calling thread's stream, in which everything that waited has been started."""
-        if self.waiting.steps:
-            self.waiting.start()
-        if self.capturing:
-            raise RuntimeError(_CAPTURING)
-        return self.driver.stream().ptr
+    def reset_peak_memory_stats(self) -> None:
+        self.device.memory.reset_peak()
 
-    def read(self, buffer: Any, start: int, host: Any) -> None:
-        queue = self._settled()
-        self.driver.to_host(host.__array_interface__["data"][0], buffer.ptr + start, host.nbytes, queue)
-        self.driver.synchronize_stream(queue)
+    def limit_memory(self, nbytes: int) -> None:
+        """Let the pool hold at most so many bytes, any number for 0."""
+        self._driver.limit(self._driver.pool, nbytes)
 
-    def write(self, buffer: Any, host: Any, keep: bool = False) -> None:
-        queue = self._settled()
-        self.driver.to_device(buffer.ptr, host.__array_interface__["data"][0], host.nbytes, queue)
-        if keep:
-            self._drop_done()
-            self._uploads.append((self.driver.event(False, queue), host))
-        else:
-            self.driver.synchronize_stream(queue)
+    def empty_cache(self) -> None:
+        self.device.memory.empty()
 
-    def _drop_done(self) -> None:
-        """Forget the uploads that are over, and wait for the oldest when there are many."""
-        uploads, driver = self._uploads, self.driver
-        while uploads:
-            try:
-                event, host = uploads.popleft()
-            except IndexError:  # another thread was first
-                return
-            if not driver.event_done(event):
-                if len(uploads) < _WAITING:
-                    uploads.appendleft((event, host))
-                    return
-                driver.wait_event(event)
+    def profile(self, on: bool) -> None:
+        """Let NVIDIA's profiler look from here on, or no longer."""
+        self._start_waiting()
+        self._driver.profile(on)
 
-    def lane(self) -> int:
-        return self.driver.stream().ptr
+    def can_access(self, peer: int) -> bool:
+        """Whether the device can read the memory of another one."""
+        return self._driver.can_access(peer)
 
-    @contextlib.contextmanager
-    def in_lane(self, lane: int):
-        before = self.driver.stream()
-        self.driver.use(self.driver.stream_from(lane))
-        try:
-            yield
-        finally:
-            self.driver.use(before)
+    def pinned(self, nbytes: int) -> Any:
+        """Page-locked host memory, an array of bytes that owns it."""
+        return self._driver.pinned(nbytes)
 
-    def finish(self) -> None:
-        self._settled()
-        self.driver.synchronize()
-
-    def finish_unless_capturing(self) -> None:
-        """Wait for the device, except while a graph is captured."""
-        if not self.capturing:
-            self.finish()
-
-    @property
-    def blocking(self) -> bool:
-        return os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0") and not self.capturing
+    def mem_get_info(self) -> tuple[int, int]:
+        return self._driver.memory_info()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import pkgutil
 import threading
+import types
 from typing import Any
 
 import numpy as np
@@ -11,7 +15,7 @@ from torchlite._types.dtypes import from_np
 
 
 class DeviceBackend:
-    """A backend whose raw arrays are `torchlite_device.array.Array`s; a runtime's adds which devices there are."""
+    """A backend whose raw arrays are those of `machinery.array`; a runtime's adds which devices there are."""
 
     name: str
 
@@ -22,7 +26,7 @@ class DeviceBackend:
 
     @property
     def array(self) -> type:
-        from .array import Array
+        from .machinery.array import Array
 
         return Array
 
@@ -31,20 +35,18 @@ class DeviceBackend:
         raise NotImplementedError
 
     def kernels(self, index: int) -> dict[str, Any]:
-        from .registering import kernels_of
-
         return kernels_of(self.device(index))
 
     def as_array(self, value: Any) -> Any:
         raise TypeError(f"a kernel of {self.name} returned {type(value).__name__}, not an Array")
 
     def from_numpy(self, array: np.ndarray, index: int) -> Any:
-        from .transfer import from_numpy
+        from .machinery.transfer import from_numpy
 
         return from_numpy(np.asarray(array), self.device(index))
 
     def to_numpy(self, raw: Any) -> np.ndarray:
-        from .transfer import to_numpy
+        from .machinery.transfer import to_numpy
 
         return to_numpy(raw)
 
@@ -55,7 +57,7 @@ class DeviceBackend:
         return (raw.offset - base.offset) * raw.itemsize
 
     def copy_into(self, target: Any, source: Any) -> None:
-        from .copying import copy_into
+        from .machinery.copying import copy_into
 
         copy_into(target, source)
 
@@ -63,6 +65,29 @@ class DeviceBackend:
         return raw.base is None
 
     def random_engine(self, index: int) -> Any:
-        from .random import Engine
+        from .elements.random import Engine
 
         return Engine()
+
+
+def kernels_of(device: Any) -> dict[str, Any]:
+    """{op name: kernel} of all modules in this package's rooms: their own functions that bear an op's name, and the
+    entries of their `KERNELS`.
+    """
+    from .machinery.registering import is_op
+
+    table: dict[str, Any] = {}
+    package = importlib.import_module(__package__)
+    for info in pkgutil.walk_packages(package.__path__, f"{__package__}."):
+        module = importlib.import_module(info.name)
+        offered = {
+            n: f
+            for n, f in vars(module).items()
+            if isinstance(f, types.FunctionType) and f.__module__ == module.__name__ and is_op(n)
+        }
+        offered.update(getattr(module, "KERNELS", {}))
+        for op, kernel in offered.items():
+            if table.get(op, kernel) is not kernel:  # a module may import another one's KERNELS
+                raise RuntimeError(f"two kernels for '{op}': in {table[op].__module__} and {module.__name__}")
+            table[op] = functools.partial(kernel, device) if getattr(kernel, "on_device", False) else kernel
+    return table

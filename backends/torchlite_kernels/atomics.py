@@ -4,7 +4,7 @@ addition of floats.
 
 from __future__ import annotations
 
-from .preamble import KINDS
+from .kinds import KINDS
 
 # What COMBINE(a, b) is for an operation, in the computed type: for numbers, truth values and complex numbers.
 COMBINE = {

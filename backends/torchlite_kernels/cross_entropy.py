@@ -6,7 +6,7 @@ I is the type of the targets, P that of the class weights. The bits of `flags`: 
 
 from __future__ import annotations
 
-from .indexing import PLACE
+from .planes import PLACE
 from .rows import rows
 
 _WORDS = (

@@ -11,7 +11,7 @@ import functools
 import struct
 from typing import NamedTuple
 
-from .preamble import KINDS
+from .kinds import KINDS
 
 # Rows that a work-item keeps in registers at a time, with one or two vectors of each; a single row is kept with many.
 ROWS = 8

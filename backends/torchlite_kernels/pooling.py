@@ -7,7 +7,7 @@ Gradients are gathered: each place of the input asks which windows look at it.
 
 from __future__ import annotations
 
-from .indexing import RUNS
+from .planes import RUNS
 
 WINDOW = r"""
 typedef struct { int size[3]; int out[3]; int extent[3]; int stride[3]; int padding[3]; int dilation[3]; } Window;

@@ -8,39 +8,8 @@ its first element. `types(T="f16")` defines, for the name T: `T` (how it is stor
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from .cuda_preamble import CUDA as CUDA
-
-
-class Kind(NamedTuple):
-    """How a data type is stored and computed with, in OpenCL's words."""
-
-    numpy: str
-    stored: str
-    computed: str
-    load: str = ""  # a macro's name; plain access when empty
-    store: str = ""
-    pack: str = ""  # the struct code of a scalar argument in the computed type
-
-
-KINDS = {
-    "b8": Kind("bool", "uchar", "uchar", pack="B"),
-    "u8": Kind("uint8", "uchar", "uchar", pack="B"),
-    "i8": Kind("int8", "char", "char", pack="b"),
-    "i16": Kind("int16", "short", "short", pack="h"),
-    "i32": Kind("int32", "int", "int", pack="i"),
-    "i64": Kind("int64", "long", "long", pack="q"),
-    "u16": Kind("uint16", "ushort", "ushort", pack="H"),
-    "u32": Kind("uint32", "uint", "uint", pack="I"),
-    "u64": Kind("uint64", "ulong", "ulong", pack="Q"),
-    "f16": Kind("float16", "half", "float", "LD_HALF", "ST_HALF", pack="f"),
-    "bf16": Kind("bfloat16", "ushort", "float", "LD_BF16", "ST_BF16", pack="f"),
-    "f32": Kind("float32", "float", "float", pack="f"),
-    "f64": Kind("float64", "double", "double", pack="d"),
-    "c64": Kind("complex64", "float2", "float2", pack="ff"),
-    "c128": Kind("complex128", "double2", "double2", pack="dd"),
-}
+from .kinds import KINDS
 
 OPENCL = r"""
 #define GLOBAL __global

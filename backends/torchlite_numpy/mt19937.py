@@ -61,7 +61,7 @@ class Engine:
         self.ahead_from, self.ahead = (
             WORDS + 1,
             self._block,
-        )  # normals made of the words from a position on, not yet read; belongs to normals.py
+        )  # normals made of the words from a position on, not yet read; belongs to random_normals.py
 
     def words(self, count: int) -> np.ndarray:
         """The next `count` 32-bit words, as uint32. Read only: the array may be part of the engine's own block."""

@@ -14,7 +14,16 @@ import math
 import numpy as np
 
 from .mt19937 import WORDS, Engine
-from .normals import LOW21, SCALAR_LIMIT, SCALE24, ahead, block_normals, block_normals_double, doubles, serial_normals
+from .random_normals import (
+    LOW21,
+    SCALAR_LIMIT,
+    SCALE24,
+    ahead,
+    block_normals,
+    block_normals_double,
+    doubles,
+    serial_normals,
+)
 
 CHUNK = 1 << 15  # values made at once, so that the temporaries stay in cache
 SINGLE, DOUBLE, INT32 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32)

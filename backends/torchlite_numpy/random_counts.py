@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from .mt19937 import Engine
-from .normals import SCALE53, doubles
+from .random_normals import SCALE53, doubles
 
 
 class _Uniforms:

@@ -26,15 +26,15 @@ class OpenCLBackend(DeviceBackend):
         """The Device of an index, made when first asked for."""
         with self._lock:
             if index not in self._devices:
+                from .device import Device
                 from .drivers import devices
-                from .runtime import Device
 
                 self._devices[index] = Device(index, devices()[index])
             return self._devices[index]
 
     def runtime(self, index: int) -> Any:
         """One device as `torch.opencl` asks for it."""
-        from .streams import Runtime
+        from .runtime import Runtime
 
         with self._lock:
             if index not in self._runtimes:

@@ -27,7 +27,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from torchlite_device.binaries import folder
+from torchlite_device.machinery.binaries import folder
 
 from . import trial
 

@@ -10,7 +10,7 @@ import pyopencl as cl
 from pyopencl import tools
 
 from torchlite._dispatch.backend import OutOfMemoryError
-from torchlite_device.device import size_in_words
+from torchlite_device.machinery.device import size_in_words
 
 _FAILURES = (cl.MemoryError, cl.LogicError, cl.RuntimeError, MemoryError)
 _LARGE = 1 << 20

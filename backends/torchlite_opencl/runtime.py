@@ -1,177 +1,133 @@
-"""One OpenCL device at run time: context, queue, memory pool, built kernels."""
+"""A device as `torch.opencl` asks for it: properties, markers in its one queue, memory."""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import os
-import struct
-import threading
-from collections import deque
+import dataclasses
+import time
 from typing import Any
 
-import numpy as np
 import pyopencl as cl
-from pyopencl._cl import _enqueue_read_buffer, _enqueue_write_buffer, enqueue_nd_range_kernel
 
-from torchlite_device import binaries, forks
-from torchlite_device import device as shared
-from torchlite_device.device import numbered, pack_offset
-from torchlite_kernels.preamble import OPENCL, types
+from torchlite_device.machinery.checks import raise_pending
 
-from .memory import Memory
-
-_WAITING = 32
-_BYTE: Any = np.uint8
-_DONE = cl.command_execution_status.COMPLETE
+from .device import Device
 
 
-class Function:
-    """A kernel on PyOpenCL; see `torchlite_device.device.Function`."""
+@dataclasses.dataclass(frozen=True, repr=False)
+class DeviceProperties:
+    """What a device is and has; memory in bytes."""
 
-    __slots__ = ("device", "kernel", "name", "signature", "_packers", "_lock")
-
-    def __init__(self, device: Device, kernel: Any, signature: str):
-        self.device, self.kernel, self.signature = device, kernel, signature
-        self.name = kernel.function_name
-        self._packers = [None if code in "px" else struct.Struct(code).pack for code in signature]
-        self._lock = threading.Lock()
+    name: str
+    platform: str
+    vendor: str
+    version: str
+    driver_version: str
+    type: str
+    total_memory: int
+    max_allocation: int
+    local_memory: int
+    multi_processor_count: int
+    max_work_group_size: int
+    has_fp64: bool
+    has_fp16: bool
+    extensions: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return f"<OpenCL kernel {self.name}({self.signature}) on {self.device.name}>"
-
-    def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
-        kernel, queue, at = self.kernel, self.device.queue, 0
-        with self._lock:
-            for pack, value in zip(self._packers, arguments, strict=True):
-                if pack is not None:
-                    kernel._set_arg_buf(at, pack(value))
-                elif value.__class__ is bytes:
-                    kernel._set_arg_buf(at, value)
-                else:
-                    kernel.set_arg(at, value.buffer)
-                    at += 1
-                    kernel._set_arg_buf(at, pack_offset(value.offset))
-                at += 1
-            enqueue_nd_range_kernel(queue, kernel, global_size, local_size)
-
-    def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
-        kernel, queue, at = self.kernel, self.device.queue, len(buffers)
-        with self._lock:
-            if at == 2:
-                kernel._set_arg_multi((0, buffers[0], 1, buffers[1]))
-            elif at == 3:
-                kernel._set_arg_multi((0, buffers[0], 1, buffers[1], 2, buffers[2]))
-            else:
-                for i, buffer in enumerate(buffers):
-                    kernel.set_arg(i, buffer)
-            for value in values:
-                kernel._set_arg_buf(at, value)
-                at += 1
-            enqueue_nd_range_kernel(queue, kernel, global_size, local_size)
-
-    def max_group(self) -> int:
-        return self.kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self.device.cl_device)
-
-
-class Device(shared.Device):
-    """An OpenCL device with one queue that works in order."""
-
-    type, label = "opencl", "OpenCL"
-
-    def __init__(self, index: int, cl_device: Any):
-        super().__init__(index)
-        forks.watch(Device, "OpenCL", ("context", "queue", "memory", "allocate"))
-        self.cl_device = cl_device
-        self.name = cl_device.name.strip()
-        self.context = cl.Context([cl_device])
-        self._queue = cl.CommandQueue(self.context)
-        self.is_cpu = bool(cl_device.type & cl.device_type.CPU)
-        self.memory = Memory(self)
-        self.allocate = self.memory.allocate
-        self.fp64 = bool(cl_device.double_fp_config)
-        self.long_atomics = "cl_khr_int64_base_atomics" in cl_device.extensions
-        self.max_group = cl_device.max_work_group_size
-        self.units = cl_device.max_compute_units
-        self.local_memory = cl_device.local_mem_size
-        self.parameter_bytes = cl_device.max_parameter_size
-        self.width = 16 if self.is_cpu else 4
-        self.group = min(256, self.max_group)
-        self.matrix_group = 1 if self.is_cpu else min(128, self.group)
-        self._uploads: deque[Any] = deque()  # under way; each keeps its bytes alive
-        self._identity = "\n".join(
-            (cl_device.platform.version, cl_device.name, cl_device.version, cl_device.driver_version)
+        return (
+            f"_OpenCLDeviceProperties(name='{self.name}', platform='{self.platform}', type='{self.type}', "
+            f"version='{self.version}', driver_version='{self.driver_version}', "
+            f"total_memory={self.total_memory >> 20}MB, max_allocation={self.max_allocation >> 20}MB, "
+            f"multi_processor_count={self.multi_processor_count}, max_work_group_size={self.max_work_group_size}, "
+            f"local_memory={self.local_memory >> 10}KB, has_fp64={self.has_fp64}, has_fp16={self.has_fp16})"
         )
 
-    @property
-    def queue(self) -> Any:
-        """The queue. Whoever asks means to use it, so what waits is started first."""
-        if self.waiting.steps:
-            self.waiting.start()
-        return self._queue
 
-    # -- kernels --
+def properties_of(device: Device) -> DeviceProperties:
+    """The properties of a device, asked of its driver."""
+    d = device.cl_device
+    kinds = ((cl.device_type.GPU, "gpu"), (cl.device_type.ACCELERATOR, "accelerator"), (cl.device_type.CPU, "cpu"))
+    extensions = tuple(sorted(d.extensions.split()))
+    return DeviceProperties(
+        name=device.name,
+        platform=d.platform.name.strip(),
+        vendor=d.vendor.strip(),
+        version=d.version.strip(),
+        driver_version=d.driver_version.strip(),
+        type=next((name for kind, name in kinds if d.type & kind), "other"),
+        total_memory=d.global_mem_size,
+        max_allocation=d.max_mem_alloc_size,
+        local_memory=device.local_memory,
+        multi_processor_count=device.units,
+        max_work_group_size=device.max_group,
+        has_fp64=device.fp64,
+        has_fp16="cl_khr_fp16" in extensions,
+        extensions=extensions,
+    )
 
-    def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
-        return OPENCL + types(widths, **typed)
 
-    def kernel(self, program: Any, name: str, signature: str) -> Function:
-        return Function(self, cl.Kernel(program, name), signature)
+class Marker:
+    """A place in a device's queue. With `timing` a second, profiled queue waits for it and keeps the time."""
 
-    def build(self, text: str) -> Any:
-        """A built program, from the disk where it was built before for this device and driver."""
-        path = binaries.folder("opencl") / hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
-        binary = binaries.load(path)
-        if binary is not None:
-            with contextlib.suppress(ValueError, cl.Error):
-                program = cl._cl._Program(self.context, [self.cl_device], [binary])
-                program._build(b"", [self.cl_device])
-                return program
-        program = cl._cl._Program(self.context, text)
-        try:
-            program._build(b"", [self.cl_device])
-        except cl.Error as error:
-            log = program.get_build_info(self.cl_device, cl.program_build_info.LOG)
-            raise RuntimeError(
-                f"opencl:{self.index} ({self.name}) could not build a kernel: {error}\n{log}\n{numbered(text)}"
-            ) from error
-        if binaries.kept():
-            built: Any = program.get_info(cl.program_info.BINARIES)
-            binaries.store(path, built[0])
-        return program
+    def __init__(self, runtime: Runtime, timing: bool):
+        self._event = cl.enqueue_marker(runtime.device.queue)
+        runtime.device.queue.flush()
+        if timing:
+            self._event = cl.enqueue_marker(runtime.clock(), wait_for=[self._event])
+            runtime.clock().flush()
 
-    # -- memory --
+    def done(self) -> bool:
+        """Whether everything before it has run."""
+        return self._event.command_execution_status == cl.command_execution_status.COMPLETE
 
-    def address(self, buffer: Any) -> int:
-        return buffer.int_ptr << 34  # the host has no addresses of a device's memory
+    def wait(self) -> None:
+        """Wait for everything before it."""
+        self._event.wait()
 
-    def read(self, buffer: Any, start: int, host: Any) -> None:
-        _enqueue_read_buffer(self.queue, buffer, host, start, None, True)
+    def milliseconds_to(self, later: Marker) -> float:
+        """The time until another marker of the same device; both made with `timing`, and done."""
+        return (later._event.profile.end - self._event.profile.end) * 1e-6
 
-    def write(self, buffer: Any, host: Any, keep: bool = False) -> None:
-        if keep:
-            self._drop_done()
-            self._uploads.append(_enqueue_write_buffer(self.queue, buffer, host, 0, None, False))
-        else:
-            _enqueue_write_buffer(self.queue, buffer, host, 0, None, True)
 
-    def _drop_done(self) -> None:
-        """Forget the uploads that are over, and wait for the oldest when there are many."""
-        uploads = self._uploads
-        with contextlib.suppress(IndexError):  # none left: another thread was first
-            while len(uploads) > _WAITING or uploads[0].command_execution_status == _DONE:
-                uploads.popleft().wait()
+class Runtime:
+    """One device. What is asked for here is `torchlite._device.accelerators.Runtime`."""
 
-    def map(self, buffer: Any, start: int, nbytes: int, write: bool) -> Any:
-        flags: Any = cl.map_flags.READ | cl.map_flags.WRITE if write else cl.map_flags.READ
-        return cl.enqueue_map_buffer(self.queue, buffer, flags, start, (nbytes,), _BYTE)[0]
+    def __init__(self, device: Device):
+        self.device = device
+        self.name = device.name
+        self._clock: Any = None
 
-    def unmap(self, array: Any) -> None:
-        array.base.release(self.queue)
+    def clock(self) -> Any:
+        """The queue whose markers keep the time; profiling the working queue would slow every launch."""
+        if self._clock is None:
+            self._clock = cl.CommandQueue(self.device.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        return self._clock
 
-    def finish(self) -> None:
-        self.queue.finish()
+    def properties(self) -> DeviceProperties:
+        return properties_of(self.device)
 
-    @property
-    def blocking(self) -> bool:
-        return os.environ.get("TORCHLITE_OPENCL_BLOCKING", "0") not in ("", "0")
+    def synchronize(self) -> None:
+        self.device.finish()
+        raise_pending(self.device)
+
+    def idle(self) -> bool:
+        marker, start = Marker(self, False), time.perf_counter()
+        while not marker.done():  # drivers take a moment for a marker in an empty queue
+            if time.perf_counter() - start > 0.002:
+                return False
+            time.sleep(0)
+        return True
+
+    def marker(self, timing: bool) -> Marker:
+        return Marker(self, timing)
+
+    def memory_stats(self) -> dict[str, int]:
+        return self.device.memory.statistics()
+
+    def reset_peak_memory_stats(self) -> None:
+        self.device.memory.reset_peak()
+
+    def empty_cache(self) -> None:
+        self.device.memory.empty()
+
+    def mem_get_info(self) -> tuple[int, int]:
+        return self.device.memory.free(), self.device.memory.capacity

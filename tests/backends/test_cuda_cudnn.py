@@ -18,8 +18,8 @@ from torchlite._dispatch import registry
 from torchlite.backends import cudnn as switches
 from torchlite_cupy import cudnn as module
 from torchlite_cupy import cudnn_attention, cudnn_conv
-from torchlite_device.array import row_major
-from torchlite_device.conv_places import Geometry
+from torchlite_device.machinery.array import row_major
+from torchlite_device.nn.conv_geometry import Geometry
 
 simulated = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing())
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float64: 1e-10}

@@ -133,7 +133,7 @@ def test_calls_have_as_many_arguments_as_the_functions_take():
 
 
 def test_properties_are_those_that_the_runtime_shows():
-    from torchlite_cupy.streams import DeviceProperties
+    from torchlite_cupy.runtime import DeviceProperties
 
     assert {*module._PROPERTIES, "name", "uuid"} == {field.name for field in dataclasses.fields(DeviceProperties)}
 

@@ -19,10 +19,11 @@ from tests.cuda.fake import installed
 from tests.cuda_simulator import engine
 from tests.cuda_simulator.driver import Simulated
 from torchlite._settings.switches import SWITCHES
-from torchlite_cupy import blas, solver
+from torchlite_cupy import cublas as blas
+from torchlite_cupy import cusolver as solver
 from torchlite_cupy.backend import CUDABackend
-from torchlite_device.array import Array
-from torchlite_device.products import Sizes
+from torchlite_device.linalg.gemm import Sizes
+from torchlite_device.machinery.array import Array
 
 pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing() or "-")
 
@@ -49,7 +50,7 @@ def test_results_without_dimensions(backend):
     """A CuPy reduction gives a 0-d array on the device where NumPy gives a scalar on the host. Ours gives a 0-d Array,
     and nothing comes to the host before it is asked for.
     """
-    from torchlite_device.transfer import COUNTS
+    from torchlite_device.machinery.transfer import COUNTS
 
     x = on([[1.0, 5.0], [3.0, 2.0]])
     before = COUNTS["to_host"]
@@ -318,7 +319,7 @@ def test_short_transforms_and_those_of_graphs_are_our_own(backend):
     assert driver.transforms == before + 1
     backend.device(0).capturing = True
     try:
-        from torchlite_cupy.fourier import _pays
+        from torchlite_cupy.cufft import _pays
 
         assert not _pays(x._data, (1,))
     finally:

@@ -15,10 +15,10 @@ from tests.cuda.fake import installed
 from tests.cuda_simulator import engine
 from tests.cuda_simulator.driver import Simulated
 from torchlite_cupy.backend import CUDABackend
+from torchlite_cupy.device import _Parameters
 from torchlite_cupy.grids import covering, dividing, grid_for, guarded
-from torchlite_cupy.runtime import _Parameters
-from torchlite_device.array import empty
-from torchlite_device.transfer import from_numpy, to_numpy
+from torchlite_device.machinery.array import empty
+from torchlite_device.machinery.transfer import from_numpy, to_numpy
 
 pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing() or "-")
 
@@ -152,11 +152,11 @@ def test_every_kind_of_parameter_arrives(simulated):
 
 def test_layouts_match_the_kernels(simulated, monkeypatch):
     """The simulator knows how long a kernel's parameters are: of an op of each family the layout is compared."""
-    from torchlite_cupy import runtime
+    from torchlite_cupy import device as module
 
     seen = []
 
-    def laid_out(self, values, plain=runtime.Function._lay_out):
+    def laid_out(self, values, plain=module.Function._lay_out):
         made = plain(self, values)
         codes = "Q" * len(values) if not self.signature else self.signature.replace("p", "Qi")
         sizes = [
@@ -166,7 +166,7 @@ def test_layouts_match_the_kernels(simulated, monkeypatch):
         seen.append((self.name, sizes, self._kernel.kernel.sizes))
         return made
 
-    monkeypatch.setattr(runtime.Function, "_lay_out", laid_out)
+    monkeypatch.setattr(module.Function, "_lay_out", laid_out)
     with installed(other=CUDABackend(Simulated(libraries=False))):
         x = torch.randn(33, 40, device="cuda", requires_grad=True)
         y = torch.nn.functional.layer_norm(x @ x.T, (33,)).softmax(-1)

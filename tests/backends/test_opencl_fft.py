@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("opencl")
 @pytest.fixture(params=[0, 16], ids=["as the device does", "in groups"])
 def group(request, device):
     """Work-items that share a transform: CPU devices use one, so that the way of GPUs is tried here too."""
-    from torchlite_device.linalg import group_of
+    from torchlite_device.linalg.launching import group_of
     from torchlite_opencl.backend import backend
 
     found = backend.device(0)

@@ -17,8 +17,8 @@ N = 1 << 18
 @pytest.fixture
 def launches(opencl, monkeypatch):
     """The number of launches of pointwise kernels since the test's last `launches.clear()`."""
-    from torchlite_device.device import Kept
-    from torchlite_opencl.runtime import Function
+    from torchlite_device.machinery.device import Kept
+    from torchlite_opencl.device import Function
 
     state, started = torch.ones(1, device=opencl)._data.device, []
     start = Function.start

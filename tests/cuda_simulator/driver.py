@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from tests.cuda_simulator.cublas import FakeBlas
+from tests.cuda_simulator.cusolver import FakeSolver
+
 from . import engine
-from .blas import FakeBlas
-from .solver import FakeSolver
 
 CAPACITY = 3 << 30
 _PROPERTIES = {

@@ -15,7 +15,7 @@ from tests.cuda.fake import installed
 from tests.cuda_simulator import engine, in_sanitized_child
 from tests.cuda_simulator.driver import Simulated
 from tests.recording import Recording, attend_in_every_way
-from torchlite_cupy import attention
+from torchlite_cupy import cuda_attention as attention
 from torchlite_cupy.backend import CUDABackend
 from torchlite_kernels import cuda_attention
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from tests.cuda_simulator import Program, allocate, engine, free, in_sanitized_child, view
-from torchlite_kernels import cross_entropy, cuda_attention, gemm, norm, philox, softmax
-from torchlite_kernels.preamble import CUDA, KINDS, types
+from torchlite_kernels import cross_entropy, cuda_attention, gemm, normalisation, philox, softmax
+from torchlite_kernels.kinds import KINDS
+from torchlite_kernels.preamble import CUDA, types
 
 pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing())
 SEEDS = (0, 1, 2)
@@ -166,7 +167,7 @@ def layer_norm(launcher, seed, kind, shape, offset):
     kinds = {"T": kind, "P": kind, **macros}
     numbers = [*ints(rows, n, 1, 7), struct.pack(KINDS[wide].pack, 1e-5)]
     launcher.run(
-        norm.LAYER_NORM,
+        normalisation.LAYER_NORM,
         "layer_norm",
         blocks,
         threads,
@@ -185,7 +186,7 @@ def layer_norm(launcher, seed, kind, shape, offset):
     workers = -(-rows // per)
     sums = [launcher.new((workers, n), wide) for _ in range(2)]
     launcher.run(
-        norm.LAYER_NORM_BACKWARD,
+        normalisation.LAYER_NORM_BACKWARD,
         "layer_norm_backward",
         workers if threads == 128 else 1,
         threads,
@@ -204,7 +205,13 @@ def layer_norm(launcher, seed, kind, shape, offset):
     total = [launcher.new(n, kind, offset) for _ in range(2)]
     columns = {"T": wide, "P": kind, "W": "1", "LANES": "1", "COLUMNS": "1"}
     launcher.run(
-        norm.COLUMN_SUMS, "column_sums", -(-2 * n // 64), 64, [*sums, *total, *ints(workers, n, 48)], seed, **columns
+        normalisation.COLUMN_SUMS,
+        "column_sums",
+        -(-2 * n // 64),
+        64,
+        [*sums, *total, *ints(workers, n, 48)],
+        seed,
+        **columns,
     )
     compare(total[0], sums[0].astype(np.float64).sum(0), kind, 4)
     compare(total[1], sums[1].astype(np.float64).sum(0), kind, 4)

@@ -25,7 +25,7 @@ SHAPES = [
 def laid_out(as_cpu: bool):
     """A device of the driver under test that lays rows out as CPUs or as GPUs do."""
     from torchlite_opencl.backend import backend
-    from torchlite_opencl.runtime import Device
+    from torchlite_opencl.device import Device
 
     own = Device(0, backend.device(0).cl_device)
     own.is_cpu, own.width = as_cpu, 16 if as_cpu else 4
@@ -43,7 +43,7 @@ class Checker:
         """Random numbers on the device in a random layout: in order, turned, every second of twice as many, or
         repeated.
         """
-        from torchlite_device import transfer, views
+        from torchlite_device.machinery import transfer, views
 
         how = self.rng.integers(4) if shape else 0
         made = [1 if how == 3 and d == 0 else n for d, n in enumerate(shape)]
@@ -59,19 +59,19 @@ class Checker:
         return views.repeated_to(transfer.from_numpy(values, self.device), tuple(shape))
 
     def integers(self, high, shape, dtype="int64"):
-        from torchlite_device import transfer
+        from torchlite_device.machinery import transfer
 
         return transfer.from_numpy(self.rng.integers(0, high, shape).astype(dtype), self.device)
 
     def wide(self, value):
-        from torchlite_device.array import Array
-        from torchlite_device.pointwise import cast
+        from torchlite_device.machinery.array import Array
+        from torchlite_device.machinery.pointwise_apply import cast
 
         return cast(value, "f32") if self.half and isinstance(value, Array) and value.kind in ("f16", "bf16") else value
 
     def agree(self, name, *args, slack=1.0):
         """Both results, compared; the kernel's are returned."""
-        from torchlite_device.transfer import to_numpy
+        from torchlite_device.machinery.transfer import to_numpy
 
         kernel, composite = getattr(self.table, name), functools.partial(REGISTRY[name].composite, self.table)
         got, want = kernel(*args), composite(*map(self.wide, args))
@@ -162,8 +162,8 @@ def test_batch_norm(check):
 
 
 def test_moving_average(check):
-    from torchlite_device.copying import clone_row_major
-    from torchlite_device.transfer import to_numpy
+    from torchlite_device.machinery.row_major import clone_row_major
+    from torchlite_device.machinery.transfer import to_numpy
 
     target, new = check.numbers((5, 7)), check.numbers((5, 7))
     target = clone_row_major(target)

@@ -1,5 +1,5 @@
 """The public pooling functions: arguments, PyTorch's errors, and overloads with and without indices, over the records
-in `pool.py`.
+in `pooling_records.py`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import math
 from torchlite._dispatch import composite
 
 from .conv import tuple_of
+from .pooling_records import pooled
 
 _WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
 _BATCHED = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
@@ -63,8 +64,6 @@ def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode):
                 f"max_pool1d() padding should be at most half of kernel size, but got padding={padding[0]} and "
                 f"kernel_size={kernel[0]}"
             )
-        from .pool import pooled
-
         out = pooled(shape[-1], kernel[0], stride[0], padding[0], dilation[0], ceil_mode)
         if out <= 0:
             raise RuntimeError(f"max_pool1d() Invalid computed output size: {out}")

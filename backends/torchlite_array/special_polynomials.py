@@ -1,0 +1,115 @@
+"""Orthogonal polynomials, by their three-term recurrences, in double precision."""
+
+import numpy as np
+
+from .special import blockwise
+
+xp = np
+
+
+def _recurrence(x, n, first, step):
+    """p_n(x) for p_0 = 1, p_1 = first, p_{k+1} = step(k, x, p_k, p_{k-1}); n is truncated to an integer, and p_n = 0
+    for n < 0 and n not finite.
+    """
+    n = xp.trunc(xp.where(xp.abs(n) < 2.0**63, n, -1.0))
+    before, now = xp.ones_like(x), first
+    value = xp.where(n < 0, 0.0, xp.where(n == 0, before, now))
+    for k in range(1, int(n.max()) if n.size else 0):
+        before, now = now, step(k, x, now, before)
+        value = xp.where(n == k + 1, now, value)
+        if k % 16 == 0 and not xp.isfinite(before[n > k]).any():
+            # what has overflowed twice stays not a number
+            return xp.where(n > k + 1, xp.nan, value)
+    return value
+
+
+def _polynomial(f, input, n):
+    """In double precision; where the result is too large for the dtype, what the recurrence comes to in that dtype."""
+    value = blockwise(f, input, n)
+    if value.dtype != xp.float64 and not xp.isfinite(value).all():
+        return xp.where(xp.isfinite(value), value, blockwise(f, input, n, wide=False))
+    return value
+
+
+def _chebyshev_step(k, x, now, before):
+    return (x + x) * now - before
+
+
+def _t(x, n):
+    return _recurrence(x, n, x, _chebyshev_step)
+
+
+def _u(x, n):
+    return _recurrence(x, n, x + x, _chebyshev_step)
+
+
+def _v(x, n):
+    return _recurrence(x, n, x + x - 1, _chebyshev_step)
+
+
+def _w(x, n):
+    return _recurrence(x, n, x + x + 1, _chebyshev_step)
+
+
+def _hermite_h(x, n):
+    return _recurrence(x, n, x + x, lambda k, x, now, before: (x + x) * now - (2 * k) * before)
+
+
+def _hermite_he(x, n):
+    return _recurrence(x, n, x, lambda k, x, now, before: x * now - k * before)
+
+
+def _laguerre(x, n):
+    return _recurrence(x, n, 1 - x, lambda k, x, now, before: ((2 * k + 1 - x) * now - k * before) / (k + 1))
+
+
+def _legendre(x, n):
+    return _recurrence(x, n, x, lambda k, x, now, before: ((2 * k + 1) * x * now - k * before) / (k + 1))
+
+
+def special_chebyshev_polynomial_t(input, n):
+    return _polynomial(_t, input, n)
+
+
+def special_chebyshev_polynomial_u(input, n):
+    return _polynomial(_u, input, n)
+
+
+def special_chebyshev_polynomial_v(input, n):
+    return _polynomial(_v, input, n)
+
+
+def special_chebyshev_polynomial_w(input, n):
+    return _polynomial(_w, input, n)
+
+
+def special_shifted_chebyshev_polynomial_t(input, n):
+    return _polynomial(lambda x, n: _t(x + x - 1, n), input, n)
+
+
+def special_shifted_chebyshev_polynomial_u(input, n):
+    return _polynomial(lambda x, n: _u(x + x - 1, n), input, n)
+
+
+def special_shifted_chebyshev_polynomial_v(input, n):
+    return _polynomial(lambda x, n: _v(x + x - 1, n), input, n)
+
+
+def special_shifted_chebyshev_polynomial_w(input, n):
+    return _polynomial(lambda x, n: _w(x + x - 1, n), input, n)
+
+
+def special_hermite_polynomial_h(input, n):
+    return _polynomial(_hermite_h, input, n)
+
+
+def special_hermite_polynomial_he(input, n):
+    return _polynomial(_hermite_he, input, n)
+
+
+def special_laguerre_polynomial_l(input, n):
+    return _polynomial(_laguerre, input, n)
+
+
+def special_legendre_polynomial_p(input, n):
+    return _polynomial(_legendre, input, n)

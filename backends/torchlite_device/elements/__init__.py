@@ -1,0 +1,1 @@
+"""Kernels that compute, move, choose, count and draw elements: what array libraries have under these names."""

@@ -1,0 +1,157 @@
+"""Medians, modes, counts and histograms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from torchlite._dispatch.checks import histogram_range
+from torchlite._dispatch.shapes import wrap_dim
+from torchlite._types.dtypes import from_np
+from torchlite_kernels.reduce import WORK, work_kind
+from torchlite_kernels.statistics import COUNT, FIND
+
+from ..machinery.array import Array, empty, view_of
+from ..machinery.checks import check_takes
+from ..machinery.copying import fill_with
+from ..machinery.device import Device, grid
+from ..machinery.pointwise_apply import cast
+from ..machinery.row_major import contiguous_array
+from ..machinery.transfer import from_numpy, to_numpy
+from .reduce import WHOLE, amax, amin, check_not_empty, reduce
+from .sort import by_rank
+
+_GIVEN, _SPREAD = (
+    "bin = (int)(v);",
+    "R f = v; if (f >= low && f <= high) { bin = min((int)((f - low) * size / (high - low)), size - 1); }",
+)
+
+
+# One element along a dimension
+
+
+def _by_rank(name: str, which: int, input: Array, dim, keepdim: bool) -> tuple[Array, Array]:
+    dim = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        return cast(input, input.kind, empty(input.device, (), input.kind)), from_numpy(
+            np.zeros((), np.int64), input.device
+        )
+    check_not_empty(name, input, dim)
+    return by_rank(input, dim, keepdim, which)
+
+
+def median_dim(input, dim, keepdim=False):
+    return _by_rank("median", 1, input, dim, keepdim)
+
+
+def nanmedian_dim(input, dim, keepdim=False):
+    return _by_rank("nanmedian", 2, input, dim, keepdim)
+
+
+def mode(input, dim=-1, keepdim=False):
+    return _by_rank("mode", 3, input, dim, keepdim)
+
+
+def _of_all(which: int, input: Array) -> Array:
+    if not input.size:
+        return fill_with(empty(input.device, (), input.kind), math.nan)
+    flat = contiguous_array(input)
+    return by_rank(view_of(flat, (flat.size,), (1,), flat.offset), 0, False, which)[0]
+
+
+def median_all(input):
+    return _of_all(1, input)
+
+
+def nanmedian_all(input):
+    return _of_all(2, input)
+
+
+# Counts and histograms
+
+
+def _parts(device: Device, count: int, size: int) -> int:
+    """Into how many parts elements are counted: each has a histogram of its own."""
+    wanted = 2 * device.units if device.is_cpu else 512
+    return max(1, min(wanted, count // (4096 if device.is_cpu else 256), (1 << 22) // max(size, 1)))
+
+
+def _histogram(
+    x: Array, size: int, place: str, kind: str, weights: Array | None = None, low: float = 0.0, high: float = 0.0
+) -> Array:
+    """How much of `x` falls into each of `size` bins, as elements of `kind`."""
+    device = x.device
+    if weights is not None:
+        check_takes(weights, "fib", "bincount_cpu")
+    real = work_kind(x.kind) if x.kind not in WHOLE else "f32"
+    bins = "i32" if weights is None else "f64" if device.fp64 else "f32"
+    parts = _parts(device, x.size, size)
+    out = empty(device, (parts, size), bins)
+    defines = {"PLACE(v)": place, "WEIGHT": "1" if weights is None else "V_LD(AT(weights), i)", "R": WORK[real][0]}
+    source = "".join(f"#define {name} {text}\n" for name, text in defines.items()) + COUNT
+    function = device.function(
+        source,
+        "count_bins",
+        "pppiii" + 2 * ("d" if real == "f64" else "f"),
+        T=x.kind,
+        V=x.kind if weights is None else weights.kind,
+        B=bins,
+    )
+    function((parts,), (1,), x, x if weights is None else weights, out, x.size, size, -(-x.size // parts), low, high)
+    return reduce("sum", out, 0, False, kind, "i64" if kind in WHOLE else work_kind(kind))
+
+
+def bincount(input, weights=None, minlength=0):
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.kind not in WHOLE or input.kind == "b8":
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{from_np(input.dtype).scalar_name}'")
+    if input.ndim != 1 or (input.size and int(to_numpy(amin(input))) < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and weights.shape != input.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    kind = "i64" if weights is None else "f32" if weights.kind == "f32" else "f64"
+    size = max(int(to_numpy(amax(input))) + 1 if input.size else 0, minlength)
+    if not input.size or not size:
+        return fill_with(empty(input.device, (size,), kind), 0)
+    return _histogram(
+        contiguous_array(input), size, _GIVEN, kind, None if weights is None else contiguous_array(weights)
+    )
+
+
+def _range(name: str, x: Array, low: float, high: float) -> tuple[float, float]:
+    """The limits of a histogram: those given, or the data's where both are equal."""
+    if low == high and x.size:
+        low, high = float(to_numpy(amin(x))), float(to_numpy(amax(x)))
+    return histogram_range(name, low, high)
+
+
+def histc(input, bins=100, min=0, max=0):
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if input.kind in WHOLE or input.kind[0] == "c":
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{from_np(input.dtype).scalar_name}'")
+    low, high = _range("torch.histc", input, float(min), float(max))
+    if not input.size:
+        return fill_with(empty(input.device, (bins,), input.kind), 0)
+    return _histogram(contiguous_array(input), bins, _SPREAD, input.kind, None, low, high)
+
+
+def histogram_counts(input, edges, weight=None):
+    """How much of `input` (samples, dimensions) falls between the edges of each dimension; the last bin is closed."""
+    check_takes(input, "f", "histogramdd")
+    device, dims = input.device, input.shape[-1]
+    shape = tuple([e.shape[0] - 1 for e in edges])
+    x, count = contiguous_array(input), input.size // dims if dims else 0
+    out = empty(device, shape, input.kind)
+    if not count or not out.size:
+        return fill_with(out, 0)
+    place = empty(device, (count,), "i32")
+    function = device.function(FIND, "find_bins", "pppiiii", T=x.kind)
+    for column, e in enumerate(edges):
+        function(
+            grid(count, 64), (64,), x, contiguous_array(cast(e, x.kind)), place, count, dims, column, shape[column]
+        )
+    found = _histogram(place, out.size, _GIVEN, input.kind, None if weight is None else contiguous_array(weight))
+    return view_of(found, shape, out.steps, found.offset)

@@ -1,0 +1,69 @@
+"""Eigenvalues: implicit QL on the tridiagonal form of Hermitian matrices, the shifted QR iteration on the Hessenberg
+form of others, in complex arithmetic.
+
+See Golub and Van Loan, "Matrix Computations", chapters 7 and 8.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from torchlite_kernels.eigen import GENERAL, HERMITIAN
+from torchlite_kernels.kinds import COMPLEX_KIND
+
+from ..machinery.array import Array, empty
+from ..machinery.pointwise_apply import cast
+from ..machinery.row_major import clone_row_major
+from ..machinery.transfer import to_numpy
+from .launching import count_of, on_matrices, real_kind
+
+
+def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
+    batch, n = input.shape[:-2], input.shape[-1]
+    device, kind, count = input.device, input.kind, count_of(batch)
+    found = device.factored("eigh", input, str(UPLO).upper() == "L", bool(wanted))
+    if found is not None:
+        return found
+    real = real_kind(kind)
+    values, vectors = empty(device, (*batch, n), real), empty(device, input.shape if wanted else (), kind)
+    if values.size:
+        q = empty(device, input.shape if wanted else (), kind)
+        work = empty(device, (count, 5, n), kind), empty(device, (count, 4, n), real)
+        a, upper = clone_row_major(input), int(str(UPLO).upper() == "U")
+        on_matrices(device, kind, HERMITIAN, "eigh", "ppppppiii", count, a, q, *work, values, vectors, n, upper, wanted)
+    return values, vectors
+
+
+def eigh_core(input, UPLO):
+    return _eigh(input, UPLO, 1)
+
+
+def eigvalsh_core(input, UPLO):
+    return _eigh(input, UPLO, 0)[0]
+
+
+def _eig(input: Array, wanted: int) -> tuple[Array, Array]:
+    """Eigenvalues and vectors. RuntimeError when an element is not finite, which the host must wait to learn."""
+    batch, n = input.shape[:-2], input.shape[-1]
+    kind = COMPLEX_KIND.get(input.kind, input.kind)
+    device, count = input.device, count_of(batch)
+    values, vectors = empty(device, (*batch, n), kind), empty(device, input.shape if wanted else (), kind)
+    if values.size:
+        h = cast(input, kind, empty(device, input.shape, kind))
+        info, z, work = (
+            empty(device, (count,), "i32"),
+            empty(device, input.shape, kind),
+            empty(device, (count, 3, n), kind),
+        )
+        on_matrices(device, kind, GENERAL, "eig", "ppppppii", count, h, z, work, info, values, vectors, n, wanted)
+        if np.any(to_numpy(info)):
+            raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    return values, vectors
+
+
+def eig_core(input):
+    return _eig(input, 1)
+
+
+def eigvals_core(input):
+    return _eig(input, 0)[0]

@@ -1,0 +1,289 @@
+"""Matrix products and the products of linear layers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from torchlite._dispatch.checks import check_batches, check_factors, check_ranks
+
+from ..elements.pointwise import KERNELS as POINTWISE
+from ..machinery.array import Array, empty, row_major, view_of
+from ..machinery.row_major import clone_row_major
+from ..machinery.steps import broadcast_shape, broadcast_steps, collapse
+from ..machinery.views import repeated_to, reshape, transpose
+from .gemm import Plan, Sizes, plan_of
+
+# The shape and the steps of an operand.
+_Laid = tuple[tuple[int, ...], tuple[int, ...]]
+# Which of a product's operands.
+_NEITHER, _FIRST, _SECOND = (False, False), (True, False), (False, True)
+
+
+class _How(NamedTuple):
+    """A product of seen shapes and steps: its result's shape and its plan (None where nothing is to be summed or
+    stored), or which operands to copy first.
+    """
+
+    shape: tuple[int, ...]
+    plan: Plan | None
+    copy: str = ""
+
+
+def _pairs(steps, count: int):
+    """The last `count` of some steps, with zeros before."""
+    return tuple([0] * (count - len(steps)) + list(steps))
+
+
+def _arranged(a: _Laid, b: _Laid, d: _Laid | None) -> tuple[tuple[int, ...], Sizes | None]:
+    """The result's shape and the sizes of a product of `a` (..., m, k) and `b` (..., k, n), each a (shape, steps), to
+    which d may be added.
+
+    None for the sizes where two batch dimensions do not suffice.
+    """
+    (a_shape, a_steps), (b_shape, b_steps) = a, b
+    m, k, n = a_shape[-2], a_shape[-1], b_shape[-1]
+    if b_shape[-2] != k:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {b_shape[-2]}x{n})")
+    lead = broadcast_shape((a_shape[:-2], b_shape[:-2])) if len(a_shape) > 2 or len(b_shape) > 2 else ()
+    shape = (*lead, m, n)
+    _, c_steps = row_major(shape)
+    d_steps = (0,) * len(shape) if d is None else broadcast_steps(d[0], d[1], shape)
+    a_lead, b_lead = (
+        broadcast_steps(a_shape[:-2], a_steps[:-2], lead),
+        broadcast_steps(b_shape[:-2], b_steps[:-2], lead),
+    )
+    if not lead:
+        return shape, Sizes(m, n, k, a_steps, b_steps, c_steps, d_steps)
+    if not any(b_lead):  # one matrix for the whole batch: its dimensions are rows
+        counts, (ra, rc, rd) = collapse((*lead, m), (*a_lead, a_steps[-2]), c_steps[:-1], d_steps[:-1])
+        if len(counts) > 3:
+            return shape, None
+        batch, batches = _pairs(counts[:-1], 2), [_pairs(x[:-1], 2) for x in (ra, rc, rd)]
+        return shape, Sizes(
+            counts[-1],
+            n,
+            k,
+            (ra[-1], a_steps[-1]),
+            b_steps[-2:],
+            (rc[-1], 1),
+            (rd[-1], d_steps[-1]),
+            tuple(max(x, 1) for x in batch),
+            batches[0],
+            (0, 0),
+            batches[1],
+            batches[2],
+        )
+    counts, merged = collapse(lead, a_lead, b_lead, c_steps[:-2], d_steps[:-2])
+    if len(counts) > 2:
+        return shape, None
+    batch, batches = _pairs(counts, 2), [_pairs(x, 2) for x in merged]
+    return shape, Sizes(
+        m, n, k, a_steps[-2:], b_steps[-2:], c_steps[-2:], d_steps[-2:], tuple(max(x, 1) for x in batch), *batches
+    )
+
+
+def _how(device, kind: str, a, b, d, conj) -> _How:
+    """How to compute a product of shapes and steps not seen before."""
+    shape, sizes = _arranged(a, b, d)
+    if 0 in shape:
+        return _How(shape, None)
+    if sizes is None:
+        return _How(shape, None, "ab")
+    return _How(shape, plan_of(device, kind, sizes, d is not None, conj))
+
+
+def _repeated(x: Array, lead: tuple[int, ...]) -> Array:
+    """A row-major copy with the batch dimensions `lead`."""
+    return clone_row_major(repeated_to(x, (*lead, *x.shape[-2:])))
+
+
+def product(
+    a: Array,
+    b: Array,
+    d: Array | None = None,
+    beta: Any = 1,
+    alpha: Any = 1,
+    conj: tuple[bool, bool] = _NEITHER,
+    out: Array | None = None,
+    turn: tuple[bool, bool] = _NEITHER,
+) -> Array:
+    """alpha * a @ b + beta * d, with operands (..., m, k) and (..., k, n) of one dtype, and `d` one that can be
+    expanded to the result; in `out` (row-major) if given.
+
+    `turn` says which operands to take transposed, which only their steps need to know of, no array.
+    """
+    key = ("product", a.kind, a.shape, a.steps, b.shape, b.steps, conj, turn) + (
+        () if d is None else (d.shape, d.steps)
+    )
+    plans = a.device.plans
+    how = plans.get(key)
+    if how is None:
+        first, second = (
+            _turned(x.shape, x.steps) if across else (x.shape, x.steps) for x, across in zip((a, b), turn, strict=True)
+        )
+        how = plans[key] = _how(a.device, a.kind, first, second, None if d is None else (d.shape, d.steps), conj)
+    if how.copy:
+        lead = how.shape[:-2]
+        a, b = (_repeated(turned(x) if across else x, lead) for x, across in zip((a, b), turn, strict=True))
+        return product(a, b, d, beta, alpha, conj, out)
+    if out is None:
+        out = empty(a.device, how.shape, a.kind)
+    if how.plan is not None:
+        how.plan.run(a, b, out, d, alpha, beta)
+    return out
+
+
+def _row(x: Array) -> Array:
+    return view_of(x, (1, *x.shape), (0, *x.steps), x.offset)
+
+
+def _column(x: Array) -> Array:
+    return view_of(x, (*x.shape, 1), (*x.steps, 0), x.offset)
+
+
+def _turned(*numbers: tuple[int, ...]) -> _Laid:
+    """A shape and steps with the last two dimensions exchanged."""
+    shape, steps = ((*lead, n, m) for *lead, m, n in numbers)
+    return shape, steps
+
+
+def turned(x: Array) -> Array:
+    return view_of(x, *_turned(x.shape, x.steps), x.offset)
+
+
+def _reshaped(x: Array, shape: tuple[int, ...]) -> Array:
+    """A new row-major array seen in another shape."""
+    return view_of(x, shape, row_major(shape)[1], x.offset) if x.shape != shape else x
+
+
+def flattened(x: Array) -> Array:
+    """(..., n) as (rows, n), copied where that is no view."""
+    return x if len(x.shape) == 2 else reshape(x, (x.size // x.shape[-1] if x.shape[-1] else 0, x.shape[-1]))
+
+
+def _own(x: Array, shape: tuple[int, ...]) -> Array:
+    """A new array under another shape of the same size, as one that owns its memory."""
+    x.shape, x.steps = shape, row_major(shape)[1]
+    return x
+
+
+def _any_rank(
+    input: Array, other: Array, d: Array | None = None, beta: Any = 1, alpha: Any = 1, conj=(False, False)
+) -> Array:
+    a = _row(input) if input.ndim == 1 else input
+    b = _column(other) if other.ndim == 1 else other
+    if not a.ndim or not b.ndim:
+        raise RuntimeError("matmul of a number")
+    if d is not None and d.ndim:
+        d = _column(d) if other.ndim == 1 else d
+    out = product(a, b, d, beta, alpha, conj)
+    if a is input and b is other:
+        return out
+    shape = out.shape[: -1 if a is input else -2] if b is not other else (*out.shape[:-2], out.shape[-1])
+    return _own(out, shape)
+
+
+def matmul(input, other):
+    if input.kind != other.kind or input.kind == "b8":
+        check_factors(input, other)
+    if len(input.shape) > 1 and len(other.shape) > 1:
+        return product(input, other)
+    return _any_rank(input, other)
+
+
+def mm(input, mat2):
+    check_ranks(input, mat2, (2, 2))
+    check_factors(input, mat2)
+    return product(input, mat2)
+
+
+def bmm(input, mat2):
+    check_batches(input, mat2)
+    return product(input, mat2)
+
+
+def mv(input, vec):
+    check_ranks(input, vec, (2, 1))
+    check_factors(input, vec, "addmv_impl_cpu")
+    return _any_rank(input, vec)
+
+
+def _vectors(name: str, a: Array, b: Array, conj: bool) -> Array:
+    check_ranks(a, b, (1, 1))
+    check_factors(a, b, name)
+    return _any_rank(a, b, conj=(conj, False))
+
+
+def dot(input, tensor):
+    return _vectors("dot", input, tensor, False)
+
+
+def vdot(input, other):
+    return _vectors("vdot", input, other, True)
+
+
+def _added(input: Array, product_kind: str, beta: Any) -> Array | None:
+    """What is added to a product: nothing, NaN and all, where beta is 0."""
+    if beta == 0:
+        return None
+    if input.kind != product_kind:
+        raise RuntimeError("operands of several dtypes")
+    return input
+
+
+def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+    check_ranks(mat1, mat2, (2, 2))
+    check_factors(mat1, mat2)
+    return product(mat1, mat2, _added(input, mat1.kind, beta), beta, alpha)
+
+
+def addmv(input, mat, vec, *, beta=1, alpha=1):
+    check_ranks(mat, vec, (2, 1))
+    check_factors(mat, vec, "addmv_impl_cpu")
+    if input.ndim > 1:
+        raise RuntimeError("addmv adds to a vector")
+    return _any_rank(mat, vec, _added(input, mat.kind, beta), beta, alpha)
+
+
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    check_batches(batch1, batch2)
+    return product(batch1, batch2, _added(input, batch1.kind, beta), beta, alpha)
+
+
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    check_ranks(batch1, batch2, (3, 3))
+    check_factors(batch1, batch2, "bmm")
+    (count, rows, inner), columns = batch1.shape, batch2.shape[2]
+    if count != batch2.shape[0] or inner != batch2.shape[1]:
+        raise RuntimeError("batches that do not fit")
+    a, b = reshape(transpose(batch1, 0, 1), (rows, count * inner)), reshape(batch2, (count * inner, columns))
+    return product(a, b, _added(input, batch1.kind, beta), beta, alpha)
+
+
+# --- linear layers --------------------------------------------------------------------------------
+
+
+def linear(input, weight, bias=None):
+    if input.kind != weight.kind:
+        raise RuntimeError("expected m1 and m2 to have the same dtype")
+    if weight.kind == "b8":
+        check_factors(input, weight)
+    if len(weight.shape) == 1:
+        return _any_rank(input, weight)
+    added = bias if bias is not None and len(bias.shape) < 2 and bias.kind == input.kind else None
+    out = (
+        product(input, weight, added, turn=_SECOND) if len(input.shape) > 1 else _any_rank(input, turned(weight), added)
+    )
+    return out if added is bias else _sum(out, bias)
+
+
+def _sum(x: Array, y: Array) -> Array:
+    return POINTWISE["add"](x, y)
+
+
+def _linear_input_grad(grad, weight):
+    return product(grad, weight, conj=_SECOND) if len(grad.shape) > 1 else _any_rank(grad, weight, conj=_SECOND)
+
+
+def _linear_weight_grad(grad, input):
+    return product(flattened(grad), flattened(input), conj=_SECOND, turn=_FIRST)

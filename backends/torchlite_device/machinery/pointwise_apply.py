@@ -1,0 +1,351 @@
+"""Pointwise kernels generated from a table of C expressions, for every dtype and layout.
+
+A rule says an op once: C text over the operands `a`, `b`, `c`, … for each category of dtype. From it come the program
+for (dtypes, layout class) and the launch. There are four layout classes: one contiguous run in vectors; rows of any
+outer dimensions, in vectors along the innermost; squares, where an operand lies crosswise; and one program for
+everything small, which walks up to five dimensions told at run time.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import struct
+
+from torchlite._types.dtypes import ALL, promote_types
+from torchlite_kernels.kinds import CATEGORY, COMPLEX_KIND, KINDS, REAL_KIND
+from torchlite_kernels.pointwise import (
+    LETTERS,
+    Rule,
+    Types,
+    flat_walk,
+    row_walk,
+    slots,
+    small_walk,
+    source_of,
+    tile_source_of,
+    typed_names,
+)
+
+from . import waiting
+from .array import Array, dtype_of_kind, empty, kind_of, row_major
+from .pointwise_plan import GROUP, Plan, launch, launch_flat
+from .steps import broadcast_shape, broadcast_steps, collapse, dense_order
+
+# Below these sizes a launch costs more than the work, and the one program for all layouts serves.
+_SMALL_FLAT, _SMALL = 256, 4096
+_RANK, _MOST = 5, 32
+
+
+# -- launching --
+
+
+def apply(rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = None, out_kind: str = "") -> Array:
+    """The op of `rule` over arrays and Python numbers, broadcast; into `out` where one is given. `out_kind` overrides
+    the result's kind.
+    """
+    arrays = [x for x in operands if x.__class__ is Array]
+    if arrays:
+        first = arrays[0]
+    elif out is not None:
+        first = out
+    else:
+        raise TypeError(f"{rule.name}: no operand is an array")
+    shape, flat, key = first.shape, first.contiguous, [rule, out_kind]
+    for x in operands:
+        if x.__class__ is Array:
+            key.append(x.kind)
+            if not x.contiguous or x.shape != shape:
+                flat = False
+        else:
+            key.append(x.__class__)
+    if out is not None:
+        key.append(out.kind)
+        flat = flat and out.contiguous and out.shape == shape
+    if not flat:
+        for x in arrays:
+            key += (x.shape, x.steps)
+        if out is not None:
+            key += ("out", out.shape, out.steps)
+    else:
+        key.append(first.size >= _SMALL_FLAT)
+    device = first.device
+    found = tuple(key)
+    plan = device.plans.get(found)
+    if plan is None:
+        plan = _make_plan(device, rule, operands, arrays, out, out_kind, flat)
+        device.plans[found] = plan
+    if flat:
+        if plan.waits and out is None and first.size >= waiting.LEAST:
+            return device.waiting.add(rule, plan, operands, numbers, first)
+        return launch_flat(device, plan, arrays, operands, numbers, first, out)
+    if out is None:
+        out = empty(device, plan.shape, plan.kind)
+        if plan.steps is not None:
+            out.steps, out.contiguous = plan.steps, False
+    if plan.size:
+        layout = plan.pack(*[x.offset for x in arrays], out.offset) + plan.tail
+        launch(plan, arrays, operands, numbers, out, layout, plan.global_size)
+    return out
+
+
+# -- planning --
+
+
+def main_kind(rule: Rule, operands) -> str:
+    """The kind that is computed in: what the arrays that are not read as truth values promote to; a float or complex
+    number raises it to that category.
+    """
+    found, number = "", ""
+    for letter, x in zip(LETTERS, operands, strict=False):
+        if letter in rule.masks:
+            continue
+        if x.__class__ is Array:
+            found = x.kind if not found or found == x.kind else _promoted(found, x.kind)
+        else:
+            number = max(number, number_kind(x), key=lambda k: " bifc".index(CATEGORY.get(k, " ")))
+    if not found:
+        return number
+    if number and number[0] == "c" and found not in REAL_KIND:
+        return COMPLEX_KIND.get(found, "c64")
+    return number if number[:1] == "f" and CATEGORY[found] in "ib" else found
+
+
+def number_kind(value) -> str:
+    """The kind that a Python number stands for."""
+    return (
+        "b8"
+        if isinstance(value, bool)
+        else "i64"
+        if isinstance(value, int)
+        else "c64"
+        if isinstance(value, complex)
+        else "f32"
+    )
+
+
+@functools.cache
+def _promoted(one: str, other: str) -> str:
+    return kind_of(promote_types(ALL[KINDS[one].numpy], ALL[KINDS[other].numpy]).np)
+
+
+def _result_kind(rule: Rule, kind: str) -> str:
+    if rule.out in ("real", "complex"):
+        return (REAL_KIND if rule.out == "real" else COMPLEX_KIND).get(kind, kind)
+    return "b8" if rule.test else rule.out or kind
+
+
+def number_packer(code: str):
+    """A function from a Python number to the bytes of a scalar argument of a struct code."""
+    pack = struct.Struct(code).pack
+    if len(code) == 2:
+        return lambda z: pack(z.real, z.imag) if isinstance(z, complex) else pack(z, 0.0)
+    if code in "fd":
+
+        def floating(x):
+            try:
+                return pack(x)
+            except OverflowError:
+                return pack(float("inf") if x > 0 else float("-inf"))
+            except struct.error:
+                return pack(float(x.real))
+
+        return floating
+    bits = 8 * struct.calcsize(code)
+    low = -(1 << bits - 1) if code.islower() else 0
+    return lambda x: pack((int(x) - low) % (1 << bits) + low)
+
+
+def _make_plan(device, rule: Rule, operands, arrays, out, out_kind: str, flat: bool) -> Plan:
+    kind = main_kind(rule, operands) if arrays else out.kind
+    plan = Plan()
+    plan.kind = out.kind if out is not None else out_kind or _result_kind(rule, kind)
+    plan.dtype = dtype_of_kind(plan.kind)
+    device.check_kind(plan.kind)
+    plan.waits = False
+    types = Types(device, rule, kind)
+    plan.count = len(arrays) + 1
+    has_numbers = rule.numbers or len(arrays) != len(operands)
+    plan.numbers = (_truth_packer if kind == "b8" else number_packer(types.code)) if has_numbers else None
+    kinds = [x.kind if x.__class__ is Array else "" for x in operands]
+    if flat:
+        return _flat_plan(device, plan, rule, kind, types, kinds, operands, out)
+    plan.shape = out.shape if out is not None else broadcast_shape([x.shape for x in arrays])
+    if out is not None and any(broadcast_shape([x.shape, out.shape]) != out.shape for x in arrays):
+        shape = broadcast_shape([out.shape, *(x.shape for x in arrays)])
+        raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}")
+    plan.steps = None if out is not None else _kept_order(plan.shape, arrays)
+    plan.size, usual = row_major(plan.shape)
+    target = out.steps if out is not None else plan.steps or usual
+    sizes, steps = _ordered(plan.shape, [*(broadcast_steps(x.shape, x.steps, plan.shape) for x in arrays), target])
+    if any(s == 0 and n != 1 for n, s in zip(sizes, steps[-1], strict=True)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
+    plan.pack = struct.Struct(f"{plan.count}i").pack
+    if plan.size < _SMALL or len(sizes) > _RANK:
+        return _small_plan(device, plan, rule, kind, types, kinds, sizes, steps)
+    return _row_plan(device, plan, rule, kind, types, kinds, sizes, steps)
+
+
+def _truth_packer(x) -> bytes:
+    return b"\1" if x else b"\0"
+
+
+def _ordered(shape, walks):
+    """Sizes and steps collapsed, the dimensions put in the order in which the written elements lie in memory."""
+    order = sorted(range(len(shape)), key=lambda d: -builtins.abs(walks[-1][d])) if shape else ()
+    return collapse([shape[d] for d in order], *([walk[d] for d in order] for walk in walks))
+
+
+def _kept_order(shape, arrays) -> tuple[int, ...] | None:
+    """The steps of the result when all operands of its shape lie in one and the same dense order other than row-major;
+    None for row-major.
+    """
+    full = [x for x in arrays if x.shape == shape]
+    if (
+        not full
+        or full[0].contiguous
+        or any(x.steps != full[0].steps for x in full)
+        or len(full) != len([x for x in arrays if x.size != 1])
+    ):
+        return None
+    return full[0].steps if dense_order(shape, full[0].steps) is not None else None
+
+
+def _width(device, rule: Rule, kind: str, kinds) -> int:
+    """How many elements the vectors of a program hold, 0 for none."""
+    category = "d" if kind == "f64" else CATEGORY[kind]
+    return 0 if category in rule.scalar or any(k[:1] == "c" for k in kinds) else device.width
+
+
+def _flat_plan(device, plan, rule, kind, types, kinds, operands, out) -> Plan:
+    first = next((x for x in operands if x.__class__ is Array), out)
+    plan.pack = struct.Struct(f"{plan.count + 1}i").pack
+    if first.size < _SMALL_FLAT:
+        rest = [0] * (_RANK - 1)
+        plan.tail = struct.pack(f"{_RANK + _RANK * plan.count}i", 1, *rest, *[1, *rest] * plan.count)
+        _build(device, plan, rule, kind, types, kinds, 0, small_walk(kinds, _RANK))
+    else:
+        plan.tail = b""
+        width = _width(device, rule, kind, [*kinds, plan.kind])
+        _build(device, plan, rule, kind, types, kinds, width, flat_walk(kinds), {})
+        how = KINDS[kind]
+        plan.waits = (
+            bool(width)
+            and not rule.masks
+            and how.stored == how.computed == types.computed
+            and all(k in ("", kind) for k in (*kinds, plan.kind))
+        )
+    plan.local_size = (GROUP,)
+    return plan
+
+
+def _small_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Plan:
+    rank = _RANK if len(sizes) <= _RANK else _MOST
+    pad = [0] * (rank - len(sizes))
+    tail = [plan.size, len(sizes), *reversed(sizes[1:]), *[0] * (rank - len(sizes))]
+    for walk in steps:
+        tail += [*reversed(walk), *pad]
+    plan.tail = struct.pack(f"{len(tail)}i", *tail)
+    _build(device, plan, rule, kind, types, kinds, 0, small_walk(kinds, rank))
+    plan.local_size = (GROUP,)
+    plan.global_size = (-(-plan.size // (plan.per_item * GROUP)) * GROUP,)
+    return plan
+
+
+def _row_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Plan:
+    modes = [{0: "s", 1: "v"}.get(s[-1], "g") for s in steps]
+    if "g" in modes and modes[-1] == "v":
+        cross = next(
+            (
+                d
+                for d in range(len(sizes) - 1)
+                if all(s[d] == 1 for s, mode in zip(steps, modes, strict=True) if mode == "g")
+            ),
+            None,
+        )
+        if cross is not None:
+            return _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cross)
+    width = _width(device, rule, kind, [*kinds, plan.kind]) if "g" not in modes else 0
+    outer = len(sizes) - 1
+    by_letter = dict(zip([*slots(kinds), "o"], modes, strict=True))
+    _build(device, plan, rule, kind, types, kinds, width, row_walk(kinds, modes, outer), by_letter)
+    across, down = -(-sizes[-1] // plan.per_item), 1
+    for n in sizes[:-1]:
+        down *= n
+    lx = 1
+    while lx < GROUP and lx < across:
+        lx *= 2
+    ly = GROUP // lx
+    plan.local_size = (lx, ly)
+    plan.global_size = (-(-across // lx) * lx, -(-down // ly) * ly)
+    tail = [sizes[-1], down, *sizes[:-1]]
+    for mode, s in zip(modes, steps, strict=True):
+        tail += s if mode == "g" else s[:-1]
+    plan.tail = struct.pack(f"{len(tail)}i", *tail)
+    return plan
+
+
+def _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cross: int) -> Plan:
+    """Squares over the innermost dimension and the one, `cross`, along which the operands that lie crosswise are
+    contiguous: vectors both ways.
+    """
+    width = _width(device, rule, kind, [*kinds, plan.kind])
+    side = plan.per_item = width or device.width
+    outer = [d for d in range(len(sizes) - 1) if d != cross]
+    source = tile_source_of(rule, kind, types, kinds, plan.kind, width, side, modes, len(outer))
+    function = device.function(source, "run", "", (width,) if width else (), **typed_names(types, kinds, plan.kind))
+    plan.start = function.start
+    across, tiles = -(-sizes[-1] // side), -(-sizes[cross] // side)
+    down = tiles
+    for d in outer:
+        down *= sizes[d]
+    ly = 16
+    plan.local_size = (1, ly)  # neighbours write next to each other's rows and read next to each other's columns
+    plan.global_size = (across, -(-down // ly) * ly)
+    tail = [sizes[-1], sizes[cross], tiles, down, *(sizes[d] for d in outer)]
+    for mode, s in zip(modes, steps, strict=True):
+        tail += [s[-1] if mode == "g" else s[cross], *(s[d] for d in outer)]
+    plan.tail = struct.pack(f"{len(tail)}i", *tail)
+    return plan
+
+
+def _build(device, plan: Plan, rule: Rule, kind: str, types: Types, kinds, width: int, walk, modes=None) -> None:
+    """Set the plan's kernel and how many elements a work-item takes."""
+    per_item = width or (16 if device.is_cpu else 1)
+    source = source_of(rule, kind, types, kinds, plan.kind, width, per_item, walk, modes or {})
+    function = device.function(source, "run", "", (width,) if width else (), **typed_names(types, kinds, plan.kind))
+    plan.start, plan.per_item = function.start, per_item
+
+
+# -- what other modules use --
+
+_COPY = Rule("copy", f="a", i="a", b="a", c="a")
+_TO_BOOL = Rule("to_bool", f="a != 0", i="a != 0", b="a != 0", c="(a.x != 0) | (a.y != 0)", test=True)
+_REAL_PART = Rule("real_part", c="a.x", out="real")
+_TO_COMPLEX = Rule("to_complex", *["VEC2(R2, a, 0)"] * 3, c="a", scalar="fdib")
+_CHOOSE = Rule("where", f="c ? a : b", i="c ? a : b", b="c ? a : b", c="c ? a : b", masks="c")
+
+
+def cast(x: Array, kind: str, out: Array | None = None) -> Array:
+    """`x` converted to another kind, also into `out`; a complex number loses its imaginary part on the way to a real
+    one.
+    """
+    if kind == x.kind:
+        return apply(_COPY, (x,), (), out)
+    rule = (
+        _TO_BOOL if kind == "b8" else _TO_COMPLEX if kind in REAL_KIND else _REAL_PART if x.kind in REAL_KIND else _COPY
+    )
+    return apply(rule, (x,), (), out, "" if out is not None else kind)
+
+
+def choose(condition: Array, input, other, out: Array | None = None) -> Array:
+    """`input` where the condition holds, else `other`; either may be a Python number."""
+    return apply(_CHOOSE, (input, other, condition), (), out)
+
+
+def fill_number(target: Array, value) -> None:
+    """Set all elements of an array to a Python number."""
+    apply(_COPY, (value,), (), target)

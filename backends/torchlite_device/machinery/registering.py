@@ -1,0 +1,20 @@
+"""How kernel modules offer their functions: those that bear an op's name, and the entries of their `KERNELS`; see
+`backend.kernels_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torchlite._dispatch import REGISTRY
+
+
+def on_device(function: Callable) -> Callable:
+    """Mark a kernel of an op without array arguments: it takes the Device first."""
+    function.on_device = True  # type: ignore[attr-defined]
+    return function
+
+
+def is_op(name: str) -> bool:
+    """Whether a name is that of an op or, with a trailing underscore, of its in-place kernel."""
+    return name in REGISTRY or name.endswith("_") and name[:-1] in REGISTRY

@@ -1,0 +1,412 @@
+"""The program texts of pointwise kernels: for one rule, its dtypes and a layout class."""
+
+from __future__ import annotations
+
+import re
+
+from torchlite._types.dtypes import ALL
+
+from . import complex_functions, special_functions
+from .kinds import CATEGORY, KINDS, REAL_KIND
+
+LETTERS = "abcdefgh"
+# The signed integer types that OpenCL's vector comparisons give, by computed type.
+_MASK = {
+    "uchar": "char", "char": "char", "short": "short", "ushort": "short", "int": "int", "uint": "int", "long": "long",
+    "ulong": "long", "float": "int", "double": "long",
+}  # fmt: skip
+# Sums of places and sizes could leave the range of int: differences cannot.
+_START = "    if (ITEM > (n - 1) / PER) return;\n    int i = ITEM * PER;"
+_SIZE = {"char": 1, "short": 2, "int": 4, "long": 8}
+
+
+class Rule:
+    """One pointwise op: C text for floating (f; d for double where it differs), integer (i), bool (b) and complex (c)
+    operands.
+
+    The text is an expression or, with `return`, statements. `X` stands for the computed type, a scalar or a vector of
+    it, `S` for its scalar, `N(1.5)` for a number of it. It may call the functions of `special_functions` and
+    `complex_functions`. `by_kind` has texts for single kinds.
+
+    scalar: the categories whose text does not hold for vectors (complex texts never do). wide: those that are computed
+    in double, one by one, where the device has it. test: the text is a truth value. masks: operands read as truth
+    values. numbers: further scalar parameters. out: the result's kind where it is not the operands' ("real" or
+    "complex": that belonging to it). kernel: the name in the message for a dtype that the op does not take; refuses:
+    category -> another exception.
+    """
+
+    __slots__ = ("name", "texts", "scalar", "test", "masks", "numbers", "wide", "out", "kernel", "refuses")
+
+    def __init__(
+        self,
+        name: str,
+        f: str = "",
+        i: str = "",
+        b: str = "",
+        c: str = "",
+        d: str = "",
+        *,
+        by_kind: dict[str, str] | None = None,
+        scalar: str = "",
+        wide: str = "",
+        test: bool = False,
+        masks: str = "",
+        numbers: tuple[str, ...] = (),
+        out: str = "",
+        kernel: str = "",
+        refuses: dict[str, Exception] | None = None,
+    ):
+        self.name, self.texts = name, {"f": f, "f64": d or f, "i": i, "b": b, "c": c, **(by_kind or {})}
+        self.scalar = scalar + wide + ("dc" if "f" in wide else "c")
+        self.test, self.masks, self.numbers, self.wide, self.out = test, masks, numbers, wide, out
+        self.kernel, self.refuses = kernel or f"{name}_cpu", refuses or {}
+
+    def __repr__(self) -> str:
+        return f"<rule {self.name}>"
+
+    def text(self, kind: str) -> str:
+        """The C text for a kind. The error of PyTorch where the op does not take it."""
+        category = CATEGORY[kind]
+        text = self.texts.get(kind) or self.texts[category]
+        if not text:
+            if category in self.refuses:
+                raise self.refuses[category].__class__(*self.refuses[category].args)
+            raise NotImplementedError(f"\"{self.kernel}\" not implemented for '{ALL[KINDS[kind].numpy].scalar_name}'")
+        return text
+
+
+class Types:
+    """The C types of one program: what is computed in (a scalar, and its real part's type), the struct code of its
+    numbers, and whether rules hold for vectors.
+    """
+
+    __slots__ = ("computed", "real", "code", "vectors")
+
+    def __init__(self, device, rule: Rule, kind: str):
+        how = KINDS[kind]
+        self.computed, self.real, self.code = how.computed, KINDS[REAL_KIND.get(kind, kind)].computed, how.pack
+        self.vectors = device.vectors
+        if CATEGORY[kind] in rule.wide and device.fp64 and self.real == "float":
+            self.computed, self.real, self.code = (
+                how.computed.replace("float", "double"),
+                "double",
+                how.pack.replace("f", "d"),
+            )
+
+
+def slots(kinds) -> list[str]:
+    """The letters of the operands that are arrays."""
+    return [letter for letter, k in zip(LETTERS, kinds, strict=False) if k]
+
+
+def flat_walk(kinds):
+    """How one contiguous run is walked: the text that finds a work-item's elements, the operands' places as expressions
+    of `i`, the layout's length.
+    """
+    letters = [*slots(kinds), "o"]
+    prologue = f"    const int n = l.v[{len(letters)}];\n{_START}"
+    return prologue, {letter: f"l.v[{at}] + i" for at, letter in enumerate(letters)}, len(letters) + 1
+
+
+def row_walk(kinds, modes, outer: int):
+    """The same for rows: work-items along the innermost dimension and over all outer ones."""
+    letters = [*slots(kinds), "o"]
+    at = len(letters)
+    lines = [f"    const int n = l.v[{at}];\n    int rest = ITEM_Y;\n    if (rest >= l.v[{at + 1}]) return;\n{_START}"]
+    at += 2
+    sizes = at
+    at += outer
+    for d in reversed(range(outer)):
+        lines.append(
+            f"    const int at{d} = rest % l.v[{sizes + d}]; rest /= l.v[{sizes + d}];"
+            if d
+            else "    const int at0 = rest;"
+        )
+    places = {}
+    for index, (letter, mode) in enumerate(zip(letters, modes, strict=True)):
+        terms = [f"l.v[{index}]", *(f"at{d} * l.v[{at + d}]" for d in range(outer))]
+        at += outer
+        lines.append(f"    const int base_{letter} = {' + '.join(terms)};")
+        places[letter] = f"base_{letter}" if mode == "s" else f"base_{letter} + i"
+        if mode == "g":
+            places[letter] += f" * l.v[{at}]"
+            at += 1
+    return "\n".join(lines), places, at
+
+
+def small_walk(kinds, rank: int):
+    """The same for any layout: each element's place is worked out from its number, dimension by dimension from the
+    innermost one out.
+    """
+    letters = [*slots(kinds), "o"]
+    count = len(letters)
+    sizes = count + 2
+    steps = {letter: sizes + rank - 1 + index * rank for index, letter in enumerate(letters)}
+    lines = [f"    const int n = l.v[{count}], rank = l.v[{count + 1}];\n{_START}"]
+    starts = ", ".join(f"at_{letter} = l.v[{index}]" for index, letter in enumerate(letters))
+    each = [
+        f"        int rest = i, {starts};\n        FEW_TIMES for (int d = 0; d < rank - 1; d++) {{",
+        f"            const int size = l.v[{sizes} + d], at = rest % size;\n            rest /= size;",
+        *(f"            at_{letter} += at * l.v[{steps[letter]} + d];" for letter in letters),
+        "        }",
+        *(f"        at_{letter} += rest * l.v[{steps[letter]} + rank - 1];" for letter in letters),
+    ]
+    return (
+        "\n".join(lines),
+        {letter: f"at_{letter}" for letter in letters},
+        sizes + rank - 1 + count * rank,
+        "\n".join(each),
+    )
+
+
+def typed_names(types: Types, kinds, out_kind: str) -> dict[str, str]:
+    """The data types of a program's macros."""
+    typed = {f"T{i}": k for i, k in enumerate(kinds) if k} | {"TO": out_kind}
+    return typed | {"W": "f64"} if types.real == "double" else typed  # W brings the extension
+
+
+def source_of(rule, kind, types, kinds, out_kind, width, per_item, walk, modes) -> str:
+    """The program for one rule, its dtypes and a layout class."""
+    prologue, places, length, *each = walk
+    lines = [
+        *_functions(rule, kind, types, kinds, out_kind, width),
+        _opening(rule, types, kinds, length),
+        prologue.replace("PER", str(per_item)),
+    ]
+    if width:
+        loads = _loads(rule, types, kinds, modes, places, str(width))
+        lines += [
+            f"    if (n - i >= {width}) {{",
+            f"        TO_ST{width}(o_, {places['o']}, many({loads}));",
+            "        return;",
+            "    }",
+        ]
+    loads = _loads(rule, types, kinds, modes, places, "")
+    lines += [
+        f"    const int end = n - i < {per_item} ? n : i + {per_item};\n    FEW_TIMES for (; i < end; i++) {{",
+        *each,
+        f"        TO_ST(o_, {places['o']}, one({loads}));\n    }}\n}}",
+    ]
+    return "\n".join(lines)
+
+
+def _functions(rule, kind: str, types: Types, kinds, out_kind: str, width: int) -> list[str]:
+    """The functions of a program: what the text calls, and the op over scalars and over vectors."""
+    text = rule.text(kind)
+    lines = [_called(text, types), _function(rule, text, types, kinds, out_kind, "")]
+    return [*lines, _function(rule, text, types, kinds, out_kind, str(width))] if width else lines
+
+
+def _called(text: str, types: Types) -> str:
+    """The names that rules' texts use, and the functions that they call."""
+    names = (
+        f"#define S {types.computed}\n"
+        "#define N(x) ((S)(x))\n"
+        f"#define R {types.real}\n"
+        f"#define R2 {types.real}2\n"
+        "#define SIGNED ((S)-1 < (S)0)\n"
+    )
+    return names + complex_functions.text_of(text) + special_functions.text_of(text)
+
+
+def chain_source_of(device, links, kind: str, width: int, inputs: int, written) -> str:
+    """The program of several rules over contiguous arrays of one kind: (rule, its operands, what its parameters are,
+    see `waiting.references`); `written` says whose results are stored.
+    """
+    lines = [_called("\n".join(rule.text(kind) for rule, *_ in links), Types(device, links[0][0], kind))]
+    vector: list[str] = []
+    scalar: list[str] = []
+    stores, numbers = [], []
+    for at, (rule, operands, given) in enumerate(links):
+        for w in ("", str(width)):
+            lines.append(
+                _function(rule, rule.text(kind), Types(device, rule, kind), [kind] * operands, kind, w, str(at))
+            )
+        for parameters, w in ((scalar, ""), (vector, str(width))):
+            said = []
+            for place, word in enumerate(given):
+                number = f"n{at}_{place}_"
+                said.append((f"({KINDS[kind].computed}{w})({number})" if w else number) if word == "n" else word)
+            parameters.append(
+                f"const {KINDS[kind].computed}{w} r{at} = {'many' if w else 'one'}{at}({', '.join(said)});"
+            )
+        numbers += [f"const {KINDS[kind].computed} n{at}_{place}_" for place, word in enumerate(given) if word == "n"]
+        if written[at]:
+            stores.append(at)
+    pointers = [*(f"GLOBAL const T* i{j}_" for j in range(inputs)), *(f"GLOBAL T* o{at}_" for at in stores)]
+    count = len(pointers)
+    lines += [
+        f"typedef struct {{ int v[{count + 1}]; }} Layout;",
+        f"KERNEL void run({', '.join([*pointers, 'const Layout l', *numbers])}) {{",
+        f"    const int n = l.v[{count}];\n{_START}".replace("PER", str(width)),
+    ]
+
+    def body(w: str, calls: list[str]) -> list[str]:
+        loads = [f"const {KINDS[kind].computed}{w} i{j} = T_LD{w}(i{j}_, l.v[{j}] + i);" for j in range(inputs)]
+        return [
+            "        " + line
+            for line in (
+                *loads,
+                *calls,
+                *(f"T_ST{w}(o{at}_, l.v[{inputs + k}] + i, r{at});" for k, at in enumerate(stores)),
+            )
+        ]
+
+    lines += [
+        f"    if (n - i >= {width}) {{",
+        *body(str(width), vector),
+        "        return;\n    }",
+        "    FEW_TIMES for (; i < n; i++) {",
+        *body("", scalar),
+        "    }\n}",
+    ]
+    return "\n".join(lines)
+
+
+def _opening(rule, types: Types, kinds, length: int) -> str:
+    """The head of the kernel: arrays, the layout's integers, numbers."""
+    pointers = [f"GLOBAL const T{i}* {letter}_" for i, (letter, k) in enumerate(zip(LETTERS, kinds, strict=False)) if k]
+    numbers = [
+        f"const {types.computed} {name}_"
+        for name in [*(letter for letter, k in zip(LETTERS, kinds, strict=False) if not k), *rule.numbers]
+    ]
+    return (
+        f"typedef struct {{ int v[{length}]; }} Layout;\n"
+        f"KERNEL void run({', '.join([*pointers, 'GLOBAL TO* o_', 'const Layout l', *numbers])}) {{"
+    )
+
+
+def tile_source_of(rule, kind, types, kinds, out_kind, width, side: int, modes, outer: int) -> str:
+    """The program of squares; crosswise operands are turned in private memory."""
+    letters = [*slots(kinds), "o"]
+    count, at = len(letters), len(letters) + 4
+    lines = [
+        f"    const int n = l.v[{count}], m = l.v[{count + 1}], tiles = l.v[{count + 2}], i = ITEM * {side};\n"
+        "    int rest = ITEM_Y;",
+        f"    if (rest >= l.v[{count + 3}]) return;\n    const int j = rest % tiles * {side};\n    rest /= tiles;",
+    ]
+    sizes, at = at, at + outer
+    lines += [
+        f"    const int at{d} = rest % l.v[{sizes + d}]; rest /= l.v[{sizes + d}];" for d in reversed(range(outer))
+    ]
+    places, loads = {}, []
+    for index, (letter, mode) in enumerate(zip(letters, modes, strict=True)):
+        terms = [f"l.v[{index}]", *(f"at{d} * l.v[{at + 1 + d}]" for d in range(outer))]
+        lines.append(f"    const int step_{letter} = l.v[{at}], base_{letter} = {' + '.join(terms)};")
+        along = (
+            "(i + x) * step_{} + j + y" if mode == "g" else "(j + y) * step_{}" + (" + i + x" if mode == "v" else "")
+        )
+        places[letter] = f"base_{letter} + {along.format(letter)}"
+        at += 1 + outer
+        if mode == "g" and width:
+            own, T = KINDS[kinds[LETTERS.index(letter)]].computed, f"T{LETTERS.index(letter)}"
+            row = f"{T}_LD{side}({letter}_, base_{letter} + (i + x) * step_{letter} + j)"
+            loads.append(
+                f"        {own} tile_{letter}[{side * side}];\n"
+                f"        for (int x = 0; x < {side}; x++) vstore{side}({row}, x, tile_{letter});"
+            )
+    modes_by = dict(zip(letters, modes, strict=True))
+    if width:
+        vector = _loads(
+            rule,
+            types,
+            kinds,
+            modes_by,
+            {letter: place.replace(" + x", "") for letter, place in places.items()},
+            str(width),
+            tiled=True,
+        )
+        store = f"TO_ST{side}(o_, {places['o'].replace(' + x', '')}, many({vector}));"
+        lines += [
+            f"    if (n - i >= {side} && m - j >= {side}) {{",
+            *loads,
+            f"        for (int y = 0; y < {side}; y++) {store}",
+            "        return;\n    }",
+        ]
+    scalar = _loads(rule, types, kinds, modes_by, places, "")
+    lines += [
+        f"    for (int y = 0; y < min({side}, m - j); y++)\n        for (int x = 0; x < min({side}, n - i); x++)",
+        f"            TO_ST(o_, {places['o']}, one({scalar}));\n}}",
+    ]
+    return "\n".join([*_functions(rule, kind, types, kinds, out_kind, width), _opening(rule, types, kinds, at), *lines])
+
+
+def _function(rule, text: str, types: Types, kinds, out_kind: str, w: str, suffix: str = "") -> str:
+    """The C function of the op over values: `one` over scalars, `many` over vectors of `w`, and a suffix."""
+    computed, result = types.computed + w, KINDS[out_kind].computed + w
+    if w and types.code not in ("f", "d"):
+        text = re.sub(
+            r"(?<![\w.])\d+(?![\w.])", r"(S)\g<0>", text
+        )  # a number must not have a higher rank than the elements
+    declared = []
+    for letter in LETTERS[: len(kinds)]:
+        if letter in rule.masks:
+            declared.append(f"{_MASK[types.real] + w if w else 'int'} {letter}")
+        else:
+            declared.append(f"{computed} {letter}")
+    declared += [f"{computed} {name}" for name in rule.numbers]
+    statements, value = ("", text)
+    if "return" in text:
+        statements, _, value = text.rpartition("return ")
+        value = value.strip().rstrip(";")
+    head = f"FUNCTION {result} {'many' if w else 'one'}{suffix}({', '.join(declared)}) {{\n"
+    if w and not types.vectors:
+        each = ", ".join(f"{given.split()[-1]}[k]" for given in declared)
+        return (
+            f"{head}    {result} r;\n    for (int k = 0; k < {w}; k++) r[k] = one{suffix}({each});\n    return r;\n}}\n"
+        )
+    head = f"#define X {computed}\n{head}"
+    return f"{head}{statements}    return {_converted(rule, value, types, out_kind, w)};\n}}\n#undef X\n"
+
+
+def _converted(rule, value: str, types: Types, out_kind: str, w: str) -> str:
+    """The C text of a value as the result's type."""
+    result = KINDS[out_kind].computed
+    if rule.test:
+        return (
+            f"convert_{result}{w}(-({value}))"
+            if w
+            else f"({result})(({value}) != 0)"
+            if out_kind[0] != "c"
+            else f"VEC2({result}, ({value}) != 0, 0)"
+        )
+    if out_kind[0] == "c":
+        return value if types.computed in (result, result[:-1]) else f"convert_{result}({value})"
+    given = types.real
+    if given == result:
+        return value
+    if given in ("float", "double") and _SIZE.get(_MASK[result], 8) < 4 and result not in ("float", "double"):
+        return f"convert_{result}{w}(convert_int{w}({value}))"  # what does not fit wraps, as on the host
+    if given in ("float", "double") and result in ("uint", "ulong"):
+        return f"convert_{result}{w}(convert_long{w}({value}))"
+    return f"convert_{result}{w}({value})"
+
+
+def _loads(rule, types: Types, kinds, modes, places, w: str, tiled: bool = False) -> str:
+    """The arguments of the op's function, loaded at index i."""
+    found = []
+    for i, (letter, k) in enumerate(zip(LETTERS, kinds, strict=False)):
+        masked, mask = letter in rule.masks, _MASK[types.real]
+        if not k:
+            text = f"{letter}_" if not w else f"({types.computed}{w})({letter}_)"
+            found.append(f"({text} != 0)" if masked else text)
+            continue
+        own, place = KINDS[k].computed, places[letter]
+        if w and modes.get(letter) == "s":
+            text = f"({own}{w})(T{i}_LD({letter}_, {place}))"
+        elif w and tiled and modes.get(letter) == "g":
+            lanes = ", ".join(f"tile_{letter}[{x * int(w)} + y]" for x in range(int(w)))
+            text = f"VEC{w}({own}{w}, {lanes})"
+        else:
+            text = f"T{i}_LD{w}({letter}_, {place})"
+        if masked:
+            text = f"(convert_{mask}{w}({text}) != ({mask}{w})(0))" if w else f"({text} != 0)"
+        elif own != types.computed:
+            text = (
+                f"VEC2({types.computed}, {text}, 0)"
+                if types.computed[-1] == "2" and own[-1] != "2"
+                else f"convert_{types.computed}{w}({text})"
+            )
+        found.append(text)
+    found += [f"({types.computed}{w})({name}_)" if w else f"{name}_" for name in rule.numbers]
+    return ", ".join(found)

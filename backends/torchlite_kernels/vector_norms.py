@@ -1,0 +1,40 @@
+"""Distances between rows."""
+
+from __future__ import annotations
+
+DISTANCES = r"""
+#define ACC0(d) sum += (d) != 0 ? 1 : 0
+#define ACC1(d) sum += fabs(d)
+#define ACC2(d) sum += (d) * (d)
+#define ACC3(d) sum = sum >= fabs(d) ? sum : fabs(d)
+#define ACC4(d) sum += pow(fabs(d), p)
+#define WALK(step) \
+    for (int k = 0; k < n; k++) { C d = T_LD(x, k) - T_LD(y, k); step(d); }
+typedef T_C C;
+
+KERNEL void distances(IN(T, x_), IN(T, y_), OUT(T, out), const int rows, const int columns, const int n, const int mode,
+    const float order, const int count) {
+    int t = ITEM, j = t % columns, i = t / columns % rows, b = t / columns / rows;
+    if (t >= count) return;
+    GLOBAL const T* x = AT(x_) + (b * rows + i) * n;
+    GLOBAL const T* y = AT(y_) + (b * columns + j) * n;
+    C sum = 0, p = order;
+    if (mode == 0) { WALK(ACC0) }
+    if (mode == 1) { WALK(ACC1) }
+    if (mode == 2) {
+        int k = 0;
+#ifdef T_LD16
+        T_C16 all = 0;
+        T_C parts[16];
+        for (; k + 16 <= n; k += 16) { T_C16 d = T_LD16(x, k) - T_LD16(y, k); all += d * d; }
+        vstore16(all, 0, parts);
+        for (int w = 0; w < 16; w++) sum += parts[w];
+#endif
+        for (; k < n; k++) { C d = T_LD(x, k) - T_LD(y, k); ACC2(d); }
+        sum = sqrt(sum);
+    }
+    if (mode == 3) { WALK(ACC3) }
+    if (mode == 4) { WALK(ACC4) sum = pow(sum, 1 / p); }
+    T_ST(AT(out), t, sum);
+}
+"""

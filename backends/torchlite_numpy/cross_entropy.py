@@ -1,0 +1,192 @@
+"""Cross entropy with class indices and its backward pass."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from . import blocks
+from .blocks import buffer
+from .rows import F32, F64, MODERATE, SMALL, SUM_AT_LEAST, as_contiguous, exp_and_sums, is_half, ones, refuse
+
+U64, I64 = np.dtype("u8"), np.dtype("i8")
+maximum_of, minimum_of = np.maximum.reduce, np.minimum.reduce
+
+
+@functools.lru_cache(64)
+def _row_starts(rows, columns):
+    starts = np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)
+    starts.flags.writeable = False
+    return starts
+
+
+def _class_rows(input, target):
+    """Logits as rows (sample, class) and targets as a vector."""
+    if input.ndim == 2:
+        return as_contiguous(input), target.reshape(-1)
+    if input.ndim == 1:
+        return input.reshape(1, -1), target.reshape(-1)
+    return np.moveaxis(input, 1, -1).reshape(-1, input.shape[1]), target.reshape(-1)
+
+
+def _counted(target, classes, ignore_index):
+    """None when every target is a class; else which are, with 0 for those that are ignored. IndexError for one that is
+    out of range.
+    """
+    if target.dtype != np.int64:
+        target = target.astype(np.int64)
+    if target.size == 0 or (np.maximum.reduce(target.view(U64)) < classes and not 0 <= ignore_index < classes):
+        return target, None
+    counts = target != ignore_index
+    target = np.where(counts, target, 0)
+    wrong = (target < 0) | (target >= classes)
+    if wrong.any():
+        raise IndexError(f"Target {target[wrong][0]} is out of bounds.")
+    return target, counts
+
+
+def _log_sums(x):
+    """The log of the sum of exp of each row."""
+    lse = np.empty(x.shape[0], x.dtype)
+
+    def block(start, stop):
+        rows = x[start:stop]
+        total, shift = exp_and_sums(rows, buffer(0, rows.shape, x.dtype))
+        np.log(total, out=total)
+        np.add(total, shift, out=lse[start:stop, None])
+
+    blocks.run(block, *x.shape)
+    return lse
+
+
+def _sample_weights(target, counts, weight):
+    if weight is None:
+        return counts
+    weights = weight[target]
+    return weights if counts is None else weights * counts
+
+
+def _plain(input, target, weight, ignore_index):
+    """The positions of the chosen logits in the common case (small float32 rows, no weight, every target a class), else
+    None.
+    """
+    if weight is not None or input.dtype is not F32 or input.ndim != 2 or input.size > SMALL or target.dtype is not I64:
+        return None
+    rows, classes = input.shape
+    if (
+        target.shape != (rows,)
+        or not rows
+        or maximum_of(target.view(U64)) >= classes
+        or 0 <= ignore_index < classes
+        or not input.flags.c_contiguous
+    ):
+        return None
+    return _row_starts(rows, classes) + target
+
+
+def _small_log_sums(x):
+    """`_log_sums` for few float32 rows: as few calls as can be."""
+    one = ones(x.shape[1], F32)
+    if maximum_of(x, None) < MODERATE:
+        sums = np.exp(x).dot(one)
+        if minimum_of(sums) > SUM_AT_LEAST:
+            return np.log(sums, sums)
+    largest = maximum_of(x, 1, None, None, True)
+    sums = np.exp(x - largest).dot(one)
+    np.log(sums, sums)
+    sums += largest[:, 0]
+    return sums
+
+
+def _cross_entropy(input, target, weight, ignore_index, reduction):
+    dtype = input.dtype
+    chosen = _plain(input, target, weight, ignore_index)
+    if chosen is not None:
+        lse = _small_log_sums(input)
+        losses = lse - input.take(chosen)
+        if reduction == "none":
+            return losses, lse
+        total = losses.dot(ones(chosen.size, F32))
+        return (total / chosen.size if reduction == "mean" else total), lse
+    if dtype != F32 and dtype != F64:
+        if not is_half(dtype):
+            refuse(input, "log_softmax_lastdim_kernel_impl")
+        loss, lse = _cross_entropy(
+            input.astype(F32), target, None if weight is None else weight.astype(F32), ignore_index, reduction
+        )
+        return np.asarray(loss).astype(dtype), lse
+    shape = target.shape
+    x, target = _class_rows(input, target)
+    if target.size != x.shape[0]:
+        raise ValueError("batch sizes differ")
+    target, counts = _counted(target, x.shape[1], ignore_index)
+    lse = _log_sums(x)
+    losses = lse - x.take(_row_starts(*x.shape) + target)
+    weights = _sample_weights(target, counts, weight)
+    if weights is not None:
+        losses *= weights
+        if counts is not None:
+            losses[~counts] = 0
+    lse = lse.reshape(shape)
+    if reduction == "none":
+        return losses.reshape(shape), lse
+    total = np.add.reduce(losses)
+    if reduction == "mean":
+        count = losses.size if weights is None else np.add.reduce(weights, dtype=dtype)
+        total = total / count if count else dtype.type(np.nan)
+        return dtype.type(total), lse
+    return total, lse
+
+
+def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, reduction):
+    dtype = input.dtype
+    if is_half(dtype):
+        weight = None if weight is None else weight.astype(F32)
+        return _cross_entropy_backward(
+            grad.astype(F32), input.astype(F32), target, weight, lse, ignore_index, reduction
+        ).astype(dtype)
+    chosen = _plain(input, target, weight, ignore_index)
+    if chosen is not None:
+        out = input - lse[:, None]
+        np.exp(out, out)
+        flat = out.reshape(-1)
+        flat.put(chosen, flat.take(chosen) - 1)
+        out *= grad / chosen.size if reduction == "mean" else grad if reduction == "sum" else grad[:, None]
+        return out
+    x, target = _class_rows(input, target)
+    target, counts = _counted(target, x.shape[1], ignore_index)
+    weights = _sample_weights(target, counts, weight)
+    lse = lse.reshape(-1, 1)
+    scale = _row_scales(grad, weights, x.shape[0], reduction, dtype)
+    out = np.empty_like(x)
+    chosen = _row_starts(*x.shape) + target
+    width = x.shape[1]
+
+    def block(start, stop):
+        rows = out[start:stop]
+        np.subtract(x[start:stop], lse[start:stop], out=rows)
+        np.exp(rows, out=rows)
+        out.reshape(-1)[chosen[start:stop]] -= 1
+        np.multiply(rows, scale if scale.ndim == 0 else scale[start:stop], out=rows)
+        if counts is not None and not counts[start:stop].all():
+            rows[~counts[start:stop]] = 0
+
+    blocks.run(block, x.shape[0], width)
+    if input.ndim <= 2:
+        return out.reshape(input.shape)
+    moved = (input.shape[0], *input.shape[2:], width)
+    return np.moveaxis(out.reshape(moved), -1, 1)
+
+
+def _row_scales(grad, weights, rows, reduction, dtype):
+    """What each row's gradient is multiplied by: 0-d, or a column."""
+    grad = np.asarray(grad)
+    if reduction == "none":
+        scale = grad.reshape(-1)
+        return (scale if weights is None else scale * weights).astype(dtype, copy=False)[:, None]
+    if weights is None:
+        return np.asarray(grad / max(rows, 1) if reduction == "mean" else grad, dtype)
+    if reduction == "mean":
+        grad = grad / np.add.reduce(weights, dtype=dtype)
+    return np.asarray(grad * weights, dtype)[:, None]

@@ -1,0 +1,70 @@
+"""The linear layer and its gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import blocks
+from .rows import F32, F64, SMALL, is_half, ones, widened
+
+
+def linear(input, weight, bias=None):
+    dtype = input.dtype
+    if dtype is not weight.dtype and dtype != weight.dtype:
+        raise RuntimeError("expected m1 and m2 to have the same dtype")
+    if dtype is not F32 and is_half(dtype):
+        return widened(linear, input, weight, bias)
+    if input.ndim == 2 or weight.ndim == 1:
+        out = input.dot(weight.T)
+    else:
+        out = (
+            input.reshape(-1, input.shape[-1]).dot(weight.T).reshape(input.shape[:-1] + weight.shape[:-1])
+            if input.size
+            else input @ weight.T
+        )
+    if bias is None:
+        return out
+    if bias.ndim > 1 or out.ndim == 0:
+        return out + bias
+    if out.size > SMALL and out.flags.c_contiguous:
+        rows = out.reshape(-1, out.shape[-1])
+
+        def block(start, stop):
+            rows[start:stop] += bias
+
+        blocks.run(block, *rows.shape)
+        return out
+    out += bias
+    return out
+
+
+def _linear_input_grad(grad, weight):
+    dtype = grad.dtype
+    if dtype is not F32 and dtype is not F64:
+        return widened(np.matmul, grad, weight) if is_half(dtype) else grad @ weight.conj()
+    if grad.ndim == 2:
+        return grad.dot(weight)
+    return (
+        grad.reshape(-1, grad.shape[-1]).dot(weight).reshape(grad.shape[:-1] + weight.shape[1:])
+        if grad.size
+        else grad @ weight
+    )
+
+
+def _linear_weight_grad(grad, input):
+    if grad.ndim != 2:
+        grad = grad.reshape(-1, grad.shape[-1])
+    if input.ndim != 2:
+        input = input.reshape(-1, input.shape[-1])
+    dtype = grad.dtype
+    if dtype is not F32 and dtype is not F64:
+        return widened(np.matmul, grad.T, input) if is_half(dtype) else grad.T @ input.conj()
+    return grad.T.dot(input)
+
+
+def _linear_bias_grad(grad):
+    if grad.ndim != 2:
+        grad = grad.reshape(-1, grad.shape[-1])
+    if grad.dtype is F32 or grad.dtype is F64:
+        return ones(grad.shape[0], grad.dtype).dot(grad)
+    return np.add.reduce(grad.astype(F32), 0).astype(grad.dtype) if is_half(grad.dtype) else np.add.reduce(grad, 0)

@@ -1,0 +1,150 @@
+"""What the fused kernels share: half precision computed in float32, blocks of rows along a dimension, sums of rows."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from torchlite._types.dtypes import from_np
+
+from . import blocks
+
+F32, F64 = np.dtype("f4"), np.dtype("f8")
+SMALL = blocks.SMALL
+# From this many elements inside a dimension it is reduced where it lies; with fewer it is moved to the end.
+WIDE = 16
+LONGEST_DOT = 1 << 14
+# ... and when it has few enough: a narrow column of many rows lies in few sets of a cache, and moving is faster.
+FEW = blocks.BLOCK // 512
+# A 0-d array: a ufunc takes it faster than a Python number.
+ZERO = np.zeros((), F32)
+
+
+def as_contiguous(x):
+    return x if x.flags.c_contiguous else x.copy()
+
+
+def refuse(x, kernel):
+    """PyTorch's error for a dtype that a kernel does not take."""
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
+
+
+def is_half(dtype):
+    return dtype.itemsize == 2 and dtype.kind in "fV"
+
+
+def widened(kernel, *args, **kwargs):
+    """Run a kernel on float32 copies of half-precision arrays and narrow what it returns."""
+    dtype = next(a.dtype for a in args if isinstance(a, np.ndarray) and is_half(a.dtype))
+    wide = [a.astype(F32) if isinstance(a, np.ndarray) and is_half(a.dtype) else a for a in args]
+    out = kernel(*wide, **kwargs)
+    if isinstance(out, tuple):
+        return tuple(None if o is None else np.asarray(o).astype(dtype) for o in out)
+    return np.asarray(out).astype(dtype)
+
+
+def _as_rows(x, dim):
+    """x with `dim` last, as contiguous rows."""
+    if dim not in (-1, x.ndim - 1):
+        x = np.moveaxis(x, dim, -1)
+    return as_contiguous(x).reshape(-1, x.shape[-1])
+
+
+def _from_rows(rows, shape, dim):
+    if dim in (-1, len(shape) - 1):
+        return rows.reshape(shape)
+    moved = list(shape)
+    moved.append(moved.pop(dim))
+    return np.moveaxis(rows.reshape(moved), -1, dim)
+
+
+def _columnwise(body, dim, *arrays):
+    """`rowwise` without moving `dim` to the end: blocks of (outer, dim, inner), cut along outer when they fit in cache
+    and else along inner.
+    """
+    shape = arrays[0].shape
+    count = shape[dim]
+    inner = math.prod(shape[dim + 1 :])
+    parts = [as_contiguous(a).reshape(-1, count, inner) for a in arrays]
+    out = np.empty(parts[0].shape, parts[0].dtype)
+    if count * inner <= blocks.BLOCK:
+        blocks.run(
+            lambda start, stop: body(out[start:stop], *[p[start:stop] for p in parts], axis=-2),
+            out.shape[0],
+            count * inner,
+        )
+        return out.reshape(shape)
+    width = blocks.BLOCK // count
+    tiles = [(outer, left) for outer in range(out.shape[0]) for left in range(0, inner, width)]
+
+    def work(start, stop):
+        for outer, left in tiles[start:stop]:
+            body(out[outer, :, left : left + width], *[p[outer, :, left : left + width] for p in parts], axis=-2)
+
+    blocks.run(work, len(tiles), count * width)
+    return out.reshape(shape)
+
+
+def rowwise(body, kernel, dim, *arrays):
+    """`body(out, *blocks)` over blocks of rows along `dim`; arrays of one shape and float dtype."""
+    x = arrays[0]
+    dtype = x.dtype
+    if dtype != F32 and dtype != F64:
+        if not is_half(dtype):
+            refuse(x, kernel)
+        return widened(lambda *wide: rowwise(body, kernel, dim, *wide), *arrays)
+    if dim >= 0:
+        dim -= x.ndim
+    if x.size <= SMALL and dim == -1:
+        out = np.empty(x.shape, dtype)
+        body(out, *arrays)
+        return out
+    if dim != -1 and math.prod(x.shape[dim + 1 :]) >= WIDE and x.shape[dim] <= FEW:
+        return _columnwise(body, dim, *arrays)
+    rows = [_as_rows(a, dim) for a in arrays]
+    out = np.empty(rows[0].shape, dtype)
+    blocks.run(lambda start, stop: body(out[start:stop], *[r[start:stop] for r in rows]), *out.shape)
+    return _from_rows(out, x.shape, dim)
+
+
+@functools.lru_cache(64)
+def ones(count, dtype):
+    found = np.ones(count, dtype)
+    found.flags.writeable = False
+    return found
+
+
+def row_sums(x, axis=-1):
+    """Sums over a dimension, kept at size 1: over the last one a dot product with ones is three times as fast as
+    add.reduce.
+    """
+    if axis != -1 or x.size < 4096 or x.shape[-1] > LONGEST_DOT:
+        return np.add.reduce(x, axis, keepdims=True)
+    return np.vecdot(x, ones(x.shape[-1], x.dtype))[..., None]
+
+
+def row_dots(first, second):
+    """Dot products of rows; of very long ones by pairwise sums, which round less than BLAS does."""
+    if first.shape[-1] > LONGEST_DOT:
+        return np.add.reduce(first * second, -1)
+    return np.vecdot(first, second)
+
+
+# Rows of moderate numbers need no shift by their largest element before exp: neither the sum overflows, nor does what
+# counts in it underflow.
+MODERATE, SUM_AT_LEAST = 60.0, 1e-8
+
+
+def exp_and_sums(x, out, axis=-1):
+    """exp(x - s) into `out`, its row sums, and the shift s of each row (0 when the numbers are moderate)."""
+    if np.maximum.reduce(x, None) < MODERATE:
+        np.exp(x, out=out)
+        total = row_sums(out, axis)
+        if np.minimum.reduce(total, None) > SUM_AT_LEAST:
+            return total, ZERO
+    largest = np.maximum.reduce(x, axis, keepdims=True)
+    np.subtract(x, largest, out=out)
+    np.exp(out, out=out)
+    return row_sums(out, axis), largest
