@@ -411,7 +411,7 @@ class Compiler:
 
 
 def uncompiled(programs: dict) -> list[str]:
-    """The kernels in the texts of both packages that no program has, and those for CPUs that one has."""
+    """The kernels in the texts of torchlite_kernels that no program has, and those for CPUs that one has."""
     from .oclgrind import shipped
 
     texts = "\0".join(programs)

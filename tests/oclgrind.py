@@ -4,10 +4,10 @@ of values that were never set.
     python -m tests.oclgrind [op ...]
 
 Samples of the op table (tests/ops/rows) are run forward and backward, with the launches that CPUs get and with those
-that GPUs get: those below, which start every kernel of torchlite_kernels and torchlite_device, or all of the ops that
-are named. Fails on any report, error or crash, when a kernel was not started, and when Oclgrind does not see the three
-faults of a test program. Every array has memory of its own, of just its size and never used before. Oclgrind is
-Debian's package `oclgrind`.
+that GPUs get: those below, which start every kernel of torchlite_kernels, or all of the ops that are named. Fails on
+any report, error or crash, when a kernel was not started, and when Oclgrind does not see the three faults of a test
+program. Every array has memory of its own, of just its size and never used before. Oclgrind is Debian's package
+`oclgrind`.
 """
 
 from __future__ import annotations
@@ -111,26 +111,21 @@ def by_element(text: str) -> str:
 
 
 def shipped() -> dict[str, tuple[str, str]]:
-    """The kernels in the texts of both packages: {module.name: (name, the text that begins there, as far as it is
+    """The kernels in the texts of torchlite_kernels: {module.name: (name, the text that begins there, as far as it is
     fixed)}.
     """
-    import torchlite_device
     import torchlite_kernels
 
+    head = r"KERNEL\s+(?:[A-Z]+\s+|__launch_bounds__\(.*?\)\s+)?void (\w+)"
     found: dict[str, tuple[str, str]] = {}
-    for folder in (torchlite_kernels.__path__[0], torchlite_device.__path__[0]):
-        for path in sorted(Path(folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    for match in re.finditer(
-                        r"KERNEL (?:[A-Z]+ |__launch_bounds__\(.*?\) )?void (\w+).*?(?=KERNEL |@|BODY|PER|POINTERS|$)",
-                        node.value,
-                        re.DOTALL,
-                    ):
-                        key = f"{path.stem}.{match[1]}"
-                        while key in found:
-                            key += "'"
-                        found[key] = match[1], match[0].rstrip()
+    for path in sorted(Path(torchlite_kernels.__path__[0]).glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for match in re.finditer(head + r".*?(?=KERNEL |@|BODY|PER|POINTERS|$)", node.value, re.DOTALL):
+                    key = f"{path.stem}.{match[1]}"
+                    while key in found:
+                        key += "'"
+                    found[key] = match[1], match[0].rstrip()
     return found
 
 
