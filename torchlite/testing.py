@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._tensor import Tensor
+from . import Tensor
 
 # PyTorch's documented defaults: dtype name -> (rtol, atol); integers and bools are compared exactly.
 _TOLERANCES = {

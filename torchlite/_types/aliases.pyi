@@ -1,0 +1,26 @@
+"""Kinds of arguments."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, Protocol, TypeAlias
+
+import numpy as np
+
+from .basic import device, dtype, layout, memory_format
+from .tensor import Tensor
+
+Number: TypeAlias = int | float | bool | complex
+Operand: TypeAlias = Tensor | int | float | bool | complex | np.ndarray[Any, Any] | np.generic
+Ints: TypeAlias = int | Sequence[int]
+DeviceLike: TypeAlias = device | str | int | None
+DType: TypeAlias = dtype
+Layout: TypeAlias = layout
+MemoryFormat: TypeAlias = memory_format
+Index: TypeAlias = Any
+File: TypeAlias = str | os.PathLike[str] | IO[bytes]
+Tensors: TypeAlias = Tensor | Sequence[Tensor]
+StateDict: TypeAlias = Mapping[str, Any]
+TensorLike: TypeAlias = Tensor | Number | np.ndarray[Any, Any] | np.generic | Sequence[Any] | SupportsArray
+
+class SupportsArray(Protocol):
+    def __array__(self) -> np.ndarray[Any, Any]: ...
