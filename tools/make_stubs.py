@@ -189,7 +189,10 @@ def signatures(record: Op, name: str, method: bool, space: str = "torch") -> lis
         star = "" if "*, " in text[:where] else "*, "
         asked = text[:where] + star + text[where:].replace("*, ", "").replace("_b.bool = False", "Literal[True]", 1)
         plain = text.replace("return_indices: _b.bool = False", "return_indices: Literal[False] = False")
-        return [(plain, "Tensor"), (asked, types.PAIR)]
+        either = text.replace("return_indices: _b.bool = False", "return_indices: _b.bool", 1)
+        if re.search(r" = [^,]*, (?=.*return_indices)", text) and star:
+            either = asked.replace("Literal[True]", "_b.bool")
+        return [(plain, "Tensor"), (asked, types.PAIR), (either, f"Tensor | {types.PAIR}")]
     return [(text, kind)]
 
 

@@ -20,7 +20,9 @@ Index: TypeAlias = Any
 File: TypeAlias = str | os.PathLike[str] | IO[bytes]
 Tensors: TypeAlias = Tensor | Sequence[Tensor]
 StateDict: TypeAlias = Mapping[str, Any]
-TensorLike: TypeAlias = Tensor | Number | np.ndarray[Any, Any] | np.generic | Sequence[Any] | SupportsArray
+TensorLike: TypeAlias = (
+    Tensor | Number | np.ndarray[Any, Any] | np.generic | list[Any] | tuple[Any, ...] | Sequence[Number] | SupportsArray
+)
 
 class SupportsArray(Protocol):
     def __array__(self) -> np.ndarray[Any, Any]: ...

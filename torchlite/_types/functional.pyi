@@ -20,6 +20,10 @@ def adaptive_max_pool1d(
     input: Tensor, output_size: Ints, *, return_indices: Literal[True], out: Tensor | None = None
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def adaptive_max_pool1d(
+    input: Tensor, output_size: Ints, return_indices: _b.bool, *, out: Tensor | None = None
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: Ints, return_indices: Literal[False] = False
 ) -> Tensor: ...
@@ -27,6 +31,10 @@ def adaptive_max_pool1d_with_indices(
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: Ints, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: Ints, return_indices: _b.bool
+) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: Ints, return_indices: Literal[False] = False) -> Tensor: ...
 @overload
@@ -34,6 +42,10 @@ def adaptive_max_pool2d(
     input: Tensor, output_size: Ints, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def adaptive_max_pool2d(
+    input: Tensor, output_size: Ints, return_indices: _b.bool
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: Ints, return_indices: Literal[False] = False
 ) -> Tensor: ...
@@ -41,6 +53,10 @@ def adaptive_max_pool2d_with_indices(
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: Ints, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: Ints, return_indices: _b.bool
+) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def adaptive_max_pool3d(input: Tensor, output_size: Ints, return_indices: Literal[False] = False) -> Tensor: ...
 @overload
@@ -48,6 +64,10 @@ def adaptive_max_pool3d(
     input: Tensor, output_size: Ints, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def adaptive_max_pool3d(
+    input: Tensor, output_size: Ints, return_indices: _b.bool
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: Ints, return_indices: Literal[False] = False
 ) -> Tensor: ...
@@ -55,6 +75,10 @@ def adaptive_max_pool3d_with_indices(
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: Ints, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: Ints, return_indices: _b.bool
+) -> Tensor | tuple[Tensor, Tensor]: ...
 def affine_grid(theta: Tensor, size: Ints, align_corners: _b.bool | None = None) -> Tensor: ...
 def alpha_dropout(input: Tensor, p: _b.float = 0.5, training: _b.bool = False, inplace: _b.bool = False) -> Tensor: ...
 def avg_pool1d(
@@ -239,6 +263,16 @@ def fractional_max_pool2d(
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: _b.float | Sequence[_b.float] | None = None,
+    *,
+    return_indices: _b.bool,
+    _random_samples: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def fractional_max_pool2d_with_indices(
     input: Tensor,
     kernel_size: Ints,
@@ -257,6 +291,16 @@ def fractional_max_pool2d_with_indices(
     return_indices: Literal[True],
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def fractional_max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: _b.float | Sequence[_b.float] | None = None,
+    *,
+    return_indices: _b.bool,
+    _random_samples: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def fractional_max_pool3d(
     input: Tensor,
@@ -277,6 +321,16 @@ def fractional_max_pool3d(
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: _b.float | Sequence[_b.float] | None = None,
+    *,
+    return_indices: _b.bool,
+    _random_samples: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def fractional_max_pool3d_with_indices(
     input: Tensor,
     kernel_size: Ints,
@@ -295,6 +349,16 @@ def fractional_max_pool3d_with_indices(
     return_indices: Literal[True],
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def fractional_max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: _b.float | Sequence[_b.float] | None = None,
+    *,
+    return_indices: _b.bool,
+    _random_samples: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -422,6 +486,18 @@ def max_pool1d(
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: _b.bool = False,
+    *,
+    return_indices: _b.bool,
+    out: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def max_pool1d_with_indices(
     input: Tensor,
     kernel_size: Ints,
@@ -445,6 +521,18 @@ def max_pool1d_with_indices(
     return_indices: Literal[True],
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: _b.bool = False,
+    *,
+    return_indices: _b.bool,
+    out: Sequence[Tensor] | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def max_pool2d(
     input: Tensor,
@@ -470,6 +558,18 @@ def max_pool2d(
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: _b.bool = False,
+    *,
+    return_indices: _b.bool,
+    out: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def max_pool2d_with_indices(
     input: Tensor,
     kernel_size: Ints,
@@ -490,6 +590,17 @@ def max_pool2d_with_indices(
     *,
     return_indices: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: _b.bool = False,
+    *,
+    return_indices: _b.bool,
+) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def max_pool3d(
     input: Tensor,
@@ -515,6 +626,18 @@ def max_pool3d(
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: _b.bool = False,
+    *,
+    return_indices: _b.bool,
+    out: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def max_pool3d_with_indices(
     input: Tensor,
     kernel_size: Ints,
@@ -535,6 +658,17 @@ def max_pool3d_with_indices(
     *,
     return_indices: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: _b.bool = False,
+    *,
+    return_indices: _b.bool,
+) -> Tensor | tuple[Tensor, Tensor]: ...
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,

@@ -17,6 +17,10 @@ def adaptive_max_pool1d(
 def adaptive_max_pool1d(
     input: Tensor, output_size: Ints, *, return_indices: Literal[True], out: Tensor | None = None
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool1d(
+    input: Tensor, output_size: Ints, return_indices: _b.bool, *, out: Tensor | None = None
+) -> Tensor | tuple[Tensor, Tensor]: ...
 def affine_grid_generator(
     theta: Tensor, size: Ints, align_corners: _b.bool, *, out: Tensor | None = None
 ) -> Tensor: ...
@@ -294,6 +298,18 @@ def max_pool1d(
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: _b.bool = False,
+    *,
+    return_indices: _b.bool,
+    out: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def max_pool1d_with_indices(
     input: Tensor,
     kernel_size: Ints,
@@ -317,6 +333,18 @@ def max_pool1d_with_indices(
     return_indices: Literal[True],
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: _b.bool = False,
+    *,
+    return_indices: _b.bool,
+    out: Sequence[Tensor] | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def max_pool2d(
     input: Tensor,
@@ -342,6 +370,18 @@ def max_pool2d(
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: _b.bool = False,
+    *,
+    return_indices: _b.bool,
+    out: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def max_pool3d(
     input: Tensor,
     kernel_size: Ints,
@@ -365,6 +405,18 @@ def max_pool3d(
     return_indices: Literal[True],
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: _b.bool = False,
+    *,
+    return_indices: _b.bool,
+    out: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
 def native_batch_norm(
     input: Tensor,
     weight: Tensor | None,

@@ -3,7 +3,7 @@
 import builtins as _b
 from collections.abc import Callable, Iterator, Sequence
 from types import EllipsisType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from .basic import dtype as _dtype
 from .basic import layout as _layout
 from .basic import memory_format as _memory_format
 from .methods import TensorMethods
-
-_Item = None | _b.bool | _b.int | slice | EllipsisType | Tensor | np.ndarray[Any, Any] | Sequence[Any]
-_Index = _Item | tuple[_Item, ...]
 
 class Tensor(TensorMethods):
     dtype: _dtype
@@ -211,10 +208,11 @@ class Tensor(TensorMethods):
     def is_pinned(self, device: DeviceLike = None) -> _b.bool: ...
     def record_stream(self, s: _Stream) -> None: ...
     def apply_(self, function: Callable[[Any], Number]) -> Self: ...
-    def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Number]) -> Self: ...
 
 class Parameter(Tensor):
     def __new__(cls, data: Tensor | None = None, requires_grad: _b.bool = True) -> Self: ...
     def __init__(self, data: Tensor | None = None, requires_grad: _b.bool = True) -> None: ...
 
 _T = TypeVar("_T", bound=Tensor)
+_Item: TypeAlias = _b.bool | _b.int | slice | EllipsisType | Tensor | np.ndarray[Any, Any] | list[Any] | range | None
+_Index: TypeAlias = _Item | tuple[_Item, ...]

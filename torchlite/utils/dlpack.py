@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import Tensor
 from .._creation import from_dlpack
 from .._interop import DLDeviceType
-from .._tensor import Tensor
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 

@@ -1,0 +1,60 @@
+"""CUDA devices."""
+
+from typing import Any
+
+from .._types.accelerator import *
+from .._types.aliases import DeviceLike
+from .._types.functions import BFloat16Tensor as BFloat16Tensor
+from .._types.functions import BoolTensor as BoolTensor
+from .._types.functions import ByteTensor as ByteTensor
+from .._types.functions import CharTensor as CharTensor
+from .._types.functions import DoubleTensor as DoubleTensor
+from .._types.functions import FloatTensor as FloatTensor
+from .._types.functions import HalfTensor as HalfTensor
+from .._types.functions import IntTensor as IntTensor
+from .._types.functions import LongTensor as LongTensor
+from .._types.functions import ShortTensor as ShortTensor
+from . import amp as amp
+from . import graphs as graphs
+from . import memory as memory
+from . import nvtx as nvtx
+from . import profiler as profiler
+from . import random as random
+from . import streams as streams
+from ._device import can_device_access_peer as can_device_access_peer
+from ._device import get_arch_list as get_arch_list
+from ._device import get_device_capability as get_device_capability
+from ._device import get_gencode_flags as get_gencode_flags
+from ._device import is_bf16_supported as is_bf16_supported
+from ._device import is_tf32_supported as is_tf32_supported
+from ._nvml import clock_rate as clock_rate
+from ._nvml import device_memory_used as device_memory_used
+from ._nvml import list_gpu_processes as list_gpu_processes
+from ._nvml import memory_usage as memory_usage
+from ._nvml import power_draw as power_draw
+from ._nvml import temperature as temperature
+from ._nvml import utilization as utilization
+from .graphs import CUDAGraph as CUDAGraph
+from .graphs import graph as graph
+from .graphs import graph_pool_handle as graph_pool_handle
+from .graphs import is_current_stream_capturing as is_current_stream_capturing
+from .graphs import make_graphed_callables as make_graphed_callables
+from .memory import get_per_process_memory_fraction as get_per_process_memory_fraction
+from .memory import max_memory_cached as max_memory_cached
+from .memory import memory_cached as memory_cached
+from .memory import memory_stats_as_nested_dict as memory_stats_as_nested_dict
+from .memory import memory_summary as memory_summary
+from .memory import reset_max_memory_allocated as reset_max_memory_allocated
+from .memory import reset_max_memory_cached as reset_max_memory_cached
+from .memory import set_per_process_memory_fraction as set_per_process_memory_fraction
+from .streams import ExternalStream as ExternalStream
+from .streams import get_stream_from_external as get_stream_from_external
+
+has_half: bool
+has_magma: bool
+default_generators: tuple[Any, ...]
+
+def init() -> None: ...
+def is_initialized() -> bool: ...
+def ipc_collect() -> None: ...
+def reset_accumulated_memory_stats(device: DeviceLike = None) -> None: ...

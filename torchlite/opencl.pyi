@@ -1,0 +1,3 @@
+"""OpenCL devices."""
+
+from ._types.accelerator import *
