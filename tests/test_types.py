@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "types"
 
 
 @pytest.mark.parametrize("name", ["tensors", "training"])
