@@ -13,11 +13,11 @@ def _gradient(convolve, input, weight, grad_output, stride, padding, dilation, g
 
 
 def _of_input(convolve, input_size, weight, grad_output, *options):
-    return _gradient(convolve, grad_output.new_zeros(input_size), weight, grad_output, *options, "input")
+    return _gradient(convolve, grad_output.new_zeros(input_size), weight, grad_output, *options, "input")  # type: ignore[call-arg]
 
 
 def _of_weight(convolve, input, weight_size, grad_output, *options):
-    return _gradient(convolve, input, grad_output.new_zeros(weight_size), grad_output, *options, "weight")
+    return _gradient(convolve, input, grad_output.new_zeros(weight_size), grad_output, *options, "weight")  # type: ignore[call-arg]
 
 
 def conv1d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):

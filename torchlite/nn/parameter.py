@@ -44,6 +44,7 @@ class Buffer(Tensor, metaclass=_BufferType):
 
     __slots__ = ()
     _is_plain = True
+    persistent: bool
 
     def __new__(cls, data=None, *, persistent=True):
         if data is None:
@@ -99,7 +100,8 @@ class UninitializedTensorMixin:
 
     def _converted(self, tensor):
         """An uninitialised tensor like `tensor` in dtype and device."""
-        return type(self)(
+        kind: Any = type(self)
+        return kind(
             device=tensor.device,
             dtype=tensor.dtype,
             **({"requires_grad": self.requires_grad} if isinstance(self, Parameter) else {}),
@@ -168,7 +170,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     _is_plain = False
 
     def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
-        data = torch.empty(0, device=device, dtype=dtype).as_subclass(cls)
+        data: Any = torch.empty(0, device=device, dtype=dtype).as_subclass(cls)
         data.persistent = persistent
         data._is_buffer = True
         return data

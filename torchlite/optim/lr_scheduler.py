@@ -626,6 +626,8 @@ class ReduceLROnPlateau(LRScheduler):
 class _MomentumCycle:
     """What CyclicLR and OneCycleLR share: finding, setting and cycling the momentum, which Adam calls betas[0]."""
 
+    optimizer: Optimizer
+
     def _find_momentum(self):
         if "momentum" not in self.optimizer.defaults and "betas" not in self.optimizer.defaults:
             raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")

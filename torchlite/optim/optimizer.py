@@ -111,6 +111,8 @@ class Optimizer:
     parameter to its state; `defaults`.
     """
 
+    _init_state: Callable[..., Any]
+    _update: Callable[..., Any]
     _optimizer_step_pre_hooks: OrderedDict[int, Any]
     _optimizer_step_post_hooks: OrderedDict[int, Any]
     _optimizer_state_dict_pre_hooks: OrderedDict[int, Any]
@@ -215,7 +217,7 @@ class Optimizer:
         capturable.
         """
         if key == "step":
-            group = next((group for group in param_groups if param_id in group["params"]), {})
+            group: dict[str, Any] = next((group for group in param_groups if param_id in group["params"]), {})
             if group.get("fused") or group.get("capturable"):
                 return value.to(dtype=torch.float32, device=param.device)
             return value

@@ -98,6 +98,7 @@ class RAdam(Optimizer):
         correction1, correction2 = _correction(beta1, step), _correction(beta2, step)
         longest = 2 / (1 - beta2) - 1
         length = longest - 2 * step * _power(beta2, step) / correction2
+        rectified: Any
         if isinstance(step, torch.Tensor):
             safe = torch.where(length > 5.0, length, 6.0)
             rectified = torch.sqrt(

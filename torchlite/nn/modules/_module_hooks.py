@@ -171,6 +171,8 @@ class HooksMixin:
     _state_dict_pre_hooks: OrderedDict[int, Any]
     _load_state_dict_pre_hooks: OrderedDict[int, Any]
     _load_state_dict_post_hooks: OrderedDict[int, Any]
+    _compiled_call_impl: Any
+    forward: Callable[..., Any]
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -256,7 +258,8 @@ class HooksMixin:
         return _register(self._state_dict_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return _register(self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
+        module: Any = self if with_module else None
+        return _register(self._load_state_dict_pre_hooks, _WrappedHook(hook, module))
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
@@ -270,7 +273,8 @@ class HooksMixin:
 
     def _get_backward_hooks(self):
         """(full hooks, older hooks) that a call has to serve now."""
-        full, older = [], []
+        full: list[Any] = []
+        older: list[Any] = []
         (full if _global_backward_is_full is True else older).extend(_global_backward_hooks.values())
         (full if self._is_full_backward_hook is True else older).extend(self._backward_hooks.values())
         return full, older
@@ -291,7 +295,7 @@ class HooksMixin:
             or _global_backward_pre_hooks
         ):
             return self.forward(*args, **kwargs)
-        called = set()
+        called: set[int] = set()
         result = None
         try:
             result = self._call_with_hooks(args, kwargs, called)

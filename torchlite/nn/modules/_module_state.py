@@ -72,7 +72,11 @@ class StateDictMixin:
 
     # Of Module.
     _version: int
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
     _modules: dict[str, Any]
+    _load_state_dict_pre_hooks: OrderedDict[int, Any]
     _state_dict_hooks: OrderedDict[int, Any]
     _state_dict_pre_hooks: OrderedDict[int, Any]
 
@@ -252,7 +256,7 @@ class StateDictMixin:
         unexpected: list[str] = []
         errors: list[str] = []
         metadata = getattr(given, "_metadata", None)
-        state_dict = OrderedDict(given)
+        state_dict: Any = OrderedDict(given)
         if metadata is not None:
             state_dict._metadata = metadata
 

@@ -20,6 +20,8 @@ class LazyModuleMixin:
     # Of the layer that this is mixed into.
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+    _get_name: Any
     register_forward_pre_hook: Any
     _register_load_state_dict_pre_hook: Any
 

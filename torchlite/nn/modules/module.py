@@ -569,7 +569,7 @@ class Module(HooksMixin, StateDictMixin):
             if converted is not param:
                 param.grad = None
                 param.data = converted
-                if grad is not None:
+                if grad is not None and converted_grad is not None:
                     param.grad = converted_grad.requires_grad_(grad.requires_grad)
         for name, buf in self._buffers.items():
             if buf is not None:

@@ -97,12 +97,12 @@ class RNNBase(Module):
     def _num_directions(self):
         return 2 if self.bidirectional else 1
 
-    def _check_arguments(self, dropout):
-        if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
+    def _check_arguments(self, dropout: Any):
+        if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):  # type: ignore[operator]
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
-        if dropout > 0 and self.num_layers == 1:
+        if dropout > 0 and self.num_layers == 1:  # type: ignore[operator]
             warnings.warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
@@ -126,7 +126,7 @@ class RNNBase(Module):
     def _add_layer(self, layer, suffix, gate_size, device, dtype):
         real_size = self.proj_size or self.hidden_size
         input_size = self.input_size if layer == 0 else real_size * self._num_directions
-        shapes = {"weight_ih": (gate_size, input_size), "weight_hh": (gate_size, real_size)}
+        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gate_size, input_size), "weight_hh": (gate_size, real_size)}
         if self.bias:
             shapes |= {"bias_ih": (gate_size,), "bias_hh": (gate_size,)}
         if self.proj_size > 0:

@@ -186,7 +186,7 @@ def _inject_new_class(module):
         replica.__setstate__(copy.deepcopy(Module.__getstate__(self), memo))
         return replica
 
-    members = {"__getstate__": getstate}
+    members: dict[str, Any] = {"__getstate__": getstate}
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = deepcopy
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)

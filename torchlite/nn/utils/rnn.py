@@ -54,7 +54,7 @@ class PackedSequence(_Packed):
             )
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
-        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)  # type: ignore[call-arg]
 
     def _map(self, convert):
         moved = convert(self.data)

@@ -16,7 +16,7 @@ __all__ = ["functional_call"]
 
 def _tied(module, given, strict):
     """`given` with every name of a tensor that the module holds under several names."""
-    names = {}
+    names: dict[int, list[str]] = {}
     for name, value in [
         *module.named_parameters(remove_duplicate=False),
         *module.named_buffers(remove_duplicate=False),
