@@ -15,7 +15,13 @@ import torchlite as torch
 ROOT = Path(__file__).resolve().parents[1]
 TYPES = ROOT / "torchlite" / "_types"
 # What a stub's names belong to; those of the other files in torchlite/_types are torchlite's.
-OWNERS = {"fft": "fft", "linalg": "linalg", "special": "special", "functional": "nn.functional"}
+OWNERS = {
+    "fft": "fft",
+    "linalg": "linalg",
+    "special": "special",
+    "functional": "nn.functional",
+    "functional_pooling": "nn.functional",
+}
 BY_HAND = {
     "torchlite/_types/basic.pyi": ("",),
     "torchlite/_types/functions.pyi": ("",),

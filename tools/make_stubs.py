@@ -90,7 +90,7 @@ def imports(text: str) -> str:
     lines += ["\n"] if lines else []
     lines += ["from . import results\n"] if "results." in text else []
     for module, names in (
-        ("aliases", "DeviceLike DType Ints Layout MemoryFormat Number Operand TensorLike"),
+        ("aliases", "DeviceLike DType Ints Layout MemoryFormat Number Operand OutputSize TensorLike"),
         ("basic", "Generator TypedStorage UntypedStorage"),
         ("tensor", "Tensor"),
     ):
@@ -113,6 +113,8 @@ def or_none(kind: str, param: Param) -> str:
 def annotation(name: str, param: Param) -> str:
     if param.kind in types.TENSORS:
         return or_none(types.TENSORS[param.kind], param)
+    if param.name == "output_size" and name.startswith("adaptive_"):
+        return "OutputSize"
     of_op = types.OF_OP.get((name, param.name))
     if of_op:
         return of_op
@@ -254,18 +256,19 @@ def namespace(space: str, leave_out: Iterable[str] = ()) -> str:
     return stub(functions(space, names), f"The functions of torchlite.{space}.")
 
 
-def functional() -> str:
-    """The functions of nn.functional that nn/functional.py does not have by hand."""
+def functional(pooling: bool) -> str:
+    """The functions of nn.functional that nn/functional.py does not have by hand: those of pooling, or the others."""
     path = ROOT / "torchlite" / "nn" / "functional.py"
     tree = ast.parse(path.read_text())
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    lines = sorted(set(NAMESPACES["nn.functional"]) - own)
+    lines = sorted(name for name in set(NAMESPACES["nn.functional"]) - own if ("pool" in name) is pooling)
     from torchlite.nn.functional import _OF_TORCH
 
-    more = sorted(_OF_TORCH - own - set(lines))
+    more = sorted(n for n in _OF_TORCH - own - set(NAMESPACES["nn.functional"]) if ("pool" in n) is pooling)
     body = "".join(overloads(n, signatures(NAMESPACES["nn.functional"][n], n, False, "nn.functional")) for n in lines)
     body += functions("torch", more)
-    body += "".join(define(f"{n}_", p, "Tensor") for n, p in in_place_activations())
+    if not pooling:
+        body += "".join(define(f"{n}_", p, "Tensor") for n, p in in_place_activations())
     return stub(body, "The functions of torchlite.nn.functional that come from op records.")
 
 
@@ -385,7 +388,8 @@ def stubs() -> dict[Path, str]:
         TYPES / "results.pyi": result_types(),
         **{TYPES / f"{name}.pyi": room(name) for name in types.ROOMS},
         **{TYPES / f"{space}.pyi": namespace(space) for space in ("fft", "linalg", "special")},
-        TYPES / "functional.pyi": functional(),
+        TYPES / "functional.pyi": functional(pooling=False),
+        TYPES / "functional_pooling.pyi": functional(pooling=True),
     }
 
 

@@ -12,6 +12,7 @@ from .tensor import Tensor
 Number: TypeAlias = int | float | bool | complex
 Operand: TypeAlias = Tensor | int | float | bool | complex | np.ndarray[Any, Any] | np.generic
 Ints: TypeAlias = int | Sequence[int]
+OutputSize: TypeAlias = int | Sequence[int | None] | None
 DeviceLike: TypeAlias = device | str | int | None
 DType: TypeAlias = dtype
 Layout: TypeAlias = layout

@@ -5,21 +5,21 @@ import builtins as _b
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
-from .aliases import Ints, Number
+from .aliases import Ints, Number, OutputSize
 from .tensor import Tensor
 
-def adaptive_avg_pool1d(input: Tensor, output_size: Ints, *, out: Tensor | None = None) -> Tensor: ...
+def adaptive_avg_pool1d(input: Tensor, output_size: OutputSize, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def adaptive_max_pool1d(
-    input: Tensor, output_size: Ints, return_indices: Literal[False] = False, *, out: Tensor | None = None
+    input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False, *, out: Tensor | None = None
 ) -> Tensor: ...
 @overload
 def adaptive_max_pool1d(
-    input: Tensor, output_size: Ints, *, return_indices: Literal[True], out: Tensor | None = None
+    input: Tensor, output_size: OutputSize, *, return_indices: Literal[True], out: Tensor | None = None
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def adaptive_max_pool1d(
-    input: Tensor, output_size: Ints, return_indices: _b.bool, *, out: Tensor | None = None
+    input: Tensor, output_size: OutputSize, return_indices: _b.bool, *, out: Tensor | None = None
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 def affine_grid_generator(
     theta: Tensor, size: Ints, align_corners: _b.bool, *, out: Tensor | None = None

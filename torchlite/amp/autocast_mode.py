@@ -74,8 +74,8 @@ class _Autocast(Interceptor):
             rule = None if where is None else RULES[where].get(op.name)
             if callable(rule):
                 rule = rule(*_call.bind(op, args, {name: value for name, value in kwargs.items() if name != "out"}))
-            if rule is not None and where is not None:
-                args, kwargs = _cast_arguments(op, rule, where, args, kwargs)
+            if rule is not None:
+                args, kwargs = _cast_arguments(op, rule, where, args, kwargs)  # type: ignore[arg-type]
                 return run(*args, **kwargs)
         stack.items = [*stack.items, self]  # whoever called this puts the stack back
         return run(*args, **kwargs)

@@ -31,6 +31,7 @@ _OF_TORCH = {
 
 if TYPE_CHECKING:
     from torchlite._types.functional import *
+    from torchlite._types.functional_pooling import *
 else:
 
     def __getattr__(name):

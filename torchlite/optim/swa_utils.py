@@ -14,6 +14,8 @@ from .lr_scheduler import LRScheduler, _for_each_group
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torchlite import Tensor
     from torchlite._types.aliases import DeviceLike
 
@@ -169,7 +171,7 @@ class SWALR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        swa_lr: float,
+        swa_lr: float | Sequence[float],
         anneal_epochs: int = 10,
         anneal_strategy: str = "cos",
         last_epoch: int = -1,

@@ -11,7 +11,7 @@ from .utils import _pair, _single, _triple
 
 if TYPE_CHECKING:
     from torchlite import Tensor
-    from torchlite._types.aliases import Ints
+    from torchlite._types.aliases import Ints, OutputSize
 
 
 __all__ = [
@@ -349,7 +349,7 @@ class LPPool3d(_LPPoolNd):
 class _AdaptiveMaxPoolNd(Module):
     __constants__ = ["output_size", "return_indices"]
 
-    def __init__(self, output_size: Ints, return_indices: bool = False) -> None:
+    def __init__(self, output_size: OutputSize, return_indices: bool = False) -> None:
         super().__init__()
         self.output_size = output_size
         self.return_indices = return_indices
@@ -382,7 +382,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 class _AdaptiveAvgPoolNd(Module):
     __constants__ = ["output_size"]
 
-    def __init__(self, output_size: Ints) -> None:
+    def __init__(self, output_size: OutputSize) -> None:
         super().__init__()
         self.output_size = output_size
 
