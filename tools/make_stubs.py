@@ -111,13 +111,12 @@ def or_none(kind: str, param: Param) -> str:
 
 
 def annotation(name: str, param: Param) -> str:
+    if (name, param.name) in types.OF_OP:
+        return types.OF_OP[name, param.name]
     if param.kind in types.TENSORS:
         return or_none(types.TENSORS[param.kind], param)
     if param.name == "output_size" and name.startswith("adaptive_"):
         return "OutputSize"
-    of_op = types.OF_OP.get((name, param.name))
-    if of_op:
-        return of_op
     default = param.default
     if type(default) is bool:
         return "_b.bool"
@@ -186,6 +185,8 @@ def signatures(record: Op, name: str, method: bool, space: str = "torch") -> lis
         first = "self" if method else "input: Tensor"
         return [(", ".join(filter(None, (first, text))), kind) for text, kind in types.OVERLOADS[name]]
     text, kind = parameters(record, name, method, out=not method), result(record, name, space)
+    if space == "torch" and text.startswith("*size: Ints"):
+        return [(text, kind), (text.replace("*size: Ints", "*, size: Sequence[_b.int]", 1), kind)]
     if "return_indices: _b.bool = False" in text:
         where = text.index("return_indices")
         star = "" if "*, " in text[:where] else "*, "

@@ -120,6 +120,8 @@ OF_OP = {
     ("conv2d", "padding"): "Ints | _b.str",
     ("conv3d", "padding"): "Ints | _b.str",
     ("cross", "dim"): "_b.int | None",
+    ("ctc_loss", "input_lengths"): "Tensor | Ints",
+    ("ctc_loss", "target_lengths"): "Tensor | Ints",
     ("exponential_", "lambd"): "_b.float",
     ("fill_", "value"): "Tensor | Number",
     ("hardtanh", "min_val"): "_b.float",
@@ -237,7 +239,10 @@ FUNCTION_OVERLOADS = {
     },
     "arange": [
         (f"{bounds}, *, {{options}}", "Tensor")
-        for bounds in ("end: Number", "start: Number, end: Number, step: Number = 1")
+        for bounds in (
+            "end: Number | Tensor",
+            "start: Number | Tensor, end: Number | Tensor, step: Number | Tensor = 1",
+        )
     ],
     "randint": [
         (f"{bounds}, size: Ints, *, generator: Generator | None = None, {{options}}", "Tensor")

@@ -5,11 +5,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._accelerator import Accelerator
-from ._device import device as device_type
-from ._streams import NONE_THERE, Stream, accelerator_of
+from ._streams import NONE_THERE, accelerator_of
+
+if TYPE_CHECKING:
+    from . import Stream
+    from . import device as device_type
+else:
+    from ._device import device as device_type
+    from ._streams import Stream
 
 __all__ = [
     "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
@@ -88,12 +94,12 @@ class device_index:
 
 def current_stream(device: Any = None, /) -> Stream:
     """The stream in which the calling thread's work goes."""
-    return _one(device).current_stream(device)
+    return _one(device).current_stream(device)  # type: ignore[return-value]
 
 
 def set_stream(stream: Stream) -> None:
     """Choose the calling thread's stream, and its device."""
-    accelerator_of(stream.device.type).set_stream(stream)
+    accelerator_of(stream.device.type).set_stream(stream)  # type: ignore[arg-type]
 
 
 def synchronize(device: Any = None, /) -> None:

@@ -178,8 +178,12 @@ def second_order() -> Tensor:
 
 def accelerators() -> list[str]:
     found = ["cpu"]
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cuda.matmul.allow_tf32 = False
     if torch.cuda.is_available():
-        torch.cuda.synchronize()
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            torch.cuda.synchronize()
         found.append(torch.cuda.get_device_name(0))
     if torch.opencl.is_available():
         found.append(f"opencl:{torch.opencl.current_device()}")
@@ -188,3 +192,8 @@ def accelerators() -> list[str]:
 
 if __name__ == "__main__":
     train()
+    assert sets_of_data() == 9
+    hooks()
+    assert not infer(torch.ones(2, requires_grad=True)).requires_grad
+    assert second_order().tolist() == [6.0, 12.0]
+    assert "cpu" in accelerators()

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .aliases import DeviceLike
-from .basic import Event as Event
-from .basic import Stream as Stream
+from .basic import Stream
 from .tensor import Tensor
 
 class StreamContext:

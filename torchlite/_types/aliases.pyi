@@ -22,8 +22,17 @@ File: TypeAlias = str | os.PathLike[str] | IO[bytes]
 Tensors: TypeAlias = Tensor | Sequence[Tensor]
 StateDict: TypeAlias = Mapping[str, Any]
 TensorLike: TypeAlias = (
-    Tensor | Number | np.ndarray[Any, Any] | np.generic | list[Any] | tuple[Any, ...] | Sequence[Number] | SupportsArray
+    Tensor | Number | np.ndarray[Any, Any] | np.generic | list[Any] | tuple[Any, ...] | Sequence[Number] | Exported
 )
+
+Exported: TypeAlias = SupportsArray | SupportsCUDA | SupportsDLPack
 
 class SupportsArray(Protocol):
     def __array__(self) -> np.ndarray[Any, Any]: ...
+
+class SupportsCUDA(Protocol):
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+class SupportsDLPack(Protocol):
+    def __dlpack__(self, *, stream: Any = None) -> Any: ...

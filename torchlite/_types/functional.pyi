@@ -126,8 +126,8 @@ def cross_entropy(
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
-    input_lengths: Tensor | Number,
-    target_lengths: Tensor | Number,
+    input_lengths: Tensor | Ints,
+    target_lengths: Tensor | Ints,
     blank: _b.int = 0,
     reduction: _b.str = "mean",
     zero_infinity: _b.bool = False,

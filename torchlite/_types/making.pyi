@@ -11,7 +11,7 @@ from .tensor import Tensor
 
 class MakingMethods:
     def bernoulli(self, p: _b.float | None = None, *, generator: Generator | None = None) -> Tensor: ...
-    def bernoulli_(self, p: Tensor | Number = 0.5, *, generator: Generator | None = None) -> Self: ...
+    def bernoulli_(self, p: _b.float | Tensor = 0.5, *, generator: Generator | None = None) -> Self: ...
     def cauchy_(self, median: _b.float = 0.0, sigma: _b.float = 1.0, *, generator: Generator | None = None) -> Self: ...
     def exponential_(self, lambd: _b.float = 1.0, *, generator: Generator | None = None) -> Self: ...
     def geometric_(self, p: _b.float, *, generator: Generator | None = None) -> Self: ...
@@ -86,7 +86,7 @@ class MakingMethods:
 
 @overload
 def arange(
-    end: Number,
+    end: Number | Tensor,
     *,
     out: Tensor | None = None,
     dtype: DType | None = None,
@@ -97,9 +97,9 @@ def arange(
 ) -> Tensor: ...
 @overload
 def arange(
-    start: Number,
-    end: Number,
-    step: Number = 1,
+    start: Number | Tensor,
+    end: Number | Tensor,
+    step: Number | Tensor = 1,
     *,
     out: Tensor | None = None,
     dtype: DType | None = None,
@@ -140,8 +140,21 @@ def cartesian_prod(*tensors: Tensor | Sequence[Tensor], out: Tensor | None = Non
 def combinations(
     input: Tensor, r: _b.int = 2, with_replacement: _b.bool = False, *, out: Tensor | None = None
 ) -> Tensor: ...
+@overload
 def empty(
     *size: Ints,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike = None,
+    pin_memory: _b.bool = False,
+    requires_grad: _b.bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor: ...
+@overload
+def empty(
+    *,
+    size: Sequence[_b.int],
     out: Tensor | None = None,
     dtype: DType | None = None,
     layout: Layout | None = None,
@@ -302,8 +315,20 @@ def normal(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor: ...
+@overload
 def ones(
     *size: Ints,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike = None,
+    pin_memory: _b.bool = False,
+    requires_grad: _b.bool = False,
+) -> Tensor: ...
+@overload
+def ones(
+    *,
+    size: Sequence[_b.int],
     out: Tensor | None = None,
     dtype: DType | None = None,
     layout: Layout | None = None,
@@ -323,8 +348,21 @@ def ones_like(
     out: Tensor | None = None,
 ) -> Tensor: ...
 def poisson(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor: ...
+@overload
 def rand(
     *size: Ints,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike = None,
+    pin_memory: _b.bool = False,
+    requires_grad: _b.bool = False,
+) -> Tensor: ...
+@overload
+def rand(
+    *,
+    size: Sequence[_b.int],
     generator: Generator | None = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
@@ -384,8 +422,21 @@ def randint_like(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor: ...
+@overload
 def randn(
     *size: Ints,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike = None,
+    pin_memory: _b.bool = False,
+    requires_grad: _b.bool = False,
+) -> Tensor: ...
+@overload
+def randn(
+    *,
+    size: Sequence[_b.int],
     generator: Generator | None = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
@@ -463,8 +514,20 @@ def triu_indices(
     out: Tensor | None = None,
 ) -> Tensor: ...
 def vander(x: Tensor, N: _b.int | None = None, increasing: _b.bool = False, *, out: Tensor | None = None) -> Tensor: ...
+@overload
 def zeros(
     *size: Ints,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike = None,
+    pin_memory: _b.bool = False,
+    requires_grad: _b.bool = False,
+) -> Tensor: ...
+@overload
+def zeros(
+    *,
+    size: Sequence[_b.int],
     out: Tensor | None = None,
     dtype: DType | None = None,
     layout: Layout | None = None,

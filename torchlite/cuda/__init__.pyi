@@ -4,6 +4,8 @@ from typing import Any
 
 from .._types.accelerator import *
 from .._types.aliases import DeviceLike
+from .._types.basic import Event as _Event
+from .._types.basic import Stream as _Stream
 from .._types.functions import BFloat16Tensor as BFloat16Tensor
 from .._types.functions import BoolTensor as BoolTensor
 from .._types.functions import ByteTensor as ByteTensor
@@ -35,7 +37,6 @@ from ._nvml import power_draw as power_draw
 from ._nvml import temperature as temperature
 from ._nvml import utilization as utilization
 from .graphs import CUDAGraph as CUDAGraph
-from .graphs import graph as graph
 from .graphs import graph_pool_handle as graph_pool_handle
 from .graphs import is_current_stream_capturing as is_current_stream_capturing
 from .graphs import make_graphed_callables as make_graphed_callables
@@ -47,8 +48,6 @@ from .memory import memory_summary as memory_summary
 from .memory import reset_max_memory_allocated as reset_max_memory_allocated
 from .memory import reset_max_memory_cached as reset_max_memory_cached
 from .memory import set_per_process_memory_fraction as set_per_process_memory_fraction
-from .streams import ExternalStream as ExternalStream
-from .streams import get_stream_from_external as get_stream_from_external
 
 has_half: bool
 has_magma: bool
@@ -58,3 +57,22 @@ def init() -> None: ...
 def is_initialized() -> bool: ...
 def ipc_collect() -> None: ...
 def reset_accumulated_memory_stats(device: DeviceLike = None) -> None: ...
+def get_stream_from_external(data_ptr: int, device: DeviceLike = None) -> Stream: ...
+
+class Stream(_Stream):
+    @property
+    def cuda_stream(self) -> int: ...
+
+class ExternalStream(Stream):
+    def __init__(self, stream_ptr: int, device: DeviceLike = None, **kwargs: Any) -> None: ...
+
+class Event(_Event):
+    @property
+    def cuda_event(self) -> int: ...
+
+class graph:
+    def __init__(
+        self, cuda_graph: CUDAGraph, pool: Any = None, stream: _Stream | None = None, capture_error_mode: str = "global"
+    ) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *exc: object) -> None: ...

@@ -118,7 +118,7 @@ class Sequential(Module):
         self._check_times(times)
         return self.extend(list(self) * (times - 1))
 
-    def pop(self, key: str) -> Any:
+    def pop(self, key: int | slice) -> Any:
         """Remove the module at a position and return it."""
         module = self[key]
         del self[key]
@@ -201,7 +201,7 @@ class ModuleList(Module):
         modules.insert(index, module)
         self._renumber(modules)
 
-    def pop(self, key: str) -> Any:
+    def pop(self, key: int | slice) -> Any:
         """Remove the module at a position and return it."""
         module = self[key]
         del self[key]
@@ -348,7 +348,7 @@ class ParameterList(Module):
             return result
         return getattr(self, str(_position(index, len(self))))
 
-    def __setitem__(self, index: Any, value: float) -> None:
+    def __setitem__(self, index: Any, value: Any) -> None:
         setattr(self, str(_position(index, len(self))), _as_parameter(value))
 
     def __len__(self) -> int:
@@ -363,7 +363,7 @@ class ParameterList(Module):
     def __dir__(self) -> list[str]:
         return [key for key in super().__dir__() if not key.isdigit()]
 
-    def append(self, value: float) -> Any:
+    def append(self, value: Any) -> Any:
         """Add a value at the end. Returns self."""
         position = len(self)
         self._size += 1
@@ -407,7 +407,7 @@ class ParameterDict(Module):
     def __getitem__(self, key: str) -> Any:
         return getattr(self, self._attribute(key))
 
-    def __setitem__(self, key: str, value: float) -> None:
+    def __setitem__(self, key: str, value: Any) -> None:
         self._keys[key] = None
         setattr(self, self._attribute(key), _as_parameter(value))
 

@@ -59,7 +59,7 @@ class _Registry(dict):
         super().__init__()
         self.update(items)
 
-    def __setitem__(self, name: str, value: float) -> None:
+    def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
         owner = self._owner()
         if owner is not None:

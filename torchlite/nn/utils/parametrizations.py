@@ -210,7 +210,7 @@ class _SpectralNorm(Module):
         u, v = self._u.clone(), self._v.clone()
         return weight / torch.vdot(u, torch.mv(matrix, v))
 
-    def right_inverse(self, value: float) -> Any:
+    def right_inverse(self, value: Any) -> Any:
         return value
 
 

@@ -118,7 +118,7 @@ class ParametrizationList(ModuleList):
                     f"parametrized shape: {result.shape}"
                 )
 
-    def right_inverse(self, value: float) -> Any:
+    def right_inverse(self, value: Any) -> Any:
         """Set the originals so that the parametrized tensor becomes `value`."""
         with torch.no_grad():
             for module in reversed(self):

@@ -23,16 +23,19 @@ from ._transport import PIPE_LIMIT, make_folders, receive, remove_folders, send
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchlite import Tensor
-
 
 class WorkerInfo:
     """What `get_worker_info()` tells inside a worker: id, num_workers, seed, dataset (this worker's copy)."""
 
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
 
-    def __setattr__(self, name: str, value: float) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:
         raise RuntimeError("Cannot assign attributes to WorkerInfo objects")
 
     def __repr__(self) -> str:
@@ -170,7 +173,7 @@ def _stop(processes, pipes, folders) -> None:
 class WorkersIterator:
     """Batches made by worker processes, in the order of the sampler unless `in_order` is False."""
 
-    def __init__(self, loader: Any, base_seed: int, indices: Tensor) -> None:
+    def __init__(self, loader: Any, base_seed: int, indices: Any) -> None:
         self._loader, self._timeout = loader, loader.timeout
         self._folders = make_folders()
         settings = Settings(loader, base_seed, self._folders)
@@ -204,7 +207,7 @@ class WorkersIterator:
         for _ in range(self._loader.prefetch_factor * len(self._pipes)):
             self._give_work()
 
-    def restart(self, indices: Tensor) -> None:
+    def restart(self, indices: Any) -> None:
         """A new epoch with the same workers."""
         while self._waiting:
             self._receive()

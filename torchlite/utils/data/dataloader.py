@@ -165,7 +165,7 @@ class DataLoader(Generic[Item]):
                 context = multiprocessing.get_context(context)
         self._context = context
 
-    def __setattr__(self, name: str, value: float) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:
         if self._ready and name in _FIXED:
             raise ValueError(f"{name} attribute should not be set after {self.__class__.__name__} is initialized")
         super().__setattr__(name, value)
