@@ -347,7 +347,7 @@ def methods_stub() -> str:
     lines = [f"    def __{op}__(self, other: Operand) -> Tensor: ...\n" for op in _OPERATORS]
     lines += [f"    def __r{op}__(self, other: Operand) -> Tensor: ...\n" for op in _OPERATORS]
     lines += [f"    def __i{op}__(self, other: Operand) -> Self: ...\n" for op in _OPERATORS if op != "matmul"]
-    note = "  # pyright: ignore[reportIncompatibleMethodOverride]"
+    note = "  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]"
     for name in _COMPARISONS:
         other, ignore = ("object", note) if name in ("eq", "ne") else ("Operand", "")
         lines.append(f"    def __{name}__(self, other: {other}) -> Tensor: ...{ignore}\n")

@@ -256,7 +256,7 @@ def test_questions_load_no_pyopencl_and_leave_no_trace(opencl, tmp_path):
         print(torch.opencl.is_available(), torch.opencl.device_count() > 0, 'pyopencl' in sys.modules)
         torch.ones(2, device="opencl").sum().item()
         changed = {n for n in before.keys() | os.environ.keys() if before.get(n) != os.environ.get(n)}
-        - {"PYOPENCL_HOME"}
+        changed -= {"PYOPENCL_HOME"}
         print(changed or None, [f for f in os.listdir(tempfile.gettempdir()) if f.startswith("torchlite-opencl-")])
     """,
         TMPDIR=str(tmp_path),
