@@ -13,8 +13,8 @@ import pytest
 import torchlite as torch
 
 ROOT = Path(__file__).resolve().parents[1]
-TYPES = ROOT / "torchlite" / "_types"
-# What a stub's names belong to; those of the other files in torchlite/_types are torchlite's.
+TYPES = ROOT / "torchlite" / "_stubs"
+# What a stub's names belong to; those of the other files in torchlite/_stubs are torchlite's.
 OWNERS = {
     "fft": "fft",
     "linalg": "linalg",
@@ -23,10 +23,10 @@ OWNERS = {
     "functional_pooling": "nn.functional",
 }
 BY_HAND = {
-    "torchlite/_types/basic.pyi": ("",),
-    "torchlite/_types/functions.pyi": ("",),
-    "torchlite/_types/tensor.pyi": ("",),
-    "torchlite/_types/accelerator.pyi": ("cuda", "opencl"),
+    "torchlite/_stubs/basic.pyi": ("",),
+    "torchlite/_stubs/functions.pyi": ("",),
+    "torchlite/_stubs/tensor.pyi": ("",),
+    "torchlite/_stubs/accelerator.pyi": ("cuda", "opencl"),
     "torchlite/autograd/__init__.pyi": ("autograd",),
     "torchlite/cuda/__init__.pyi": ("cuda",),
     "torchlite/random.pyi": ("random",),

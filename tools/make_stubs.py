@@ -1,8 +1,8 @@
 """Write what editors and type checkers read: torchlite/__init__.pyi, torchlite/_tensor_methods.pyi and the generated
-files of torchlite/_types.
+files of torchlite/_stubs.
 
 They come from the op records and tools/stub_types.py. What no record makes (Tensor itself, devices, modes …) is written
-by hand in torchlite/_types/{aliases,basic,tensor,functions}.pyi. Run it after adding or changing an op:
+by hand in torchlite/_stubs/{aliases,basic,tensor,functions}.pyi. Run it after adding or changing an op:
 
     python tools/make_stubs.py
 
@@ -29,7 +29,7 @@ from torchlite import _dtype  # noqa: E402
 from torchlite._dispatch import INPLACE, NAMESPACES  # noqa: E402
 from torchlite._dispatch.record import EMPTY, Op, Param  # noqa: E402
 
-TYPES = ROOT / "torchlite" / "_types"
+TYPES = ROOT / "torchlite" / "_stubs"
 FOR_TENSOR = ROOT / "torchlite" / "_tensor_methods.pyi"  # where the class Tensor has its bases from
 HEADER = "# Made by tools/make_stubs.py from the op records: do not edit.\n"
 # So that torchlite's own modules may hand their Tensor to functions that take the public one.
@@ -309,7 +309,7 @@ def hand_written() -> set[str]:
 
 
 def written_methods() -> set[str]:
-    """What the class Tensor has by hand in _types/tensor.pyi."""
+    """What the class Tensor has by hand in _stubs/tensor.pyi."""
     tree = ast.parse((TYPES / "tensor.pyi").read_text())
     body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Tensor")
     return {node.name for node in body if isinstance(node, ast.FunctionDef)} | {
@@ -325,9 +325,9 @@ def module_stub() -> str:
         "\n",
         *(f"from . import {name} as {name}\n" for name in sorted(torchlite._MODULES)),
         *sorted(
-            ["from ._types.basic import dtype as dtype\n"]
-            + [f"from ._types.{name} import *\n" for name in [*BY_HAND, *types.ROOMS]]
-            + [f"from ._types.{room} import {name} as {name}\n" for room, name in private_functions()]
+            ["from ._stubs.basic import dtype as dtype\n"]
+            + [f"from ._stubs.{name} import *\n" for name in [*BY_HAND, *types.ROOMS]]
+            + [f"from ._stubs.{room} import {name} as {name}\n" for room, name in private_functions()]
         ),
         "\n__version__: str\nnewaxis: None\n",
         *(f"{name}: dtype\n" for d in _dtype.ALL.values() for name in (d.name, *_dtype.ALIASES.get(d.name, ()))),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# The stubs in torchlite/_types, and the op families (files of torchlite/_ops) whose functions and methods each has.
+# The stubs in torchlite/_stubs, and the op families (files of torchlite/_ops) whose functions and methods each has.
 ROOMS = {
     "elementwise": ("activation", "arithmetic", "elementary", "pointwise", "special", "amp"),
     "reductions": ("reduce", "statistics", "scan", "sort", "softmax"),

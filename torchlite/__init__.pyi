@@ -26,18 +26,18 @@ from . import special as special
 from . import testing as testing
 from . import utils as utils
 from . import version as version
-from ._types.arrangement import *
-from ._types.basic import *
-from ._types.basic import dtype as dtype
-from ._types.elementwise import *
-from ._types.elementwise import _amp_foreach_non_finite_check_and_unscale_ as _amp_foreach_non_finite_check_and_unscale_
-from ._types.elementwise import _amp_update_scale_ as _amp_update_scale_
-from ._types.functions import *
-from ._types.layers import *
-from ._types.linear import *
-from ._types.making import *
-from ._types.reductions import *
-from ._types.tensor import *
+from ._stubs.arrangement import *
+from ._stubs.basic import *
+from ._stubs.basic import dtype as dtype
+from ._stubs.elementwise import *
+from ._stubs.elementwise import _amp_foreach_non_finite_check_and_unscale_ as _amp_foreach_non_finite_check_and_unscale_
+from ._stubs.elementwise import _amp_update_scale_ as _amp_update_scale_
+from ._stubs.functions import *
+from ._stubs.layers import *
+from ._stubs.linear import *
+from ._stubs.making import *
+from ._stubs.reductions import *
+from ._stubs.tensor import *
 
 __version__: str
 newaxis: None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ._dispatch import NAMESPACES, namespace_function
 
 if TYPE_CHECKING:
-    from ._types.fft import *
+    from ._stubs.fft import *
 else:
 
     def __getattr__(name):

@@ -13,7 +13,7 @@ __all__ = ["LinAlgError"]
 
 
 if TYPE_CHECKING:
-    from ._types.linalg import *
+    from ._stubs.linalg import *
 else:
 
     def __getattr__(name):

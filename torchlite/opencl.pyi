@@ -1,5 +1,5 @@
 """OpenCL devices."""
 
-from ._types.accelerator import *
-from ._types.basic import Event as Event
-from ._types.basic import Stream as Stream
+from ._stubs.accelerator import *
+from ._stubs.basic import Event as Event
+from ._stubs.basic import Stream as Stream

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ._dispatch import NAMESPACES, namespace_function
 
 if TYPE_CHECKING:
-    from ._types.special import *
+    from ._stubs.special import *
 else:
 
     def __getattr__(name):

@@ -10,7 +10,7 @@ import numpy as np
 from . import Tensor
 
 if TYPE_CHECKING:
-    from torchlite._types.aliases import DeviceLike, DType
+    from torchlite._stubs.aliases import DeviceLike, DType
 
 
 # PyTorch's documented defaults: dtype name -> (rtol, atol); integers and bools are compared exactly.

@@ -16,7 +16,7 @@ from .._dispatch.graph import bump
 from .autocast_mode import _cuda_is_available
 
 if TYPE_CHECKING:
-    from torchlite._types.aliases import DeviceLike
+    from torchlite._stubs.aliases import DeviceLike
     from torchlite.optim.optimizer import Optimizer
 
 

@@ -9,7 +9,7 @@ from .. import inference_mode as inference_mode
 from .. import is_grad_enabled as is_grad_enabled
 from .. import no_grad as no_grad
 from .. import set_grad_enabled as set_grad_enabled
-from .._types.aliases import Tensors
+from .._stubs.aliases import Tensors
 from . import anomaly as anomaly
 from . import engine as engine
 from . import function as function

@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from .._types.accelerator import *
-from .._types.aliases import DeviceLike
-from .._types.basic import Event as _Event
-from .._types.basic import Stream as _Stream
-from .._types.functions import BFloat16Tensor as BFloat16Tensor
-from .._types.functions import BoolTensor as BoolTensor
-from .._types.functions import ByteTensor as ByteTensor
-from .._types.functions import CharTensor as CharTensor
-from .._types.functions import DoubleTensor as DoubleTensor
-from .._types.functions import FloatTensor as FloatTensor
-from .._types.functions import HalfTensor as HalfTensor
-from .._types.functions import IntTensor as IntTensor
-from .._types.functions import LongTensor as LongTensor
-from .._types.functions import ShortTensor as ShortTensor
+from .._stubs.accelerator import *
+from .._stubs.aliases import DeviceLike
+from .._stubs.basic import Event as _Event
+from .._stubs.basic import Stream as _Stream
+from .._stubs.functions import BFloat16Tensor as BFloat16Tensor
+from .._stubs.functions import BoolTensor as BoolTensor
+from .._stubs.functions import ByteTensor as ByteTensor
+from .._stubs.functions import CharTensor as CharTensor
+from .._stubs.functions import DoubleTensor as DoubleTensor
+from .._stubs.functions import FloatTensor as FloatTensor
+from .._stubs.functions import HalfTensor as HalfTensor
+from .._stubs.functions import IntTensor as IntTensor
+from .._stubs.functions import LongTensor as LongTensor
+from .._stubs.functions import ShortTensor as ShortTensor
 from . import amp as amp
 from . import graphs as graphs
 from . import memory as memory

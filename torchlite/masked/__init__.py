@@ -15,7 +15,7 @@ from .._dtype import bool_, float32, get_default_dtype, iinfo, int64
 
 if TYPE_CHECKING:
     from torchlite import Tensor
-    from torchlite._types.aliases import DType, Ints
+    from torchlite._stubs.aliases import DType, Ints
 
 
 __all__ = [

@@ -18,7 +18,7 @@ from torchlite._dispatch.codegen import in_place_method
 
 if TYPE_CHECKING:
     from torchlite import Tensor
-    from torchlite._types.aliases import DType
+    from torchlite._stubs.aliases import DType
 
 
 # Names of this namespace whose ops are declared for `torch` only.
@@ -30,8 +30,8 @@ _OF_TORCH = {
 
 
 if TYPE_CHECKING:
-    from torchlite._types.functional import *
-    from torchlite._types.functional_pooling import *
+    from torchlite._stubs.functional import *
+    from torchlite._stubs.functional_pooling import *
 else:
 
     def __getattr__(name):

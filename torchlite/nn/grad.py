@@ -9,7 +9,7 @@ from torchlite.nn import functional as F
 
 if TYPE_CHECKING:
     from torchlite import Tensor
-    from torchlite._types.aliases import Ints
+    from torchlite._stubs.aliases import Ints
 
 
 def _gradient(convolve, input, weight, grad_output, stride, padding, dilation, groups, wanted):

@@ -9,7 +9,7 @@ from torchlite import Parameter as Parameter
 from torchlite import Tensor
 
 if TYPE_CHECKING:
-    from torchlite._types.aliases import DeviceLike, DType
+    from torchlite._stubs.aliases import DeviceLike, DType
 
 
 __all__ = [

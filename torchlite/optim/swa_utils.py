@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torchlite import Tensor
-    from torchlite._types.aliases import DeviceLike
+    from torchlite._stubs.aliases import DeviceLike
 
 
 __all__ = [

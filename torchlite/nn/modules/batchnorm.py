@@ -15,7 +15,7 @@ from .module import Module
 
 if TYPE_CHECKING:
     from torchlite import Tensor
-    from torchlite._types.aliases import DeviceLike, DType
+    from torchlite._stubs.aliases import DeviceLike, DType
 
 
 __all__ = [

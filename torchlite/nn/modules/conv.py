@@ -16,7 +16,7 @@ from .utils import _pair, _reverse_repeat_tuple, _single, _triple
 
 if TYPE_CHECKING:
     from torchlite import Tensor
-    from torchlite._types.aliases import DeviceLike, DType, Ints
+    from torchlite._stubs.aliases import DeviceLike, DType, Ints
 
 
 __all__ = [

@@ -10,7 +10,7 @@ from .module import Module
 
 if TYPE_CHECKING:
     from torchlite import Tensor
-    from torchlite._types.aliases import Ints
+    from torchlite._stubs.aliases import Ints
 
 
 __all__ = ["Fold", "Unfold"]

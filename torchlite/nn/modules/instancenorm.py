@@ -12,7 +12,7 @@ from .batchnorm import _LazyNormBase, _NormBase
 
 if TYPE_CHECKING:
     from torchlite import Tensor
-    from torchlite._types.aliases import DeviceLike, DType
+    from torchlite._stubs.aliases import DeviceLike, DType
 
 
 __all__ = [

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from torchlite import Tensor
-    from torchlite._types.aliases import DeviceLike, DType
+    from torchlite._stubs.aliases import DeviceLike, DType
 
 
 __all__ = [

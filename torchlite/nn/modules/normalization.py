@@ -14,7 +14,7 @@ from .module import Module
 
 if TYPE_CHECKING:
     from torchlite import Tensor
-    from torchlite._types.aliases import DeviceLike, DType, Ints
+    from torchlite._stubs.aliases import DeviceLike, DType, Ints
 
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]

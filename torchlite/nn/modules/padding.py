@@ -11,7 +11,7 @@ from .utils import _ntuple, _pair, _quadruple
 
 if TYPE_CHECKING:
     from torchlite import Tensor
-    from torchlite._types.aliases import Ints
+    from torchlite._stubs.aliases import Ints
 
 
 __all__ = [

@@ -11,7 +11,7 @@ from .utils import _pair, _single, _triple
 
 if TYPE_CHECKING:
     from torchlite import Tensor
-    from torchlite._types.aliases import Ints, OutputSize
+    from torchlite._stubs.aliases import Ints, OutputSize
 
 
 __all__ = [

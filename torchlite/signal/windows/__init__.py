@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torchlite import Tensor
-    from torchlite._types.aliases import DeviceLike, DType
+    from torchlite._stubs.aliases import DeviceLike, DType
 
 
 __all__ = [
