@@ -6,14 +6,14 @@ python examples/transformer_classifier.py --device cpu
 import argparse
 
 import torchlite as torch
-from torchlite import nn
+from torchlite import Tensor, nn
 from torchlite.utils.data import DataLoader, TensorDataset
 
 
 class Classifier(nn.Module):
     """Embedding, positions, an encoder, and the mean over the sequence."""
 
-    def __init__(self, symbols=12, width=32, classes=2, length=16):
+    def __init__(self, symbols: int = 12, width: int = 32, classes: int = 2, length: int = 16) -> None:
         super().__init__()
         self.embedding = nn.Embedding(symbols, width)
         self.positions = nn.Parameter(torch.zeros(length, width))
@@ -21,11 +21,12 @@ class Classifier(nn.Module):
         self.encoder = nn.TransformerEncoder(layer, num_layers=2)
         self.head = nn.Linear(width, classes)
 
-    def forward(self, tokens):
-        return self.head(self.encoder(self.embedding(tokens) + self.positions).mean(1))
+    def forward(self, tokens: Tensor) -> Tensor:
+        scores: Tensor = self.head(self.encoder(self.embedding(tokens) + self.positions).mean(1))
+        return scores
 
 
-def sequences(count, length=16, symbols=12):
+def sequences(count: int, length: int = 16, symbols: int = 12) -> tuple[Tensor, Tensor]:
     """Random sequences without a tie between symbols 0 and 1, and whether 1 is the more frequent one."""
     tokens = torch.randint(0, symbols, (count * 2, length))
     tokens[tokens < 6] = tokens[tokens < 6] % 2  # the two are frequent
@@ -34,7 +35,7 @@ def sequences(count, length=16, symbols=12):
     return tokens[keep], (difference[keep] > 0).long()
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> float:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--epochs", type=int, default=6)
@@ -47,6 +48,7 @@ def main(arguments=None):
     model = Classifier().to(options.device)
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+    accuracy = 0.0
     for epoch in range(options.epochs):
         model.train()
         total = 0.0

@@ -1,254 +1,396 @@
-"""Write what editors and type checkers read: torchlite/__init__.pyi (the public functions) and
-torchlite/_tensor_methods.pyi (the methods of Tensor).
+"""Write what editors and type checkers read: torchlite/__init__.pyi, torchlite/_tensor/_methods.pyi and the generated
+files of torchlite/_stubs.
 
-Both come from the op records, and from what torchlite/__init__.py and torchlite/_tensor define by hand. Run it after
-adding or changing an op:
+They come from the op records and tools/stub_types.py. What no record makes (Tensor itself, devices, modes …) is written
+by hand in torchlite/_stubs/{aliases,basic,tensor,functions}.pyi. Run it after adding or changing an op:
 
     python tools/make_stubs.py
 
-tests/test_stubs.py fails when they are stale.
+tests/test_stubs.py fails when they are stale. The text is laid out as `ruff format` would.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib.util
 import keyword
+import math
+import re
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+
+import stub_types as types  # noqa: E402
 
 import torchlite  # noqa: E402
 from torchlite._dispatch import INPLACE, NAMESPACES  # noqa: E402
 from torchlite._dispatch.record import EMPTY, Op, Param  # noqa: E402
-from torchlite._types import dtypes as _dtype  # noqa: E402
+from torchlite._types import dtypes  # noqa: E402
 
+TYPES = ROOT / "torchlite" / "_stubs"
+FOR_TENSOR = ROOT / "torchlite" / "_tensor" / "_methods.pyi"  # where the class Tensor has its bases from
 HEADER = "# Made by tools/make_stubs.py from the op records: do not edit.\n"
-# Composites whose result is not one tensor. What depends on the arguments is Any.
-ANY = set(
-    "aminmax histogram histogramdd lstsq lu lu_unpack max median min mode norm qr slogdet svd svd_lowrank "
-    "pca_lowrank std_mean var_mean triangular_solve unique unique_consecutive where gru gru_cell lstm lstm_cell "
-    "rnn_tanh rnn_relu adaptive_max_pool1d max_pool1d_with_indices native_batch_norm native_dropout "
-    "native_group_norm native_layer_norm einsum result_type meshgrid nonzero gradient nanmedian kthvalue cummax "
-    "cummin topk sort frexp".split()
-)
-TUPLES = set(
-    "broadcast_tensors chunk dsplit hsplit vsplit split split_with_sizes tensor_split unbind unbind_copy "
-    "unsafe_chunk unsafe_split split_with_sizes_copy atleast_1d atleast_2d atleast_3d".split()
-)
-BOOLS = {"allclose", "equal", "is_same_size"}
-# What a plain parameter of this name takes.
-PLAIN = {
-    "keepdim": "_b.bool", "dtype": "_DType | None", "device": "_Device", "requires_grad": "_b.bool",
-    "generator": "Generator | None", "pin_memory": "_b.bool", "layout": "_Layout | None",
-    "memory_format": "_MemoryFormat | None", "descending": "_b.bool", "stable": "_b.bool", "largest": "_b.bool",
-    "k": "_b.int", "equal_nan": "_b.bool", "rtol": "_b.float", "atol": "_b.float", "dim0": "_b.int", "dim1": "_b.int",
-    "diagonal": "_b.int",
-}  # fmt: skip
-KINDS = {"tensor": "Tensor", "optional": "Tensor | None", "number": "Tensor | Number", "list": "Sequence[Tensor]"}
+# So that torchlite's own modules may hand their Tensor to functions that take the public one.
+BASE_OF_TENSOR = """from typing import Any
+
+from torchlite import Tensor
+
+class TensorMethods(Tensor):
+    dtype: Any
+"""
+WIDTH = 120
+# The stubs that are written by hand and whose names are torchlite's.
+BY_HAND = ("basic", "functions", "tensor")
 
 
-def annotation(param: Param) -> str:
-    if param.kind in KINDS:
-        return KINDS[param.kind] + (
-            " | None" if param.default is None and param.kind in ("tensor", "number", "list") else ""
-        )
-    if param.name in PLAIN:
-        return PLAIN[param.name]
+# -- layout ---------------------------------------------------------------------------
+
+
+def split(text: str) -> list[str]:
+    """The parts between commas that stand in no bracket."""
+    parts, depth, part = [], 0, ""
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and not depth:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += letter
+    return [*parts, part.strip()] if part.strip() else parts
+
+
+def define(name: str, parameters: str, result: str, indent: str = "") -> str:
+    """A function's line, or its lines where it does not fit one: parameters on one line, or one a line."""
+    line = f"{indent}def {name}({parameters}) -> {result}: ..."
+    if len(line) <= WIDTH:
+        return line + "\n"
+    inside = f"{indent}    {parameters}"
+    if len(inside) > WIDTH:
+        parts = split(parameters)
+        inside = "\n".join(f"{indent}    {part}," for part in parts)
+    return f"{indent}def {name}(\n{inside}\n{indent}) -> {result}: ...\n"
+
+
+def overloads(name: str, signatures: Sequence[tuple[str, str]], indent: str = "") -> str:
+    mark = f"{indent}@overload\n" if len(signatures) > 1 else ""
+    return "".join(mark + define(name, parameters, result, indent) for parameters, result in signatures)
+
+
+def imports(text: str) -> str:
+    """The imports that a generated stub needs."""
+
+    def used(names: str) -> str:
+        return ", ".join(n for n in names.split() if re.search(rf"(?<![\w.]){n}\b", text))
+
+    lines = ["import builtins as _b\n"] if "_b." in text else []
+    for module, names in (("collections.abc", "Callable Sequence"), ("typing", "Any Literal NamedTuple Self overload")):
+        lines += [f"from {module} import {used(names)}\n"] if used(names) else []
+    lines += ["\n"] if lines else []
+    lines += ["from . import results\n"] if "results." in text else []
+    for module, names in (
+        ("aliases", "DeviceLike DType Ints Layout MemoryFormat Number Operand OutputSize TensorLike"),
+        ("basic", "Generator TypedStorage UntypedStorage"),
+        ("tensor", "Tensor"),
+    ):
+        lines += [f"from .{module} import {used(names)}\n"] if used(names) else []
+    return "".join(lines)
+
+
+def stub(body: str, doc: str) -> str:
+    return f'{HEADER}"""{doc}"""\n\n{imports(body)}\n{body}'
+
+
+# -- parameters and results -----------------------------------------------------------
+
+
+def or_none(kind: str, param: Param) -> str:
+    optional = param.default is None and not kind.endswith("None") and kind not in ("Any", "DeviceLike")
+    return f"{kind} | None" if optional else kind
+
+
+def annotation(name: str, param: Param) -> str:
+    if (name, param.name) in types.OF_OP:
+        return types.OF_OP[name, param.name]
+    if param.kind in types.TENSORS:
+        return or_none(types.TENSORS[param.kind], param)
+    if param.name == "output_size" and name.startswith("adaptive_"):
+        return "OutputSize"
     default = param.default
-    for kind in (bool, int, float, str):
-        if type(default) is kind and kind not in (int, float):
-            return f"_b.{kind.__name__}"
-    return "Any"
+    if type(default) is bool:
+        return "_b.bool"
+    if type(default) is str and param.name not in ("ord", "p"):
+        return "_b.str"
+    if param.name == "dim" and name in types.SEVERAL_DIMS:
+        return or_none("Ints", param)
+    if param.name in types.PLAIN:
+        return or_none(types.PLAIN[param.name], param)
+    return "Number" if type(default) in (int, float) else "Any"
 
 
-def parameter(param: Param) -> str:
-    text = f"{param.name}: {annotation(param)}"
-    return text if param.default is EMPTY else f"{text} = ..."
+def default(value: object) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "..."
+    if isinstance(value, str):
+        return f'"{value}"'
+    return repr(value) if value is None or isinstance(value, (bool, int, float)) else "..."
 
 
-def parameters(record: Op, method: bool, out: bool) -> str:
-    parts: list[str] = []
+def parameter(name: str, param: Param) -> str:
+    text = f"{param.name}: {annotation(name, param)}"
+    return text if param.default is EMPTY else f"{text} = {default(param.default)}"
+
+
+def parameters(record: Op, name: str, method: bool, out: bool) -> str:
     params = record.params[1:] if method else record.params
     if any(keyword.iskeyword(p.name) for p in params):
-        return "*args: Any, **kwargs: Any"
-    star = False
-    had_default = False
+        return ", ".join((["self"] if method else []) + ["*args: Any", "**kwargs: Any"])
+    parts, star, had_default = [], False, False
     for param in params:
         if param.kind == "varargs":
-            parts.append(f"*{param.name}: Any")
+            parts.append(f"*{param.name}: {types.VARARGS.get(param.name, 'Any')}")
             star = True
             continue
         if (param.kwonly or (had_default and param.default is EMPTY)) and not star:
             parts.append("*")
             star = True
         had_default = had_default or param.default is not EMPTY
-        parts.append(parameter(param))
-    if out and record.has_out:
+        parts.append(parameter(name, param))
+    if out and record.has_out and result(record, name) != "_b.bool":
+        several = result(record, name) != "Tensor"
         parts += [] if star else ["*"]
-        parts.append("out: Any = ...")
+        parts.append(f"out: {'Sequence[Tensor]' if several else 'Tensor'} | None = None")
     return ", ".join((["self"] if method else []) + parts)
 
 
-def result(record: Op, name: str) -> str:
-    if name in BOOLS:
-        return "_b.bool"
-    if name in TUPLES or record.several:
-        return "tuple[Tensor, ...]"
-    if record.outputs and not record.is_implicit:
-        return f"_{record.name.strip('_')}_result"
-    return "Any" if name in ANY or record.outputs else "Tensor"
+def result(record: Op, name: str, space: str = "torch") -> str:
+    if (space, name) in types.RESULTS_OF:
+        return f"results.{types.RESULTS_OF[space, name]}"
+    if record.outputs:
+        return f"results.{record.name.strip('_')}"
+    if name in types.RESULTS:
+        return types.RESULTS[name]
+    return types.ANY_NUMBER if record.several else "Tensor"
 
 
-def result_types(records) -> str:
+def signatures(record: Op, name: str, method: bool, space: str = "torch") -> list[tuple[str, str]]:
+    """[(parameters, result)] of a function or method: several where the result depends on the arguments."""
+    special = (types.METHOD_OVERLOADS if method else types.FUNCTION_OVERLOADS).get(name)
+    if space in ("torch", "Tensor") and special:
+        return [
+            (("self, " if method else "") + text.replace("{options}", types.OPTIONS), kind) for text, kind in special
+        ]
+    if space in ("torch", "Tensor") and name in types.OVERLOADS:
+        first = "self" if method else "input: Tensor"
+        return [(", ".join(filter(None, (first, text))), kind) for text, kind in types.OVERLOADS[name]]
+    text, kind = parameters(record, name, method, out=not method), result(record, name, space)
+    if space == "torch" and text.startswith("*size: Ints"):
+        return [(text, kind), (text.replace("*size: Ints", "*, size: Sequence[_b.int]", 1), kind)]
+    if "return_indices: _b.bool = False" in text:
+        where = text.index("return_indices")
+        star = "" if "*, " in text[:where] else "*, "
+        asked = text[:where] + star + text[where:].replace("*, ", "").replace("_b.bool = False", "Literal[True]", 1)
+        plain = text.replace("return_indices: _b.bool = False", "return_indices: Literal[False] = False")
+        either = text.replace("return_indices: _b.bool = False", "return_indices: _b.bool", 1)
+        if re.search(r" = [^,]*, (?=.*return_indices)", text) and star:
+            either = asked.replace("Literal[True]", "_b.bool")
+        return [(plain, "Tensor"), (asked, types.PAIR), (either, f"Tensor | {types.PAIR}")]
+    return [(text, kind)]
+
+
+# -- files ----------------------------------------------------------------------------
+
+
+def family(record: Op) -> str:
+    return Path(record.file).stem
+
+
+def functions(space: str, names: Iterable[str]) -> str:
+    found = NAMESPACES[space]
+    return "".join(
+        overloads(name, signatures(found[name], name, False, space)) for name in names if not keyword.iskeyword(name)
+    )
+
+
+def in_place_functions(names: Iterable[str]) -> str:
+    found = NAMESPACES["torch"]
+    return "".join(
+        define(f"{name}_", parameters(found[name], f"{name}_", False, False), "Tensor")
+        for name in names
+        if found[name].tags & INPLACE and not name.startswith("_") and not name.endswith("_")
+    )
+
+
+def methods(names: Sequence[str], taken: set[str]) -> str:
+    found = NAMESPACES["Tensor"]
     lines = []
-    for record in sorted(
-        {r.name: r for r in records if r.outputs and not r.is_implicit}.values(), key=lambda r: r.name
-    ):
-        fields = "".join(f"    {field}: Tensor\n" for field in record.outputs)
-        lines.append(f"class _{record.name.strip('_')}_result(NamedTuple):\n{fields}")
-    return "\n".join(lines)
-
-
-def module_stub() -> str:
-    functions = NAMESPACES["torch"]
-    out = [
-        HEADER,
-        '"""PyTorch\'s API over array runtimes that already exist."""\n',
-        "import builtins as _b\nfrom collections.abc import Sequence\nfrom typing import Any, NamedTuple\n\n",
-        by_hand(),
-        "Number = _b.int | _b.float | _b.bool | _b.complex\n"
-        "_Device = device | _b.str | _b.int | None\n"
-        "_DType = dtype\n"
-        "_Layout = layout\n"
-        "_MemoryFormat = memory_format\n"
-        "\n",
-        "__version__: _b.str\n",
-        "".join(f"{name}: dtype\n" for d in _dtype.ALL.values() for name in (d.name, *_dtype.ALIASES.get(d.name, ()))),
-        "\n",
-        result_types(functions.values()),
-        "\n",
-    ]
-    mine = {
-        name
-        for name in vars(torchlite)
-        if name in functions
-        and (getattr(vars(torchlite)[name], "__module__", None) or "").startswith("torchlite._tensor.")
-    }
-    for name, record in sorted(functions.items()):
-        if name not in mine and not keyword.iskeyword(name):
-            out.append(f"def {name}({parameters(record, False, True)}) -> {result(record, name)}: ...\n")
-    out += [
-        f"def {name}_({parameters(record, False, False)}) -> Tensor: ...\n"
-        for name, record in sorted(functions.items())
-        if record.tags & INPLACE and not name.startswith("_") and not name.endswith("_")
-    ]
-    out.append("def __getattr__(name: _b.str) -> Any: ...\n")
-    return "".join(out)
-
-
-def by_hand() -> str:
-    """Imports of what torchlite/__init__.py defines or loads lazily."""
-    lines = []
-    for node in ast.parse((ROOT / "torchlite" / "__init__.py").read_text()).body:
-        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module not in ("_dispatch", "_ops", None):
-            lines += [f"from .{node.module} import {alias.name} as {alias.name}\n" for alias in node.names]
-    names = set(NAMESPACES["torch"])
+    for name in names:
+        if name not in taken and not keyword.iskeyword(name):
+            made = signatures(found[name], name, True, "Tensor")
+            if name.endswith("_"):
+                made = [(text, "Self") for text, _ in made]
+            lines.append(overloads(name, made, "    "))
     lines += [
-        f"from .{module} import {name} as {name}\n"
-        for name, module in torchlite._LAZY.items()
-        if name not in names and defined(module, name)
+        define(f"{name}_", parameters(found[name], f"{name}_", True, False), "Self", "    ")
+        for name in names
+        if found[name].tags & INPLACE and f"{name}_" not in taken and f"{name}_" not in found
     ]
-    lines += [
-        f"from . import {name} as {name}\n"
-        for name in sorted(torchlite._MODULES)
-        if importlib.util.find_spec(f"torchlite.{name}")
-    ]
-    return "".join(sorted(set(lines))) + "\n"
+    return "".join(lines)
 
 
-def defined(module: str, name: str) -> bool:
-    found = importlib.util.find_spec(f"torchlite.{module}")
-    return found is not None and hasattr(importlib.import_module(f"torchlite.{module}"), name)
+def room(name: str) -> str:
+    """One stub: the functions of some op families, and a class of their methods."""
+    mine = set(types.ROOMS[name])
+    by_hand = hand_written()
+    names = sorted(n for n, record in NAMESPACES["torch"].items() if family(record) in mine and n not in by_hand)
+    of_tensor = sorted(n for n, record in NAMESPACES["Tensor"].items() if family(record) in mine)
+    body = methods(of_tensor, written_methods())
+    if body:
+        body = f"class {name.title()}Methods:\n{body}\n"
+    what = "Functions and methods" if body else "Functions"
+    return stub(body + functions("torch", names) + in_place_functions(names), f"{what} of ops: {name}.")
+
+
+def namespace(space: str, leave_out: Iterable[str] = ()) -> str:
+    names = sorted(set(NAMESPACES[space]) - set(leave_out))
+    return stub(functions(space, names), f"The functions of torchlite.{space}.")
+
+
+def functional(pooling: bool) -> str:
+    """The functions of nn.functional that nn/functional.py does not have by hand: those of pooling, or the others."""
+    path = ROOT / "torchlite" / "nn" / "functional.py"
+    tree = ast.parse(path.read_text())
+    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    lines = sorted(name for name in set(NAMESPACES["nn.functional"]) - own if ("pool" in name) is pooling)
+    from torchlite.nn.functional import _OF_TORCH
+
+    more = sorted(n for n in _OF_TORCH - own - set(NAMESPACES["nn.functional"]) if ("pool" in n) is pooling)
+    body = "".join(overloads(n, signatures(NAMESPACES["nn.functional"][n], n, False, "nn.functional")) for n in lines)
+    body += functions("torch", more)
+    if not pooling:
+        body += "".join(define(f"{n}_", p, "Tensor") for n, p in in_place_activations())
+    return stub(body, "The functions of torchlite.nn.functional that come from op records.")
+
+
+def in_place_activations() -> list[tuple[str, str]]:
+    from torchlite._dispatch import REGISTRY
+
+    names = "celu elu hardtanh leaky_relu relu rrelu selu threshold"
+    return [
+        (name, parameters(REGISTRY[name], f"{name}_", False, False))
+        for name in names.split()
+        if name in REGISTRY and REGISTRY[name].tags & INPLACE
+    ]
+
+
+def result_types() -> str:
+    records = {record.name: record for names in NAMESPACES.values() for record in names.values() if record.outputs}
+    classes = []
+    for name, record in sorted((record.name.strip("_"), record) for record in records.values()):
+        fields = "".join(f"    {f}: {types.FIELDS.get((name, f), 'Tensor')}\n" for f in record.outputs)
+        classes.append(f"class {name}(NamedTuple):\n{fields}")
+    return stub("\n".join(classes), "Named results, as in torch.return_types.")
+
+
+def definitions(path: Path) -> set[str]:
+    """The names that a stub or module defines or assigns at its top."""
+    found = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
+    return found
+
+
+def hand_written() -> set[str]:
+    return set().union(*(definitions(TYPES / f"{name}.pyi") for name in BY_HAND))
 
 
 def written_methods() -> set[str]:
-    """What the class Tensor has by hand: the bodies of its parts in torchlite/_tensor."""
-    names: set[str] = set()
-    for part in ("tensor", "properties", "history", "protocols", "conversions"):
-        tree = ast.parse((ROOT / "torchlite" / "_tensor" / f"{part}.py").read_text())
-        for body in (node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == part.title()):
-            names |= {node.name for node in body if isinstance(node, ast.FunctionDef)}
-            for node in body:
-                if isinstance(node, ast.Assign):
-                    names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return names
+    """What the class Tensor has by hand in _stubs/tensor.pyi."""
+    tree = ast.parse((TYPES / "tensor.pyi").read_text())
+    body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Tensor")
+    return {node.name for node in body if isinstance(node, ast.FunctionDef)} | {
+        node.target.id for node in body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+
+
+def module_stub() -> str:
+    lines = [
+        HEADER,
+        '"""PyTorch\'s API over array runtimes that already exist."""\n\n',
+        *(f"from math import {name} as {name}\n" for name in ("e", "inf", "nan", "pi")),
+        "\n",
+        *(f"from . import {name} as {name}\n" for name in sorted(torchlite._MODULES)),
+        *sorted(
+            ["from ._stubs.basic import dtype as dtype\n"]
+            + [f"from ._stubs.{name} import *\n" for name in [*BY_HAND, *types.ROOMS]]
+            + [f"from ._stubs.{room} import {name} as {name}\n" for room, name in private_functions()]
+        ),
+        "\n__version__: str\nnewaxis: None\n",
+        *(f"{name}: dtype\n" for d in dtypes.ALL.values() for name in (d.name, *dtypes.ALIASES.get(d.name, ()))),
+    ]
+    return "".join(lines)
+
+
+def private_functions() -> list[tuple[str, str]]:
+    """(room, name) of functions that torchlite's own modules call; a star does not give them out."""
+    rooms = {family: room for room, families in types.ROOMS.items() for family in families}
+    return [(rooms[family(r)], name) for name, r in NAMESPACES["torch"].items() if name.startswith("_")]
 
 
 def methods_stub() -> str:
     from torchlite._tensor.operators import _COMPARISONS, _OPERATORS
 
-    records = NAMESPACES["Tensor"]
+    lines = [f"    def __{op}__(self, other: Operand) -> Tensor: ...\n" for op in _OPERATORS]
+    lines += [f"    def __r{op}__(self, other: Operand) -> Tensor: ...\n" for op in _OPERATORS]
+    lines += [f"    def __i{op}__(self, other: Operand) -> Self: ...\n" for op in _OPERATORS if op != "matmul"]
+    note = "  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]"
+    for name in _COMPARISONS:
+        other, ignore = ("object", note) if name in ("eq", "ne") else ("Operand", "")
+        lines.append(f"    def __{name}__(self, other: {other}) -> Tensor: ...{ignore}\n")
+    lines += [f"    def __{name}__(self) -> Tensor: ...\n" for name in ("neg", "abs", "invert", "pos")]
     taken = written_methods()
-    out = [
-        HEADER,
-        "import builtins as _b\nfrom collections.abc import Sequence\nfrom typing import Any, NamedTuple, Self\n\n",
-        "from ._device.generators import Generator\n"
-        "from ._types.devices import device\n"
-        "from ._types.dtypes import dtype as _DType\n"
-        "from ._types.layouts import layout as _Layout, memory_format as _MemoryFormat\n",
-        "from ._tensor import Tensor\n"
-        "\n"
-        "Number = _b.int | _b.float | _b.bool | _b.complex\n"
-        "_Device = device | _b.str | _b.int | None\n"
-        "\n",
-        result_types(r for n, r in records.items() if n not in taken),
-        "\n",
-        "class TensorMethods:\n",
-    ]
-    for operator in _OPERATORS:
-        out += [
-            f"    def __{prefix}{operator}__(self, other: Any) -> {'Self' if prefix == 'i' else 'Tensor'}: ...\n"
-            for prefix in ("", "r", "i")
-            if (prefix, operator) != ("i", "matmul")
-        ]
-    note = {"eq": "  # type: ignore[override]", "ne": "  # type: ignore[override]"}
-    out += [f"    def __{name}__(self, other: Any) -> Tensor: ...{note.get(name, '')}\n" for name in _COMPARISONS]
-    out += [f"    def __{name}__(self) -> Tensor: ...\n" for name in ("neg", "abs", "invert", "pos")]
     casts = [
         name
-        for d in _dtype.ALL.values()
-        for name in (*_dtype.ALIASES.get(d.name, ()), *((d.name,) if d.name in ("bool", "bfloat16") else ()))
+        for d in dtypes.ALL.values()
+        for name in (*dtypes.ALIASES.get(d.name, ()), *((d.name,) if d.name in ("bool", "bfloat16") else ()))
     ]
-    out += [
-        f"    def {name}(self, memory_format: _MemoryFormat = ...) -> Tensor: ...\n"
+    lines += [
+        f"    def {name}(self, memory_format: MemoryFormat = ...) -> Tensor: ...\n"
         for name in casts
         if name not in taken
     ]
-    for name, record in sorted(records.items()):
-        if name in taken or keyword.iskeyword(name) or name in casts:
-            continue
-        attribute = not record.params[1:] and name in ("T", "mT", "H", "mH")
-        out.append(
-            f"    @property\n    def {name}(self) -> Tensor: ...\n"
-            if attribute
-            else f"    def {name}({parameters(record, True, False)}) -> {result(record, name)}: ...\n"
-        )
-    out += [
-        f"    def {name}_({parameters(record, True, False)}) -> Self: ...\n"
-        for name, record in sorted(records.items())
-        if record.tags & INPLACE and f"{name}_" not in taken and f"{name}_" not in records
-    ]
-    return "".join(out)
+    rooms = sorted(
+        {room for room, mine in types.ROOMS.items() for r in NAMESPACES["Tensor"].values() if family(r) in mine}
+    )
+    from_rooms = "".join(f"from .{name} import {name.title()}Methods\n" for name in rooms)
+    bases = ", ".join(f"{name.title()}Methods" for name in rooms)
+    body = f"class TensorMethods({bases}):\n{''.join(lines)}"
+    head = imports(body)
+    names = [line for line in (head + from_rooms).splitlines() if line.startswith("from .")]
+    names.sort(key=lambda line: line.split()[1])
+    head = "".join(line + "\n" for line in head.splitlines() if not line.startswith("from ."))
+    return (
+        f'{HEADER}"""What Tensor has from op records, and its operators."""\n\n{head}'
+        + "\n".join(names)
+        + f"\n\n{body}"
+    )
 
 
 def stubs() -> dict[Path, str]:
-    """{path: text} of all stubs."""
+    """{path: text} of all generated stubs."""
     return {
         ROOT / "torchlite" / "__init__.pyi": module_stub(),
-        ROOT / "torchlite" / "_tensor_methods.pyi": methods_stub(),
+        FOR_TENSOR: f"{HEADER}{BASE_OF_TENSOR}",
+        TYPES / "methods.pyi": methods_stub(),
+        TYPES / "results.pyi": result_types(),
+        **{TYPES / f"{name}.pyi": room(name) for name in types.ROOMS},
+        **{TYPES / f"{space}.pyi": namespace(space) for space in ("fft", "linalg", "special")},
+        TYPES / "functional.pyi": functional(pooling=False),
+        TYPES / "functional_pooling.pyi": functional(pooling=True),
     }
 
 

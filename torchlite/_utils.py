@@ -64,7 +64,7 @@ def _checked_storage(storage):
     return storage
 
 
-def _finish(tensor: Tensor, requires_grad, metadata=None) -> Tensor:
+def _finish(tensor, requires_grad, metadata=None):
     if metadata:
         if metadata.get("neg"):
             tensor = -tensor

@@ -6,10 +6,16 @@ from __future__ import annotations
 
 import importlib
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._device.streams import Stream, accelerator_for, accelerator_of, available
-from ._types.devices import device as device_type
+from ._device.streams import accelerator_for, accelerator_of, available
+
+if TYPE_CHECKING:
+    from . import Stream
+    from . import device as device_type
+else:
+    from ._device.streams import Stream
+    from ._types.devices import device as device_type
 
 __all__ = [
     "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
@@ -75,12 +81,12 @@ class device_index:
 
 def current_stream(device: Any = None, /) -> Stream:
     """The stream in which the calling thread's work goes."""
-    return accelerator_for(device).current_stream(device)
+    return accelerator_for(device).current_stream(device)  # type: ignore[return-value]
 
 
 def set_stream(stream: Stream) -> None:
     """Choose the calling thread's stream, and its device."""
-    accelerator_of(stream.device.type).set_stream(stream)
+    accelerator_of(stream.device.type).set_stream(stream)  # type: ignore[arg-type]
 
 
 def synchronize(device: Any = None, /) -> None:

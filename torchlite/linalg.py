@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ._dispatch import NAMESPACES, namespace_function
 from ._ops._linalg_common import LinAlgError
@@ -12,11 +12,15 @@ from ._ops._linalg_common import LinAlgError
 __all__ = ["LinAlgError"]
 
 
-def __getattr__(name: str) -> Any:
-    if name in NAMESPACES["linalg"]:
-        found = globals()[name] = namespace_function("linalg", name)
-        return found
-    raise AttributeError(f"module 'torchlite.linalg' has no attribute '{name}'")
+if TYPE_CHECKING:
+    from ._stubs.linalg import *
+else:
+
+    def __getattr__(name):
+        if name in NAMESPACES["linalg"]:
+            found = globals()[name] = namespace_function("linalg", name)
+            return found
+        raise AttributeError(f"module 'torchlite.linalg' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

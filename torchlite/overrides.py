@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from ._dispatch.interceptors import Interceptor
+from typing import Any
+
+from ._dispatch.interceptors import Interceptor, torch_function_disabled
 from ._dispatch.runtime import MODE
 from ._tensor import Parameter, Tensor
+
+disabled = torch_function_disabled
 
 
 class TorchFunctionMode(Interceptor):
     """While entered, every op goes to `__torch_function__(func, types, args, kwargs)` of this object."""
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
-    def intercept(self, op, function, args, kwargs):
+    def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         return self.__torch_function__(function, (), args, kwargs)
 
 
-def is_tensor_like(value) -> bool:
+def is_tensor_like(value: float) -> bool:
     """Whether a value is a Tensor or has `__torch_function__`."""
     return hasattr(type(value), "__torch_function__")
 
 
-def has_torch_function(values) -> bool:
+def has_torch_function(values: Any) -> bool:
     """Whether any of the values overrides `__torch_function__`."""
     return not MODE.plain and any(
         type(v) not in (Tensor, Parameter)
@@ -32,7 +36,7 @@ def has_torch_function(values) -> bool:
     )
 
 
-def handle_torch_function(function, relevant, *args, **kwargs):
+def handle_torch_function(function: Any, relevant: Any, *args: Any, **kwargs: Any) -> Any:
     """Ask the first of `relevant` that overrides `__torch_function__`."""
     for value in relevant:
         if has_torch_function((value,)):

@@ -241,8 +241,9 @@ def _pickler_class(module, storages: _Storages):
                 return _utils._get_layout, (str(obj),)
             if isinstance(obj, device_type):
                 return device_type, (obj.type,) if obj.index is None else (obj.type, obj.index)
-            if torch_name(obj) is not None and not isinstance(obj, type) and not callable(obj):
-                return torch_name(obj)[1]
+            named = torch_name(obj)
+            if named is not None and not isinstance(obj, type) and not callable(obj):
+                return named[1]
             if isinstance(obj, StorageType):
                 return obj.name
             return NotImplemented
@@ -437,7 +438,7 @@ class _ArchiveStorages:
 
 
 def _unpickler_class(module, persistent_load):
-    class Unpickler(module.Unpickler):
+    class Unpickler(module.Unpickler):  # type: ignore[name-defined]
         def find_class(self, mod, name):
             if mod == "torch" or mod.startswith("torch."):
                 try:

@@ -4,16 +4,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ._dispatch import NAMESPACES, namespace_function
 
+if TYPE_CHECKING:
+    from ._stubs.special import *
+else:
 
-def __getattr__(name: str) -> Any:
-    if name in NAMESPACES["special"]:
-        found = globals()[name] = namespace_function("special", name)
-        return found
-    raise AttributeError(f"module 'torchlite.special' has no attribute '{name}'")
+    def __getattr__(name):
+        if name in NAMESPACES["special"]:
+            found = globals()[name] = namespace_function("special", name)
+            return found
+        raise AttributeError(f"module 'torchlite.special' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

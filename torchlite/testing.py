@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._tensor import Tensor
+from . import Tensor
+
+if TYPE_CHECKING:
+    from torchlite._stubs.aliases import DeviceLike, DType
+
 
 # PyTorch's documented defaults: dtype name -> (rtol, atol); integers and bools are compared exactly.
 _TOLERANCES = {
@@ -29,15 +33,15 @@ def _tolerance(actual, expected, rtol, atol):
 
 
 def make_tensor(
-    *shape,
-    dtype,
-    device,
-    low=None,
-    high=None,
-    requires_grad=False,
-    noncontiguous=False,
-    exclude_zero=False,
-    memory_format=None,
+    *shape: Any,
+    dtype: DType,
+    device: DeviceLike,
+    low: Any = None,
+    high: Any = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """A tensor of random values in [low, high) (default: -9 to 9; bools 0 to 2)."""
     from . import rand, randint
@@ -72,16 +76,16 @@ def assert_close(
     actual: Any,
     expected: Any,
     *,
-    allow_subclasses=True,
-    rtol=None,
-    atol=None,
-    equal_nan=False,
-    check_device=True,
-    check_dtype=True,
-    check_layout=True,
-    check_stride=False,
-    msg=None,
-    _where="",
+    allow_subclasses: bool = True,
+    rtol: Any = None,
+    atol: Any = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: Any = None,
+    _where: str = "",
 ) -> None:
     """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, for tensors, numbers, arrays,
     and sequences or mappings of them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 _ids = itertools.count()
@@ -16,11 +17,10 @@ class RemovableHandle:
     `RemovableHandle(hooks)` makes an id for the caller to use as a key; with a hook given, it is put there at once.
     """
 
-    def __init__(self, hooks_dict, hook=None, *, extra_dict=None):
+    def __init__(self, hooks_dict: Any, hook: Callable[..., Any] | None = None, *, extra_dict: Any = None) -> None:
         self.id = next(_ids)
-        self._where: Any
         try:
-            self._where = weakref.ref(hooks_dict)
+            self._where: Callable[[], Any] = weakref.ref(hooks_dict)
         except TypeError:
             self._where = lambda: hooks_dict
         self._extra = [extra_dict] if extra_dict is not None and not isinstance(extra_dict, list) else extra_dict or []
@@ -33,10 +33,10 @@ class RemovableHandle:
             if where is not None:
                 where.pop(self.id, None)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> Any:
         self.remove()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .._tensor_methods import TensorMethods  # a stub, made by tools/make_stubs.py
     from .._types.dtypes import dtype
+    from ._methods import TensorMethods  # a stub, made by tools/make_stubs.py
 else:
     TensorMethods = object
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from . import autocast_mode, grad_scaler
 
@@ -11,7 +12,7 @@ def _deprecated(old: str, new: str) -> None:
     warnings.warn(f"`torch.{old}` is deprecated. Please use `torch.amp.{new}` instead.", FutureWarning, stacklevel=3)
 
 
-def forms(device_type: str):
+def forms(device_type: str) -> Any:
     """The classes `autocast` and `GradScaler` without the device type, and the functions
     `custom_fwd` and `custom_bwd`.
     """

@@ -8,16 +8,17 @@ import collections.abc
 import functools
 import threading
 import warnings
+from typing import Any
 
 import numpy as np
 
+from .. import Tensor
 from .._dispatch import LEAF, MODE, REGISTRY, F
 from .._dispatch import call as _call
 from .._dispatch.codegen import direct_for
 from .._dispatch.graph import base_of, version
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import Interceptor, activate, stack
-from .._tensor import Tensor
 from .._types.devices import device
 from .._types.dtypes import bfloat16, dtype, float16, float32, float64
 from .op_lists import BANNED, FLOAT, LISTED, LOWER, RESULT, RULES, WIDEST
@@ -37,7 +38,7 @@ _BANNED = (
 class _State(threading.local):
     """What is in force in a thread."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.enabled = dict.fromkeys(DEFAULTS, False)
         self.dtypes = dict(DEFAULTS)
         self.cache_enabled = True
@@ -57,7 +58,7 @@ class _Autocast(Interceptor):
     which see the ops as called.
     """
 
-    def intercept(self, op, function, args, kwargs):
+    def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         if (
             function is not op.function or kwargs.get("out") is not None
         ):  # in place, out=, creation: PyTorch casts nothing here
@@ -74,7 +75,7 @@ class _Autocast(Interceptor):
             if callable(rule):
                 rule = rule(*_call.bind(op, args, {name: value for name, value in kwargs.items() if name != "out"}))
             if rule is not None:
-                args, kwargs = _cast_arguments(op, rule, where, args, kwargs)
+                args, kwargs = _cast_arguments(op, rule, where, args, kwargs)  # type: ignore[arg-type]
                 return run(*args, **kwargs)
         stack.items = [*stack.items, self]  # whoever called this puts the stack back
         return run(*args, **kwargs)
@@ -226,7 +227,7 @@ def is_any_autocast_enabled() -> bool:
     return _state.intercepting
 
 
-def set_autocast_enabled(device_type="cuda", enabled=None) -> None:
+def set_autocast_enabled(device_type: str = "cuda", enabled: Any = None) -> None:
     """Turn autocast on or off for a device type in this thread; one argument means CUDA. `torch.autocast` does it for a
     block.
     """
@@ -331,12 +332,12 @@ set_autocast_gpu_dtype = _deprecated(
 class _Region:
     """A block with autocast on or off for a device type."""
 
-    def __init__(self, device_type: str, enabled: bool, fast_dtype, cache_enabled: bool):
+    def __init__(self, device_type: str, enabled: bool, fast_dtype: Any, cache_enabled: bool) -> None:
         self.device, self.fast_dtype = device_type, fast_dtype
         self._enabled, self._cache_enabled = enabled, cache_enabled
         self._before: list[tuple] = []  # a region may be entered again inside itself
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         name = self.device
         self._before.append((_state.enabled[name], _state.dtypes[name], _state.cache_enabled))
         set_autocast_enabled(name, self._enabled)
@@ -345,7 +346,7 @@ class _Region:
         set_autocast_cache_enabled(self._cache_enabled)
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> Any:
         if autocast_decrement_nesting() == 0:
             clear_autocast_cache()
         enabled, fast, cache_enabled = self._before.pop()
@@ -374,7 +375,7 @@ class autocast(_Region):
 
     def __init__(
         self, device_type: str, dtype: dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
-    ):
+    ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         if not is_autocast_available(device_type):
@@ -383,7 +384,7 @@ class autocast(_Region):
         caches = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         super().__init__(device_type, enabled and _supported(device_type, fast), fast, caches)
 
-    def __call__(self, func):
+    def __call__(self, func: Any) -> Any:
         if not callable(func):
             raise TypeError(
                 f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast "
@@ -451,7 +452,7 @@ def _cast(value, device_type: str, dtype):
     return value
 
 
-def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: dtype | None = None) -> Any:
     """Decorates `forward` of an autograd Function: with `cast_inputs` it runs, inside autocast, on tensors of that
     dtype and with autocast off.
 
@@ -487,7 +488,7 @@ def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
     return forward
 
 
-def custom_bwd(bwd=None, *, device_type: str):
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     """Decorates `backward` of an autograd Function: it runs with autocast as its `forward` did, which needs
     `custom_fwd`.
     """

@@ -9,11 +9,16 @@ import inspect
 import warnings
 from collections import defaultdict
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .. import Tensor
 from .._dispatch.graph import bump
-from .._tensor import Tensor
 from .autocast_mode import _cuda_is_available
+
+if TYPE_CHECKING:
+    from torchlite._stubs.aliases import DeviceLike
+    from torchlite.optim.optimizer import Optimizer
+
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -35,11 +40,11 @@ def _fresh_state() -> dict[str, Any]:
 class _Copies:
     """A tensor on each device that asks for it."""
 
-    def __init__(self, tensor):
+    def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
         self.made: dict = {}
 
-    def get(self, device):
+    def get(self, device: DeviceLike) -> Any:
         if device not in self.made:
             self.made[device] = self.tensor.to(device=device, non_blocking=True, copy=True)
         return self.made[device]
@@ -76,7 +81,7 @@ class GradScaler:
         backoff_factor: float = 0.5,
         growth_interval: int = 2000,
         enabled: bool = True,
-    ):
+    ) -> None:
         self._device, self._enabled = device, enabled
         if enabled and device == "cuda" and not _cuda_is_available():
             warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
@@ -99,7 +104,7 @@ class GradScaler:
 
     # -- the loss
 
-    def scale(self, outputs):
+    def scale(self, outputs: Any) -> Any:
         """A tensor, or tensors in lists, tuples or other iterables, times the scale."""
         if not self._enabled:
             return outputs
@@ -138,7 +143,7 @@ class GradScaler:
 
     # -- the gradients
 
-    def unscale_(self, optimizer) -> None:
+    def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, in place: to clip or look at them before
         `step`, which else does it.
         """
@@ -187,7 +192,7 @@ class GradScaler:
 
     # -- the step
 
-    def step(self, optimizer, *args, **kwargs):
+    def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
         """`optimizer.step(*args, **kwargs)` on unscaled gradients, left out where one of them is infinite or NaN.
         Returns what that returns.
         """
@@ -240,7 +245,7 @@ class GradScaler:
 
     # -- the scale
 
-    def update(self, new_scale=None) -> None:
+    def update(self, new_scale: Any = None) -> None:
         """End an iteration: adapt the scale to what the steps found, or set it to `new_scale` (a float or a tensor of
         one element).
         """

@@ -7,10 +7,20 @@ from __future__ import annotations
 import contextlib
 import sys
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._settings.switches import SWITCHES
 from ._switch import Precision, flag, precision
+
+if TYPE_CHECKING:  # the module is of the class _Cudnn
+    enabled: bool
+    benchmark: bool
+    benchmark_limit: int | None
+    deterministic: bool
+    allow_tf32: bool
+    fp32_precision: str
+    conv: Precision
+    rnn: Precision
 
 
 def version() -> int | None:

@@ -7,10 +7,16 @@ all do. Where nothing counts, a reduction gives its identity (zero for a sum, Na
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 from .._dispatch import F
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import bool_, float32, get_default_dtype, iinfo, int64
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+    from torchlite._stubs.aliases import DType, Ints
+
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
@@ -63,7 +69,14 @@ def _count(input, dims, keepdim, mask):
     return F.sum(ones, dims, keepdim) if dims else ones
 
 
-def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def sum(
+    input: Tensor,
+    dim: Ints | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The sum over `dim` of the elements that count."""
     x = _cast(input, dtype, int64)
     dims = _dims(x, dim)
@@ -71,7 +84,14 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return F.sum(x, dims, bool(keepdim)) if dims else x
 
 
-def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def prod(
+    input: Tensor,
+    dim: Ints | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The product over `dim` of the elements that count."""
     x = _filled(_cast(input, dtype, int64), mask, 1)
     for d in sorted(_dims(x, dim), reverse=True):
@@ -86,12 +106,26 @@ def _extreme(name, input, dim, keepdim, dtype, mask):
     return getattr(F, name)(x, dims, bool(keepdim)) if dims else x
 
 
-def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def amax(
+    input: Tensor,
+    dim: Ints | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The greatest over `dim` of the elements that count."""
     return _extreme("amax", input, dim, keepdim, dtype, mask)
 
 
-def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def amin(
+    input: Tensor,
+    dim: Ints | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The least over `dim` of the elements that count."""
     return _extreme("amin", input, dim, keepdim, dtype, mask)
 
@@ -101,17 +135,38 @@ def _arg(name, input, dim, keepdim, dtype, mask):
     return found.to(dtype or input.dtype)
 
 
-def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def argmax(
+    input: Tensor,
+    dim: Ints | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The index of the greatest element that counts, in the dtype of `input` unless `dtype` says otherwise."""
     return _arg("argmax", input, dim, keepdim, dtype, mask)
 
 
-def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def argmin(
+    input: Tensor,
+    dim: Ints | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The index of the least element that counts, in the dtype of `input` unless `dtype` says otherwise."""
     return _arg("argmin", input, dim, keepdim, dtype, mask)
 
 
-def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def mean(
+    input: Tensor,
+    dim: Ints | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The mean over `dim` of the elements that count. ValueError for integers without `dtype`."""
     x = _cast(input, dtype)
     if x.dtype.category < 2:
@@ -123,7 +178,9 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return sum(x, dims, keepdim=keepdim, mask=mask) / _count(x, dims, bool(keepdim), mask)
 
 
-def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+def median(
+    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
     """The median along `dim` of the elements that count, the lower of two; NaN where none does."""
     x = _cast(input, dtype)
     if x.dtype.category != 2:
@@ -136,7 +193,15 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     return F.nanmedian(_filled(x, mask, math.nan), dim, keepdim)[0]
 
 
-def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+def norm(
+    input: Tensor,
+    ord: float = 2.0,
+    dim: Ints | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The vector norm of order `ord` over `dim` of the elements that count."""
     ord = 2.0 if ord is None else float(ord)
     x = _cast(input, dtype)
@@ -144,7 +209,16 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     return F.linalg_vector_norm(_filled(x, mask, 0 if ord >= 0 else math.inf), ord, dims, bool(keepdim))
 
 
-def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+def var(
+    input: Tensor,
+    dim: Ints | None = None,
+    unbiased: Any = None,
+    *,
+    correction: Any = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The variance over `dim` of the elements that count, dividing by their number less `correction` (1)."""
     if unbiased is not None:
         if correction is not None:
@@ -163,12 +237,28 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     )
 
 
-def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+def std(
+    input: Tensor,
+    dim: Ints | None = None,
+    unbiased: Any = None,
+    *,
+    correction: Any = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The square root of `var`."""
     return F.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
 
 
-def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def logsumexp(
+    input: Tensor,
+    dim: Ints | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """log(sum(exp(input))) over `dim` of the elements that count."""
     x = _cast(input, dtype, float32)
     dims = _dims(x, dim)
@@ -176,38 +266,42 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return _cast(F.logsumexp(x, dims or (-1,), bool(keepdim)) if dims or not x.ndim else x, dtype or input.dtype)
 
 
-def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+def logaddexp(
+    input: Tensor, other: Any, *, dtype: DType | None = None, input_mask: Any = None, other_mask: Any = None
+) -> Tensor:
     """log(exp(input) + exp(other)), an element that is masked out counting as nothing."""
     a, b = _cast(input, dtype), _cast(other, dtype)
     return F.logaddexp(_filled(a, input_mask, -math.inf), _filled(b, other_mask, -math.inf))
 
 
-def cumsum(input, dim, *, dtype=None, mask=None):
+def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """The running sum along `dim` of the elements that count."""
     return F.cumsum(_filled(_cast(input, dtype), mask, 0), dim, dtype=dtype or input.dtype)
 
 
-def cumprod(input, dim, *, dtype=None, mask=None):
+def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """The running product along `dim` of the elements that count."""
     return F.cumprod(_filled(_cast(input, dtype), mask, 1), dim, dtype=dtype or input.dtype)
 
 
-def softmax(input, dim, *, dtype=None, mask=None):
+def softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """Softmax along `dim` over the elements that count; zero elsewhere."""
     return F.softmax(_filled(_cast(input, dtype, get_default_dtype()), mask, -math.inf), dim)
 
 
-def log_softmax(input, dim, *, dtype=None, mask=None):
+def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """The logarithm of `softmax`."""
     return F.log_softmax(_filled(_cast(input, dtype, get_default_dtype()), mask, -math.inf), dim)
 
 
-def softmin(input, dim, *, dtype=None, mask=None):
+def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
     """Softmax of the negative input along `dim` over the elements that count; zero elsewhere."""
     return F.softmax(-_filled(_cast(input, dtype, get_default_dtype()), mask, math.inf), dim)
 
 
-def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+def normalize(
+    input: Tensor, ord: Any, dim: int, *, eps: float = 1e-12, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
     """The elements that count divided by their norm along `dim` (at least `eps`); zero elsewhere."""
     x = _cast(input, dtype)
     size = norm(x, ord, dim, keepdim=True, mask=mask)

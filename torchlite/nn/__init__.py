@@ -1,13 +1,24 @@
 """Neural networks: layers, losses, initialisation, and helpers for parameters."""
 
-from torchlite.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from __future__ import annotations
 
-from . import functional, init, modules, parameter, utils
+from typing import TYPE_CHECKING, Any
+
+from torchlite.nn.parameter import Buffer as Buffer
+from torchlite.nn.parameter import Parameter as Parameter
+from torchlite.nn.parameter import UninitializedBuffer as UninitializedBuffer
+from torchlite.nn.parameter import UninitializedParameter as UninitializedParameter
+
+from . import functional as functional
+from . import init as init
+from . import modules as modules
+from . import parameter as parameter
+from . import utils as utils
 from .modules import *
 from .modules import __all__ as _layers
 
 
-def factory_kwargs(kwargs):
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
     """The keyword arguments `device`, `dtype` and `memory_format` for tensor factories: those of
     `kwargs["factory_kwargs"]`, then those given directly.
 
@@ -49,15 +60,23 @@ _LATER = {
     "grad": "grad",
     "parallel": "parallel",
 }
-__all__ += ["DataParallel"]  # noqa: F405  by __getattr__
+__all__ += ["DataParallel"]
 
 
-def __getattr__(name):
-    # Rarely used, so loaded when first asked for.
-    if name not in _LATER:
-        raise AttributeError(f"module 'torchlite.nn' has no attribute '{name}'")
-    import importlib
+if TYPE_CHECKING:
+    from . import attention as attention
+    from . import common_types as common_types
+    from . import grad as grad
+    from . import parallel as parallel
+    from .parallel import DataParallel as DataParallel
+else:
 
-    module = importlib.import_module(f".{_LATER[name]}", __name__)
-    found = globals()[name] = module if name == _LATER[name] else getattr(module, name)
-    return found
+    def __getattr__(name):
+        # Rarely used, so loaded when first asked for.
+        if name not in _LATER:
+            raise AttributeError(f"module 'torchlite.nn' has no attribute '{name}'")
+        import importlib
+
+        module = importlib.import_module(f".{_LATER[name]}", __name__)
+        found = globals()[name] = module if name == _LATER[name] else getattr(module, name)
+        return found

@@ -10,11 +10,16 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY, F, namespace_function
 from torchlite._dispatch.codegen import in_place_method
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+    from torchlite._stubs.aliases import DType
+
 
 # Names of this namespace whose ops are declared for `torch` only.
 _OF_TORCH = {
@@ -24,19 +29,24 @@ _OF_TORCH = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    if name in NAMESPACES["nn.functional"]:
-        found = namespace_function("nn.functional", name)
-    elif name in _OF_TORCH:
-        found = getattr(torch, name)
-    elif name in ("handle_torch_function", "has_torch_function"):
-        found = getattr(torch.overrides, name)
-    elif name.endswith("_") and name[:-1] in REGISTRY and REGISTRY[name[:-1]].tags & INPLACE:
-        found = in_place_method(REGISTRY[name[:-1]])
-    else:
-        raise AttributeError(f"module 'torchlite.nn.functional' has no attribute '{name}'")
-    globals()[name] = found
-    return found
+if TYPE_CHECKING:
+    from torchlite._stubs.functional import *
+    from torchlite._stubs.functional_pooling import *
+else:
+
+    def __getattr__(name):
+        if name in NAMESPACES["nn.functional"]:
+            found = namespace_function("nn.functional", name)
+        elif name in _OF_TORCH:
+            found = getattr(torch, name)
+        elif name in ("handle_torch_function", "has_torch_function"):
+            found = getattr(torch.overrides, name)
+        elif name.endswith("_") and name[:-1] in REGISTRY and REGISTRY[name[:-1]].tags & INPLACE:
+            found = in_place_method(REGISTRY[name[:-1]])
+        else:
+            raise AttributeError(f"module 'torchlite.nn.functional' has no attribute '{name}'")
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:
@@ -51,67 +61,69 @@ def _in_place(name: str):
 # --- activations with inplace= --------------------------------------------------------------------
 
 
-def relu(input, inplace=False):
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """`torch.relu`; in place with ``inplace=True``."""
     return input.relu_() if inplace else F.relu(input)
 
 
-def relu6(input, inplace=False):
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input, 0), 6)``, elementwise."""
     return _in_place("relu6")(input) if inplace else F.relu6(input)
 
 
-def leaky_relu(input, negative_slope=0.01, inplace=False):
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``input`` where it is positive, ``negative_slope * input`` elsewhere."""
     return _in_place("leaky_relu")(input, negative_slope) if inplace else F.leaky_relu(input, negative_slope)
 
 
-def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` limited to ``[min_val, max_val]``."""
     return _in_place("hardtanh")(input, min_val, max_val) if inplace else F.hardtanh(input, min_val, max_val)
 
 
-def threshold(input, threshold, value, inplace=False):
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``input`` where it is above ``threshold``, ``value`` elsewhere."""
     return _in_place("threshold")(input, threshold, value) if inplace else F.threshold(input, threshold, value)
 
 
-def elu(input, alpha=1.0, inplace=False):
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere."""
     return _in_place("elu")(input, alpha) if inplace else F.elu(input, alpha)
 
 
-def selu(input, inplace=False):
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The self-normalising ``elu``."""
     return _in_place("selu")(input) if inplace else F.selu(input)
 
 
-def celu(input, alpha=1.0, inplace=False):
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))``."""
     return _in_place("celu")(input, alpha) if inplace else F.celu(input, alpha)
 
 
-def silu(input, inplace=False):
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * sigmoid(input)``."""
     return _in_place("silu")(input) if inplace else F.silu(input)
 
 
-def mish(input, inplace=False):
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * tanh(softplus(input))``."""
     return _in_place("mish")(input) if inplace else F.mish(input)
 
 
-def hardswish(input, inplace=False):
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * hardsigmoid(input)``."""
     return _in_place("hardswish")(input) if inplace else F.hardswish(input)
 
 
-def hardsigmoid(input, inplace=False):
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input + 3, 0), 6) / 6``."""
     return _in_place("hardsigmoid")(input) if inplace else F.hardsigmoid(input)
 
 
-def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
     """Leaky relu with a random slope in training."""
     return _in_place("rrelu")(input, lower, upper, training) if inplace else F.rrelu(input, lower, upper, training)
 
@@ -128,19 +140,19 @@ def _implicit_dim(name, ndim, stacklevel):
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmax(input, dim=None, _stacklevel=3, dtype=None):
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """``torch.softmax``; without ``dim`` the first dimension of 1-d and 3-d inputs and the second of others is taken,
     with a warning.
     """
     return F.softmax(input, _implicit_dim("softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
-def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """The logarithm of ``softmax``."""
     return F.log_softmax(input, _implicit_dim("log_softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
-def softmin(input, dim=None, _stacklevel=3, dtype=None):
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """``softmax(-input)``."""
     return F.softmax(-input, _implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
@@ -148,7 +160,16 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
 # --- normalisation --------------------------------------------------------------------------------
 
 
-def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
+def batch_norm(
+    input: Tensor,
+    running_mean: Any,
+    running_var: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
     """Batch norm over every dimension but 1; see `torch.batch_norm`. In training the running statistics are updated in
     place.
     """
@@ -165,8 +186,15 @@ def _check_several(shape):
 
 
 def instance_norm(
-    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05
-):
+    input: Tensor,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
     """Batch norm of each sample on its own."""
     if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(
@@ -175,7 +203,9 @@ def instance_norm(
     return F.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
+) -> Tensor:
     """Mean 0 and variance 1 over each of ``num_groups`` groups of channels of each sample."""
     if input.ndim >= 2:
         groups = input.shape[0] * num_groups
@@ -196,7 +226,15 @@ def _wrapped_padding(padding_idx, rows):
     return padding_idx + rows if padding_idx < 0 else padding_idx
 
 
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
     """The rows of ``weight`` that ``input`` names: (*), (rows, features) -> (*, features).
 
     ``max_norm`` first scales, in place, the named rows that are longer. Row ``padding_idx`` gets no gradient. The
@@ -215,18 +253,18 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
 
 def embedding_bag(
-    input,
-    weight,
-    offsets=None,
-    max_norm=None,
-    norm_type=2,
-    scale_grad_by_freq=False,
-    mode="mean",
-    sparse=False,
-    per_sample_weights=None,
-    include_last_offset=False,
-    padding_idx=None,
-):
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
     """Sums, means or maxima of bags of embeddings, without keeping the embeddings.
 
     A 2-d ``input`` has a bag in each row; a 1-d one has bags that begin at ``offsets``.
@@ -371,32 +409,32 @@ def _split_heads(x, count, head_dim):
 
 
 def multi_head_attention_forward(
-    query,
-    key,
-    value,
-    embed_dim_to_check,
-    num_heads,
-    in_proj_weight,
-    in_proj_bias,
-    bias_k,
-    bias_v,
-    add_zero_attn,
-    dropout_p,
-    out_proj_weight,
-    out_proj_bias,
-    training=True,
-    key_padding_mask=None,
-    need_weights=True,
-    attn_mask=None,
-    use_separate_proj_weight=False,
-    q_proj_weight=None,
-    k_proj_weight=None,
-    v_proj_weight=None,
-    static_k=None,
-    static_v=None,
-    average_attn_weights=True,
-    is_causal=False,
-):
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Any,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Any,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Any = None,
+    need_weights: bool = True,
+    attn_mask: Any = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Any = None,
+    k_proj_weight: Any = None,
+    v_proj_weight: Any = None,
+    static_k: Any = None,
+    static_v: Any = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
     """Multi-head attention (Vaswani et al., 2017) of (length, batch, features) or (length, features) inputs.
 
     Returns the output and, with ``need_weights``, the attention weights: (batch, target, source), or with heads in

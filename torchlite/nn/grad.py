@@ -1,7 +1,15 @@
 """Gradients of convolutions by hand: with respect to the input and to the weight."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import torchlite as torch
 from torchlite.nn import functional as F
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+    from torchlite._stubs.aliases import Ints
 
 
 def _gradient(convolve, input, weight, grad_output, stride, padding, dilation, groups, wanted):
@@ -13,38 +21,86 @@ def _gradient(convolve, input, weight, grad_output, stride, padding, dilation, g
 
 
 def _of_input(convolve, input_size, weight, grad_output, *options):
-    return _gradient(convolve, grad_output.new_zeros(input_size), weight, grad_output, *options, "input")
+    return _gradient(convolve, grad_output.new_zeros(input_size), weight, grad_output, *options, "input")  # type: ignore[call-arg]
 
 
 def _of_weight(convolve, input, weight_size, grad_output, *options):
-    return _gradient(convolve, input, grad_output.new_zeros(weight_size), grad_output, *options, "weight")
+    return _gradient(convolve, input, grad_output.new_zeros(weight_size), grad_output, *options, "weight")  # type: ignore[call-arg]
 
 
-def conv1d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv1d_input(
+    input_size: int,
+    weight: Tensor,
+    grad_output: Any,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+) -> Tensor:
     """The gradient of conv1d's input."""
     return _of_input(F.conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
-def conv1d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv1d_weight(
+    input: Tensor,
+    weight_size: Any,
+    grad_output: Any,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+) -> Tensor:
     """The gradient of conv1d's weight."""
     return _of_weight(F.conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
-def conv2d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv2d_input(
+    input_size: int,
+    weight: Tensor,
+    grad_output: Any,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+) -> Tensor:
     """The gradient of conv2d's input."""
     return _of_input(F.conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
-def conv2d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv2d_weight(
+    input: Tensor,
+    weight_size: Any,
+    grad_output: Any,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+) -> Tensor:
     """The gradient of conv2d's weight."""
     return _of_weight(F.conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
-def conv3d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv3d_input(
+    input_size: int,
+    weight: Tensor,
+    grad_output: Any,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+) -> Tensor:
     """The gradient of conv3d's input."""
     return _of_input(F.conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
-def conv3d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv3d_weight(
+    input: Tensor,
+    weight_size: Any,
+    grad_output: Any,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+) -> Tensor:
     """The gradient of conv3d's weight."""
     return _of_weight(F.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)

@@ -1,7 +1,16 @@
 """Parameter, Buffer, and the uninitialised ones of lazy modules."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import torchlite as torch
-from torchlite._tensor import Parameter, Tensor
+from torchlite import Parameter as Parameter
+from torchlite import Tensor
+
+if TYPE_CHECKING:
+    from torchlite._stubs.aliases import DeviceLike, DType
+
 
 __all__ = [
     "Buffer",
@@ -16,7 +25,7 @@ __all__ = [
 class _BufferType(type(Tensor)):
     """`isinstance(tensor, Buffer)` holds for tensors that were marked as buffers: a Buffer is a plain Tensor."""
 
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: Any) -> Any:
         return type.__instancecheck__(cls, instance) or (
             isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
         )
@@ -35,6 +44,7 @@ class Buffer(Tensor, metaclass=_BufferType):
 
     __slots__ = ()
     _is_plain = True
+    persistent: bool
 
     def __new__(cls, data=None, *, persistent=True):
         if data is None:
@@ -63,8 +73,11 @@ class UninitializedTensorMixin:
 
     __slots__ = ()
     cls_to_become: type = torch.Tensor
+    device: Any
+    dtype: Any
+    requires_grad: Any
 
-    def materialize(self, shape, device=None, dtype=None):
+    def materialize(self, shape: Any, device: DeviceLike = None, dtype: DType | None = None) -> Any:
         """Allocate (uninitialised) memory for `shape`, and become `cls_to_become`."""
         self.data = torch.empty(
             shape, device=self.device if device is None else device, dtype=self.dtype if dtype is None else dtype
@@ -72,14 +85,14 @@ class UninitializedTensorMixin:
         self.__class__ = self.cls_to_become
 
     @property
-    def shape(self):
+    def shape(self) -> Any:
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
             "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
             "`forward` to initialize the parameters before accessing their attributes."
         )
 
-    def share_memory_(self):
+    def share_memory_(self) -> Any:
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
             "before calling `module.share_memory()`."
@@ -87,19 +100,20 @@ class UninitializedTensorMixin:
 
     def _converted(self, tensor):
         """An uninitialised tensor like `tensor` in dtype and device."""
-        return type(self)(
+        kind: Any = type(self)
+        return kind(
             device=tensor.device,
             dtype=tensor.dtype,
             **({"requires_grad": self.requires_grad} if isinstance(self, Parameter) else {}),
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuild, (type(self), self.requires_grad, str(self.device), self.dtype)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Any:
         if id(self) not in memo:
             memo[id(self)] = _rebuild(type(self), self.requires_grad, self.device, self.dtype)
         return memo[id(self)]
@@ -140,11 +154,11 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
             Tensor.requires_grad_(data)
         return data
 
-    def __init__(self, requires_grad=True, device=None, dtype=None):
+    def __init__(self, requires_grad: bool = True, device: DeviceLike = None, dtype: DType | None = None) -> None:
         pass
 
     @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _refuse(cls, func, args, kwargs)
 
 
@@ -156,16 +170,16 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     _is_plain = False
 
     def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
-        data = torch.empty(0, device=device, dtype=dtype).as_subclass(cls)
+        data: Any = torch.empty(0, device=device, dtype=dtype).as_subclass(cls)
         data.persistent = persistent
         data._is_buffer = True
         return data
 
     @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _refuse(cls, func, args, kwargs)
 
 
-def is_lazy(param):
+def is_lazy(param: Any) -> Any:
     """Whether a parameter or buffer still waits for its shape."""
     return isinstance(param, UninitializedTensorMixin)

@@ -1,6 +1,9 @@
 """Optimizers and learning-rate schedules. Each is loaded when it is first asked for."""
 
+from __future__ import annotations
+
 import importlib
+from typing import TYPE_CHECKING
 
 _WHERE = {
     "Adadelta": "adadelta", "Adafactor": "_adafactor", "Adagrad": "adagrad", "Adam": "adam", "AdamW": "adamw",
@@ -15,14 +18,35 @@ _MODULES = {
 __all__ = [*_WHERE, "lr_scheduler", "swa_utils"]
 
 
-def __getattr__(name):
-    if name in _WHERE:
-        found = globals()[name] = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
-        return found
-    if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'torchlite.optim' has no attribute '{name}'")
+if TYPE_CHECKING:
+    from . import lr_scheduler as lr_scheduler
+    from . import swa_utils as swa_utils
+    from ._adafactor import Adafactor as Adafactor
+    from ._muon import Muon as Muon
+    from .adadelta import Adadelta as Adadelta
+    from .adagrad import Adagrad as Adagrad
+    from .adam import Adam as Adam
+    from .adamax import Adamax as Adamax
+    from .adamw import AdamW as AdamW
+    from .asgd import ASGD as ASGD
+    from .lbfgs import LBFGS as LBFGS
+    from .nadam import NAdam as NAdam
+    from .optimizer import Optimizer as Optimizer
+    from .radam import RAdam as RAdam
+    from .rmsprop import RMSprop as RMSprop
+    from .rprop import Rprop as Rprop
+    from .sgd import SGD as SGD
+    from .sparse_adam import SparseAdam as SparseAdam
+else:
+
+    def __getattr__(name):
+        if name in _WHERE:
+            found = globals()[name] = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+            return found
+        if name in _MODULES:
+            return importlib.import_module(f".{name}", __name__)
+        raise AttributeError(f"module 'torchlite.optim' has no attribute '{name}'")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_MODULES})

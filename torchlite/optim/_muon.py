@@ -1,10 +1,21 @@
 """Muon."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
 from .optimizer import Optimizer, _number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchlite import Tensor
+
+    from .optimizer import ParamsT
+
 
 __all__ = ["Muon"]
 
@@ -44,16 +55,16 @@ class Muon(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        weight_decay=0.1,
-        momentum=0.95,
-        nesterov=True,
-        ns_coefficients=(3.4445, -4.775, 2.0315),
-        eps=1e-7,
-        ns_steps=5,
-        adjust_lr_fn=None,
-    ):
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: Any = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: Any = None,
+    ) -> None:
         if isinstance(lr, torch.Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         for name, value in (("Learning rate", lr), ("momentum", momentum), ("weight decay", weight_decay)):
@@ -90,7 +101,7 @@ class Muon(Optimizer):
             raise RuntimeError("Muon does not support complex parameters")
         state["momentum_buffer"] = torch.zeros_like(grad, memory_format=torch.preserve_format)
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
         loss = self._loss(closure)
         with torch.no_grad():

@@ -1,8 +1,20 @@
 """Adagrad."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import torchlite as torch
 
 from .optimizer import Optimizer, _check_lr, _check_nonnegative, _counter, _fused_gradients, _number, _real, _stepped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchlite import Tensor
+
+    from .optimizer import ParamsT
+
 
 __all__ = ["Adagrad"]
 
@@ -14,18 +26,18 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        lr_decay=0,
-        weight_decay=0,
-        initial_accumulator_value=0,
-        eps=1e-10,
-        foreach=None,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
         *,
-        maximize=False,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         _check_lr(lr)
         if not 0.0 <= lr_decay:
             raise ValueError(f"Invalid lr_decay value: {lr_decay}")
@@ -61,13 +73,13 @@ class Adagrad(Optimizer):
 
         return init
 
-    def share_memory(self):
+    def share_memory(self) -> Any:
         """Move the state to memory shared between processes."""
         for group in self.param_groups:
             for param in group["params"]:
                 self.state[param]["sum"].share_memory_()
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
         loss = None if closure is None else self._loss(closure)
         for number, group in enumerate(self.param_groups):

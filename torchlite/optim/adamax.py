@@ -1,5 +1,9 @@
 """Adamax."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import torchlite as torch
 
 from .optimizer import (
@@ -16,6 +20,14 @@ from .optimizer import (
     _zeros_like,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchlite import Tensor
+
+    from .optimizer import ParamsT
+
+
 __all__ = ["Adamax"]
 
 
@@ -24,17 +36,17 @@ class Adamax(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        foreach=None,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
-        maximize=False,
-        differentiable=False,
-        capturable=False,
-    ):
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         _check_lr(lr)
         _check_nonnegative(eps=eps)
         _check_betas(betas)
@@ -61,7 +73,7 @@ class Adamax(Optimizer):
 
         return init
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
         loss = self._loss(closure)
         for group in self.param_groups:

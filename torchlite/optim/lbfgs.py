@@ -1,8 +1,18 @@
 """L-BFGS."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import torchlite as torch
 
 from .optimizer import Optimizer, _check_lr, _number
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+
+    from .optimizer import ParamsT
+
 
 __all__ = ["LBFGS"]
 
@@ -29,10 +39,10 @@ class _Point:
 
     __slots__ = ("t", "loss", "grad", "slope")
 
-    def __init__(self, t, loss, grad, slope):
+    def __init__(self, t: Any, loss: Any, grad: Any, slope: Any) -> None:
         self.t, self.loss, self.grad, self.slope = t, loss, grad, slope
 
-    def kept(self):
+    def kept(self) -> Any:
         return _Point(self.t, self.loss, self.grad.clone(), self.slope)
 
 
@@ -108,15 +118,15 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1,
-        max_iter=20,
-        max_eval=None,
-        tolerance_grad=1e-7,
-        tolerance_change=1e-9,
-        history_size=100,
-        line_search_fn=None,
-    ):
+        params: ParamsT,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
         _check_lr(lr)
         if max_eval is None:
             max_eval = max_iter * 5 // 4
@@ -154,7 +164,7 @@ class LBFGS(Optimizer):
             real.add_(direction[start : start + count].view(real.shape), alpha=_number(t))
             start += count
 
-    def step(self, closure):
+    def step(self, closure: Any) -> Any:
         """Minimise for up to `max_iter` iterations. Returns the loss at the beginning."""
         if len(self.param_groups) != 1:
             raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")

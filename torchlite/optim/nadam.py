@@ -1,5 +1,9 @@
 """NAdam."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import torchlite as torch
 
 from .optimizer import (
@@ -17,6 +21,14 @@ from .optimizer import (
     _zeros_like,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchlite import Tensor
+
+    from .optimizer import ParamsT
+
+
 __all__ = ["NAdam"]
 
 
@@ -25,19 +37,19 @@ class NAdam(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        momentum_decay=4e-3,
-        decoupled_weight_decay=False,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         _check_lr(lr)
         _check_nonnegative(eps=eps)
         _check_betas(betas)
@@ -66,7 +78,7 @@ class NAdam(Optimizer):
         state["exp_avg"] = _zeros_like(param)
         state["exp_avg_sq"] = _zeros_like(param)
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
         return self._step_one_by_one(closure)
 

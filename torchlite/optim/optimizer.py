@@ -1,17 +1,29 @@
 """Optimizer: the base of all optimizers."""
 
+from __future__ import annotations
+
 import functools
 import math
 from collections import OrderedDict, defaultdict
 from copy import deepcopy
 from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torchlite as torch
 from torchlite._device.streams import CAPTURES
 from torchlite._ops import optim as _multi
 from torchlite.utils.hooks import RemovableHandle
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from torchlite import Tensor
+
+
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
+if TYPE_CHECKING:
+    ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
 _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
@@ -20,21 +32,21 @@ _global_post_hooks: OrderedDict = OrderedDict()
 class _Required:
     """The default of an option that every group must state."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<required parameter>"
 
 
 required = _Required()
 
 
-def register_optimizer_step_pre_hook(hook):
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Any:
     """Call `hook(optimizer, args, kwargs)` before the step of every optimizer; it may return `(args, kwargs)`."""
     handle = RemovableHandle(_global_pre_hooks)
     _global_pre_hooks[handle.id] = hook
     return handle
 
 
-def register_optimizer_step_post_hook(hook):
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Any:
     """Call `hook(optimizer, args, kwargs)` after the step of every optimizer."""
     handle = RemovableHandle(_global_post_hooks)
     _global_post_hooks[handle.id] = hook
@@ -99,12 +111,21 @@ class Optimizer:
     parameter to its state; `defaults`.
     """
 
-    def __init_subclass__(cls, **kwargs):
+    _init_state: Callable[..., Any]
+    _update: Callable[..., Any]
+    _optimizer_step_pre_hooks: OrderedDict[int, Any]
+    _optimizer_step_post_hooks: OrderedDict[int, Any]
+    _optimizer_state_dict_pre_hooks: OrderedDict[int, Any]
+    _optimizer_state_dict_post_hooks: OrderedDict[int, Any]
+    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Any]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
-            cls.step = _with_hooks(cls.__dict__["step"])
+            cls.step = _with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
 
-    def __init__(self, params, defaults):
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         for name in _HOOK_TABLES:
             setattr(self, name, OrderedDict())
@@ -113,9 +134,9 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                 + torch.typename(params)
             )
-        self.state = defaultdict(dict)
-        self.param_groups = []
-        groups = list(params)
+        self.state: defaultdict[Tensor, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups: list[Any] = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
         if not isinstance(groups[0], dict):
@@ -123,17 +144,17 @@ class Optimizer:
         for group in groups:
             self.add_param_group(dict(group))
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
         self.__dict__.pop("_plans", None)
         for name in _HOOK_TABLES:
             self.__dict__.setdefault(name, OrderedDict())
         self.defaults.setdefault("differentiable", False)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for number, group in enumerate(self.param_groups):
             lines.append(f"Parameter Group {number}")
@@ -142,39 +163,39 @@ class Optimizer:
 
     # Hooks
 
-    def register_step_pre_hook(self, hook):
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> Any:
         """Call `hook(optimizer, args, kwargs)` before every step; it may return `(args, kwargs)`."""
         return _hooked(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook):
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> Any:
         """Call `hook(optimizer, args, kwargs)` after every step."""
         return _hooked(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook, prepend=False):
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
         """Call `hook(optimizer)` before `state_dict`."""
         return _hooked(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook, prepend=False):
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
         """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another dict."""
         return _hooked(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
         """Call `hook(optimizer, state_dict)` before `load_state_dict`; it may return another dict."""
         return _hooked(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook, prepend=False):
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
         """Call `hook(optimizer)` after `load_state_dict`."""
         return _hooked(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     # State
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """`{"state": {number: {...}}, "param_groups": [...]}` with parameters replaced by their numbers, in the order
         of the groups.
         """
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
-        numbers = {}
+        numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
             packed = {key: value for key, value in group.items() if key != "params"}
@@ -196,7 +217,7 @@ class Optimizer:
         capturable.
         """
         if key == "step":
-            group = next((group for group in param_groups if param_id in group["params"]), {})
+            group: dict[str, Any] = next((group for group in param_groups if param_id in group["params"]), {})
             if group.get("fused") or group.get("capturable"):
                 return value.to(dtype=torch.float32, device=param.device)
             return value
@@ -206,7 +227,7 @@ class Optimizer:
             else value.to(device=param.device)
         )
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take back what `state_dict` gave. The groups must be as many, and of the same sizes, as this optimizer's
         (ValueError).
         """
@@ -235,7 +256,7 @@ class Optimizer:
                 return type(value)(cast(param, v, number) for v in value)
             return value
 
-        state = defaultdict(dict)
+        state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in params:
                 state[params[key]] = cast(params[key], value, key)
@@ -249,7 +270,7 @@ class Optimizer:
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget (or, with `set_to_none=False`, zero) the gradients of all parameters."""
         if set_to_none:
             for group in self.param_groups:
@@ -265,13 +286,13 @@ class Optimizer:
                         param.grad.requires_grad_(False)
                     param.grad.zero_()
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters from their gradients; `closure` computes the loss anew where an
         optimizer wants that.
         """
         raise NotImplementedError
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group: a dict with `params` and, where they differ from the defaults, options. Each parameter may be in
         one group only.
         """

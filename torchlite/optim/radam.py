@@ -1,6 +1,9 @@
 """RAdam."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
@@ -18,6 +21,14 @@ from .optimizer import (
     _zeros_like,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchlite import Tensor
+
+    from .optimizer import ParamsT
+
+
 __all__ = ["RAdam"]
 
 
@@ -28,18 +39,18 @@ class RAdam(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        decoupled_weight_decay=False,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         _check_lr(lr)
         _check_nonnegative(eps=eps)
         _check_betas(betas)
@@ -64,7 +75,7 @@ class RAdam(Optimizer):
         state["exp_avg"] = _zeros_like(param)
         state["exp_avg_sq"] = _zeros_like(param)
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
         return self._step_one_by_one(closure)
 
@@ -87,6 +98,7 @@ class RAdam(Optimizer):
         correction1, correction2 = _correction(beta1, step), _correction(beta2, step)
         longest = 2 / (1 - beta2) - 1
         length = longest - 2 * step * _power(beta2, step) / correction2
+        rectified: Any
         if isinstance(step, torch.Tensor):
             safe = torch.where(length > 5.0, length, 6.0)
             rectified = torch.sqrt(

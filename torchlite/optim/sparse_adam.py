@@ -1,10 +1,21 @@
 """SparseAdam."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
 from .optimizer import Optimizer, _number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchlite import Tensor
+
+    from .optimizer import ParamsT
+
 
 __all__ = ["SparseAdam"]
 
@@ -12,7 +23,14 @@ __all__ = ["SparseAdam"]
 class SparseAdam(Optimizer):
     """Adam for sparse gradients: only the rows with a gradient move, and only their moments."""
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
         if isinstance(lr, torch.Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         if not 0.0 < lr:
@@ -28,7 +46,7 @@ class SparseAdam(Optimizer):
                 if param.layout is not torch.strided:
                     raise ValueError("SparseAdam requires dense parameter tensors")
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
         loss = self._loss(closure)
         with torch.no_grad():

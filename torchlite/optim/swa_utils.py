@@ -1,14 +1,24 @@
 """Averages of a model's weights over training: stochastic weight averaging and exponential moving averages."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from copy import deepcopy
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite.nn import Module
 
 from .lr_scheduler import LRScheduler, _for_each_group
 from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torchlite import Tensor
+    from torchlite._stubs.aliases import DeviceLike
+
 
 __all__ = [
     "AveragedModel",
@@ -21,7 +31,7 @@ __all__ = [
 ]
 
 
-def get_ema_multi_avg_fn(decay=0.999):
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Any:
     """A `multi_avg_fn` for exponential moving averages: average = decay average + (1 - decay) value."""
     if decay < 0.0 or decay > 1.0:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
@@ -38,7 +48,7 @@ def get_ema_multi_avg_fn(decay=0.999):
     return update
 
 
-def get_swa_multi_avg_fn():
+def get_swa_multi_avg_fn() -> Any:
     """A `multi_avg_fn` for the mean of all values."""
     average_one = get_swa_avg_fn()
 
@@ -50,7 +60,7 @@ def get_swa_multi_avg_fn():
     return update
 
 
-def get_ema_avg_fn(decay=0.999):
+def get_ema_avg_fn(decay: float = 0.999) -> Any:
     """An `avg_fn` for exponential moving averages."""
     if decay < 0.0 or decay > 1.0:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
@@ -62,7 +72,7 @@ def get_ema_avg_fn(decay=0.999):
     return update
 
 
-def get_swa_avg_fn():
+def get_swa_avg_fn() -> Any:
     """An `avg_fn` for the mean of all values."""
 
     def update(average, value, num_averaged):
@@ -79,7 +89,14 @@ class AveragedModel(Module):
     use_buffers: average the buffers too (else they are copied). Called like the model.
     """
 
-    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+    def __init__(
+        self,
+        model: Any,
+        device: DeviceLike = None,
+        avg_fn: Any = None,
+        multi_avg_fn: Any = None,
+        use_buffers: bool = False,
+    ) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -91,7 +108,7 @@ class AveragedModel(Module):
         self.multi_avg_fn = multi_avg_fn
         self.use_buffers = use_buffers
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         return self.module(*args, **kwargs)
 
     def _tensors(self, module):
@@ -101,7 +118,7 @@ class AveragedModel(Module):
             else list(module.parameters())
         )
 
-    def update_parameters(self, model):
+    def update_parameters(self, model: Any) -> Any:
         """Take the parameters of `model` into the averages."""
         averages = [tensor.detach() for tensor in self._tensors(self.module)]
         values = [
@@ -122,7 +139,7 @@ class AveragedModel(Module):
         self.n_averaged += 1
 
 
-def update_bn(loader, model, device=None):
+def update_bn(loader: Any, model: Any, device: DeviceLike = None) -> Any:
     """Compute the running statistics of every batch norm in `model` anew, as cumulative means over the batches of
     `loader`.
     """
@@ -137,7 +154,7 @@ def update_bn(loader, model, device=None):
     model.train()
     for module in momenta:
         module.reset_running_stats()
-        module.momentum = None
+        module.momentum = None  # type: ignore[assignment]
     with torch.no_grad():
         for batch in loader:
             if isinstance(batch, (list, tuple)):
@@ -151,7 +168,14 @@ def update_bn(loader, model, device=None):
 class SWALR(LRScheduler):
     """Goes from the present rates to `swa_lr` in `anneal_epochs` epochs ("cos" or "linear"), then stays."""
 
-    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: float | Sequence[float],
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         for value, group in zip(_for_each_group(optimizer, swa_lr, "swa_lr"), optimizer.param_groups, strict=True):
@@ -169,7 +193,7 @@ class SWALR(LRScheduler):
         t = max(0, min(1, epoch / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
-    def get_lr(self):
+    def get_lr(self) -> list[float | Tensor]:
         self._warn_outside_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
-from .._tensor import Tensor
+from .. import Tensor
 from ..amp.autocast_mode import as_now
 from ..autograd import Function, backward
 from ..autograd.grad_mode import enable_grad, no_grad
@@ -17,7 +18,7 @@ class CheckpointError(RuntimeError):
     """The second run of a checkpointed function did not save what the first one did."""
 
 
-def noop_context_fn():
+def noop_context_fn() -> Any:
     """Two context managers that do nothing: for the first run and for the second."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
@@ -27,7 +28,7 @@ class _Surroundings:
     `replay()` they are in force again.
     """
 
-    def __init__(self, keep: bool, arguments):
+    def __init__(self, keep: bool, arguments: Any) -> None:
         from .._device.generators import default_generators
 
         tensors = [a for a in arguments if isinstance(a, Tensor)]
@@ -35,7 +36,7 @@ class _Surroundings:
         self.regions = as_now()
 
     @contextlib.contextmanager
-    def replay(self):
+    def replay(self) -> Any:
         now = [(generator, generator.get_state()) for generator, _ in self.states]
         for generator, state in self.states:
             generator.set_state(state)
@@ -53,7 +54,7 @@ class _Reentrant(Function):
     """The whole part as one node, whose backward runs the part again with recording."""
 
     @staticmethod
-    def forward(ctx, run, surroundings, *args):
+    def forward(ctx: Any, run: Any, surroundings: Any, *args: Any) -> Tensor:
         ctx.run, ctx.surroundings = run, surroundings
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.is_tensor = [isinstance(a, Tensor) for a in args]
@@ -62,7 +63,7 @@ class _Reentrant(Function):
             return run(*args)
 
     @staticmethod
-    def backward(ctx, *grads):
+    def backward(ctx: Any, *grads: Any) -> Any:
         saved = iter(ctx.saved_tensors)
         args = [next(saved) if t else o for t, o in zip(ctx.is_tensor, ctx.others, strict=True)]
         fresh = [a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args]
@@ -79,24 +80,24 @@ class _Reentrant(Function):
 class _Recompute:
     """Saved tensors of one run of the function: numbered while it runs, made again at the first one that is needed."""
 
-    def __init__(self, function, args, kwargs, context_fn, surroundings):
+    def __init__(self, function: Any, args: Any, kwargs: Any, context_fn: Any, surroundings: Any) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.context_fn, self.surroundings = context_fn, surroundings
         self.count = 0
         self.found: dict[int, Tensor] = {}
         self.shapes: list = []
 
-    def pack(self, tensor):
+    def pack(self, tensor: Tensor) -> Any:
         self.shapes.append((tuple(tensor.shape), tensor.dtype))
         self.count += 1
         return self.count - 1
 
-    def unpack(self, number):
+    def unpack(self, number: Any) -> Any:
         if number not in self.found:
             self.run_again()
         return self.found.pop(number)
 
-    def run_again(self):
+    def run_again(self) -> Any:
         made: list[Tensor] = []
 
         def pack(tensor):
@@ -124,16 +125,16 @@ class _Recompute:
 
 
 def checkpoint(
-    function,
-    *args,
-    use_reentrant=None,
-    context_fn=noop_context_fn,
-    determinism_check="default",
-    debug=False,
-    early_stop=True,
-    preserve_rng_state=True,
-    **kwargs,
-):
+    function: Any,
+    *args: Any,
+    use_reentrant: Any = None,
+    context_fn: Any = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
     """`function(*args, **kwargs)` without keeping what backward needs: it runs again then.
 
     use_reentrant: True runs the part as one node (its inputs must require grad); False (the default) lets the part
@@ -159,7 +160,9 @@ def checkpoint(
         return function(*args, **kwargs)
 
 
-def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True):
+def checkpoint_sequential(
+    functions: Any, segments: Any, input: Tensor, use_reentrant: Any = None, preserve_rng_state: bool = True
+) -> Any:
     """A sequence of modules in `segments` parts, all but the last of them checkpointed."""
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(functions) // segments

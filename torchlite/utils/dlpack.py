@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tensor import Tensor
+from .. import Tensor
 from .._tensor.creation import from_dlpack
 from .._tensor.interop import DLDeviceType
 

@@ -4,11 +4,19 @@ A module without hooks never comes here: `Module.__call__` tests one flag and ca
 hook is registered and stays up, since hooks may also be removed by emptying the dictionaries.
 """
 
+from __future__ import annotations
+
 import functools
 import warnings
 from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
 
 from torchlite.utils.hooks import RemovableHandle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchlite.nn.modules.module import Module
 
 
 class _GlobalHooks:
@@ -39,7 +47,7 @@ def _register(table, hook, *, extra=(), marks=(), prepend=False):
     return handle
 
 
-def register_module_forward_pre_hook(hook):
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, args)` before the forward of every module; what it returns, unless None, replaces the
     arguments.
     """
@@ -47,7 +55,9 @@ def register_module_forward_pre_hook(hook):
     return _register(_global_forward_pre_hooks, hook)
 
 
-def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
     """Call `hook(module, args, output)` (or `hook(module, args, kwargs, output)`) after the forward of every module."""
     _GlobalHooks.active = True
     marks = [_global_forward_hooks_with_kwargs] * with_kwargs + [_global_forward_hooks_always_called] * always_call
@@ -55,13 +65,13 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     return _register(_global_forward_hooks, hook, extra=extra, marks=marks)
 
 
-def register_module_full_backward_pre_hook(hook):
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_output)` before the gradients of any module's inputs are computed."""
     _GlobalHooks.active = True
     return _register(_global_backward_pre_hooks, hook)
 
 
-def register_module_full_backward_hook(hook):
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` once the gradients of any module's inputs are known."""
     global _global_backward_is_full
     if _global_backward_is_full is False:
@@ -74,7 +84,7 @@ def register_module_full_backward_hook(hook):
     return _register(_global_backward_hooks, hook)
 
 
-def register_module_backward_hook(hook):
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """The older form of `register_module_full_backward_hook`: sees the gradients of the last op of the forward only."""
     global _global_backward_is_full
     if _global_backward_is_full is True:
@@ -87,21 +97,21 @@ def register_module_backward_hook(hook):
     return _register(_global_backward_hooks, hook)
 
 
-def register_module_parameter_registration_hook(hook):
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, parameter)` whenever a parameter is registered; what it returns, unless None, is
     registered instead.
     """
     return _register(_global_parameter_registration_hooks, hook)
 
 
-def register_module_buffer_registration_hook(hook):
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, buffer)` whenever a buffer is registered; what it returns, unless None, is registered
     instead.
     """
     return _register(_global_buffer_registration_hooks, hook)
 
 
-def register_module_module_registration_hook(hook):
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, submodule)` whenever a submodule is registered; what it returns, unless None, is
     registered instead.
     """
@@ -111,7 +121,7 @@ def register_module_module_registration_hook(hook):
 class _WrappedHook:
     """A state-dict hook that can be pickled and may want its module."""
 
-    def __init__(self, hook, module=None):
+    def __init__(self, hook: Callable[..., Any], module: Module | None = None) -> None:
         self.hook = hook
         functools.update_wrapper(self, hook)
         self.with_module = module is not None
@@ -120,7 +130,7 @@ class _WrappedHook:
 
             self.module = weakref.ref(module)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.with_module:
             return self.hook(*args, **kwargs)
         module = self.module()
@@ -128,13 +138,13 @@ class _WrappedHook:
             raise RuntimeError("You are trying to call the hook of a dead Module!")
         return self.hook(module, *args, **kwargs)
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         state = {"hook": self.hook, "with_module": self.with_module}
         if self.with_module:
             state["module"] = self.module()
         return state
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         self.hook = state["hook"]
         self.with_module = state["with_module"]
         if self.with_module:
@@ -148,7 +158,25 @@ class _WrappedHook:
 class HooksMixin:
     """What a module offers for hooks, and the call that runs them."""
 
-    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+    # Tables that Module's __init__ makes.
+    _forward_pre_hooks: OrderedDict[int, Any]
+    _forward_pre_hooks_with_kwargs: OrderedDict[int, Any]
+    _forward_hooks: OrderedDict[int, Any]
+    _forward_hooks_with_kwargs: OrderedDict[int, Any]
+    _forward_hooks_always_called: OrderedDict[int, Any]
+    _backward_pre_hooks: OrderedDict[int, Any]
+    _backward_hooks: OrderedDict[int, Any]
+    _is_full_backward_hook: bool | None
+    _state_dict_hooks: OrderedDict[int, Any]
+    _state_dict_pre_hooks: OrderedDict[int, Any]
+    _load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _load_state_dict_post_hooks: OrderedDict[int, Any]
+    _compiled_call_impl: Any
+    forward: Callable[..., Any]
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, args)` before every `forward`.
 
         What the hook returns, unless None, replaces the arguments: one value or a tuple; with `with_kwargs` the hook is
@@ -161,7 +189,9 @@ class HooksMixin:
             self._forward_pre_hooks, hook, extra=[self._forward_pre_hooks_with_kwargs], marks=marks, prepend=prepend
         )
 
-    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, args, output)` after every `forward`; what it returns, unless None, replaces the output.
 
         With `with_kwargs` the hook is `hook(module, args, kwargs, output)`; with `always_call` it also runs when the
@@ -172,14 +202,14 @@ class HooksMixin:
         marks = [extra[0]] * with_kwargs + [extra[1]] * always_call
         return _register(self._forward_hooks, hook, extra=extra, marks=marks, prepend=prepend)
 
-    def register_full_backward_pre_hook(self, hook, prepend=False):
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_output)` before the gradients of the module are computed; a returned value replaces
         `grad_output`.
         """
         self.__dict__["_hooked"] = True
         return _register(self._backward_pre_hooks, hook, prepend=prepend)
 
-    def register_full_backward_hook(self, hook, prepend=False):
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the module's inputs are known; a returned
         value replaces `grad_input`.
         """
@@ -192,7 +222,7 @@ class HooksMixin:
         self.__dict__["_hooked"] = True
         return _register(self._backward_hooks, hook, prepend=prepend)
 
-    def register_backward_hook(self, hook):
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """The older form of `register_full_backward_hook`: `grad_input` is that of the last op of the forward."""
         if self._is_full_backward_hook is True:
             raise RuntimeError(
@@ -208,11 +238,11 @@ class HooksMixin:
         tables = (self._forward_hooks, self._forward_pre_hooks, self._backward_hooks, self._backward_pre_hooks)
         self.__dict__["_hooked"] = any(tables) or self._compiled_call_impl is not None
 
-    def register_state_dict_pre_hook(self, hook):
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before `state_dict` collects."""
         return _register(self._state_dict_pre_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook):
+    def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` collected; it changes the dict in
         place.
         """
@@ -228,21 +258,23 @@ class HooksMixin:
         return _register(self._state_dict_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return _register(self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
+        module: Any = self if with_module else None
+        return _register(self._load_state_dict_pre_hooks, _WrappedHook(hook, module))
 
-    def register_load_state_dict_pre_hook(self, hook):
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
         before loading.
         """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-    def register_load_state_dict_post_hook(self, hook):
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in place."""
         return _register(self._load_state_dict_post_hooks, hook)
 
     def _get_backward_hooks(self):
         """(full hooks, older hooks) that a call has to serve now."""
-        full, older = [], []
+        full: list[Any] = []
+        older: list[Any] = []
         (full if _global_backward_is_full is True else older).extend(_global_backward_hooks.values())
         (full if self._is_full_backward_hook is True else older).extend(self._backward_hooks.values())
         return full, older
@@ -263,7 +295,7 @@ class HooksMixin:
             or _global_backward_pre_hooks
         ):
             return self.forward(*args, **kwargs)
-        called = set()
+        called: set[int] = set()
         result = None
         try:
             result = self._call_with_hooks(args, kwargs, called)

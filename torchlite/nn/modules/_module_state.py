@@ -1,9 +1,12 @@
 """state_dict and load_state_dict of modules."""
 
+from __future__ import annotations
+
 import itertools
 import threading
 import warnings
 from collections import OrderedDict, namedtuple
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite.nn.parameter import Parameter, is_lazy
@@ -15,10 +18,21 @@ _NEVER_CALLED = (
 )
 
 
-class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NamedTuple
+
+    class _Keys(NamedTuple):
+        missing_keys: list[str]
+        unexpected_keys: list[str]
+else:
+    _Keys = namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])
+
+
+class _IncompatibleKeys(_Keys):
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
         return super().__repr__()
@@ -35,7 +49,7 @@ class _Rehearsal(threading.local):
 _rehearsal = _Rehearsal()
 
 
-def repeatable(load):
+def repeatable(load: Any) -> Any:
     """Mark a `_load_from_state_dict` that may run twice (it changes nothing but the dict it is given, and calls its
     super).
     """
@@ -56,13 +70,23 @@ def _can_rehearse(module):
 class StateDictMixin:
     """Saving and loading parameters and buffers by name."""
 
-    def get_extra_state(self):
+    # Of Module.
+    _version: int
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+    _modules: dict[str, Any]
+    _load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _state_dict_hooks: OrderedDict[int, Any]
+    _state_dict_pre_hooks: OrderedDict[int, Any]
+
+    def get_extra_state(self) -> Any:
         """Override, with `set_extra_state`, to keep more than tensors in the state_dict: returns
         any picklable object.
         """
         raise RuntimeError(_NEVER_CALLED.format("get_extra_state"))
 
-    def set_extra_state(self, state):
+    def set_extra_state(self, state: Any) -> Any:
         """Override to take back what `get_extra_state` returned."""
         raise RuntimeError(_NEVER_CALLED.format("set_extra_state"))
 
@@ -76,7 +100,9 @@ class StateDictMixin:
         if type(self).get_extra_state is not StateDictMixin.get_extra_state:
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
-    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         """Every parameter and persistent buffer by its dotted name, in registration order.
 
         The tensors share memory with the module's; they are detached unless `keep_vars`. `destination` is filled and
@@ -199,7 +225,9 @@ class StateDictMixin:
                 f"whose dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
             )
 
-    def load_state_dict(self, state_dict, strict=True, assign=False):
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
         """Copy tensors of `state_dict` into this module's parameters and buffers, by name.
 
         strict: every name must be on both sides, else RuntimeError lists the missing and the unexpected ones; a shape
@@ -224,9 +252,11 @@ class StateDictMixin:
         return _IncompatibleKeys(missing, unexpected)
 
     def _load_everything(self, given, strict, assign):
-        missing, unexpected, errors = [], [], []
+        missing: list[str] = []
+        unexpected: list[str] = []
+        errors: list[str] = []
         metadata = getattr(given, "_metadata", None)
-        state_dict = OrderedDict(given)
+        state_dict: Any = OrderedDict(given)
         if metadata is not None:
             state_dict._metadata = metadata
 

@@ -1,6 +1,9 @@
 """AdaptiveLogSoftmaxWithLoss."""
 
+from __future__ import annotations
+
 from collections import namedtuple
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite.nn import functional as F
@@ -8,6 +11,11 @@ from torchlite.nn import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear
 from .module import Module
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+    from torchlite._stubs.aliases import DeviceLike, DType
+
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 
@@ -23,7 +31,16 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     (minus their mean).
     """
 
-    def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Any,
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)
         if len(cutoffs) == 0:
@@ -59,14 +76,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 )
             )
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw the parameters anew."""
         self.head.reset_parameters()
         for down, out in self.tail:
             down.reset_parameters()
             out.reset_parameters()
 
-    def forward(self, input_, target_):
+    def forward(self, input_: Any, target_: Any) -> _ASMoutput:
         self._check(input_, target_)
         batched = target_.dim() > 0
         input = input_ if batched else input_.unsqueeze(0)
@@ -116,11 +133,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             parts.append(within + head[:, self.shortlist_size + cluster].unsqueeze(1))
         return torch.cat(parts, 1)
 
-    def log_prob(self, input):
+    def log_prob(self, input: Tensor) -> Any:
         """Log probabilities of every class: (N, in_features) -> (N, n_classes)."""
         return self._get_full_log_prob(input, self.head(input))
 
-    def predict(self, input):
+    def predict(self, input: Tensor) -> Any:
         """The most probable class of each sample: (N, in_features) -> (N)."""
         head_output = self.head(input)
         output = torch.argmax(head_output, dim=1)

@@ -1,8 +1,16 @@
 """ChannelShuffle."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from torchlite.nn import functional as F
 
 from .module import Module
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+
 
 __all__ = ["ChannelShuffle"]
 
@@ -12,12 +20,12 @@ class ChannelShuffle(Module):
 
     __constants__ = ["groups"]
 
-    def __init__(self, groups):
+    def __init__(self, groups: int) -> None:
         super().__init__()
         self.groups = groups
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.channel_shuffle(input, self.groups)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"groups={self.groups}"

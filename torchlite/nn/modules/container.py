@@ -1,15 +1,24 @@
 """Containers of modules and of parameters."""
 
+from __future__ import annotations
+
 import operator
 from collections import OrderedDict
 from collections.abc import Container as _ContainerABC
 from collections.abc import Iterable, Mapping
 from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite.nn.parameter import Parameter
 
 from .module import Module, _addindent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchlite import Tensor
+
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
@@ -17,7 +26,7 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterL
 class Container(Module):
     """The former base of containers; use Module."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__()
         for key, value in kwargs.items():
             self.add_module(key, value)
@@ -41,7 +50,7 @@ class Sequential(Module):
     torch.Size([4, 3])
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args: Any) -> None:
         super().__init__()
         named = (
             args[0].items()
@@ -51,7 +60,7 @@ class Sequential(Module):
         for name, module in named:
             self.add_module(name, module)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         for module in self._modules.values():
             input = module(input)
         return input
@@ -59,15 +68,15 @@ class Sequential(Module):
     def _key(self, index):
         return next(islice(self._modules, _position(index, len(self)), None))
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
         return self._modules[self._key(index)]
 
-    def __setitem__(self, index, module):
+    def __setitem__(self, index: Any, module: Module) -> None:
         setattr(self, self._key(index), module)
 
-    def __delitem__(self, index):
+    def __delitem__(self, index: Any) -> None:
         for key in list(self._modules)[index] if isinstance(index, slice) else [self._key(index)]:
             delattr(self, key)
         self._renumber(list(self._modules.values()))
@@ -77,18 +86,18 @@ class Sequential(Module):
         for position, module in enumerate(modules):
             self._modules[str(position)] = module
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._modules.values())
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Any:
         if not isinstance(other, Sequential):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
 
-    def __iadd__(self, other):
+    def __iadd__(self, other: Any) -> Any:
         if not isinstance(other, Sequential):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return self.extend(other)
@@ -99,28 +108,28 @@ class Sequential(Module):
         if times <= 0:
             raise ValueError(f"Non-positive multiplication factor {times} for {type(self)}")
 
-    def __mul__(self, times):
+    def __mul__(self, times: int) -> Any:
         self._check_times(times)
         return Sequential(*(list(self) * times))
 
     __rmul__ = __mul__
 
-    def __imul__(self, times):
+    def __imul__(self, times: int) -> Any:
         self._check_times(times)
         return self.extend(list(self) * (times - 1))
 
-    def pop(self, key):
+    def pop(self, key: int | slice) -> Any:
         """Remove the module at a position and return it."""
         module = self[key]
         del self[key]
         return module
 
-    def append(self, module):
+    def append(self, module: Module) -> Any:
         """Add a module at the end. Returns self."""
         self.add_module(str(len(self)), module)
         return self
 
-    def insert(self, index, module):
+    def insert(self, index: Any, module: Module) -> Any:
         """Put a module before position `index`. Returns self."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
@@ -132,7 +141,7 @@ class Sequential(Module):
         self._renumber(modules)
         return self
 
-    def extend(self, sequential):
+    def extend(self, sequential: Any) -> Any:
         """Append every module of `sequential`. Returns self."""
         for module in list(sequential):
             self.append(module)
@@ -142,7 +151,7 @@ class Sequential(Module):
 class ModuleList(Module):
     """A list of modules, registered as submodules "0", "1", ...; has no forward."""
 
-    def __init__(self, modules=None):
+    def __init__(self, modules: Any = None) -> None:
         super().__init__()
         if modules is not None:
             self += modules
@@ -150,15 +159,15 @@ class ModuleList(Module):
     def _key(self, index):
         return str(_position(index, len(self)))
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self._modules.values())[index])
         return self._modules[self._key(index)]
 
-    def __setitem__(self, index, module):
+    def __setitem__(self, index: Any, module: Module) -> None:
         setattr(self, self._key(index), module)
 
-    def __delitem__(self, index):
+    def __delitem__(self, index: Any) -> None:
         modules = list(self._modules.values())
         del modules[index if isinstance(index, slice) else int(self._key(index))]
         self._renumber(modules)
@@ -168,42 +177,42 @@ class ModuleList(Module):
         for position, module in enumerate(modules):
             self._modules[str(position)] = module
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._modules.values())
 
-    def __iadd__(self, modules):
+    def __iadd__(self, modules: Any) -> Any:
         return self.extend(modules)
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Any:
         combined = ModuleList()
         for index, module in enumerate(chain(self, other)):
             combined.add_module(str(index), module)
         return combined
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return [key for key in super().__dir__() if not key.isdigit()]
 
-    def insert(self, index, module):
+    def insert(self, index: Any, module: Module) -> Any:
         """Put a module before position `index`."""
         modules = list(self)
         modules.insert(index, module)
         self._renumber(modules)
 
-    def pop(self, key):
+    def pop(self, key: int | slice) -> Any:
         """Remove the module at a position and return it."""
         module = self[key]
         del self[key]
         return module
 
-    def append(self, module):
+    def append(self, module: Module) -> Any:
         """Add a module at the end. Returns self."""
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self, modules):
+    def extend(self, modules: Any) -> Any:
         """Append every module of an iterable. Returns self."""
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
@@ -211,8 +220,8 @@ class ModuleList(Module):
             self.append(module)
         return self
 
-    def __repr__(self):
-        groups = []
+    def __repr__(self) -> str:
+        groups: list[list[Any]] = []
         for position, module in enumerate(self):
             text = repr(module)
             if groups and groups[-1][2] == text:
@@ -232,60 +241,60 @@ def _check_pairs(modules, what):
     for index, pair in enumerate(modules):
         if not isinstance(pair, Iterable):
             raise TypeError(f"{what} update sequence element #{index} should be Iterable; is{type(pair).__name__}")
-        if len(pair) != 2:
-            raise ValueError(f"{what} update sequence element #{index} has length {len(pair)}; 2 is required")
+        if len(pair) != 2:  # type: ignore[arg-type]
+            raise ValueError(f"{what} update sequence element #{index} has length {len(pair)}; 2 is required")  # type: ignore[arg-type]
         yield pair
 
 
 class ModuleDict(Module):
     """A dict of modules, registered as submodules under their keys; has no forward."""
 
-    def __init__(self, modules=None):
+    def __init__(self, modules: Any = None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Any:
         return self._modules[key]
 
-    def __setitem__(self, key, module):
+    def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
-    def __delitem__(self, key):
+    def __delitem__(self, key: str) -> None:
         del self._modules[key]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._modules)
 
-    def __contains__(self, key):
+    def __contains__(self, key: str) -> bool:
         return key in self._modules
 
-    def clear(self):
+    def clear(self) -> Any:
         """Remove every module."""
         self._modules.clear()
 
-    def pop(self, key):
+    def pop(self, key: str) -> Any:
         """Remove a module and return it."""
         module = self[key]
         del self[key]
         return module
 
-    def keys(self):
+    def keys(self) -> Any:
         """The keys."""
         return self._modules.keys()
 
-    def items(self):
+    def items(self) -> Any:
         """(key, module) pairs."""
         return self._modules.items()
 
-    def values(self):
+    def values(self) -> Any:
         """The modules."""
         return self._modules.values()
 
-    def update(self, modules):
+    def update(self, modules: Any) -> Any:
         """Add the modules of a mapping or of an iterable of (key, module) pairs."""
         if not isinstance(modules, Iterable):
             raise TypeError(
@@ -325,13 +334,13 @@ def _describe(value, dict_style):
 class ParameterList(Module):
     """A list of parameters; tensors put into it become parameters, other objects stay as they are."""
 
-    def __init__(self, values=None):
+    def __init__(self, values: Any = None) -> None:
         super().__init__()
         self._size = 0
         if values is not None:
             self += values
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             result = type(self)()
             for position in range(*index.indices(len(self))):
@@ -339,29 +348,29 @@ class ParameterList(Module):
             return result
         return getattr(self, str(_position(index, len(self))))
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         setattr(self, str(_position(index, len(self))), _as_parameter(value))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._size
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self[position] for position in range(len(self)))
 
-    def __iadd__(self, values):
+    def __iadd__(self, values: Any) -> Any:
         return self.extend(values)
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return [key for key in super().__dir__() if not key.isdigit()]
 
-    def append(self, value):
+    def append(self, value: Any) -> Any:
         """Add a value at the end. Returns self."""
         position = len(self)
         self._size += 1
         self[position] = value
         return self
 
-    def extend(self, values):
+    def extend(self, values: Any) -> Any:
         """Append every value of an iterable. Returns self."""
         if not isinstance(values, Iterable) or isinstance(values, torch.Tensor):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
@@ -369,19 +378,19 @@ class ParameterList(Module):
             self.append(value)
         return self
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "\n".join(f"  ({key}): {_describe(value, False)}" for key, value in enumerate(self))
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")
 
 
 class ParameterDict(Module):
     """A dict of parameters; tensors put into it become parameters, other objects stay as they are."""
 
-    def __init__(self, parameters=None):
+    def __init__(self, parameters: Any = None) -> None:
         super().__init__()
-        self._keys = {}
+        self._keys: dict[str, None] = {}
         if parameters is not None:
             self.update(parameters)
 
@@ -395,76 +404,76 @@ class ParameterDict(Module):
             )
         return key
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Any:
         return getattr(self, self._attribute(key))
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: str, value: Any) -> None:
         self._keys[key] = None
         setattr(self, self._attribute(key), _as_parameter(value))
 
-    def __delitem__(self, key):
+    def __delitem__(self, key: str) -> None:
         del self._keys[key]
         delattr(self, self._attribute(key))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._keys)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._keys)
 
-    def __reversed__(self):
+    def __reversed__(self) -> Any:
         return reversed(list(self._keys))
 
-    def copy(self):
+    def copy(self) -> Any:
         """A ParameterDict with the same values."""
         return ParameterDict(OrderedDict((key, self[key]) for key in self._keys))
 
-    def __contains__(self, key):
+    def __contains__(self, key: str) -> bool:
         return key in self._keys
 
-    def setdefault(self, key, default=None):
+    def setdefault(self, key: str, default: Any = None) -> Any:
         """The value of `key`, set to `default` first where it is absent."""
         if key not in self:
             self[key] = default
         return self[key]
 
-    def clear(self):
+    def clear(self) -> Any:
         """Remove everything."""
         for key in self._keys.copy():
             del self[key]
 
-    def pop(self, key):
+    def pop(self, key: str) -> Any:
         """Remove a value and return it."""
         value = self[key]
         del self[key]
         return value
 
-    def popitem(self):
+    def popitem(self) -> Any:
         """Remove the pair added last and return it."""
         key = next(reversed(self._keys))
         return key, self.pop(key)
 
-    def get(self, key, default=None):
+    def get(self, key: str, default: Any = None) -> Any:
         """The value of `key`, or `default`."""
         return self[key] if key in self._keys else default
 
-    def fromkeys(self, keys, default=None):
+    def fromkeys(self, keys: Any, default: Any = None) -> Any:
         """A ParameterDict with the same value for each of `keys`."""
         return ParameterDict((key, default) for key in keys)
 
-    def keys(self):
+    def keys(self) -> Any:
         """The keys."""
         return self._keys.keys()
 
-    def items(self):
+    def items(self) -> Any:
         """(key, value) pairs."""
         return ((key, self[key]) for key in self._keys)
 
-    def values(self):
+    def values(self) -> Any:
         """The values."""
         return (self[key] for key in self._keys)
 
-    def update(self, parameters):
+    def update(self, parameters: Any) -> Any:
         """Add the pairs of a mapping (in sorted order of the keys for a plain mapping without one) or of an iterable of
         pairs.
         """
@@ -482,22 +491,22 @@ class ParameterDict(Module):
         for key, value in pairs:
             self[key] = value
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "\n".join(f"  ({key}): {_describe(value, True)}" for key, value in self.items())
 
-    def __call__(self, input):
+    def __call__(self, input: Tensor) -> Any:
         raise RuntimeError("ParameterDict should not be called.")
 
-    def __or__(self, other):
+    def __or__(self, other: Any) -> Any:
         copy = self.copy()
         copy.update(other)
         return copy
 
-    def __ror__(self, other):
+    def __ror__(self, other: Any) -> Any:
         copy = other.copy()
         copy.update(self)
         return copy
 
-    def __ior__(self, other):
+    def __ior__(self, other: Any) -> Any:
         self.update(other)
         return self

@@ -1,5 +1,9 @@
 """Modules whose sizes come from their first input."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from torchlite.nn.parameter import is_lazy
 
 __all__ = ["LazyModuleMixin"]
@@ -13,8 +17,15 @@ class LazyModuleMixin:
     """
 
     cls_to_become: type | None = None
+    # Of the layer that this is mixed into.
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+    _get_name: Any
+    register_forward_pre_hook: Any
+    _register_load_state_dict_pre_hook: Any
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
@@ -37,11 +48,11 @@ class LazyModuleMixin:
                 with torch.no_grad():
                     param.materialize(state_dict[key].shape)
 
-    def initialize_parameters(self, *args, **kwargs):
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Give the parameters their shapes from the arguments of the first call; every lazy module defines it."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
-    def has_uninitialized_params(self):
+    def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer still waits for its shape."""
         return any(is_lazy(value) for value in [*self._parameters.values(), *self._buffers.values()])
 

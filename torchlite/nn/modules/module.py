@@ -1,7 +1,10 @@
 """Module: the base of every layer."""
 
+from __future__ import annotations
+
 import weakref
 from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite.nn.parameter import Buffer, Parameter
@@ -20,6 +23,14 @@ from ._module_hooks import (
     register_module_parameter_registration_hook,
 )
 from ._module_state import _EXTRA_STATE_KEY_SUFFIX, StateDictMixin, _IncompatibleKeys  # noqa: F401
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Self
+
+    from torchlite import Tensor
+    from torchlite._stubs.aliases import DeviceLike, DType
+
 
 __all__ = [
     "Module",
@@ -43,58 +54,58 @@ class _Registry(dict):
 
     __slots__ = ("_owner",)
 
-    def __init__(self, owner, items=()):
+    def __init__(self, owner: Any, items: Any = ()) -> None:
         self._owner = weakref.ref(owner)
         super().__init__()
         self.update(items)
 
-    def __setitem__(self, name, value):
+    def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
         owner = self._owner()
         if owner is not None:
             owner.__dict__[name] = value
 
-    def __delitem__(self, name):
+    def __delitem__(self, name: str) -> None:
         super().__delitem__(name)
         owner = self._owner()
         if owner is not None:
             owner.__dict__.pop(name, None)
 
-    def pop(self, name, *default):
+    def pop(self, name: str, *default: Any) -> Any:
         if name not in self:
             return super().pop(name, *default)
         value = self[name]
         del self[name]
         return value
 
-    def popitem(self):
+    def popitem(self) -> Any:
         name = next(reversed(self))
         return name, self.pop(name)
 
-    def clear(self):
+    def clear(self) -> Any:
         for name in list(self):
             del self[name]
 
-    def update(self, *args, **kwargs):
+    def update(self, *args: Any, **kwargs: Any) -> Any:
         for name, value in dict(*args, **kwargs).items():
             self[name] = value
 
-    def setdefault(self, name, default=None):
+    def setdefault(self, name: str, default: Any = None) -> Any:
         if name not in self:
             self[name] = default
         return self[name]
 
-    def __ior__(self, other):
+    def __ior__(self, other: Any) -> Any:
         self.update(other)
         return self
 
-    def copy(self):
+    def copy(self) -> Any:
         return dict(self)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return dict, (dict(self),)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Any:
         import copy
 
         return {name: copy.deepcopy(value, memo) for name, value in self.items()}
@@ -181,7 +192,7 @@ class Module(HooksMixin, StateDictMixin):
     _hooked = False  # raised on an instance by the first hook; class-wide default so that unpickled modules have it
     _compiled_call_impl = None
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
             if kwargs:
                 raise TypeError(
@@ -202,25 +213,33 @@ class Module(HooksMixin, StateDictMixin):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    def forward(self, *input):
-        """What the module computes; every subclass defines it. Call the module itself, which also runs the hooks."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+    if TYPE_CHECKING:
+        training: bool
+        forward: Callable[..., Any]  # subclasses choose their parameters
+    else:
 
-    def __call__(self, *args, **kwargs):
+        def forward(self, *input):
+            """What the module computes; every subclass defines it.
+
+            Call the module itself, which also runs the hooks.
+            """
+            raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._hooked or _GlobalHooks.active:
             if self._compiled_call_impl is not None:
                 return self._compiled_call_impl(*args, **kwargs)
             return self._call_impl(*args, **kwargs)
         return self.forward(*args, **kwargs)
 
-    def compile(self, *args, **kwargs):
+    def compile(self, *args: Any, **kwargs: Any) -> None:
         """Replace the module's call by `torchlite.compile` of it, in place."""
-        self.__dict__["_compiled_call_impl"] = torch.compile(self._call_impl, *args, **kwargs)
+        self.__dict__["_compiled_call_impl"] = torch.compile(self._call_impl, *args, **kwargs)  # type: ignore[attr-defined]
         self.__dict__["_hooked"] = True
 
     # Attributes
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         # Reached only where the mirror in __dict__ was bypassed, and for what does not exist.
         attributes = self.__dict__
         for kind in _REGISTRIES:
@@ -237,7 +256,7 @@ class Module(HooksMixin, StateDictMixin):
         attributes["_non_persistent_buffers_set"].discard(name)
         attributes.pop(name, None)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         attributes = self.__dict__
         params = attributes.get("_parameters")
         if isinstance(value, Parameter):
@@ -287,7 +306,7 @@ class Module(HooksMixin, StateDictMixin):
         else:
             self._buffers[name] = _after_registration(_hooks._global_buffer_registration_hooks, self, name, value)
 
-    def __delattr__(self, name):
+    def __delattr__(self, name: str) -> None:
         for kind in _REGISTRIES:
             registry = self.__dict__.get(kind)
             if registry is not None and name in registry:
@@ -296,11 +315,11 @@ class Module(HooksMixin, StateDictMixin):
                 return
         super().__delattr__(name)
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[0].isdigit())
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         state = self.__dict__.copy()
         state.pop("_compiled_call_impl", None)
         for kind in _REGISTRIES:
@@ -312,7 +331,7 @@ class Module(HooksMixin, StateDictMixin):
                 state[kind] = dict(registry)
         return state
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         attributes = self.__dict__
         attributes.update(state)
         for kind in _REGISTRIES:
@@ -326,7 +345,7 @@ class Module(HooksMixin, StateDictMixin):
 
     # Registration
 
-    def register_parameter(self, name, param):
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter under `name` (no dots, not taken); None keeps the name reserved and out of `state_dict`."""
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
@@ -346,7 +365,7 @@ class Module(HooksMixin, StateDictMixin):
             param = _after_registration(_hooks._global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
-    def register_buffer(self, name, tensor, persistent=True):
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is state but no parameter, such as a running mean; one that is not `persistent` stays out
         of `state_dict`.
         """
@@ -363,20 +382,20 @@ class Module(HooksMixin, StateDictMixin):
         else:
             self._non_persistent_buffers_set.add(name)
 
-    def add_module(self, name, module):
+    def add_module(self, name: str, module: Module | None) -> None:
         """Add a submodule under `name` (no dots, not taken)."""
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{torch.typename(module)} is not a Module subclass")
         _check_name(self, "module", name, self._modules)
         self._modules[name] = _after_registration(_hooks._global_module_registration_hooks, self, name, module)
 
-    def register_module(self, name, module):
+    def register_module(self, name: str, module: Module | None) -> None:
         """Alias of `add_module`."""
         self.add_module(name, module)
 
     # Looking up by dotted name
 
-    def get_submodule(self, target):
+    def get_submodule(self, target: str) -> Module:
         """The submodule of dotted name `target`; the module itself for `""`. Raises AttributeError."""
         module = self
         for name in target.split(".") if target else ():
@@ -387,7 +406,7 @@ class Module(HooksMixin, StateDictMixin):
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
 
-    def set_submodule(self, target, module, strict=False):
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put `module` at the dotted name `target`; with `strict` something must already be there."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -411,11 +430,11 @@ class Module(HooksMixin, StateDictMixin):
             raise AttributeError(f"`{name}` is not {message}")
         return value
 
-    def get_parameter(self, target):
+    def get_parameter(self, target: str) -> Parameter:
         """The parameter of dotted name `target`. Raises AttributeError."""
         return self._get_leaf(target, lambda module, name, value: isinstance(value, Parameter), "an nn.Parameter")
 
-    def get_buffer(self, target):
+    def get_buffer(self, target: str) -> Tensor:
         """The buffer of dotted name `target`. Raises AttributeError."""
         return self._get_leaf(target, lambda module, name, value: name in module._buffers, "a buffer")
 
@@ -432,30 +451,34 @@ class Module(HooksMixin, StateDictMixin):
                     seen.add(id(value))
                 yield module_prefix + ("." if module_prefix else "") + name, value
 
-    def parameters(self, recurse=True):
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Every parameter once, of this module and (with `recurse`) of its submodules."""
         for _, param in self.named_parameters(recurse=recurse):
             yield param
 
-    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """(dotted name, parameter) pairs; a parameter held twice comes once unless `remove_duplicate=False`."""
         yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
 
-    def buffers(self, recurse=True):
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Every buffer once."""
         for _, buf in self.named_buffers(recurse=recurse):
             yield buf
 
-    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """(dotted name, buffer) pairs."""
         yield from self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
 
-    def children(self):
+    def children(self) -> Iterator[Module]:
         """The direct submodules, each once."""
         for _, module in self.named_children():
             yield module
 
-    def named_children(self):
+    def named_children(self) -> Iterator[tuple[str, Module]]:
         """(name, direct submodule) pairs."""
         seen = set()
         for name, module in self._modules.items():
@@ -463,12 +486,14 @@ class Module(HooksMixin, StateDictMixin):
                 seen.add(module)
                 yield name, module
 
-    def modules(self, remove_duplicate=True):
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """This module and every submodule of it, parents first."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
-    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
         """(dotted name, module) pairs, parents first, this module first of all with the name `prefix`."""
         memo = set() if memo is None else memo
         if self in memo:
@@ -482,14 +507,14 @@ class Module(HooksMixin, StateDictMixin):
 
     # State of all submodules
 
-    def apply(self, fn):
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Call `fn` with every submodule, children before parents, and with this module. Returns the module."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
-    def train(self, mode=True):
+    def train(self, mode: bool = True) -> Self:
         """Set training mode (dropout draws, batch norm uses batch statistics) here and in every submodule. Returns the
         module.
         """
@@ -500,17 +525,17 @@ class Module(HooksMixin, StateDictMixin):
             module.train(mode)
         return self
 
-    def eval(self):
+    def eval(self) -> Self:
         """`train(False)`."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad=True):
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set `requires_grad` of every parameter. Returns the module."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget (or, with `set_to_none=False`, zero) the gradient of every parameter."""
         for param in self.parameters():
             if param.grad is None:
@@ -524,7 +549,7 @@ class Module(HooksMixin, StateDictMixin):
                     param.grad.requires_grad_(False)
                 param.grad.zero_()
 
-    def share_memory(self):
+    def share_memory(self) -> Self:
         """Move every parameter and buffer to memory shared between processes. Returns the module."""
         return self._apply(lambda tensor: tensor.share_memory_())
 
@@ -544,14 +569,14 @@ class Module(HooksMixin, StateDictMixin):
             if converted is not param:
                 param.grad = None
                 param.data = converted
-                if grad is not None:
+                if grad is not None and converted_grad is not None:
                     param.grad = converted_grad.requires_grad_(grad.requires_grad)
         for name, buf in self._buffers.items():
             if buf is not None:
                 self._buffers[name] = fn(buf)
         return self
 
-    def to(self, *args, **kwargs):
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert parameters and buffers in place: `to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`,
         `to(memory_format=...)`.
 
@@ -571,38 +596,38 @@ class Module(HooksMixin, StateDictMixin):
 
         return self._apply(convert)
 
-    def to_empty(self, *, device, recurse=True):
+    def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
         """Move to `device` without copying: the values are not initialised."""
         return self._apply(lambda tensor: torch.empty_like(tensor, device=device), recurse=recurse)
 
-    def type(self, dst_type):
+    def type(self, dst_type: DType | str) -> Self:
         """Cast every parameter and buffer to `dst_type`."""
         return self._apply(lambda tensor: tensor.type(dst_type))
 
     def _cast(self, dtype):
         return self._apply(lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
 
-    def float(self):
+    def float(self) -> Self:
         """Cast floating point parameters and buffers to float32."""
         return self._cast(torch.float32)
 
-    def double(self):
+    def double(self) -> Self:
         """Cast floating point parameters and buffers to float64."""
         return self._cast(torch.float64)
 
-    def half(self):
+    def half(self) -> Self:
         """Cast floating point parameters and buffers to float16."""
         return self._cast(torch.float16)
 
-    def bfloat16(self):
+    def bfloat16(self) -> Self:
         """Cast floating point parameters and buffers to bfloat16."""
         return self._cast(torch.bfloat16)
 
-    def cpu(self):
+    def cpu(self) -> Self:
         """Move to the CPU."""
         return self._apply(lambda tensor: tensor.cpu())
 
-    def cuda(self, device=None):
+    def cuda(self, device: DeviceLike = None) -> Self:
         """Move to a CUDA device."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
@@ -611,11 +636,11 @@ class Module(HooksMixin, StateDictMixin):
     def _get_name(self):
         return type(self).__name__
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """What the repr shows between the parentheses; override it."""
         return ""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
         child_lines = [f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()]

@@ -1,8 +1,11 @@
 """Recurrent layers and cells."""
 
+from __future__ import annotations
+
 import math
 import numbers
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite.nn import init
@@ -10,6 +13,11 @@ from torchlite.nn.parameter import Parameter
 from torchlite.nn.utils.rnn import PackedSequence
 
 from .module import Module
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+    from torchlite._stubs.aliases import DeviceLike, DType
+
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -23,7 +31,7 @@ def _autocast():
     return is_any_autocast_enabled()
 
 
-def apply_permutation(tensor, permutation, dim=1):
+def apply_permutation(tensor: Tensor, permutation: Any, dim: int = 1) -> Any:
     """Deprecated: use index_select."""
     warnings.warn(
         "apply_permutation is deprecated, please use tensor.index_select(dim, permutation) instead",
@@ -54,18 +62,18 @@ class RNNBase(Module):
 
     def __init__(
         self,
-        mode,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        bias=True,
-        batch_first=False,
-        dropout=0.0,
-        bidirectional=False,
-        proj_size=0,
-        device=None,
-        dtype=None,
-    ):
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__()
         self.mode = mode
         self.input_size = input_size
@@ -79,7 +87,7 @@ class RNNBase(Module):
         self._check_arguments(dropout)
         if mode not in _GATES:
             raise ValueError("Unrecognized RNN mode: " + mode)
-        self._all_weights = []
+        self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             for suffix in ("", "_reverse")[: self._num_directions]:
                 self._add_layer(layer, suffix, _GATES[mode] * hidden_size, device, dtype)
@@ -89,12 +97,12 @@ class RNNBase(Module):
     def _num_directions(self):
         return 2 if self.bidirectional else 1
 
-    def _check_arguments(self, dropout):
-        if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
+    def _check_arguments(self, dropout: Any):
+        if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):  # type: ignore[operator]
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
-        if dropout > 0 and self.num_layers == 1:
+        if dropout > 0 and self.num_layers == 1:  # type: ignore[operator]
             warnings.warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
@@ -118,7 +126,7 @@ class RNNBase(Module):
     def _add_layer(self, layer, suffix, gate_size, device, dtype):
         real_size = self.proj_size or self.hidden_size
         input_size = self.input_size if layer == 0 else real_size * self._num_directions
-        shapes = {"weight_ih": (gate_size, input_size), "weight_hh": (gate_size, real_size)}
+        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gate_size, input_size), "weight_hh": (gate_size, real_size)}
         if self.bias:
             shapes |= {"bias_ih": (gate_size,), "bias_hh": (gate_size,)}
         if self.proj_size > 0:
@@ -143,20 +151,20 @@ class RNNBase(Module):
         ]
 
     @property
-    def all_weights(self):
+    def all_weights(self) -> Any:
         """The parameters, a list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
-    def flatten_parameters(self):
+    def flatten_parameters(self) -> Any:
         """Parameters need no particular layout here: nothing is done."""
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw the parameters anew, from U(-k, k) with k = 1 / sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def check_input(self, input, batch_sizes):
+    def check_input(self, input: Tensor, batch_sizes: Any) -> Any:
         """Raise where the input's dtype, dimension or size is wrong."""
         weight = self._flat_weights[0]
         if input.dtype is not weight.dtype and not _autocast():
@@ -179,25 +187,27 @@ class RNNBase(Module):
             batch = input.size(0) if self.batch_first else input.size(1)
         return self.num_layers * self._num_directions, batch, size
 
-    def get_expected_hidden_size(self, input, batch_sizes):
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Any) -> Any:
         """The shape of the hidden state for an input."""
         return self._expected_size(input, batch_sizes, self.proj_size or self.hidden_size)
 
-    def check_hidden_size(self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"):
+    def check_hidden_size(
+        self, hx: Any, expected_hidden_size: Any, msg: str = "Expected hidden size {}, got {}"
+    ) -> Any:
         """Raise where a state has another shape than expected."""
         if tuple(hx.shape) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
-    def check_forward_args(self, input, hidden, batch_sizes):
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Any) -> Any:
         """Check input and state."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
-    def permute_hidden(self, hx, permutation):
+    def permute_hidden(self, hx: Any, permutation: Any) -> Any:
         """A state with its sequences in another order."""
         return hx if permutation is None else _apply_permutation(hx, permutation)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
         for name, default in (
             ("proj_size", 0),
@@ -233,7 +243,7 @@ class RNNBase(Module):
 class _OneState(RNNBase):
     """The forward of RNN and GRU, which have one state."""
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
         packed = isinstance(input, PackedSequence)
         data, batch_sizes, sorted_indices, unsorted_indices, batched = self._unpack(input)
         if hx is None:
@@ -250,8 +260,8 @@ class _OneState(RNNBase):
                     hx = hx.unsqueeze(1)
             hx = self.permute_hidden(hx, sorted_indices)
         self.check_forward_args(data, hx, batch_sizes)
-        run = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}[self.mode]
-        options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        run: Any = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}[self.mode]
+        options: Any = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
         if packed:
             output, hidden = run(data, batch_sizes, hx, *options)
         else:
@@ -276,18 +286,18 @@ class RNN(_OneState):
 
     def __init__(
         self,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        nonlinearity="tanh",
-        bias=True,
-        batch_first=False,
-        dropout=0.0,
-        bidirectional=False,
-        device=None,
-        dtype=None,
-        proj_size=0,
-    ):
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+        proj_size: int = 0,
+    ) -> None:
         if proj_size:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         if nonlinearity not in ("tanh", "relu"):
@@ -317,17 +327,17 @@ class GRU(_OneState):
 
     def __init__(
         self,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        bias=True,
-        batch_first=False,
-        dropout=0.0,
-        bidirectional=False,
-        device=None,
-        dtype=None,
-        proj_size=0,
-    ):
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+        proj_size: int = 0,
+    ) -> None:
         if proj_size:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__(
@@ -349,17 +359,17 @@ class LSTM(RNNBase):
 
     def __init__(
         self,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        bias=True,
-        batch_first=False,
-        dropout=0.0,
-        bidirectional=False,
-        proj_size=0,
-        device=None,
-        dtype=None,
-    ):
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__(
             "LSTM",
             input_size,
@@ -374,11 +384,11 @@ class LSTM(RNNBase):
             dtype,
         )
 
-    def get_expected_cell_size(self, input, batch_sizes):
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Any) -> Any:
         """The shape of the cell state for an input."""
         return self._expected_size(input, batch_sizes, self.hidden_size)
 
-    def check_forward_args(self, input, hidden, batch_sizes):
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Any) -> Any:
         self.check_input(input, batch_sizes)
         self.check_hidden_size(
             hidden[0], self.get_expected_hidden_size(input, batch_sizes), "Expected hidden[0] size {}, got {}"
@@ -387,12 +397,12 @@ class LSTM(RNNBase):
             hidden[1], self.get_expected_cell_size(input, batch_sizes), "Expected hidden[1] size {}, got {}"
         )
 
-    def permute_hidden(self, hx, permutation):
+    def permute_hidden(self, hx: Any, permutation: Any) -> Any:
         if permutation is None:
             return hx
         return _apply_permutation(hx[0], permutation), _apply_permutation(hx[1], permutation)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Tensor, Tensor]]:
         packed = isinstance(input, PackedSequence)
         data, batch_sizes, sorted_indices, unsorted_indices, batched = self._unpack(input)
         if hx is None:
@@ -405,11 +415,12 @@ class LSTM(RNNBase):
                 hx = self._batched_state(hx, batched)
             hx = self.permute_hidden(hx, sorted_indices)
         self.check_forward_args(data, hx, batch_sizes)
-        options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        options: Any = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        run: Any = torch.lstm
         if packed:
-            output, h_n, c_n = torch.lstm(data, batch_sizes, hx, *options)
+            output, h_n, c_n = run(data, batch_sizes, hx, *options)
         else:
-            output, h_n, c_n = torch.lstm(data, hx, *options, self.batch_first)
+            output, h_n, c_n = run(data, hx, *options, self.batch_first)
         output = self._repack(data, output, batch_sizes, sorted_indices, unsorted_indices, batched)
         hidden = self.permute_hidden((h_n, c_n), unsorted_indices)
         return output, (hidden if batched else (hidden[0].squeeze(1), hidden[1].squeeze(1)))
@@ -435,19 +446,27 @@ class RNNCellBase(Module):
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 
-    def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: Any,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
-        made = {"device": device, "dtype": dtype}
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         self.weight_ih = Parameter(torch.empty((num_chunks * hidden_size, input_size), **made))
         self.weight_hh = Parameter(torch.empty((num_chunks * hidden_size, hidden_size), **made))
         self.register_parameter("bias_ih", Parameter(torch.empty(num_chunks * hidden_size, **made)) if bias else None)
         self.register_parameter("bias_hh", Parameter(torch.empty(num_chunks * hidden_size, **made)) if bias else None)
         self.reset_parameters()
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
             text += f", bias={self.bias}"
@@ -455,7 +474,7 @@ class RNNCellBase(Module):
             text += f", nonlinearity={self.nonlinearity}"
         return text
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw the parameters anew, from U(-k, k) with k = 1 / sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
@@ -492,11 +511,19 @@ class RNNCell(RNNCellBase):
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
-    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Any = None) -> Tensor:
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._step(torch.rnn_tanh_cell if self.nonlinearity == "tanh" else torch.rnn_relu_cell, input, hx)
@@ -505,10 +532,17 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of an LSTM: (N, input_size), ((N, hidden_size), (N, hidden_size)) -> (h', c')."""
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         self._check_dims(input, () if hx is None else hx)
         batched = input.dim() == 2
         if not batched:
@@ -525,8 +559,15 @@ class LSTMCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of a GRU: (N, input_size), (N, hidden_size) -> (N, hidden_size)."""
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Any = None) -> Tensor:
         return self._step(torch.gru_cell, input, hx)

@@ -1,7 +1,10 @@
 """Small helpers of the layers: sizes given as one number or one for each dimension."""
 
+from __future__ import annotations
+
 import collections.abc
 from itertools import repeat
+from typing import Any
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 
@@ -27,7 +30,7 @@ def _reverse_repeat_tuple(values, n):
     return tuple(value for value in reversed(values) for _ in range(n))
 
 
-def consume_prefix_in_state_dict_if_present(state_dict, prefix):
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> Any:
     """Strip `prefix` (such as `"module."`) from the keys of `state_dict`, and from its metadata, in place."""
     for key in list(state_dict.keys()):
         if key.startswith(prefix):

@@ -1,6 +1,14 @@
 """DataParallel."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from torchlite.nn.modules.module import Module
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+
 
 __all__ = ["DataParallel"]
 
@@ -11,7 +19,7 @@ class DataParallel(Module):
     device_ids of more than one device raise NotImplementedError: batches are not split.
     """
 
-    def __init__(self, module, device_ids=None, output_device=None, dim=0):
+    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
         super().__init__()
         device_ids = list(device_ids or [])
         if len(device_ids) > 1:
@@ -24,5 +32,5 @@ class DataParallel(Module):
         self.device_ids = device_ids
         self.output_device = output_device if output_device is not None else (device_ids[0] if device_ids else None)
 
-    def forward(self, *inputs, **kwargs):
+    def forward(self, *inputs: Any, **kwargs: Any) -> Tensor:
         return self.module(*inputs, **kwargs)

@@ -1,6 +1,9 @@
 """Helpers for parameters, gradients and sequences. Most are loaded when first asked for."""
 
+from __future__ import annotations
+
 import importlib
+from typing import TYPE_CHECKING
 
 # Two functions bear the names of their modules. Imported here, they win: a later import of the module finds it loaded
 # and binds nothing.
@@ -37,15 +40,42 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
-    if name in _WHERE:
-        found = globals()[name] = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
-    elif name in _MODULES:
-        found = importlib.import_module(f".{name}", __name__)
-    else:
-        raise AttributeError(f"module 'torchlite.nn.utils' has no attribute '{name}'")
-    return found
+if TYPE_CHECKING:
+    from . import clip_grad as clip_grad
+    from . import convert_parameters as convert_parameters
+    from . import fusion as fusion
+    from . import init as init
+    from . import memory_format as memory_format
+    from . import parametrizations as parametrizations
+    from . import parametrize as parametrize
+    from . import prune as prune
+    from . import rnn as rnn
+    from . import stateless as stateless
+    from .clip_grad import clip_grad_norm as clip_grad_norm
+    from .clip_grad import clip_grad_norm_ as clip_grad_norm_
+    from .clip_grad import clip_grad_value_ as clip_grad_value_
+    from .clip_grad import clip_grads_with_norm_ as clip_grads_with_norm_
+    from .clip_grad import get_total_norm as get_total_norm
+    from .convert_parameters import parameters_to_vector as parameters_to_vector
+    from .convert_parameters import vector_to_parameters as vector_to_parameters
+    from .fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
+    from .fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
+    from .fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
+    from .fusion import fuse_linear_bn_weights as fuse_linear_bn_weights
+    from .init import skip_init as skip_init
+    from .memory_format import convert_conv2d_weight_memory_format as convert_conv2d_weight_memory_format
+    from .memory_format import convert_conv3d_weight_memory_format as convert_conv3d_weight_memory_format
+else:
+
+    def __getattr__(name):
+        if name in _WHERE:
+            found = globals()[name] = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+        elif name in _MODULES:
+            found = importlib.import_module(f".{name}", __name__)
+        else:
+            raise AttributeError(f"module 'torchlite.nn.utils' has no attribute '{name}'")
+        return found
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_MODULES})

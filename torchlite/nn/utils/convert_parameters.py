@@ -1,5 +1,9 @@
 """Parameters as one vector, and back."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import torchlite as torch
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
@@ -11,14 +15,14 @@ def _check_device(parameters):
         raise TypeError("Found two parameters on different devices, this is currently not supported.")
 
 
-def parameters_to_vector(parameters):
+def parameters_to_vector(parameters: Any) -> Any:
     """All parameters in one vector (differentiable)."""
     parameters = list(parameters)
     _check_device(parameters)
     return torch.cat([parameter.view(-1) for parameter in parameters])
 
 
-def vector_to_parameters(vec, parameters):
+def vector_to_parameters(vec: Any, parameters: Any) -> Any:
     """Cut a vector into the parameters' data, which become views of it."""
     if not isinstance(vec, torch.Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {torch.typename(vec)}")

@@ -1,6 +1,9 @@
 """Folding a batch norm in evaluation mode into the layer before it."""
 
+from __future__ import annotations
+
 import copy
+from typing import Any
 
 import torchlite as torch
 
@@ -12,7 +15,7 @@ def _check_eval(first, second):
         raise AssertionError("Fusion only for eval!")
 
 
-def fuse_conv_bn_eval(conv, bn, transpose=False):
+def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     """A convolution that does what `conv` and then `bn` do; both in evaluation mode."""
     _check_eval(conv, bn)
     fused = copy.deepcopy(conv)
@@ -38,13 +41,15 @@ def _fold(weight, bias, mean, var, eps, scale, shift, shape):
     )
 
 
-def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):
+def fuse_conv_bn_weights(
+    conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: Any, bn_w: Any, bn_b: Any, transpose: bool = False
+) -> Any:
     """Weight and bias of the fused convolution."""
     channels = [1, -1] if transpose else [-1, 1]
     return _fold(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, channels + [1] * (conv_w.dim() - 2))
 
 
-def fuse_linear_bn_eval(linear, bn):
+def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     """A Linear that does what `linear` and then `bn` do; both in evaluation mode, bn with one feature or as many as the
     layer.
     """
@@ -60,6 +65,8 @@ def fuse_linear_bn_eval(linear, bn):
     return fused
 
 
-def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
+def fuse_linear_bn_weights(
+    linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: Any, bn_w: Any, bn_b: Any
+) -> Any:
     """Weight and bias of the fused Linear."""
     return _fold(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])

@@ -1,13 +1,20 @@
 """Modules without the cost of initialisation."""
 
+from __future__ import annotations
+
 import inspect
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+
 
 __all__ = ["skip_init"]
 
 
-def skip_init(module_cls, *args, **kwargs):
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Tensor:
     """`module_cls(*args, **kwargs)` with uninitialised parameters; the class must take `device`. Made on "meta" first,
     so nothing is drawn.
     """

@@ -1,6 +1,9 @@
 """Parametrizations at hand: orthogonal matrices, weight norm, spectral norm."""
 
+from __future__ import annotations
+
 from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite.nn import functional as F
@@ -8,6 +11,10 @@ from torchlite.nn.modules.module import Module
 
 from . import parametrize
 from .weight_norm import _norm_except
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -23,7 +30,7 @@ class _Orthogonal(Module):
     Householder reflections.
     """
 
-    def __init__(self, weight, orthogonal_map, *, use_trivialization=True):
+    def __init__(self, weight: Tensor, orthogonal_map: Any, *, use_trivialization: bool = True) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map is _OrthMaps.householder:
             raise ValueError("The householder parametrization does not support complex tensors.")
@@ -32,7 +39,7 @@ class _Orthogonal(Module):
         if use_trivialization:
             self.register_buffer("base", None)
 
-    def forward(self, X):
+    def forward(self, X: Any) -> Tensor:
         rows, columns = X.size(-2), X.size(-1)
         transposed = rows < columns
         if transposed:
@@ -58,7 +65,7 @@ class _Orthogonal(Module):
             Q = self.base @ Q
         return Q.mT if transposed else Q
 
-    def right_inverse(self, Q):
+    def right_inverse(self, Q: Any) -> Any:
         if Q.shape != self.shape:
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
@@ -102,7 +109,9 @@ def _make_orthogonal(A):
     return Q * R.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
-def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
+def orthogonal(
+    module: Module, name: str = "weight", orthogonal_map: Any = None, *, use_trivialization: bool = True
+) -> Any:
     """Keep a matrix parameter (or batch of them) orthogonal, or with orthonormal rows or columns where it is not
     square.
 
@@ -129,18 +138,18 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
 
 
 class _WeightNorm(Module):
-    def __init__(self, dim=0):
+    def __init__(self, dim: int = 0) -> None:
         super().__init__()
         self.dim = -1 if dim is None else dim
 
-    def forward(self, weight_g, weight_v):
+    def forward(self, weight_g: Any, weight_v: Any) -> Tensor:
         return weight_v * (weight_g / _norm_except(weight_v, self.dim))
 
-    def right_inverse(self, weight):
+    def right_inverse(self, weight: Tensor) -> Any:
         return _norm_except(weight, self.dim), weight
 
 
-def weight_norm(module, name="weight", dim=0):
+def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Any:
     """Write a weight as a magnitude `original0` times a direction `original1` (Salimans and Kingma 2016); one magnitude
     for each index of `dim`.
 
@@ -159,7 +168,7 @@ def weight_norm(module, name="weight", dim=0):
 
 
 class _SpectralNorm(Module):
-    def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
         ndim = weight.ndim
         if dim >= ndim or dim < -ndim:
@@ -192,7 +201,7 @@ class _SpectralNorm(Module):
                 self._u.copy_(F.normalize(torch.mv(matrix, self._v), dim=0, eps=self.eps))
                 self._v.copy_(F.normalize(torch.mv(matrix.mH, self._u), dim=0, eps=self.eps))
 
-    def forward(self, weight):
+    def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
             return F.normalize(weight, dim=0, eps=self.eps)
         matrix = self._reshape_weight_to_matrix(weight)
@@ -201,11 +210,13 @@ class _SpectralNorm(Module):
         u, v = self._u.clone(), self._v.clone()
         return weight / torch.vdot(u, torch.mv(matrix, v))
 
-    def right_inverse(self, value):
+    def right_inverse(self, value: Any) -> Any:
         return value
 
 
-def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+def spectral_norm(
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Any:
     """Divide a weight by its largest singular value (Miyato et al. 2018), estimated by power iteration at each read in
     training mode.
 

@@ -1,12 +1,19 @@
 """Parametrizations: a parameter that is computed from others by modules."""
 
+from __future__ import annotations
+
 import collections
 import copy
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite.nn.modules.container import Module, ModuleDict, ModuleList
 from torchlite.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+
 
 __all__ = [
     "ParametrizationList",
@@ -23,7 +30,7 @@ _cache: dict = {}
 
 
 @contextmanager
-def cached():
+def cached() -> Any:
     """Within this context a parametrized tensor is computed once, when it is first read."""
     global _cache, _cache_depth
     _cache_depth += 1
@@ -52,7 +59,7 @@ class ParametrizationList(ModuleList):
     `right_inverse` gives several.
     """
 
-    def __init__(self, modules, original, unsafe=False):
+    def __init__(self, modules: Any, original: Any, unsafe: bool = False) -> None:
         if len(modules) == 0:
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
@@ -72,10 +79,10 @@ class ParametrizationList(ModuleList):
         self.is_tensor = isinstance(new, torch.Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         if self.is_tensor:
-            if original.dtype != new.dtype:
+            if original.dtype != new.dtype:  # type: ignore[union-attr]
                 raise ValueError(
                     "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                    f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}"
+                    f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}"  # type: ignore[union-attr]
                 )
             # The optimizer may hold the original already: it stays the same object.
             with torch.no_grad():
@@ -111,7 +118,7 @@ class ParametrizationList(ModuleList):
                     f"parametrized shape: {result.shape}"
                 )
 
-    def right_inverse(self, value):
+    def right_inverse(self, value: Any) -> Any:
         """Set the originals so that the parametrized tensor becomes `value`."""
         with torch.no_grad():
             for module in reversed(self):
@@ -149,7 +156,7 @@ class ParametrizationList(ModuleList):
                     )
                 _set_data(original, tensor)
 
-    def forward(self):
+    def forward(self) -> Tensor:
         if self.is_tensor:
             x = self[0](self.original)
         else:
@@ -179,7 +186,7 @@ def _inject_new_class(module):
         replica.__setstate__(copy.deepcopy(Module.__getstate__(self), memo))
         return replica
 
-    members = {"__getstate__": getstate}
+    members: dict[str, Any] = {"__getstate__": getstate}
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = deepcopy
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)
@@ -203,7 +210,7 @@ def _inject_property(module, name):
     setattr(type(module), name, property(read, write))
 
 
-def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
+def register_parametrization(module: Module, tensor_name: Any, parametrization: Any, *, unsafe: bool = False) -> Any:
     """Make `module.<tensor_name>` be `parametrization(original)`, computed whenever it is read.
 
     The original becomes `module.parametrizations.<tensor_name>.original`. A `right_inverse` method of the
@@ -245,7 +252,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     return module
 
 
-def is_parametrized(module, tensor_name=None):
+def is_parametrized(module: Module, tensor_name: Any = None) -> Any:
     """Whether the module, or that tensor of it, is parametrized."""
     parametrizations = getattr(module, "parametrizations", None)
     if parametrizations is None or not isinstance(parametrizations, ModuleDict):
@@ -253,7 +260,7 @@ def is_parametrized(module, tensor_name=None):
     return len(parametrizations) > 0 if tensor_name is None else tensor_name in parametrizations
 
 
-def remove_parametrizations(module, tensor_name, leave_parametrized=True):
+def remove_parametrizations(module: Module, tensor_name: Any, leave_parametrized: bool = True) -> Any:
     """Take the parametrizations of a tensor away, leaving its parametrized value (or, with `leave_parametrized=False`,
     the original).
     """
@@ -288,12 +295,12 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     return module
 
 
-def type_before_parametrizations(module):
+def type_before_parametrizations(module: Module) -> Any:
     """The class of the module without its parametrizations."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
+def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: Any = None) -> Any:
     """Put the parametrizations of `from_module` (of all its tensors, or of one) and their originals on `to_module`,
     which must not be of another type.
     """

@@ -2,11 +2,21 @@
 forward.
 """
 
+from __future__ import annotations
+
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchlite import Tensor
+    from torchlite.nn.modules.module import Module
+
 
 __all__ = [
     "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
@@ -23,14 +33,14 @@ class BasePruningMethod(ABC):
     _tensor_name = ""
     PRUNING_TYPE = "unstructured"
 
-    def __call__(self, module, inputs):
+    def __call__(self, module: Module, inputs: Any) -> Any:
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @abstractmethod
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """The new mask for a tensor whose present mask is `default_mask`."""
 
-    def apply_mask(self, module):
+    def apply_mask(self, module: Module) -> Any:
         """The pruned tensor of a module."""
         if not self._tensor_name:
             raise AssertionError(f"Module {module} has to be pruned")
@@ -39,7 +49,7 @@ class BasePruningMethod(ABC):
         return mask.to(dtype=original.dtype) * original
 
     @classmethod
-    def apply(cls, module, name, *args, importance_scores=None, **kwargs):
+    def apply(cls, module: Module, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
         """Prune a parameter of a module, on top of what was pruned before. Returns the method, or the container of all
         of them.
         """
@@ -80,7 +90,7 @@ class BasePruningMethod(ABC):
             raise
         return method
 
-    def prune(self, t, default_mask=None, importance_scores=None):
+    def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
         """The pruned form of a tensor that belongs to no module."""
         if importance_scores is None:
             importance_scores = t
@@ -89,7 +99,7 @@ class BasePruningMethod(ABC):
         default_mask = torch.ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
-    def remove(self, module):
+    def remove(self, module: Module) -> Any:
         """Make the pruned tensor an ordinary parameter. What was pruned stays zero."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
@@ -106,8 +116,8 @@ class BasePruningMethod(ABC):
 class PruningContainer(BasePruningMethod):
     """Several pruning methods of one parameter, applied one after the other."""
 
-    def __init__(self, *args):
-        self._pruning_methods = ()
+    def __init__(self, *args: Any) -> None:
+        self._pruning_methods: tuple[Any, ...] = ()
         if isinstance(args[0] if args else None, Iterable):
             args = tuple(args[0])
         if len(args) == 1:
@@ -117,7 +127,7 @@ class PruningContainer(BasePruningMethod):
             for method in args:
                 self.add_pruning_method(method)
 
-    def add_pruning_method(self, method):
+    def add_pruning_method(self, method: Any) -> Any:
         """Add a method for the same parameter."""
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
@@ -128,16 +138,16 @@ class PruningContainer(BasePruningMethod):
             )
         self._pruning_methods += (method,)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._pruning_methods)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._pruning_methods)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return self._pruning_methods[index]
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """The mask after the last method, which looks only at what is left."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
@@ -159,7 +169,7 @@ class PruningContainer(BasePruningMethod):
 class Identity(BasePruningMethod):
     """Prunes nothing, and gives the parameter its mask."""
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
         return default_mask
 
 
@@ -184,11 +194,11 @@ def _count(amount, size):
 class RandomUnstructured(BasePruningMethod):
     """Prunes elements chosen at random."""
 
-    def __init__(self, amount):
+    def __init__(self, amount: Any) -> None:
         _check_amount(amount)
         self.amount = amount
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
         count = _count(self.amount, t.nelement())
         mask = default_mask.clone(memory_format=torch.contiguous_format)
         if count != 0:
@@ -199,11 +209,11 @@ class RandomUnstructured(BasePruningMethod):
 class L1Unstructured(BasePruningMethod):
     """Prunes the elements of least magnitude."""
 
-    def __init__(self, amount):
+    def __init__(self, amount: Any) -> None:
         _check_amount(amount)
         self.amount = amount
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
         count = _count(self.amount, t.nelement())
         mask = default_mask.clone(memory_format=torch.contiguous_format)
         if count != 0:
@@ -213,11 +223,13 @@ class L1Unstructured(BasePruningMethod):
 
 class _Structured(BasePruningMethod):
     PRUNING_TYPE = "structured"
+    dim: int
+    amount: float
 
     def _scores(self, t):
         raise NotImplementedError
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
         if t.dim() <= 1:
             raise ValueError(
                 "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
@@ -238,7 +250,7 @@ class _Structured(BasePruningMethod):
 class RandomStructured(_Structured):
     """Prunes whole channels along `dim`, chosen at random."""
 
-    def __init__(self, amount, dim=-1):
+    def __init__(self, amount: Any, dim: int = -1) -> None:
         _check_amount(amount)
         self.amount = amount
         self.dim = dim
@@ -250,7 +262,7 @@ class RandomStructured(_Structured):
 class LnStructured(_Structured):
     """Prunes the channels along `dim` of least n-norm."""
 
-    def __init__(self, amount, n, dim=-1):
+    def __init__(self, amount: Any, n: int, dim: int = -1) -> None:
         _check_amount(amount)
         self.amount = amount
         self.n = n
@@ -265,46 +277,46 @@ class CustomFromMask(BasePruningMethod):
 
     PRUNING_TYPE = "global"
 
-    def __init__(self, mask):
+    def __init__(self, mask: Tensor) -> None:
         self.mask = mask
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
         if default_mask.shape != self.mask.shape:
             raise AssertionError("default_mask and mask must have the same shape")
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
 
-def identity(module, name):
+def identity(module: Module, name: str) -> Any:
     """Give a parameter a mask of ones. Returns the module, as all functions here do."""
     Identity.apply(module, name)
     return module
 
 
-def random_unstructured(module, name, amount):
+def random_unstructured(module: Module, name: str, amount: Any) -> Any:
     """Prune elements of a parameter at random: `amount` of them, or that share of them where it is a float."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
-def l1_unstructured(module, name, amount, importance_scores=None):
+def l1_unstructured(module: Module, name: str, amount: Any, importance_scores: Any = None) -> Any:
     """Prune the elements of a parameter with the least magnitude (or importance)."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
-def random_structured(module, name, amount, dim):
+def random_structured(module: Module, name: str, amount: Any, dim: int) -> Any:
     """Prune channels of a parameter along `dim` at random."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
-def ln_structured(module, name, amount, n, dim, importance_scores=None):
+def ln_structured(module: Module, name: str, amount: Any, n: int, dim: int, importance_scores: Any = None) -> Any:
     """Prune the channels of a parameter along `dim` with the least n-norm."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
-def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
+def global_unstructured(parameters: Any, pruning_method: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
     """Prune several parameters, (module, name) pairs, as if they were one: the method chooses among
     all their elements.
     """
@@ -337,13 +349,13 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
         start += param.numel()
 
 
-def custom_from_mask(module, name, mask):
+def custom_from_mask(module: Module, name: str, mask: Tensor) -> Any:
     """Prune a parameter by a mask of its shape."""
     CustomFromMask.apply(module, name, mask)
     return module
 
 
-def remove(module, name):
+def remove(module: Module, name: str) -> Any:
     """Make a pruned parameter an ordinary one again; what was pruned stays zero."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
@@ -353,7 +365,7 @@ def remove(module, name):
     raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
 
 
-def is_pruned(module):
+def is_pruned(module: Module) -> Any:
     """Whether a parameter of the module or of a submodule is pruned."""
     return any(
         isinstance(hook, BasePruningMethod) for part in module.modules() for hook in part._forward_pre_hooks.values()

@@ -1,9 +1,16 @@
 """Sequences of different lengths: packed, padded, and from one to the other."""
 
+from __future__ import annotations
+
 from collections import namedtuple
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+
 
 __all__ = [
     "PackedSequence",
@@ -28,6 +35,11 @@ class PackedSequence(_Packed):
     """
 
     __slots__ = ()
+    if TYPE_CHECKING:
+        data: Tensor
+        batch_sizes: Tensor
+        sorted_indices: Tensor | None
+        unsorted_indices: Tensor | None
 
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
         if batch_sizes is None:
@@ -42,7 +54,7 @@ class PackedSequence(_Packed):
             )
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
-        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)  # type: ignore[call-arg]
 
     def _map(self, convert):
         moved = convert(self.data)
@@ -53,65 +65,65 @@ class PackedSequence(_Packed):
         ]
         return type(self)(moved, self.batch_sizes, *indices)
 
-    def to(self, *args, **kwargs):
+    def to(self, *args: Any, **kwargs: Any) -> Any:
         """Convert the data's dtype or device; the batch sizes stay on the CPU."""
         return self._map(lambda data: data.to(*args, **kwargs))
 
-    def cuda(self, *args, **kwargs):
+    def cuda(self, *args: Any, **kwargs: Any) -> Any:
         """Move to a CUDA device."""
         return self._map(lambda data: data.cuda(*args, **kwargs))
 
-    def cpu(self, *args, **kwargs):
+    def cpu(self, *args: Any, **kwargs: Any) -> Any:
         """Move to the CPU."""
         return self._map(lambda data: data.cpu())
 
-    def pin_memory(self):
+    def pin_memory(self) -> Any:
         """The same with its data in pinned memory."""
         return self._map(lambda data: data.pin_memory())
 
-    def double(self):
+    def double(self) -> Any:
         """Cast the data to float64."""
         return self.to(dtype=torch.double)
 
-    def float(self):
+    def float(self) -> Any:
         """Cast the data to float32."""
         return self.to(dtype=torch.float)
 
-    def half(self):
+    def half(self) -> Any:
         """Cast the data to float16."""
         return self.to(dtype=torch.half)
 
-    def long(self):
+    def long(self) -> Any:
         """Cast the data to int64."""
         return self.to(dtype=torch.long)
 
-    def int(self):
+    def int(self) -> Any:
         """Cast the data to int32."""
         return self.to(dtype=torch.int)
 
-    def short(self):
+    def short(self) -> Any:
         """Cast the data to int16."""
         return self.to(dtype=torch.short)
 
-    def char(self):
+    def char(self) -> Any:
         """Cast the data to int8."""
         return self.to(dtype=torch.int8)
 
-    def byte(self):
+    def byte(self) -> Any:
         """Cast the data to uint8."""
         return self.to(dtype=torch.uint8)
 
     @property
-    def is_cuda(self):
+    def is_cuda(self) -> Any:
         """Whether the data is on a CUDA device."""
         return self.data.is_cuda
 
-    def is_pinned(self):
+    def is_pinned(self) -> Any:
         """Whether the data is in pinned memory."""
         return self.data.is_pinned()
 
 
-def invert_permutation(permutation):
+def invert_permutation(permutation: Any) -> Any:
     """The permutation that undoes `permutation` (1-dimensional), None for None."""
     if permutation is None:
         return None
@@ -130,7 +142,7 @@ def _batch_sizes(lengths):
     return sizes
 
 
-def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
+def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> Any:
     """Pack padded sequences (T, B, *), or (B, T, *) with `batch_first`, of the given lengths.
 
     With `enforce_sorted` the lengths must descend; else the sequences are sorted, and the permutation is kept.
@@ -181,7 +193,9 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     return PackedSequence(data, torch.tensor(sizes, dtype=torch.int64), sorted_indices)
 
 
-def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
+def pad_packed_sequence(
+    sequence: Any, batch_first: bool = False, padding_value: float = 0.0, total_length: Any = None
+) -> Any:
     """The inverse of `pack_padded_sequence`: the padded tensor, (T, B, *) or (B, T, *), and the lengths (int64, CPU),
     in the order of packing.
     """
@@ -211,7 +225,9 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     return padded, lengths
 
 
-def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
+def pad_sequence(
+    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Any:
     """Stack tensors (L_i, *) of different lengths into (T, B, *), or (B, T, *) with `batch_first`, filled up on the
     left or the right.
 
@@ -241,20 +257,20 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     return torch.stack(rows, 0 if batch_first else 1)
 
 
-def unpad_sequence(padded_sequences, lengths, batch_first=False):
+def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> Any:
     """The inverse of `pad_sequence`: a list of tensors (L_i, *)."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [sequence[: int(length)] for sequence, length in zip(padded_sequences, lengths, strict=True)]
 
 
-def pack_sequence(sequences, enforce_sorted=True):
+def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> Any:
     """Pack a list of tensors (L_i, *)."""
     lengths = torch.as_tensor([sequence.size(0) for sequence in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
-def unpack_sequence(packed_sequences):
+def unpack_sequence(packed_sequences: Any) -> Any:
     """The inverse of `pack_sequence`: a list of tensors (L_i, *)."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -1,15 +1,22 @@
 """Calling a module with other parameters than its own."""
 
+from __future__ import annotations
+
 import contextlib
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+
+if TYPE_CHECKING:
+    from torchlite.nn.modules.module import Module
+
 
 __all__ = ["functional_call"]
 
 
 def _tied(module, given, strict):
     """`given` with every name of a tensor that the module holds under several names."""
-    names = {}
+    names: dict[int, list[str]] = {}
     for name, value in [
         *module.named_parameters(remove_duplicate=False),
         *module.named_buffers(remove_duplicate=False),
@@ -77,7 +84,15 @@ def _functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, 
         return module(*args, **(kwargs or {}))
 
 
-def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
+def functional_call(
+    module: Module,
+    parameters_and_buffers: Any,
+    args: Any = None,
+    kwargs: Any = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """Deprecated name of `torchlite.func.functional_call`: call `module` with the given parameters and buffers, by
     name, in place of its own.
     """

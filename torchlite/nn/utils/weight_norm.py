@@ -1,7 +1,15 @@
 """The former weight norm, by a hook; `parametrizations.weight_norm` is the newer one."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import torchlite as torch
 from torchlite.nn.parameter import Parameter, UninitializedParameter
+
+if TYPE_CHECKING:
+    from torchlite.nn.modules.module import Module
+
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
@@ -16,17 +24,17 @@ def _norm_except(v, dim):
 class WeightNorm:
     """The hook that computes `name` from `name_g` and `name_v` before every forward."""
 
-    def __init__(self, name, dim):
+    def __init__(self, name: str, dim: int) -> None:
         self.name = name
         self.dim = -1 if dim is None else dim
 
-    def compute_weight(self, module):
+    def compute_weight(self, module: Module) -> Any:
         """The weight from magnitude and direction."""
         v = getattr(module, self.name + "_v")
         return v * (getattr(module, self.name + "_g") / _norm_except(v, self.dim))
 
     @staticmethod
-    def apply(module, name, dim):
+    def apply(module: Module, name: str, dim: int) -> Any:
         """Put the hook on a module."""
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, WeightNorm) and hook.name == name:
@@ -45,7 +53,7 @@ class WeightNorm:
         module.register_forward_pre_hook(hook)
         return hook
 
-    def remove(self, module):
+    def remove(self, module: Module) -> Any:
         """Make the weight a parameter again."""
         with torch.no_grad():
             weight = self.compute_weight(module)
@@ -54,11 +62,11 @@ class WeightNorm:
         del module._parameters[self.name + "_v"]
         setattr(module, self.name, Parameter(weight.detach()))
 
-    def __call__(self, module, inputs):
+    def __call__(self, module: Module, inputs: Any) -> Any:
         setattr(module, self.name, self.compute_weight(module))
 
 
-def weight_norm(module, name="weight", dim=0):
+def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Any:
     """Replace a weight by `name_g` (magnitude) and `name_v` (direction) (Salimans and Kingma 2016).
     Returns the module.
     """
@@ -73,7 +81,7 @@ def weight_norm(module, name="weight", dim=0):
     return module
 
 
-def remove_weight_norm(module, name="weight"):
+def remove_weight_norm(module: Module, name: str = "weight") -> Any:
     """Undo `weight_norm`. Raises ValueError where there is none. Returns the module."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:

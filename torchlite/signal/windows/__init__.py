@@ -11,8 +11,16 @@ transform", Proc. IEEE 66 (1978).
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torchlite import Tensor
+    from torchlite._stubs.aliases import DeviceLike, DType
+
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
@@ -40,8 +48,16 @@ def _empty(dtype, device, requires_grad: bool):
 
 
 def exponential(
-    M, *, center=None, tau=1.0, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False
-):
+    M: int,
+    *,
+    center: Any = None,
+    tau: float = 1.0,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = torch.strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """exp(-|n - center| / tau); `center` is (M - 1) / 2 for a symmetric window and M / 2 for a periodic one unless
     given (periodic windows only).
 
@@ -62,7 +78,15 @@ def exponential(
     return torch.exp(-torch.abs(k))
 
 
-def cosine(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+def cosine(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = torch.strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """sin(pi (n + 1/2) / M).
 
     >>> import torchlite as torch
@@ -76,7 +100,16 @@ def cosine(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requir
     return torch.sin(_points(0.5 * step, (M - 0.5) * step, M, dtype, device, requires_grad))
 
 
-def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+def gaussian(
+    M: int,
+    *,
+    std: float = 1.0,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = torch.strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """exp(-((n - centre) / std)**2 / 2).
 
     >>> import torchlite as torch
@@ -94,7 +127,16 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=torch.strided, device=N
     return torch.exp(-(k * k))
 
 
-def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+def kaiser(
+    M: int,
+    *,
+    beta: float = 12.0,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = torch.strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """I0(beta sqrt(1 - x**2)) / I0(beta) with x from -1 to 1 and I0 the modified Bessel function of order zero.
 
     >>> import torchlite as torch
@@ -115,7 +157,16 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=torch.strided, device=N
     return torch.i0(torch.sqrt(beta * beta - k * k)) / torch.i0(torch.tensor(beta, dtype=dtype, device=device))
 
 
-def general_cosine(M, *, a, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+def general_cosine(
+    M: int,
+    *,
+    a: Sequence[float],
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = torch.strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Sum over i of (-1)**i a[i] cos(2 pi i n / (M - 1)), or with M for M - 1 in a periodic window.
 
     >>> import torchlite as torch
@@ -138,7 +189,16 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=torch.strided, device=N
     return (signed.unsqueeze(-1) * torch.cos(i.unsqueeze(-1) * k)).sum(0)
 
 
-def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+def general_hamming(
+    M: int,
+    *,
+    alpha: float = 0.54,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = torch.strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """alpha - (1 - alpha) cos(2 pi n / (M - 1)).
 
     >>> import torchlite as torch
@@ -150,7 +210,15 @@ def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=torch.strided
     )
 
 
-def hamming(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+def hamming(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = torch.strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """`general_hamming` with alpha = 0.54.
 
     >>> import torchlite as torch
@@ -160,7 +228,15 @@ def hamming(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requi
     return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
-def hann(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+def hann(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = torch.strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """`general_hamming` with alpha = 0.5.
 
     >>> import torchlite as torch
@@ -172,7 +248,15 @@ def hann(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires
     )
 
 
-def blackman(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+def blackman(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = torch.strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """`general_cosine` with a = (0.42, 0.5, 0.08).
 
     >>> import torchlite as torch
@@ -184,7 +268,15 @@ def blackman(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requ
     )
 
 
-def bartlett(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+def bartlett(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = torch.strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The triangle 1 - |2 n / (M - 1) - 1|.
 
     >>> import torchlite as torch
@@ -200,7 +292,15 @@ def bartlett(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requ
     return 1 - torch.abs(_points(-1, -1 + (M - 1) * step, M, dtype, device, requires_grad))
 
 
-def nuttall(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+def nuttall(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: DType | None = None,
+    layout: Any = torch.strided,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Nuttall's four-term window with minimal side lobes (IEEE Trans. ASSP 29, 1981).
 
     >>> import torchlite as torch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import copy
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ _ERROR = "default_collate: batch must contain tensors, numpy arrays, numbers, di
 _CONVERT_KINDS = "biufc"
 
 
-def default_convert(data):
+def default_convert(data: Any) -> Any:
     """NumPy arrays (also inside containers) as tensors; everything else as it is."""
     if isinstance(data, torch.Tensor):
         return data
@@ -63,7 +64,7 @@ def _stack_arrays(batch):
     return torch.stack([torch.as_tensor(item) for item in batch], 0)
 
 
-def default_collate(batch):
+def default_collate(batch: Any) -> Any:
     """The items of a batch put together: tensors, arrays and numbers are stacked along a new first dimension; dicts,
     named tuples, tuples and lists are collated field by field; strings stay in a list.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 from ._collate import default_collate
 from .dataset import IterableDataset, Subset, TensorDataset
 
 
-def default_item(item):
+def default_item(item: Any) -> Any:
     """Without batching there is nothing to put together."""
     from ._collate import default_convert
 
@@ -18,10 +19,10 @@ def default_item(item):
 class MapFetcher:
     """Batches of a data set with items by index."""
 
-    def __init__(self, dataset, batched: bool, collate_fn, drop_last: bool):
+    def __init__(self, dataset: Any, batched: bool, collate_fn: Any, drop_last: bool) -> None:
         self._dataset, self._batched, self._collate_fn = dataset, batched, collate_fn
 
-    def fetch(self, index):
+    def fetch(self, index: Any) -> Any:
         dataset = self._dataset
         if not self._batched:
             return self._collate_fn(dataset[index])
@@ -37,11 +38,11 @@ class MapFetcher:
 class StreamFetcher:
     """Batches of a stream. StopIteration at its end."""
 
-    def __init__(self, dataset, batched: bool, collate_fn, drop_last: bool):
+    def __init__(self, dataset: Any, batched: bool, collate_fn: Any, drop_last: bool) -> None:
         self._items, self._batched, self._collate_fn, self._drop_last = iter(dataset), batched, collate_fn, drop_last
         self._ended = False
 
-    def fetch(self, index):
+    def fetch(self, index: Any) -> Any:
         if self._ended:
             raise StopIteration
         if not self._batched:
@@ -53,6 +54,6 @@ class StreamFetcher:
         return self._collate_fn(batch)
 
 
-def fetcher_for(dataset, batched: bool, collate_fn, drop_last: bool):
+def fetcher_for(dataset: Any, batched: bool, collate_fn: Any, drop_last: bool) -> Any:
     kind = StreamFetcher if isinstance(dataset, IterableDataset) else MapFetcher
     return kind(dataset, batched, collate_fn, drop_last)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ... import accelerator
-from ..._tensor import Tensor
+from ... import Tensor, accelerator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def pin_memory(batch: Any) -> Any:
@@ -28,10 +30,10 @@ def pin_memory(batch: Any) -> Any:
 class Pinned:
     """An iterator's batches, pinned."""
 
-    def __init__(self, batches: Any):
+    def __init__(self, batches: Any) -> None:
         self._batches = batches
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:

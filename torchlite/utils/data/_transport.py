@@ -13,6 +13,7 @@ import pickle
 import shutil
 import tempfile
 import uuid
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def remove_folders(folders: list[str]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def send(connection, message, folders: list[str], limit: int = PIPE_LIMIT) -> None:
+def send(connection: Any, message: Any, folders: list[str], limit: int = PIPE_LIMIT) -> None:
     """Send any picklable message."""
     buffers: list[pickle.PickleBuffer] = []
     body = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
@@ -64,14 +65,14 @@ def _write_all(file, part: memoryview) -> None:
         done += file.write(part[done:])
 
 
-def receive(connection):
+def receive(connection: Any) -> Any:
     """The next message. EOFError when the other side is gone."""
     path, parts = pickle.loads(connection.recv_bytes())
     if path is None:
         return pickle.loads(parts[0], buffers=[bytearray(part) for part in parts[1:]])
     memory = np.empty(sum(parts), np.uint8)
     with open(path, "rb", buffering=0) as file:
-        view, done = memoryview(memory), 0
+        view, done = memoryview(memory), 0  # type: ignore[arg-type]
         while done < memory.nbytes:
             done += file.readinto(view[done:])  # type: ignore[attr-defined]
     os.unlink(path)

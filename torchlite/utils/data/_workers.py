@@ -10,7 +10,7 @@ import random
 import time
 import warnings
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,14 +20,22 @@ from torchlite._utils import ExceptionWrapper
 from ._fetch import fetcher_for
 from ._transport import PIPE_LIMIT, make_folders, receive, remove_folders, send
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 class WorkerInfo:
     """What `get_worker_info()` tells inside a worker: id, num_workers, seed, dataset (this worker's copy)."""
 
-    def __init__(self, **values):
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+    def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         raise RuntimeError("Cannot assign attributes to WorkerInfo objects")
 
     def __repr__(self) -> str:
@@ -60,7 +68,7 @@ def _seed_everything(base_seed: int, worker: int) -> int:
 class Settings:
     """What a worker is told when it starts."""
 
-    def __init__(self, loader, base_seed: int, folders: list[str]):
+    def __init__(self, loader: Any, base_seed: int, folders: list[str]) -> None:
         self.dataset, self.collate_fn, self.drop_last, self.batched = (
             loader.dataset,
             loader.collate_fn,
@@ -165,7 +173,7 @@ def _stop(processes, pipes, folders) -> None:
 class WorkersIterator:
     """Batches made by worker processes, in the order of the sampler unless `in_order` is False."""
 
-    def __init__(self, loader, base_seed: int, indices):
+    def __init__(self, loader: Any, base_seed: int, indices: Any) -> None:
         self._loader, self._timeout = loader, loader.timeout
         self._folders = make_folders()
         settings = Settings(loader, base_seed, self._folders)
@@ -199,7 +207,7 @@ class WorkersIterator:
         for _ in range(self._loader.prefetch_factor * len(self._pipes)):
             self._give_work()
 
-    def restart(self, indices) -> None:
+    def restart(self, indices: Any) -> None:
         """A new epoch with the same workers."""
         while self._waiting:
             self._receive()
@@ -274,10 +282,10 @@ class WorkersIterator:
             raise StopIteration
         return None
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> Any:
         while True:
             number = self._next_number()
             if number is not None:

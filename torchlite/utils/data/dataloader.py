@@ -6,7 +6,7 @@ import itertools
 import multiprocessing
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ._collate import default_collate, default_convert
 from ._fetch import fetcher_for
@@ -15,6 +15,10 @@ from ._workers import WorkersIterator
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 
+if TYPE_CHECKING:
+    from torchlite import Generator
+
+
 Item = TypeVar("Item", covariant=True)
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
@@ -22,15 +26,15 @@ _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "per
 class _SingleProcessIterator:
     """Batches made when they are asked for."""
 
-    def __init__(self, loader, indices):
+    def __init__(self, loader: Any, indices: Iterator[Any]) -> None:
         self._indices = indices
         self._fetcher = fetcher_for(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
         self._loader = loader
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> Any:
         return self._fetcher.fetch(next(self._indices))
 
     def __len__(self) -> int:
@@ -81,14 +85,14 @@ class DataLoader(Generic[Item]):
         drop_last: bool = False,
         timeout: float = 0,
         worker_init_fn: Callable[[int], None] | None = None,
-        multiprocessing_context=None,
-        generator=None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
-    ):
+    ) -> None:
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         self.dataset, self.num_workers, self.timeout, self.worker_init_fn = (
             dataset,
@@ -141,11 +145,11 @@ class DataLoader(Generic[Item]):
         self._ready = True
 
     @property
-    def multiprocessing_context(self):
+    def multiprocessing_context(self) -> Any:
         return self._context
 
     @multiprocessing_context.setter
-    def multiprocessing_context(self, context):
+    def multiprocessing_context(self, context: Any) -> Any:
         if context is not None:
             if not self.num_workers:
                 raise ValueError(
@@ -161,7 +165,7 @@ class DataLoader(Generic[Item]):
                 context = multiprocessing.get_context(context)
         self._context = context
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if self._ready and name in _FIXED:
             raise ValueError(f"{name} attribute should not be set after {self.__class__.__name__} is initialized")
         super().__setattr__(name, value)
@@ -210,23 +214,23 @@ class DataLoader(Generic[Item]):
 class _Endless(Sampler):
     """Says "the next one" for as long as a stream goes on."""
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return itertools.repeat(None)
 
 
 class _Watched:
     """Warns when a stream gives more batches than its length promises."""
 
-    def __init__(self, batches, loader: DataLoader):
+    def __init__(self, batches: Any, loader: DataLoader) -> None:
         self._batches, self._loader, self._expected, self._given = batches, loader, len(loader), 0
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self
 
     def __len__(self) -> int:
         return self._expected
 
-    def __next__(self):
+    def __next__(self) -> Any:
         batch = next(self._batches)
         self._given += 1
         if self._given == self._expected + 1:

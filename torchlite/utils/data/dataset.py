@@ -7,9 +7,13 @@ import itertools
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torchlite as torch
+
+if TYPE_CHECKING:
+    from torchlite import Generator, Tensor
+
 
 Item = TypeVar("Item", covariant=True)
 
@@ -19,10 +23,10 @@ class Dataset(Generic[Item]):
     fetch a batch at once.
     """
 
-    def __getitem__(self, index) -> Item:
+    def __getitem__(self, index: Any) -> Item:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
-    def __add__(self, other: Dataset) -> ConcatDataset:
+    def __add__(self, other: Dataset[Any]) -> ConcatDataset[Any]:
         return ConcatDataset([self, other])
 
 
@@ -31,11 +35,11 @@ class IterableDataset(Dataset[Item], Iterable[Item]):
     `get_worker_info()`.
     """
 
-    def __add__(self, other: Dataset) -> ChainDataset:  # type: ignore[override]
+    def __add__(self, other: Dataset[Any]) -> ChainDataset:  # type: ignore[override]
         return ChainDataset([self, other])
 
 
-class TensorDataset(Dataset[tuple]):
+class TensorDataset(Dataset["tuple[Tensor, ...]"]):
     """Rows of tensors: item i is the tuple of `tensor[i]`. All tensors have the same first dimension.
 
     >>> import torchlite as torch
@@ -44,22 +48,22 @@ class TensorDataset(Dataset[tuple]):
     (tensor(2), tensor(5))
     """
 
-    def __init__(self, *tensors):
+    def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
             raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(tensor[index] for tensor in self.tensors)
 
     def __len__(self) -> int:
         return self.tensors[0].size(0)
 
 
-class StackDataset(Dataset):
+class StackDataset(Dataset[Any]):
     """Several data sets side by side: item i is the tuple (or dict, if they were given by name) of their items i."""
 
-    def __init__(self, *args: Dataset, **kwargs: Dataset):
+    def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
         if args and kwargs:
             raise ValueError(
                 "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both "
@@ -78,10 +82,10 @@ class StackDataset(Dataset):
     def _packed(self, items):
         return dict(zip(self.datasets, items, strict=True)) if isinstance(self.datasets, dict) else tuple(items)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return self._packed([member[index] for member in self._members()])
 
-    def __getitems__(self, indices: list):
+    def __getitems__(self, indices: list) -> Any:
         columns = []
         for member in self._members():
             fetch = getattr(member, "__getitems__", None)
@@ -99,10 +103,10 @@ class ConcatDataset(Dataset[Item]):
     """Data sets one after the other."""
 
     @staticmethod
-    def cumsum(sequence) -> list[int]:
+    def cumsum(sequence: Any) -> list[int]:
         return list(itertools.accumulate(len(member) for member in sequence))
 
-    def __init__(self, datasets: Iterable[Dataset]):
+    def __init__(self, datasets: Iterable[Dataset[Item]]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
@@ -113,7 +117,7 @@ class ConcatDataset(Dataset[Item]):
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Item:
         if index < 0:
             if -index > len(self):
                 raise ValueError("absolute value of index should not exceed dataset length")
@@ -122,15 +126,15 @@ class ConcatDataset(Dataset[Item]):
         return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
 
     @property
-    def cummulative_sizes(self):
+    def cummulative_sizes(self) -> Any:
         warnings.warn("cummulative_sizes attribute is renamed to cumulative_sizes", DeprecationWarning, stacklevel=2)
         return self.cumulative_sizes
 
 
-class ChainDataset(IterableDataset):
+class ChainDataset(IterableDataset[Any]):
     """Streams one after the other."""
 
-    def __init__(self, datasets: Iterable[Dataset]):
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         super().__init__()
         self.datasets = datasets
 
@@ -147,10 +151,10 @@ class ChainDataset(IterableDataset):
 class Subset(Dataset[Item]):
     """The items of a data set at the given indices."""
 
-    def __init__(self, dataset: Dataset[Item], indices: Sequence[int]):
+    def __init__(self, dataset: Dataset[Item], indices: Sequence[int]) -> None:
         self.dataset, self.indices = dataset, indices
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Item:
         if isinstance(index, list):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
@@ -179,7 +183,9 @@ def _sizes(lengths, total: int) -> list[int]:
     return out
 
 
-def random_split(dataset: Dataset[Item], lengths: Sequence[int | float], generator=None) -> list[Subset[Item]]:
+def random_split(
+    dataset: Dataset[Item], lengths: Sequence[int | float], generator: Generator | None = None
+) -> list[Subset[Item]]:
     """Split a data set at random into parts of the given lengths, or of fractions that sum to one.
 
     >>> import torchlite as torch

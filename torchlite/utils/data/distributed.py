@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
 from .dataset import Dataset
 from .sampler import Sampler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class DistributedSampler(Sampler[int]):
@@ -26,7 +30,7 @@ class DistributedSampler(Sampler[int]):
         shuffle: bool = True,
         seed: int = 0,
         drop_last: bool = False,
-    ):
+    ) -> None:
         if num_replicas is None or rank is None:
             raise RuntimeError(
                 "Requires distributed package to be available: torchlite has none, so give num_replicas and rank"
@@ -49,7 +53,7 @@ class DistributedSampler(Sampler[int]):
             self.num_samples = math.ceil(count / num_replicas)
         self.total_size = self.num_samples * num_replicas
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         count = len(self.dataset)  # type: ignore[arg-type]
         if self.shuffle:
             generator = torch.Generator()

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torchlite as torch
+
+if TYPE_CHECKING:
+    from torchlite import Generator
+
 
 Item = TypeVar("Item", covariant=True)
 
 
-def draw_seed(generator=None) -> int:
+def draw_seed(generator: Generator | None = None) -> int:
     """One int64 of a generator's stream (None: the default generator's)."""
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
@@ -26,10 +30,10 @@ class Sampler(Generic[Item]):
 class SequentialSampler(Sampler[int]):
     """All indices in order."""
 
-    def __init__(self, data_source: Sized):
+    def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(range(len(self.data_source)))
 
     def __len__(self) -> int:
@@ -39,7 +43,13 @@ class SequentialSampler(Sampler[int]):
 class RandomSampler(Sampler[int]):
     """Indices at random: each once (again and again if `num_samples` is larger), or with replacement."""
 
-    def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator=None):
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:
         self.data_source, self.replacement, self._num_samples, self.generator = (
             data_source,
             replacement,
@@ -56,7 +66,7 @@ class RandomSampler(Sampler[int]):
         # The data set may have grown since the sampler was made.
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         count, wanted, generator = len(self.data_source), self.num_samples, self.generator
         if generator is None:
             generator = torch.Generator()
@@ -76,10 +86,10 @@ class RandomSampler(Sampler[int]):
 class SubsetRandomSampler(Sampler[int]):
     """The given indices in random order."""
 
-    def __init__(self, indices: Sequence[int], generator=None):
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices, self.generator = indices, generator
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         for i in torch.randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[i]
 
@@ -90,7 +100,9 @@ class SubsetRandomSampler(Sampler[int]):
 class WeightedRandomSampler(Sampler[int]):
     """Indices 0 … len(weights)-1 drawn with these weights (which need not sum to one)."""
 
-    def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator=None):
+    def __init__(
+        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Generator | None = None
+    ) -> None:
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
@@ -102,7 +114,7 @@ class WeightedRandomSampler(Sampler[int]):
             )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         yield from torch.multinomial(
             self.weights, self.num_samples, self.replacement, generator=self.generator
         ).tolist()
@@ -114,14 +126,14 @@ class WeightedRandomSampler(Sampler[int]):
 class BatchSampler(Sampler[list[int]]):
     """Lists of `batch_size` indices of another sampler; `drop_last` leaves out a shorter last one."""
 
-    def __init__(self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool):
+    def __init__(self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
             raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         indices = iter(self.sampler)
         while batch := list(itertools.islice(indices, self.batch_size)):
             if len(batch) == self.batch_size or not self.drop_last:
