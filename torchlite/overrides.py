@@ -21,7 +21,7 @@ class TorchFunctionMode(Interceptor):
         return self.__torch_function__(function, (), args, kwargs)
 
 
-def is_tensor_like(value: float) -> bool:
+def is_tensor_like(value: Any) -> bool:
     """Whether a value is a Tensor or has `__torch_function__`."""
     return hasattr(type(value), "__torch_function__")
 

@@ -107,9 +107,9 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     labels = _padded_targets(F, targets.to(log_probs.device, int64), target_lengths, longest)
     blanks = F.new_full(labels, (batch, longest), blank)
     states = F.cat([F.stack([blanks, labels], 2).reshape(batch, 2 * longest), F.new_full(labels, (batch, 1), blank)], 1)
-    differs = states[:, 2:] != states[:, :-2] if longest else None
     may_skip = None
     if longest:
+        differs = states[:, 2:] != states[:, :-2]
         closed = F.new_full(states, (batch, 2), False).to(differs.dtype)
         may_skip = F.cat([closed, differs & (states[:, 2:] != blank)], 1)
     losses = _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from .._dispatch import composite
 
@@ -150,7 +151,7 @@ def _check_sizes(terms, shapes):
 # --- one operand ----------------------------------------------------------------------------------
 
 
-def _without_repeats(x, term):
+def _without_repeats(x, term) -> tuple[Any, Any]:
     """The diagonal of every label that comes twice in a term."""
     if len(set(term)) == len(term):
         return x, term
@@ -217,7 +218,7 @@ def _pair_plan(one, shape_a, two, shape_b, kept):
     return _order(one, batch + rows + inner), left, _order(two, batch + inner + columns), right, True, whole, result
 
 
-def _pair(a, one, b, two, kept):
+def _pair(a, one, b, two, kept) -> tuple[Any, Any]:
     """The contraction of two operands, with the labels of the result: those in `kept`."""
     a, one = _summed(a, one, {*two, *kept})
     b, two = _summed(b, two, {*one, *kept})
@@ -241,7 +242,7 @@ def _count(shape):
 
 def _cheapest(terms, sizes, output):
     """Which two operands to contract next: the pair with the smallest result (of two, the first two)."""
-    best = None
+    best: Any = None
     for i in range(len(terms)):
         for j in range(i + 1, len(terms)):
             others = {label for k, term in enumerate(terms) if k not in (i, j) for label in term} | set(output)
@@ -269,13 +270,16 @@ def einsum(F, equation, operands):
     """
     terms, output, operands = _parse(equation, operands)
     terms, output, sizes = _prepared(terms, output, tuple(tuple(x.shape) for x in operands))
-    pairs = [_without_ones(*_without_repeats(x, term), sizes) for x, term in zip(operands, terms, strict=True)]
+    pairs: list[Any] = [
+        _without_ones(*_without_repeats(x, term), sizes) for x, term in zip(operands, terms, strict=True)
+    ]
     while len(pairs) > 1:
         i, j = _cheapest([term for _, term in pairs], sizes, output) if len(pairs) > 2 else (0, 1)
         (b, two), (a, one) = pairs.pop(j), pairs.pop(i)
         kept = frozenset(output).union(*(term for _, term in pairs))
         pairs.insert(i, _pair(a, one, b, two, kept))
-    x, term = _summed(*pairs[0], output)
+    ((x, term),) = pairs
+    x, term = _summed(x, term, output)
     missing = tuple(label for label in output if label not in term)
     for _ in missing:
         x = x.unsqueeze(-1)

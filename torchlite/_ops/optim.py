@@ -6,6 +6,7 @@ parameters and gradients as lists of raw arrays and the states as flat ones, and
 """
 
 import math
+from typing import Any
 
 from torchlite._device.streams import CAPTURES
 from torchlite._dispatch import NONDIFF, op
@@ -145,7 +146,7 @@ def _with_scaler(rule):
     """
 
     def composite(F, params, grads, *rest):
-        *rest, grad_scale, found_inf = rest
+        *rest, grad_scale, found_inf = rest  # type: ignore[assignment]
         places = [*params, *grads, *[x for x in rest[:3] if hasattr(x, "shape")]] if found_inf is not None else []
         before = [F.mul(place, 1.0) for place in places]
         if grad_scale is not None:
@@ -222,6 +223,13 @@ class Plan:
     dtype and one device.
     """
 
+    group_params: Any  # all parameters of the group
+    missing: Any  # those without a gradient
+    table: Any
+    packs: list[Pack]
+    steps: Any  # the counts of steps, a raw array; None where there are none
+    count: Any  # the Tensor over them
+    witnesses: list[tuple[Any, str, Any]]  # (state, name, tensor) that must still be there
     __slots__ = ("group_params", "missing", "table", "packs", "steps", "count", "witnesses")
 
     def gradients(self, state):
@@ -343,7 +351,9 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
 
 def _partition(params):
     """Places of parameters that are packed together; large ones stay alone."""
-    packs, current, total = [], [], 0
+    packs: list[list[int]] = []
+    current: list[int] = []
+    total = 0
     small, most = (SMALL, TOGETHER) if params[0].is_cpu else (SMALL_THERE, TOGETHER_THERE)
     for place, param in enumerate(params):
         size = param.numel()

@@ -35,7 +35,9 @@ class _Selection:
     """
 
     def __init__(self, shape, index):
-        arrays, axes, axis = [], [], 0
+        arrays: list[Array] = []
+        axes: list[int] = []
+        axis = 0
         self.is_mask = False
         for item in index:
             if item.__class__ is not Array:

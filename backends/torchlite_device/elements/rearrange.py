@@ -251,14 +251,14 @@ def _rolled(x: Array, shift: int, width: int) -> Array:
     return out
 
 
-def roll(input, shifts, dims=()):
+def roll(input: Array, shifts, dims=()):
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if not shifts:
         raise RuntimeError("`shifts` required")
     if (dims or len(shifts) != 1) and len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    out = contiguous_array(input)
+    out: Array = contiguous_array(input)
     for i, shift in enumerate(shifts):
         dim = wrap_dim(dims[i], input.ndim) if dims else 0
         if out.size and input.ndim:

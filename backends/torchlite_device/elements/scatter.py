@@ -361,8 +361,8 @@ def _on_a_copy(write):
 def _in_place(write):
     """The in-place kernel: into the array itself where it is row-major."""
 
-    def kernel(input, *args, **options):
-        args = [clone_row_major(a) if a.__class__ is Array and a.buffer is input.buffer else a for a in args]
+    def kernel(input, *given, **options):
+        args = [clone_row_major(a) if a.__class__ is Array and a.buffer is input.buffer else a for a in given]
         out = write(input if input.contiguous else clone_row_major(input), *args, **options)
         if out is not input:
             copy_into(input, out)

@@ -80,17 +80,17 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
     if reduction == "none":
         return losses if kind == wide else cast(losses, kind), lse
     if not few:
-        key = ("cross_entropy_total", kind, rows)
-        found = device.plans.get(key)
-        if found is None:
+        total_key = ("cross_entropy_total", kind, rows)
+        total_plan = device.plans.get(total_key)
+        if total_plan is None:
             at = layout(device, kind, 1, rows)
-            found = device.plans[key] = (
+            total_plan = device.plans[total_key] = (
                 device.function(
                     texts.CROSS_ENTROPY_TOTAL, "cross_entropy_total", "pppii", at.widths, T=kind, **at.macros
                 ),
                 at,
             )
-        total, at = found
+        total, at = total_plan
         total(at.global_size, at.local_size, losses, weights, result, rows, flags)
     return result, lse
 

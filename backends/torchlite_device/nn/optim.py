@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import struct
+from typing import Any
 
 from torchlite_kernels.optim import ADAGRAD_NUMBERS, ADAM_NUMBERS, SCALER, step_text, unscale_text
 
@@ -155,7 +156,7 @@ def _fused_adam(
     if isinstance(step, Array):
         logs = [math.log(beta) if beta else -1e30 for beta in (beta1, beta2)]
         options = [-1.0 if maximize else 1.0, added, 1 - beta1, beta2, 1 - beta2, *logs, eps, lr, taken]
-        numbers = _numbers_from(step, params[0].kind, ADAM_NUMBERS, "adam_numbers", options)
+        numbers: Any = _numbers_from(step, params[0].kind, ADAM_NUMBERS, "adam_numbers", options)
         return _run("adam", params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, numbers, grad_scale, found_inf)
     correction = math.sqrt(1 - beta2**step)
     size = lr * correction / (1 - beta1**step)
@@ -200,7 +201,7 @@ def _fused_rmsprop(
 def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize, grad_scale, found_inf):
     sign = -1.0 if maximize else 1.0
     if isinstance(step, Array) and lr_decay:
-        numbers = _numbers_from(
+        numbers: Any = _numbers_from(
             step, params[0].kind, ADAGRAD_NUMBERS, "adagrad_numbers", [sign, weight_decay, lr, lr_decay, eps]
         )
     else:

@@ -46,7 +46,7 @@ class CrossMapLRN2d(Module):
     the true one (PyTorch's is not).
     """
 
-    def __init__(self, size: Any, alpha: float = 1e-4, beta: float = 0.75, k: int = 1) -> None:
+    def __init__(self, size: Any, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__()
         self.size = size
         self.alpha = alpha
