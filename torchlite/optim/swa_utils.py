@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite.nn import Module
 
-from .lr_scheduler import LRScheduler, _for_each_group
+from ._scheduler import LRScheduler, _for_each_group
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:

@@ -1,0 +1,302 @@
+"""Schedules that go up and down: cycles, warm restarts, one cycle."""
+
+from __future__ import annotations
+
+import math
+import types
+from typing import TYPE_CHECKING, Any
+
+from ._scheduler import LRScheduler, _copy, _for_each_group, _set
+from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torchlite import Tensor
+
+
+class _MomentumCycle:
+    """What CyclicLR and OneCycleLR share: finding, setting and cycling the momentum, which Adam calls betas[0]."""
+
+    optimizer: Optimizer
+
+    def _find_momentum(self):
+        if "momentum" not in self.optimizer.defaults and "betas" not in self.optimizer.defaults:
+            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        self.use_beta1 = "betas" in self.optimizer.defaults
+
+    def _set_momentum(self, group, value):
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+
+class CyclicLR(_MomentumCycle, LRScheduler):
+    """Rates that go from base_lr to max_lr and back, by batches: call `step` after each (Smith 2017).
+
+    mode: "triangular", "triangular2" (the height halves each cycle), "exp_range" (it shrinks by gamma each iteration),
+    or `scale_fn` of the cycle or the iteration (`scale_mode`). The momentum goes the other way where `cycle_momentum`.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: float | Sequence[float],
+        max_lr: float | Sequence[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Any = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float | Sequence[float] = 0.8,
+        max_momentum: float | Sequence[float] = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        base_lrs = _for_each_group(optimizer, base_lr, "base_lr")
+        if last_epoch == -1:
+            for value, group in zip(base_lrs, optimizer.param_groups, strict=True):
+                _set(group, "lr", value)
+        self.max_lrs = _for_each_group(optimizer, max_lr, "max_lr")
+        up = float(step_size_up)
+        self.total_size = up + (float(step_size_down) if step_size_down is not None else up)
+        self.step_ratio = up / self.total_size
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode = mode
+        self.gamma = gamma
+        self._scale_fn_custom = scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self._find_momentum()
+            self.base_momentums = _for_each_group(optimizer, base_momentum, "base_momentum")
+            self.max_momentums = _for_each_group(optimizer, max_momentum, "max_momentum")
+            if last_epoch == -1:
+                for largest, smallest, group in zip(
+                    self.max_momentums, self.base_momentums, optimizer.param_groups, strict=True
+                ):
+                    self._set_momentum(group, largest)
+                    group["max_momentum"] = largest
+                    group["base_momentum"] = smallest
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def scale_fn(self, x: Any) -> Any:
+        """The height of a cycle, or at an iteration."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        if self.mode == "triangular":
+            return 1.0
+        return 1 / (2.0 ** (x - 1)) if self.mode == "triangular2" else self.gamma**x
+
+    def get_lr(self) -> list[float | Tensor]:
+        self._warn_outside_step()
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for smallest, largest, group in zip(
+                self.base_momentums, self.max_momentums, self.optimizer.param_groups, strict=True
+            ):
+                self._set_momentum(group, largest - (largest - smallest) * height * scale)
+        return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state; a plain `scale_fn` is left out."""
+        state = super().state_dict()
+        function = state["_scale_fn_custom"]
+        state["_scale_fn_custom"] = None
+        if function is not None and not isinstance(function, types.FunctionType):
+            state["_scale_fn_custom"] = function.__dict__.copy()
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        state = dict(state_dict)
+        function = state.pop("_scale_fn_custom", None)
+        super().load_state_dict(state)
+        if function is not None:
+            self._scale_fn_custom.__dict__.update(function)
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Cosine annealing that starts again after T_0 epochs, then after T_0 T_mult, and so on (Loshchilov and Hutter
+    2017); `step` takes fractions of epochs.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        if not isinstance(eta_min, (float, int)):
+            raise TypeError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+        self.T_0 = T_0
+        self.T_i = T_0
+        self.T_mult = T_mult
+        self.eta_min = eta_min
+        self.T_cur = last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float | Tensor]:
+        self._warn_outside_step()
+        share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
+
+    def step(self, epoch: int | None = None) -> Any:
+        """Go to the next epoch, or to `epoch`, which may be a fraction."""
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur = self.T_cur + 1
+            if self.T_cur >= self.T_i:
+                self.T_cur = self.T_cur % self.T_i
+                self.T_i = self.T_i * self.T_mult
+        else:
+            if epoch < 0:
+                raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+            if epoch < self.T_0:
+                self.T_i, self.T_cur = self.T_0, epoch
+            elif self.T_mult == 1:
+                self.T_cur = epoch % self.T_0
+            else:
+                n = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
+                self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
+                self.T_i = self.T_0 * self.T_mult**n
+        self.last_epoch = math.floor(epoch)
+        self._get_lr_called_within_step = True
+        try:
+            values = self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
+        for group, value in zip(self.optimizer.param_groups, values, strict=True):
+            _set(group, "lr", value)
+        self._last_lr = [_copy(group["lr"]) for group in self.optimizer.param_groups]
+
+
+def _cosine(start, end, share):
+    return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
+
+
+def _linear(start, end, share):
+    return (end - start) * share + start
+
+
+def _phase(end_step, start_lr, end_lr, start_momentum, end_momentum):
+    """A part of the cycle: until when, and between which options of a group the rate and the momentum go."""
+    return {
+        "end_step": end_step,
+        "start_lr": start_lr,
+        "end_lr": end_lr,
+        "start_momentum": start_momentum,
+        "end_momentum": end_momentum,
+    }
+
+
+class OneCycleLR(_MomentumCycle, LRScheduler):
+    """One cycle over all of training, by batches: up from max_lr / div_factor to max_lr, then down to (max_lr /
+    div_factor) / final_div_factor.
+
+    (Smith and Topin 2019.) total_steps, or epochs and steps_per_epoch: how many steps there are. pct_start: the share
+    of rising. three_phase: come down symmetrically first, then go on. The momentum goes the other way where
+    `cycle_momentum`.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: float | Sequence[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | Sequence[float] = 0.85,
+        max_momentum: float | Sequence[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        self.total_steps = self._total(total_steps, epochs, steps_per_epoch)
+        if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
+            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+        self._anneal_func_type = anneal_strategy
+        rising = float(pct_start * self.total_steps) - 1
+        up = _phase(rising, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+        last = self.total_steps - 1
+        if three_phase:
+            middle = float(2 * pct_start * self.total_steps) - 2
+            self._schedule_phases = [
+                up,
+                _phase(middle, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+                _phase(last, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+            ]
+        else:
+            self._schedule_phases = [up, _phase(last, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+        largest = _for_each_group(optimizer, max_lr, "max_lr")
+        if last_epoch == -1:
+            for place, group in enumerate(optimizer.param_groups):
+                group["initial_lr"] = largest[place] / div_factor
+                group["max_lr"] = largest[place]
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self._find_momentum()
+            high = _for_each_group(optimizer, max_momentum, "max_momentum")
+            low = _for_each_group(optimizer, base_momentum, "base_momentum")
+            if last_epoch == -1:
+                for at_most, at_least, group in zip(high, low, optimizer.param_groups, strict=True):
+                    self._set_momentum(group, at_most)
+                    group["max_momentum"] = at_most
+                    group["base_momentum"] = at_least
+        super().__init__(optimizer, last_epoch)
+
+    def _total(self, total_steps, epochs, steps_per_epoch):
+        if total_steps is None and (epochs is None or steps_per_epoch is None):
+            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        for name, value in (
+            (("total_steps", total_steps),)
+            if total_steps is not None
+            else (("epochs", epochs), ("steps_per_epoch", steps_per_epoch))
+        ):
+            if value <= 0 or not isinstance(value, int):
+                raise ValueError(f"Expected positive integer {name}, but got {value}")
+        return total_steps if total_steps is not None else epochs * steps_per_epoch
+
+    def get_lr(self) -> list[float | Tensor]:
+        self._warn_outside_step()
+        if self.last_epoch > self.total_steps:
+            raise ValueError(f"Tried to step {self.last_epoch} times. The total number of steps is {self.total_steps}")
+        anneal = _cosine if self._anneal_func_type == "cos" else _linear
+        values = []
+        for group in self.optimizer.param_groups:
+            begin = 0.0
+            for number, phase in enumerate(self._schedule_phases):
+                end = phase["end_step"]
+                if self.last_epoch <= end or number == len(self._schedule_phases) - 1:
+                    share = (self.last_epoch - begin) / (end - begin)
+                    values.append(anneal(group[phase["start_lr"]], group[phase["end_lr"]], share))
+                    if self.cycle_momentum:
+                        self._set_momentum(
+                            group, anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], share)
+                        )
+                    break
+                begin = end
+        return values

@@ -1,0 +1,140 @@
+"""What every schedule of a learning rate stands on."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import torchlite as torch
+
+from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from torchlite import Tensor
+
+_EPOCH_DEPRECATED = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
+    "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
+    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+)
+
+
+def _copy(value):
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _set(group, key, value):
+    """Set an option of a group; one that is a tensor is filled, so that it stays the same object."""
+    if isinstance(group[key], torch.Tensor):
+        group[key].fill_(value.item() if isinstance(value, torch.Tensor) else value)
+    else:
+        group[key] = value
+
+
+def _for_each_group(optimizer, value, name):
+    """One value for each group."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * len(optimizer.param_groups)
+    if len(value) != len(optimizer.param_groups):
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+            f"param_groups has {len(optimizer.param_groups)}."
+        )
+    return list(value)
+
+
+class LRScheduler:
+    """The base of schedules: subclasses define `get_lr`, the new rates as a list, from `last_epoch`, `base_lrs` and the
+    groups' present rates.
+
+    last_epoch: -1 to begin; otherwise the epoch to go on from, where every group must have `initial_lr`.
+    """
+
+    _get_lr_called_within_step = False
+    _is_initial = False
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        if last_epoch == -1:
+            for group in optimizer.param_groups:
+                group.setdefault("initial_lr", _copy(group["lr"]))
+        else:
+            for place, group in enumerate(optimizer.param_groups):
+                if "initial_lr" not in group:
+                    raise KeyError(
+                        f"param 'initial_lr' is not specified in param_groups[{place}] when resuming an optimizer"
+                    )
+        self.base_lrs = [_copy(group["initial_lr"]) for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._initial_step()
+
+    def _initial_step(self):
+        self._step_count = 0
+        self._is_initial = True
+        self.step()
+        self._is_initial = False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer."""
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        self.__dict__.update(state_dict)
+
+    def get_last_lr(self) -> list[float | Tensor]:
+        """The rates set last, one for each group."""
+        return self._last_lr
+
+    def get_lr(self) -> list[float | Tensor]:
+        """The rates for `last_epoch`, one for each group."""
+        raise NotImplementedError
+
+    def _warn_outside_step(self):
+        if not self._get_lr_called_within_step:
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def step(self, epoch: int | None = None) -> Any:
+        """Go to the next epoch (or to `epoch`) and set the groups' rates."""
+        if self._step_count == 1 and not self.optimizer.__dict__.get("_opt_called"):
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you "
+                "should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure "
+                "to do this will result in PyTorch skipping the first value of the learning rate schedule. See more "
+                "details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._step_count += 1
+        if epoch is not None:
+            warnings.warn(_EPOCH_DEPRECATED, UserWarning, stacklevel=2)
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch=None):
+        self._get_lr_called_within_step = True
+        try:
+            if epoch is None:
+                self.last_epoch += 1
+                values = self.get_lr()
+            else:
+                self.last_epoch = epoch
+                values = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
+        for group, value in zip(self.optimizer.param_groups, values, strict=True):
+            _set(group, "lr", value)
+        self._last_lr = [_copy(group["lr"]) for group in self.optimizer.param_groups]
+
+    def _rates(self):
+        return [_copy(group["lr"]) for group in self.optimizer.param_groups]
+
+
+# The former name of the base, which some programs still test against.
+_LRScheduler = LRScheduler
