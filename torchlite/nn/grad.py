@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torchlite._stubs.aliases import Ints
 
 
-def _gradient(convolve, input, weight, grad_output, stride, padding, dilation, groups, wanted):
+def _gradient(wanted, convolve, input, weight, grad_output, stride, padding, dilation, groups):
     with torch.enable_grad():
         x = input.detach().requires_grad_(wanted == "input")
         w = weight.detach().requires_grad_(wanted == "weight")
@@ -21,11 +21,11 @@ def _gradient(convolve, input, weight, grad_output, stride, padding, dilation, g
 
 
 def _of_input(convolve, input_size, weight, grad_output, *options):
-    return _gradient(convolve, grad_output.new_zeros(input_size), weight, grad_output, *options, "input")  # type: ignore[call-arg]
+    return _gradient("input", convolve, grad_output.new_zeros(input_size), weight, grad_output, *options)
 
 
 def _of_weight(convolve, input, weight_size, grad_output, *options):
-    return _gradient(convolve, input, grad_output.new_zeros(weight_size), grad_output, *options, "weight")  # type: ignore[call-arg]
+    return _gradient("weight", convolve, input, grad_output.new_zeros(weight_size), grad_output, *options)
 
 
 def conv1d_input(

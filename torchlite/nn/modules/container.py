@@ -239,10 +239,10 @@ class ModuleList(Module):
 
 def _check_pairs(modules, what):
     for index, pair in enumerate(modules):
-        if not isinstance(pair, Iterable):
+        if not hasattr(pair, "__iter__"):
             raise TypeError(f"{what} update sequence element #{index} should be Iterable; is{type(pair).__name__}")
-        if len(pair) != 2:  # type: ignore[arg-type]
-            raise ValueError(f"{what} update sequence element #{index} has length {len(pair)}; 2 is required")  # type: ignore[arg-type]
+        if len(pair) != 2:
+            raise ValueError(f"{what} update sequence element #{index} has length {len(pair)}; 2 is required")
         yield pair
 
 

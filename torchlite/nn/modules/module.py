@@ -234,7 +234,8 @@ class Module(HooksMixin, StateDictMixin):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Replace the module's call by `torchlite.compile` of it, in place."""
-        self.__dict__["_compiled_call_impl"] = torch.compile(self._call_impl, *args, **kwargs)  # type: ignore[attr-defined]
+        compiled = torch.compile(self._call_impl, *args, **kwargs)  # type: ignore[attr-defined]
+        self.__dict__["_compiled_call_impl"] = compiled
         self.__dict__["_hooked"] = True
 
     # Attributes

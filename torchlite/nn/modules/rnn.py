@@ -98,7 +98,8 @@ class RNNBase(Module):
         return 2 if self.bidirectional else 1
 
     def _check_arguments(self, dropout: Any):
-        if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):  # type: ignore[operator]
+        is_number = isinstance(dropout, numbers.Number) and not isinstance(dropout, bool)
+        if not is_number or not 0 <= dropout <= 1:
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )

@@ -79,10 +79,10 @@ class ParametrizationList(ModuleList):
         self.is_tensor = isinstance(new, torch.Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         if self.is_tensor:
-            if original.dtype != new.dtype:  # type: ignore[union-attr]
+            if original_dtype != new.dtype:
                 raise ValueError(
                     "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                    f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}"  # type: ignore[union-attr]
+                    f"original.dtype: {original_dtype}\nright_inverse(original).dtype: {new.dtype}"
                 )
             # The optimizer may hold the original already: it stays the same object.
             with torch.no_grad():
