@@ -151,6 +151,8 @@ def test_the_short_way_in_place(device, name):
             fast(integers, 2.5) is None and fast(x, integers) is None and fast(x, torch.ones(4, device=device)) is None
         )
         assert fast(integers, 2) is integers and integers.tolist() == [3, 3, 3]
+        with pytest.raises(RuntimeError, match=r"size of tensor a \(3\) must match the size of tensor b \(4\)"):
+            x += torch.ones(4, device=device)
 
 
 def test_ops_without_a_short_way_have_none():

@@ -70,5 +70,5 @@ def _write_kernel(source: Source, others: int) -> None:
     )
     with source.block("try:"):
         source.line("kernel_(self._data, raw_)")
-    with source.block("except (TypeError, ValueError, OverflowError):"):
+    with source.block("except (TypeError, ValueError, OverflowError, RuntimeError):"):
         source.line("return None")
