@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 
 from .._dispatch import call
@@ -36,6 +34,8 @@ class Conversions(Protocols):
                 "moment.  If you were attempting to deepcopy a module, this may be because of a "
                 "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
             )
+        import copy
+
         with recording(False):
             out = self.detach().clone(memory_format=preserve_format)
         if type(self) is not call.Tensor:

@@ -4,7 +4,8 @@ written in the files of its parts.
 
 from __future__ import annotations
 
-from typing import Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 from .._dispatch import NAMESPACES, call, function_for
 from .._dispatch.codegen import in_place_method
@@ -12,7 +13,10 @@ from .._dispatch.interceptors import torch_function_disabled
 from .._dispatch.record import INPLACE
 from .._types import dtypes
 from .conversions import Conversions
+from .history import History
 from .operators import Operators
+from .properties import Properties
+from .protocols import Protocols
 
 
 def _method(name: str):
@@ -43,7 +47,27 @@ class _TensorType(type):
         return sorted({*super().__dir__(), *names, *(n + "_" for n, op in names.items() if op.tags & INPLACE)})
 
 
-class Tensor(Conversions, Operators, metaclass=_TensorType):
+if TYPE_CHECKING:
+
+    class _Parts(Conversions, Operators):
+        """What a Tensor has of its parts."""
+else:
+    _Parts = object
+
+
+def _put_together(tensor: type) -> type:
+    """The class with what its parts have: as bases at run time, each would slow down the end of every Tensor."""
+    for part in (Properties, History, Protocols, Conversions, Operators):
+        for name, value in vars(part).items():
+            if name not in ("__module__", "__doc__", "__slots__", "__annotations__"):
+                setattr(tensor, name, value)
+            if isinstance(value, FunctionType):  # pickles find a method where users do
+                value.__module__, value.__qualname__ = "torchlite._tensor", f"Tensor.{name}"
+    return tensor
+
+
+@_put_together
+class Tensor(_Parts, metaclass=_TensorType):
     """A multi-dimensional array of one dtype on one device, with an optional history for gradients.
 
     Make one with `torch.tensor`, `torch.zeros`, `torch.from_numpy` …; `torch.Tensor(2, 3)` is an uninitialised float
