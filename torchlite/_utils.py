@@ -8,8 +8,7 @@ import numpy as np
 
 from ._dispatch import call, table_of
 from ._tensor import Parameter, Tensor
-from ._types import dtypes as _dtype
-from ._types import layouts
+from ._types import dtypes, layouts
 from ._types.devices import device
 
 _PROTECTED = frozenset(("_data", "_table", "dtype", "_node", "_meta", "__class__", "__dict__"))
@@ -83,7 +82,7 @@ def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, bac
 
 
 def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
-    if not isinstance(dtype, _dtype.dtype):
+    if not isinstance(dtype, dtypes.dtype):
         raise RuntimeError(f"expected a dtype, but got {type(dtype).__name__}")
     return _finish(_view(_checked_storage(storage), dtype, storage_offset, size, stride), requires_grad, metadata)
 

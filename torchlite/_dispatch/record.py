@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .._types import dtypes, layouts
 from .plan import Plan
 
 POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW, KEEPS_DTYPE = 1, 2, 4, 8, 16, 32, 64
@@ -70,13 +71,10 @@ def _default(text: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        from .._types import devices as _device
-        from .._types import dtypes as _dtype
-
         if text in ("inf", "-inf", "nan"):
             return float(text)
         name = text.removeprefix("torch.")
-        return getattr(_device, name, None) or _dtype.ALL[name]
+        return getattr(layouts, name, None) or dtypes.ALL[name]
 
 
 def parse(schema: str) -> list[Param]:

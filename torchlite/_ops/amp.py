@@ -7,17 +7,17 @@ from __future__ import annotations
 import math
 
 from torchlite._dispatch import NONDIFF, op
-from torchlite._types import dtypes as _dtype
+from torchlite._types import dtypes
 
 from .optim import SMALL, _flat
 
 
-def _one_number(F, name, array, dtype=_dtype.float32):
+def _one_number(F, name, array, dtype=dtypes.float32):
     """PyTorch's errors for a tensor that must be one number of a dtype."""
     if math.prod(array.shape) != 1:
         raise RuntimeError(f"{name} must be a 1-element tensor.")
     if F.dtype_of(array) is not dtype:
-        raise RuntimeError(f"{name} must be {'a float' if dtype is _dtype.float32 else 'an int'} tensor.")
+        raise RuntimeError(f"{name} must be {'a float' if dtype is dtypes.float32 else 'an int'} tensor.")
 
 
 # --- gradients ------------------------------------------------------------------------------------
@@ -49,13 +49,13 @@ def _note_infinities(F, grads, found_inf):
     small = [grad for grad in grads if math.prod(grad.shape) <= SMALL]
     large = [grad for grad in grads if math.prod(grad.shape) > SMALL]
     for values in [*large, *([_flat(F, small)] if small else [])]:
-        found = F.to(F.logical_not(F.all(F.isfinite(values))), _dtype.float32)
+        found = F.to(F.logical_not(F.all(F.isfinite(values))), dtypes.float32)
         F.copy_into(found_inf, F.maximum(found_inf, F.reshape(found, found_inf.shape)))
 
 
 def _multiply(F, grads, factor, dtype):
     """In place, as wide as float32 at least."""
-    wide = dtype if dtype.itemsize > 4 else _dtype.float32
+    wide = dtype if dtype.itemsize > 4 else dtypes.float32
     factor, in_place = F.to(factor, wide), getattr(F, "mul_", None)
     for grad in grads:
         if wide is dtype and in_place is not None:
@@ -85,19 +85,19 @@ op(
 
 
 def _update_scale(F, self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
-    _one_number(F, "growth_tracker", growth_tracker, _dtype.int32)
+    _one_number(F, "growth_tracker", growth_tracker, dtypes.int32)
     _one_number(F, "current_scale", self)
     _one_number(F, "found_inf", found_inf)
     shape, count_shape = self.shape, growth_tracker.shape
     scale, tracker, found = (F.reshape(x, ()) for x in (self, growth_tracker, found_inf))
     bad = F.ne(found, 0.0)
-    count = F.add(tracker, F._full((), 1, _dtype.int32))
-    due = F.eq(count, F._full((), growth_interval, _dtype.int32))
+    count = F.add(tracker, F._full((), 1, dtypes.int32))
+    due = F.eq(count, F._full((), growth_interval, dtypes.int32))
     grown = F.mul(scale, float(scale_growth_factor))
     kept = F._choose(grown, scale, F.logical_and(due, F.isfinite(grown)))
     F.copy_into(self, F.reshape(F._choose(F.mul(scale, float(scale_backoff_factor)), kept, bad), shape))
     F.copy_into(
-        growth_tracker, F.reshape(F._choose(F._full((), 0, _dtype.int32), count, F.logical_or(bad, due)), count_shape)
+        growth_tracker, F.reshape(F._choose(F._full((), 0, dtypes.int32), count, F.logical_or(bad, due)), count_shape)
     )
     return self
 

@@ -10,7 +10,7 @@ import importlib
 from .. import _utils
 from .._tensor import Parameter, Tensor
 from .._tensor.storage import TypedStorage, UntypedStorage
-from .._types import dtypes as _dtype
+from .._types import dtypes
 from .._types.devices import device
 from .._types.layouts import Size, layout, memory_format
 
@@ -34,14 +34,14 @@ _TYPED = (
     "complex128",
 )  # fmt: skip
 TYPED_STORAGES = {
-    _dtype.ALL[name]: StorageType(f"{_dtype.ALL[name].scalar_name}Storage", _dtype.ALL[name]) for name in _TYPED
+    dtypes.ALL[name]: StorageType(f"{dtypes.ALL[name].scalar_name}Storage", dtypes.ALL[name]) for name in _TYPED
 }
 UNTYPED_STORAGE = StorageType("UntypedStorage", None)
 _STORAGES = {t.name: t for t in (*TYPED_STORAGES.values(), UNTYPED_STORAGE)}
 
 _CLASSES = {
     Tensor: ("torch", "Tensor"), Parameter: ("torch.nn.parameter", "Parameter"), Size: ("torch", "Size"),
-    device: ("torch", "device"), _dtype.dtype: ("torch", "dtype"), layout: ("torch", "layout"),
+    device: ("torch", "device"), dtypes.dtype: ("torch", "dtype"), layout: ("torch", "layout"),
     memory_format: ("torch", "memory_format"), TypedStorage: ("torch.storage", "TypedStorage"),
     UntypedStorage: ("torch.storage", "UntypedStorage"),
     _utils._rebuild_from_type_v2: ("torch._tensor", "_rebuild_from_type_v2"),
@@ -69,7 +69,7 @@ def torch_name(obj) -> tuple[str, str] | None:
     """Module and name of an object of ours in PyTorch; None for objects that are not ours."""
     if isinstance(obj, StorageType):
         return ("torch.storage" if obj.dtype is None else "torch"), obj.name
-    if isinstance(obj, _dtype.dtype):
+    if isinstance(obj, dtypes.dtype):
         return "torch", obj.name
     try:
         found = _CLASSES.get(obj)
@@ -92,8 +92,8 @@ def storage_type(module: str, name: str) -> StorageType | None:
 
 def plain_value(module: str, name: str):
     """A dtype or storage class of PyTorch by name; None for other names."""
-    if module == "torch" and name in _dtype.ALL:
-        return _dtype.ALL[name]
+    if module == "torch" and name in dtypes.ALL:
+        return dtypes.ALL[name]
     return storage_type(module, name)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._dispatch import call, table_of
 from .._dispatch.slots import SLOTS
-from .._types import dtypes as _dtype
+from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.devices import get_default_device
 from .._types.dtypes import from_np, get_default_dtype
@@ -34,7 +34,7 @@ def _infer(array: np.ndarray, data):
     if kind == "c":
         return get_default_dtype().to_complex() if not _has_numpy(data) else from_np(array.dtype)
     if kind in "iu":
-        return _dtype.int64 if not _has_numpy(data) else from_np(array.dtype)
+        return dtypes.int64 if not _has_numpy(data) else from_np(array.dtype)
     return from_np(array.dtype)
 
 
@@ -133,7 +133,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         raise ValueError("cannot convert float NaN or infinity to integer")
     if (
         d.category < 2
-        and d is not _dtype.bool_
+        and d is not dtypes.bool_
         and array.dtype.kind in "iu"
         and not isinstance(data, np.ndarray)
         and array.size

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._device.streams import accelerator_of
 from .._dispatch import call
-from .._types import dtypes as _dtype
+from .._types import dtypes
 from .creation import legacy_tensor
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class _TypedTensor(type):
     """`torch.LongTensor(2, 3)`, `torch.LongTensor([1, 2])`, `isinstance(x, torch.LongTensor)`."""
 
-    dtype: _dtype.dtype
+    dtype: dtypes.dtype
     where: str  # a device type
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
@@ -35,7 +35,7 @@ class _TypedTensor(type):
         return cls.where == "cuda"
 
 
-def _make(name: str, d: _dtype.dtype, where: str = "cpu") -> _TypedTensor:
+def _make(name: str, d: dtypes.dtype, where: str = "cpu") -> _TypedTensor:
     return _TypedTensor(
         name,
         (),
@@ -53,25 +53,25 @@ def typed(name: str, where: str) -> _TypedTensor:
     return _make(name, globals()[name].dtype, where)
 
 
-def place_of(kind: Any) -> tuple[str, _dtype.dtype] | None:
+def place_of(kind: Any) -> tuple[str, dtypes.dtype] | None:
     """Device type and dtype that one of these classes means, or the name of one ("torch.cuda.FloatTensor"); None for
     anything else.
     """
     if isinstance(kind, _TypedTensor):
         return kind.where, kind.dtype
-    names = {f"{d.scalar_name}Tensor": d for d in _dtype.ALL.values()}
+    names = {f"{d.scalar_name}Tensor": d for d in dtypes.ALL.values()}
     prefix, _, last = str(kind).rpartition(".")
     where = {"torch": "cpu", "torch.cuda": "cuda", "torch.opencl": "opencl"}.get(prefix)
     return None if where is None or last not in names else (where, names[last])
 
 
-BoolTensor = _make("BoolTensor", _dtype.bool_)
-ByteTensor = _make("ByteTensor", _dtype.uint8)
-CharTensor = _make("CharTensor", _dtype.int8)
-ShortTensor = _make("ShortTensor", _dtype.int16)
-IntTensor = _make("IntTensor", _dtype.int32)
-LongTensor = _make("LongTensor", _dtype.int64)
-HalfTensor = _make("HalfTensor", _dtype.float16)
-BFloat16Tensor = _make("BFloat16Tensor", _dtype.bfloat16)
-FloatTensor = _make("FloatTensor", _dtype.float32)
-DoubleTensor = _make("DoubleTensor", _dtype.float64)
+BoolTensor = _make("BoolTensor", dtypes.bool_)
+ByteTensor = _make("ByteTensor", dtypes.uint8)
+CharTensor = _make("CharTensor", dtypes.int8)
+ShortTensor = _make("ShortTensor", dtypes.int16)
+IntTensor = _make("IntTensor", dtypes.int32)
+LongTensor = _make("LongTensor", dtypes.int64)
+HalfTensor = _make("HalfTensor", dtypes.float16)
+BFloat16Tensor = _make("BFloat16Tensor", dtypes.bfloat16)
+FloatTensor = _make("FloatTensor", dtypes.float32)
+DoubleTensor = _make("DoubleTensor", dtypes.float64)

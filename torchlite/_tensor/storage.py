@@ -8,7 +8,7 @@ import numpy as np
 
 from .._dispatch import call, table_of
 from .._dispatch.runtime import LEAF
-from .._types import dtypes as _dtype
+from .._types import dtypes
 
 if TYPE_CHECKING:
     from .properties import Properties
@@ -136,7 +136,7 @@ class TypedStorage(UntypedStorage):
 
 def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, attributes: dict, where: str = "cpu"):
     """A tensor out of a pickle."""
-    d = _dtype.ALL[dtype_name]
+    d = dtypes.ALL[dtype_name]
     from .._types.devices import device
 
     table = table_of(device(where))
@@ -158,7 +158,7 @@ def reduce_tensor(tensor: Properties):
         )
     array = tensor._table.to_numpy(tensor._data)
     d = tensor.dtype
-    if array.dtype.kind == "V" or d.name in _dtype._EXTRA:
+    if array.dtype.kind == "V" or d.name in dtypes._EXTRA:
         array = np.ascontiguousarray(array).view(f"u{d.itemsize}")
     return rebuild, (array, d.name, tensor._node is LEAF, type(tensor), dict(tensor.__dict__), str(tensor.device))
 

@@ -1,0 +1,29 @@
+"""Defaults in a schema: what Python writes, and torch's own constants."""
+
+import pytest
+
+import torchlite as torch
+from torchlite._dispatch.record import parse
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("None", None),
+        ("1e-5", 1e-5),
+        ("(1, 2)", (1, 2)),
+        ("'mean'", "mean"),
+        ("inf", float("inf")),
+        ("torch.preserve_format", torch.preserve_format),
+        ("torch.strided", torch.strided),
+        ("torch.float32", torch.float32),
+    ],
+)
+def test_a_default_is_what_it_says(text, value):
+    (param,) = parse(f"example(option={text})")
+    assert param.name == "option" and param.default == value
+
+
+def test_an_unknown_constant_is_an_error():
+    with pytest.raises(KeyError):
+        parse("example(option=torch.nonsense)")
