@@ -6,6 +6,7 @@ from math import inf as inf
 from math import nan as nan
 from math import pi as pi
 
+from . import _C as _C
 from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd

@@ -1,0 +1,85 @@
+"""Names of what PyTorch writes in C++ that programs ask for, each the same thing here.
+
+A name stands here only where torchlite has what it means; anything else is an AttributeError, as of a PyTorch that was
+built without it.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from typing import Any
+
+from .._dispatch import shapes
+from .._dispatch.interceptors import torch_function_disabled as DisableTorchFunctionSubclass
+from .._types.layouts import Size
+
+# The names by the module that has them.
+_ROOT = __name__.rpartition(".")[0]
+_HOMES = {
+    "": (
+        "Generator", "device", "dtype", "finfo", "iinfo", "is_autocast_enabled", "is_grad_enabled",
+        "is_inference_mode_enabled", "layout", "memory_format",
+    ),
+    "._ops._linalg_common": ("_LinAlgError",),
+    ".random": ("default_generator",),
+}  # fmt: skip
+_LAZY = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = {"_nn"}
+
+has_lapack = True
+has_openmp = has_mkl = _has_mkldnn = has_cuda = _has_cuda = False
+
+
+def _infer_size(a: Any, b: Any) -> Any:
+    """The shape that tensors of two shapes broadcast to.
+
+    >>> import torchlite as torch
+    >>> torch._C._infer_size(torch.Size((2, 1)), torch.Size((1, 3)))
+    torch.Size([2, 3])
+    """
+    return Size(shapes.broadcast(tuple(a), tuple(b)))
+
+
+def _is_alias_of(a: Any, b: Any) -> bool:
+    """Whether two tensors share their storage."""
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+@functools.cache
+def _log_api_usage_once(event: str) -> None:
+    """Write the event to stderr the first time, where PYTORCH_API_USAGE_STDERR is set."""
+    if os.environ.get("PYTORCH_API_USAGE_STDERR"):
+        print("PYTORCH_API_USAGE", event, file=sys.stderr)
+
+
+def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """A `__torch_function__` that leaves the op as it is, and its result a plain Tensor."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+def _get_tracing_state() -> None:
+    """The trace that is being recorded: there is none outside `torch.jit.trace`."""
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of the device type that is left to others."""
+    return "privateuseone"
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        found = getattr(importlib.import_module(_ROOT + _LAZY[name]), name)
+    elif name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module 'torchlite._C' has no attribute '{name}'")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_MODULES})
