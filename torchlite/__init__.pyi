@@ -67,6 +67,8 @@ float8_e4m3fn: dtype
 float8_e5m2: dtype
 float8_e4m3fnuz: dtype
 float8_e5m2fnuz: dtype
+complex32: dtype
+chalf: dtype
 complex64: dtype
 cfloat: dtype
 complex128: dtype

@@ -4,6 +4,8 @@ import numpy as np
 
 from torchlite._types.dtypes import FROM_NUMPY
 
+from .pointwise import parts
+
 xp = np
 
 
@@ -27,7 +29,7 @@ def _division(input, other, kernel):
     """Check the operands of a division that rounds; whether they are integers."""
     dtype = _dtype(input, other)
     kind = dtype.kind
-    if kind in "bc":
+    if kind in "bcW":
         raise _not_implemented(kernel, dtype)
     if kind in "iu":
         if _any(other == 0):
@@ -63,7 +65,7 @@ def _trunc_divide(input, other):
 
 
 def _ordered(input, other, name):
-    if _dtype(input, other).kind == "c":
+    if _dtype(input, other).kind in "cW":
         raise RuntimeError(f"{name} not implemented for complex tensors.")
 
 
@@ -79,7 +81,7 @@ def fmin(input, other):
 
 def _real(input, other, kernel):
     dtype = _dtype(input, other)
-    if dtype.kind in "iubc":
+    if dtype.kind in "iubcW":
         raise _not_implemented(kernel, dtype)
 
 
@@ -102,7 +104,7 @@ def logaddexp(input, other):
     dtype = _dtype(input, other)
     if dtype.kind in "iub":
         raise _not_implemented("logaddexp_cpu", dtype)
-    if dtype.kind != "c":
+    if dtype.kind not in "cW":
         return xp.logaddexp(input, other)
     input, other = xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype)
     first = input.real >= other.real
@@ -128,7 +130,7 @@ def lcm(input, other):
 def heaviside(input, values):
     if input.dtype != values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    if input.dtype.kind == "c":
+    if input.dtype.kind in "cW":
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     one = xp.ones((), dtype=input.dtype)
     return xp.where(input == 0, values, xp.where(input > 0, one, xp.zeros_like(one)))
@@ -257,7 +259,7 @@ def addcdiv(input, tensor1, tensor2, *, value=1):
 
 
 def _no_complex(dtype, name=None):
-    if dtype.kind == "c":
+    if dtype.kind in "cW":
         raise _not_implemented(name, dtype) if name else NotImplementedError("clamp is not supported for complex types")
 
 
@@ -286,7 +288,7 @@ def clamp_max(input, max):
 
 
 def frexp(input):
-    if input.dtype.kind in "iubc":
+    if input.dtype.kind in "iubcW":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     mantissa, exponent = xp.frexp(input)
     return mantissa, exponent.astype(xp.int32, copy=False)
@@ -302,10 +304,10 @@ def complex(real, imag):
         raise RuntimeError(
             f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
         )
-    dtype = xp.complex128 if real.dtype == xp.float64 else xp.complex64
     real, imag = xp.broadcast_arrays(real, imag)
-    out = xp.empty(real.shape, dtype=dtype)
-    out.real, out.imag = real, imag
+    out = xp.empty(real.shape, dtype=FROM_NUMPY[np.dtype(real.dtype)].to_complex().np)
+    both = parts(out)
+    both[..., 0], both[..., 1] = real, imag
     return out
 
 
@@ -334,7 +336,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 def _times_log(input, other, function):
     dtype = _dtype(input, other)
-    if dtype.kind == "c":
+    if dtype.kind in "cW":
         raise _not_implemented("xlogy_cpu", dtype)
     input, other = xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype)
     return xp.where((input == 0) & ~xp.isnan(other), xp.zeros_like(other), input * function(other))

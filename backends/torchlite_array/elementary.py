@@ -8,6 +8,8 @@ import numpy as np
 
 from torchlite._types.dtypes import FROM_NUMPY
 
+from .pointwise import parts
+
 xp = np
 
 
@@ -26,9 +28,9 @@ def _rounding(input, function, name):
         return function(input)
     if kind in "iu":
         return _copy(input)
-    if kind == "c" and name != "round":
+    if kind in "cW" and name != "round":
         raise NotImplementedError(f"{name} is not supported for complex inputs")
-    if kind in "bc":
+    if kind in "bcW":
         raise _not_implemented(f"{name}_vml_cpu", input)
     return function(input).astype(input.dtype, copy=False)
 
@@ -48,30 +50,30 @@ def trunc(input):
 def round(input, *, decimals=0):
     if decimals == 0:
         return _rounding(input, xp.rint, "round")
-    if input.dtype.kind in "iubc":
+    if input.dtype.kind in "iubcW":
         raise _not_implemented("round_cpu", input)
     scale = input.dtype.type(10.0 ** abs(decimals))
     return xp.rint(input * scale) / scale if decimals > 0 else xp.rint(input / scale) * scale
 
 
 def frac(input):
-    if input.dtype.kind in "iubc":
+    if input.dtype.kind in "iubcW":
         raise _not_implemented("frac_cpu", input)
     return input - xp.trunc(input)
 
 
 def signbit(input):
     kind = input.dtype.kind
-    if kind == "c":
+    if kind in "cW":
         raise NotImplementedError("signbit is not implemented for complex tensors.")
     return input < 0 if kind in "iub" else xp.signbit(input)
 
 
 def sgn(input):
     kind = input.dtype.kind
-    if kind == "c":
+    if kind in "cW":
         size = xp.abs(input)
-        return xp.where(input == 0, xp.zeros_like(input), input / size)
+        return xp.where(input == 0, xp.zeros_like(input), input / size.astype(input.dtype))
     if kind in "bu":
         return (input != 0).astype(input.dtype)
     return (input > 0).astype(input.dtype) - (input < 0).astype(input.dtype)
@@ -84,45 +86,46 @@ def positive(input):
 
 
 def isposinf(input):
-    if input.dtype.kind == "c":
+    if input.dtype.kind in "cW":
         raise RuntimeError("isposinf does not support complex inputs.")
     return input == xp.inf
 
 
 def isneginf(input):
-    if input.dtype.kind == "c":
+    if input.dtype.kind in "cW":
         raise RuntimeError("isneginf does not support complex inputs.")
     return input == -xp.inf
 
 
 def isreal(input):
-    return xp.imag(input) == 0 if input.dtype.kind == "c" else xp.ones(input.shape, dtype=bool)
+    return imag(input) == 0 if input.dtype.kind in "cW" else xp.ones(input.shape, dtype=bool)
 
 
 def angle(input):
-    if input.dtype.kind == "c":
-        return xp.arctan2(xp.imag(input), xp.real(input))
+    if input.dtype.kind in "cW":
+        both = parts(input)
+        return xp.arctan2(both[..., 1], both[..., 0])
     return xp.where(xp.isnan(input), input, xp.where(input < 0, input.dtype.type(math.pi), input.dtype.type(0)))
 
 
 def conj_physical(input):
-    return xp.conj(input) if input.dtype.kind == "c" else input
+    return xp.conj(input) if input.dtype.kind in "cW" else input
 
 
 def imag(input):
-    if input.dtype.kind != "c":
+    if input.dtype.kind not in "cW":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return input.imag
+    return input.imag if input.dtype.kind == "c" else parts(input)[..., 1]
 
 
 def deg2rad(input):
-    if input.dtype.kind == "c":
+    if input.dtype.kind in "cW":
         raise RuntimeError("deg2rad is not supported for complex tensors.")
     return input * input.dtype.type(math.pi / 180)
 
 
 def rad2deg(input):
-    if input.dtype.kind == "c":
+    if input.dtype.kind in "cW":
         raise RuntimeError("rad2deg is not supported for complex tensors.")
     return input * input.dtype.type(180 / math.pi)
 
@@ -146,7 +149,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
     kind = input.dtype.kind
     if kind in "iub":
         return _copy(input)
-    if kind == "c":
+    if kind in "cW":
         out = xp.empty(input.shape, dtype=input.dtype)
         out.real = _replaced(input.real, nan, posinf, neginf)
         out.imag = _replaced(input.imag, nan, posinf, neginf)

@@ -134,7 +134,7 @@ def _setitem_(input, index, value):
         target = input[index].shape
         while value.ndim > len(target) and value.shape[0] == 1:
             value = value[0]
-    if isinstance(value, complex) and input.dtype.kind != "c":
+    if isinstance(value, complex) and input.dtype.kind not in "cW":
         name = {"f4": "float", "f8": "double", "f2": "at::Half", "i8": "int64_t", "i4": "int", "b1": "bool"}.get(
             input.dtype.str[1:], input.dtype.name
         )

@@ -2,6 +2,8 @@
 
 import numpy as xp
 
+from .pointwise import real
+
 
 def _copy(input, src):
     out = xp.empty(input.shape, dtype=input.dtype)
@@ -10,13 +12,13 @@ def _copy(input, src):
 
 
 def _copy_(input, src):
-    if src.dtype.kind == "c" and input.dtype.kind != "c":
-        src = src.real
+    if src.dtype.kind in "cW" and input.dtype.kind not in "cWb":
+        src = real(src)
     xp.copyto(input, src, casting="unsafe")
 
 
 def _number(input, value):
-    if isinstance(value, complex) and input.dtype.kind != "c":
+    if isinstance(value, complex) and input.dtype.kind not in "cW":
         raise RuntimeError(
             f"value cannot be converted to type {input.dtype.name.replace('32', '').replace('float64', 'double')} "
             "without overflow"

@@ -22,7 +22,7 @@ def _product(a, b):
 
 def matmul(input, other):
     kind = input.dtype
-    if kind is not other.dtype or kind.itemsize < 4:
+    if kind is not other.dtype or kind.itemsize < 4 or kind.kind == "W":
         check_factors(input, other)
         return _product(input, other)
     if input.ndim <= 2 and other.ndim <= 2:
@@ -41,7 +41,7 @@ def matmul(input, other):
 def mm(input, mat2):
     check_ranks(input, mat2, (2, 2))
     kind = input.dtype
-    if kind is not mat2.dtype or kind.itemsize < 4:
+    if kind is not mat2.dtype or kind.itemsize < 4 or kind.kind == "W":
         check_factors(input, mat2)
         return _product(input, mat2)
     return xp.dot(input, mat2)

@@ -27,7 +27,7 @@ def pow(input, exponent):
     kind = _kind(input, exponent)
     if kind in "biu":
         return _integer_power(input, exponent, kind)
-    if not hasattr(exponent, "dtype") and kind != "c":
+    if not hasattr(exponent, "dtype") and kind not in "cW":
         if exponent == 2:
             return input * input
         if exponent == 3:
@@ -39,7 +39,7 @@ def pow(input, exponent):
             return xp.reciprocal(input)
         if exponent == 1:
             return input.copy()
-    if kind == "c":
+    if kind in "cW":
         return _complex_power(input, exponent)
     return xp.power(input, exponent)
 
@@ -69,19 +69,19 @@ def _integer_power(input, exponent, kind):
 
 
 def maximum(input, other):
-    if _kind(input, other) == "c":
+    if _kind(input, other) in "cW":
         raise RuntimeError("maximum not implemented for complex tensors.")
     return xp.maximum(input, other)
 
 
 def minimum(input, other):
-    if _kind(input, other) == "c":
+    if _kind(input, other) in "cW":
         raise RuntimeError("minimum not implemented for complex tensors.")
     return xp.minimum(input, other)
 
 
 def _ordered(function, input, other, name):
-    if _kind(input, other) == "c":
+    if _kind(input, other) in "cW":
         raise _not_implemented(f"{name}_cpu", input, other)
     return function(input, other)
 
@@ -109,7 +109,7 @@ def abs(input):
 
 
 def abs_(input):
-    if input.dtype.kind == "c":
+    if input.dtype.kind in "cW":
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     xp.absolute(input, out=input)
 
@@ -119,16 +119,24 @@ def square(input):
 
 
 def conj(input):
-    return xp.conjugate(input) if input.dtype.kind == "c" else input
+    return xp.conjugate(input) if input.dtype.kind in "cW" else input
 
 
 def real(input):
-    return input.real if input.dtype.kind == "c" else input
+    return input.real if input.dtype.kind == "c" else parts(input)[..., 0] if input.dtype.kind == "W" else input
+
+
+def parts(input):
+    """A view of a complex array with a last dimension for the real and the imaginary parts. (complex32 comes from
+    ml_dtypes, has the kind "W" and does not know `.real`.)
+    """
+    kind = xp.float16 if input.dtype.kind == "W" else xp.float64 if input.dtype.itemsize == 16 else xp.float32
+    return input[..., None].view(kind)
 
 
 def sign(input):
     kind = input.dtype.kind
-    if kind == "c":
+    if kind in "cW":
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
@@ -169,7 +177,7 @@ def _like(number, array):
     that NumPy does not know.
     """
     kind = array.dtype.kind
-    if (kind in "iub" and not isinstance(number, int)) or (isinstance(number, complex) and kind != "c"):
+    if (kind in "iub" and not isinstance(number, int)) or (isinstance(number, complex) and kind not in "cW"):
         return number
     return xp.asarray(number, dtype=array.dtype)
 
@@ -194,6 +202,6 @@ def to(input, dtype):
     target = dtype.np
     if input.dtype == target:
         return input
-    if input.dtype.kind == "c" and target.kind not in "cb":
-        input = input.real
+    if input.dtype.kind in "cW" and target.kind not in "cWb":
+        input = real(input)
     return input.astype(target)

@@ -4,9 +4,10 @@ import numpy as xp
 
 from torchlite._dispatch.checks import check_windows, diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite._types.dtypes import FROM_NUMPY
+from torchlite._types.dtypes import FROM_NUMPY, from_np
 
 from .axes import prod
+from .pointwise import parts
 from .strides import strided_view
 
 
@@ -176,14 +177,13 @@ def unfold_backward(grad, shape, dim, size, step):
 
 
 def view_as_real(input):
-    if input.dtype.kind != "c":
+    if input.dtype.kind not in "cW":
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    half = input.real.dtype
-    return strided_view(input.real, (*input.shape, 2), (*input.strides, half.itemsize))
+    return parts(input)
 
 
 def view_as_complex(input):
-    if input.dtype.kind != "f" or input.dtype.itemsize < 4:
+    if input.dtype.kind != "f" or input.dtype.itemsize < 2:
         raise RuntimeError("view_as_complex is only supported for floating point tensors")
     if not input.ndim or input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
@@ -191,7 +191,7 @@ def view_as_complex(input):
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     if any(s % (2 * input.dtype.itemsize) for s, n in zip(input.strides[:-1], input.shape[:-1], strict=True) if n > 1):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    return input.view(xp.complex64 if input.dtype.itemsize == 4 else xp.complex128)[..., 0]
+    return input.view(from_np(input.dtype).to_complex().np)[..., 0]
 
 
 def _view_dtype(input, dtype):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite._types.dtypes import from_np
+
 xp: Any = None
 
 
@@ -29,7 +31,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
 def mean(input, dim=None, keepdim=False, *, dtype=None):
     if dtype is not None and dtype.np != input.dtype:
         input = input.astype(dtype.np)
-    if input.dtype.kind not in "fcV":
+    if input.dtype.kind not in "fcVW":
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
             + _name(input)
@@ -48,10 +50,8 @@ def _name(input):
 
 
 def _check_real(input, kernel):
-    if input.dtype.kind == "c":
-        raise NotImplementedError(
-            f"\"{kernel}\" not implemented for 'Complex{'Float' if input.itemsize == 8 else 'Double'}'"
-        )
+    if input.dtype.kind in "cW":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(input.dtype).scalar_name}'")
 
 
 def amax(input, dim=(), keepdim=False):

@@ -233,7 +233,7 @@ def _masked_fill(input, mask, value):
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    if isinstance(value, complex) and input.dtype.kind != "c":
+    if isinstance(value, complex) and input.dtype.kind not in "cW":
         raise RuntimeError(f"value cannot be converted to type {_name(input).lower()} without overflow")
     return xp.where(mask, xp.asarray(value).astype(input.dtype), input)
 

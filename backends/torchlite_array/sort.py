@@ -48,7 +48,7 @@ def _argsort(x, stable):
 
 
 def sort(input, dim=-1, descending=False, stable=False):
-    if input.dtype.kind == "c":
+    if input.dtype.kind in "cW":
         raise RuntimeError("Sort does not support complex dtypes on CPU")
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
@@ -67,7 +67,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     size = input.shape[dim] if input.ndim else 1
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
-    if input.dtype.kind in "cb":
+    if input.dtype.kind in "cbW":
         raise NotImplementedError(
             f"\"topk_cpu\" not implemented for '{'Bool' if input.dtype.kind == 'b' else 'ComplexFloat'}'"
         )
@@ -138,7 +138,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
             " * (Tensor elements, Number test_element)"
         )
     for side in (elements, test_elements):
-        if hasattr(side, "dtype") and side.dtype.kind == "c":
+        if hasattr(side, "dtype") and side.dtype.kind in "cW":
             raise RuntimeError(
                 "Unsupported input type encountered for isin(): "
                 f"Complex{'Float' if side.dtype.itemsize == 8 else 'Double'}"

@@ -13,6 +13,8 @@ from .sort import comparable, pick_along, pick_last
 
 def _widened(x):
     """Half precision is computed in single."""
+    if x.dtype.kind == "W":
+        return x.astype(xp.complex64)
     return x.astype(xp.float32) if x.dtype.itemsize <= 2 and x.dtype.kind in "fV" else x
 
 
@@ -38,7 +40,7 @@ def var_correction(input, dim=None, correction=1, keepdim=False):
     square = xp.square(centred.real) + xp.square(centred.imag) if x.dtype.kind == "c" else xp.square(centred)
     total = xp.add.reduce(square, axis=axes, keepdims=keepdim)
     total = total / xp.asarray(max(count - correction, 0), dtype=total.dtype)
-    return total if x is input else total.astype(input.dtype)
+    return total if x is input else total.astype(xp.float16 if input.dtype.kind == "W" else input.dtype)
 
 
 def std_correction(input, dim=None, correction=1, keepdim=False):
@@ -90,7 +92,7 @@ def count_nonzero(input, dim=None):
 
 def _extreme(name, best, input, dim, keepdim):
     """The extreme along a dimension by its ufunc `best`, and where it first stands."""
-    if input.dtype.kind == "c":
+    if input.dtype.kind in "cW":
         raise NotImplementedError(f"\"{name}\" not implemented for 'ComplexFloat'")
     if not input.ndim:
         wrap_dim(dim, 0)
@@ -110,7 +112,7 @@ def min_dim(input, dim, keepdim=False):
 
 
 def _is_nan(x):
-    return xp.isnan(x) if x.dtype.kind in "fcV" else xp.zeros(x.shape, dtype=bool)
+    return xp.isnan(x) if x.dtype.kind in "fcVW" else xp.zeros(x.shape, dtype=bool)
 
 
 def median_dim(input, dim, keepdim=False):

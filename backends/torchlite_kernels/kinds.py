@@ -30,6 +30,7 @@ KINDS = {
     "bf16": Kind("bfloat16", "ushort", "float", "LD_BF16", "ST_BF16", pack="f"),
     "f32": Kind("float32", "float", "float", pack="f"),
     "f64": Kind("float64", "double", "double", pack="d"),
+    "c32": Kind("complex32", "uint", "float2", "LD_C32", "ST_C32", pack="ff"),
     "c64": Kind("complex64", "float2", "float2", pack="ff"),
     "c128": Kind("complex128", "double2", "double2", pack="dd"),
 }
@@ -37,4 +38,5 @@ KINDS = {
 # Of each kind: f floating, i integer, b bool, c complex.
 CATEGORY = {kind: "b" if kind == "b8" else "c" if kind[0] == "c" else "f" if "f" in kind else "i" for kind in KINDS}
 # The kind of a complex number's parts, and the complex kind of which a kind is the part.
-REAL_KIND, COMPLEX_KIND = {"c64": "f32", "c128": "f64"}, {"f32": "c64", "f64": "c128", "f16": "c64", "bf16": "c64"}
+REAL_KIND = {"c32": "f16", "c64": "f32", "c128": "f64"}
+COMPLEX_KIND = {"f32": "c64", "f64": "c128", "f16": "c32", "bf16": "c64"}

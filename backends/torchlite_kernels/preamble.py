@@ -62,6 +62,18 @@ return v != v ? (uint{w})(0x7fc0u) : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16; }}
 #define LD_BF16{w}(p, i) as_float{w}(convert_uint{w}(vload{w}(0, (p) + (i))) << 16)
 #define ST_BF16{w}(p, i, v) vstore{w}(convert_ushort{w}(bf16_bits{w}(v)), 0, (p) + (i))
 """
+_C32 = {
+    "opencl": """
+#define LD_C32(p, i) vload_half2(0, (GLOBAL const half*)((p) + (i)))
+#define ST_C32(p, i, v) vstore_half2_rte(v, 0, (GLOBAL half*)((p) + (i)))
+""",
+    "cuda": """
+FUNCTION float2 half2_as_float2(cl_uint h) { return VEC2(float2, half_as_float(h & 0xffff), half_as_float(h >> 16)); }
+FUNCTION cl_uint float2_as_half2(float2 v) { return float_as_half(v.x) | (cl_uint)float_as_half(v.y) << 16; }
+#define LD_C32(p, i) half2_as_float2((p)[i])
+#define ST_C32(p, i, v) ((p)[i] = float2_as_half2(v))
+""",
+}
 
 
 def types(widths: tuple[int, ...] = (), target: str = "opencl", **names: str) -> str:
@@ -76,6 +88,8 @@ def types(widths: tuple[int, ...] = (), target: str = "opencl", **names: str) ->
         if "bf16" in kinds:
             text.append(_BF16 + "".join(_BF16_WIDE.format(w=w) for w in widths))
         text += [_HALF_WIDE.format(w=w) for w in widths if "f16" in kinds]
+    if "c32" in kinds:
+        text.append(_C32[target])
     load, store = (
         ("vload{w}(0, (p) + (i))", "vstore{w}(v, 0, (p) + (i))")
         if target == "opencl"

@@ -17,7 +17,8 @@ WORK = {
     "c128": ("double2", "long", "0", "0"),
 }  # fmt: skip
 WORK_OF = {"b8": "i32", "u8": "i32", "i8": "i32", "i16": "i32", "u16": "i32", "u32": "i64", "f16": "f32", "bf16": "f32"}
-REAL_OF = {"c64": "f32", "c128": "f64"}
+WORK_OF["c32"] = "c64"
+REAL_OF = {"c32": "f16", "c64": "f32", "c128": "f64"}
 
 
 def work_kind(kind: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._types.devices import device, get_default_device
-from .._types.dtypes import ALL, bool_, can_cast, dtype, get_default_dtype
+from .._types.dtypes import _EXTRA, bool_, can_cast, dtype, get_default_dtype
 from .._types.layouts import Size
 from . import promotion
 from .backend import is_view
@@ -325,15 +325,12 @@ def promote(op: Op, values: list) -> list:
         first = chosen[0]
         table = table_among(values) or table_of(get_default_device())
         values[first] = wrap(table, table._full((), values[first], to), to)
-    elif op.promote != ALWAYS_BOOL and op.tags & POINTWISE and len(chosen) == 2 and to.name in _LOW:
+    elif op.promote != ALWAYS_BOOL and op.tags & POINTWISE and len(chosen) == 2 and to.name in _EXTRA:
         table = table_among(values)
         for i in chosen:  # ml_dtypes makes bfloat16 with a Python float float32
             if not isinstance(values[i], Tensor):
                 values[i] = wrap(table, table._full((), values[i], to), to)
     return values
-
-
-_LOW = frozenset(name for name, d in ALL.items() if "bfloat" in name or "float8" in name)
 
 
 def finish(op: Op, table, values, data):

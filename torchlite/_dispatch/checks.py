@@ -106,11 +106,11 @@ def check_ranks(a, b, ranks: tuple[int, int]) -> None:
 
 
 def check_factors(a, b, kernel: str = "addmm_impl_cpu_") -> None:
-    """Whether two factors have one dtype, and not bool."""
+    """Whether two factors have one dtype, and one that products take."""
     if a.dtype != b.dtype:
         raise RuntimeError(f"expected two operands of one dtype, got {a.dtype} and {b.dtype}")
-    if a.dtype.kind == "b":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+    if a.dtype.kind in "bW":  # W: complex32
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(a.dtype).scalar_name}'")
 
 
 def check_batches(a, b) -> None:

@@ -165,7 +165,7 @@ def _layout(array: np.ndarray, style, indent: int, summarise: bool) -> str:
 def array_text(array: np.ndarray, indent: int = 0) -> str:
     """The numbers of an array as PyTorch writes them; `indent` is the width of what stands before on the first line."""
     if array.dtype.kind not in "biufc":
-        array = array.astype(np.float32)
+        array = array.astype(np.complex64 if array.dtype.kind == "W" else np.float32)
     summarise = array.size > OPTIONS.threshold
     seen = _shown(array, summarise)
     style = _ComplexStyle(seen) if array.dtype.kind == "c" else _NumberStyle(seen)

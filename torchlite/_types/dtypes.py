@@ -8,21 +8,26 @@ from typing import Any
 import numpy as np
 
 BOOL, INT, FLOAT, COMPLEX = range(4)
-_EXTRA = {"bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"}
+_EXTRA = {"bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex32"}
 
 
 def _ml_dtypes(name: str) -> np.dtype:
     try:
         import ml_dtypes
-    except ImportError:
-        raise ImportError(f"torch.{name} needs the package ml_dtypes: pip install 'torchlite-nd[lowp]'") from None
-    return np.dtype(getattr(ml_dtypes, name))
+
+        return np.dtype(getattr(ml_dtypes, name))
+    except (ImportError, AttributeError):
+        version = " 0.6 or later" if name == "complex32" else ""
+        raise ImportError(
+            f"torch.{name} needs the package ml_dtypes{version}: pip install 'torchlite-nd[lowp]'"
+        ) from None
 
 
 class dtype:
     """A data type such as `torch.float32`. Instances are singletons and are compared by identity.
 
-    `dtype.np` is the NumPy dtype of the same values (for bfloat16 and float8 it comes from ml_dtypes).
+    `dtype.np` is the NumPy dtype of the same values (for bfloat16, float8 and complex32 it comes from
+    ml_dtypes).
     """
 
     __slots__ = ("name", "category", "itemsize", "is_signed", "scalar_name", "_np", "_table_row")
@@ -95,6 +100,7 @@ float8_e4m3fn = dtype("float8_e4m3fn", FLOAT, 1, True, "Float8_e4m3fn")
 float8_e5m2 = dtype("float8_e5m2", FLOAT, 1, True, "Float8_e5m2")
 float8_e4m3fnuz = dtype("float8_e4m3fnuz", FLOAT, 1, True, "Float8_e4m3fnuz")
 float8_e5m2fnuz = dtype("float8_e5m2fnuz", FLOAT, 1, True, "Float8_e5m2fnuz")
+complex32 = dtype("complex32", COMPLEX, 4, True, "ComplexHalf")
 complex64 = dtype("complex64", COMPLEX, 8, True, "ComplexFloat")
 complex128 = dtype("complex128", COMPLEX, 16, True, "ComplexDouble")
 
@@ -102,13 +108,13 @@ ALL = {d.name: d for d in list(globals().values()) if isinstance(d, dtype)}
 ALIASES = {
     "uint8": ("byte",), "int8": ("char",), "int16": ("short",), "int32": ("int",), "int64": ("long",),
     "float16": ("half",), "float32": ("float",), "float64": ("double",), "complex64": ("cfloat",),
-    "complex128": ("cdouble",),
+    "complex128": ("cdouble",), "complex32": ("chalf",),
 }  # fmt: skip
 for _d in ALL.values():
     if _d.name not in _EXTRA:
         _d.np  # noqa: B018  fills FROM_NUMPY
-_COMPLEX_OF = {float16: complex64, bfloat16: complex64, float32: complex64, float64: complex128}
-_REAL_OF = {complex64: float32, complex128: float64}
+_COMPLEX_OF = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
+_REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
 _SIGNED_LADDER = (int8, int16, int32, int64)
 _FLOAT_LADDER = (float16, bfloat16, float32, float64)
 
@@ -141,9 +147,7 @@ def promote_types(first: dtype, second: dtype) -> dtype:
             f"{second.scalar_name}"
         )
     if second.category == COMPLEX:
-        if first.category == COMPLEX or first is float64:
-            return complex128
-        return second
+        return second if first.category < FLOAT else promote_types(first.to_real(), second.to_real()).to_complex()
     if first.category < second.category:
         return second
     if second.category == FLOAT:
@@ -195,17 +199,18 @@ class finfo:
         d = _Default.real if type is None else type
         if d.category < FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d}'")
-        if d.name in _EXTRA:
+        real = d.to_real()
+        if real.name in _EXTRA:
             import ml_dtypes
 
-            info: Any = ml_dtypes.finfo(d.np)
+            info: Any = ml_dtypes.finfo(real.np)
         else:
-            info = np.finfo(d.np)
-        self.dtype = d.to_real().name
+            info = np.finfo(real.np)
+        self.dtype = real.name
         self.bits = int(info.bits)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = float(str(info.resolution))  # as it is written, not as the dtype rounds it
 
     def __repr__(self) -> str:
         return (

@@ -321,7 +321,7 @@ def view_as_real(input):
 
 
 def view_as_complex(input):
-    if input.kind not in ("f32", "f64"):
+    if input.kind not in ("f16", "f32", "f64"):
         raise RuntimeError("view_as_complex is only supported for floating point tensors")
     if not input.ndim or input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")

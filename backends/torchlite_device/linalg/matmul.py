@@ -184,7 +184,7 @@ def _any_rank(
 
 
 def matmul(input, other):
-    if input.kind != other.kind or input.kind == "b8":
+    if input.kind != other.kind or input.kind in ("b8", "c32"):
         check_factors(input, other)
     if len(input.shape) > 1 and len(other.shape) > 1:
         return product(input, other)
