@@ -27,15 +27,16 @@ DIRECT = {
 
 
 class Namespace(types.ModuleType):
-    """A runtime's own functions, and what it lacks of the Array API from array_api_compat.
+    """A runtime's own functions, those that are given in the place of some, and what it lacks of the Array API from
+    array_api_compat.
 
     The runtime comes first: array_api_compat wraps functions that the runtime has in a slower form with another
     signature.
     """
 
-    def __init__(self, runtime: types.ModuleType):
+    def __init__(self, runtime: types.ModuleType, **better: Any):
         super().__init__(runtime.__name__)
-        self.__dict__.update(vars(runtime))
+        self.__dict__.update(vars(runtime), **better)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(importlib.import_module(f"array_api_compat.{self.__name__}"), name)
@@ -44,8 +45,8 @@ class Namespace(types.ModuleType):
 
 
 def bind(runtime: types.ModuleType) -> dict[str, Any]:
-    """{op name: kernel} over the functions of an array runtime (`numpy` or `cupy`)."""
-    xp = Namespace(runtime)
+    """{op name: kernel} over the functions of an array runtime (`numpy` or `cupy`, or its `Namespace`)."""
+    xp = runtime if isinstance(runtime, Namespace) else Namespace(runtime)
     table: dict[str, Any] = {op: getattr(xp, name) for op, name in DIRECT.items()}
     table.update(bind_package(importlib.import_module(__name__), xp))
     return table

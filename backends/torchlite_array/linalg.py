@@ -601,6 +601,8 @@ def _euclid_by_product(x1, x2):
     centre = xp.mean(x2, axis=-2, keepdims=True)
     x1, x2 = x1 - centre, x2 - centre
     squares = (
-        xp.sum(x1 * x1, axis=-1)[..., :, None] + xp.sum(x2 * x2, axis=-1)[..., None, :] - 2 * (x1 @ _transposed(x2))
+        xp.sum(x1 * x1, axis=-1)[..., :, None]
+        + xp.sum(x2 * x2, axis=-1)[..., None, :]
+        - 2 * xp.matmul(x1, _transposed(x2))
     )
     return xp.sqrt(xp.maximum(squares, 0))

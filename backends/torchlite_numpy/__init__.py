@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 import torchlite_array
+import torchlite_array.linalg
 from torchlite._types.dtypes import FROM_NUMPY, dtype, from_np
 
 from .memory import keep_freed_memory
+from .products import alone, dot, matmul
 
 
 class NumpyBackend:
@@ -31,8 +33,12 @@ class NumpyBackend:
         # silenced.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="torchlite")
         keep_freed_memory()
-        table = torchlite_array.bind(np)
-        table.update(torchlite_array.bind_package(sys.modules[__name__], np))
+        xp = torchlite_array.Namespace(np, dot=dot, matmul=matmul)
+        table = torchlite_array.bind(xp)
+        table.update(torchlite_array.bind_package(sys.modules[__name__], xp))
+        for name in vars(torchlite_array.linalg):
+            if name in table:
+                table[name] = alone(table[name])
         for name, kernel in list(table.items()):
             if isinstance(kernel, np.ufunc) and kernel.nout == 1:
                 table.setdefault(name + "_", in_place(kernel))

@@ -7,7 +7,9 @@ import functools
 import numpy as np
 
 from . import blocks
-from .blocks import buffer
+from .blas import single_threaded
+from .blocks import buffer, share
+from .products import matmul
 from .rows import F32, is_half, row_sums
 
 
@@ -28,12 +30,14 @@ def _heads(x, lead):
 
 
 def _tiles(heads, rows, columns):
-    """(first head, last head, first row, last row) of pieces whose score matrices fit in cache."""
+    """Lists of (first head, last head, first row, last row), pieces whose score matrices fit in cache: those of the
+    same heads are in one list.
+    """
     if rows * columns <= blocks.BLOCK:
         step = max(1, blocks.BLOCK // max(rows * columns, 1))
-        return [(h, min(h + step, heads), 0, rows) for h in range(0, heads, step)]
+        return [[(h, min(h + step, heads), 0, rows)] for h in range(0, heads, step)]
     step = max(1, blocks.BLOCK // columns)
-    return [(h, h + 1, r, min(r + step, rows)) for h in range(heads) for r in range(0, rows, step)]
+    return [[(h, h + 1, r, min(r + step, rows)) for r in range(0, rows, step)] for h in range(heads)]
 
 
 class _Attention:
@@ -61,7 +65,7 @@ class _Attention:
         h0, h1, r0, r1 = tile
         seen = min(self.columns, r1) if self.is_causal else self.columns
         scores = buffer(slot, (h1 - h0, r1 - r0, seen), self.dtype)
-        np.matmul(self.query[h0:h1, r0:r1] * self.scale, self.key[h0:h1, :seen].swapaxes(-1, -2), out=scores)
+        matmul(self.query[h0:h1, r0:r1] * self.scale, self.key[h0:h1, :seen].swapaxes(-1, -2), out=scores)
         if self.is_causal:
             scores += _causal(r0, r1 - r0, seen, self.dtype)
         if self.mask is not None:
@@ -73,8 +77,9 @@ class _Attention:
         return scores, seen
 
     def each(self, work):
-        for tile in self.tiles:
-            work(tile)
+        """`work(tile)` for all tiles: those of the same heads, which add to the same gradients, one after the other."""
+        with single_threaded:
+            share(lambda *tiles: [work(tile) for tile in tiles], self.tiles)
 
 
 def _sdpa(query, key, value, attn_mask, is_causal, scale):
@@ -99,7 +104,7 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
         if a.mask is not None:
             total[total == 0] = 1
         result = out[h0:h1, r0:r1]
-        np.matmul(weights, a.value[h0:h1, :seen], out=result)
+        matmul(weights, a.value[h0:h1, :seen], out=result)
         np.divide(result, total, out=result)
         np.log(total, out=total)
         np.add(total, largest, out=lse[h0:h1, r0:r1])
@@ -132,18 +137,18 @@ def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scal
         np.exp(weights, out=weights)
         g = grad[h0:h1, r0:r1]
         if needs[2]:
-            grad_value[h0:h1, :seen] += weights.swapaxes(-1, -2) @ g
+            grad_value[h0:h1, :seen] += matmul(weights.swapaxes(-1, -2), g)
         if not (needs[0] or needs[1]):
             return
         slopes = buffer(1, weights.shape, a.dtype)
-        np.matmul(g, a.value[h0:h1, :seen].swapaxes(-1, -2), out=slopes)
+        matmul(g, a.value[h0:h1, :seen].swapaxes(-1, -2), out=slopes)
         np.subtract(slopes, dot[h0:h1, r0:r1], out=slopes)
         np.multiply(slopes, weights, out=slopes)
         np.multiply(slopes, a.scale, out=slopes)
         if needs[0]:
-            np.matmul(slopes, a.key[h0:h1, :seen], out=grad_query[h0:h1, r0:r1])
+            matmul(slopes, a.key[h0:h1, :seen], out=grad_query[h0:h1, r0:r1])
         if needs[1]:
-            grad_key[h0:h1, :seen] += slopes.swapaxes(-1, -2) @ a.query[h0:h1, r0:r1]
+            grad_key[h0:h1, :seen] += matmul(slopes.swapaxes(-1, -2), a.query[h0:h1, r0:r1])
 
     a.each(work)
     shaped = (

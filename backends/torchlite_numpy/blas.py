@@ -1,4 +1,4 @@
-"""Matrix products on threads of our own.
+"""The BLAS under NumPy: how many threads it uses, and its product of matrices by address.
 
 OpenBLAS splits each product over its threads, which wait for each other by spinning: on a busy machine that costs ten
 times the product. A kernel that has several products to make, or that has other work between them, runs whole blocks on
@@ -88,7 +88,8 @@ class _SingleThreaded:
             self._entered += 1
             if self._entered == 1:
                 self._before = controls[1]()
-                controls[0](1)
+                if self._before != 1:
+                    controls[0](1)
 
     def __exit__(self, *error) -> None:
         controls = _controls()
@@ -96,7 +97,7 @@ class _SingleThreaded:
             return
         with self._lock:
             self._entered -= 1
-            if self._entered == 0:
+            if self._entered == 0 and self._before != 1:
                 controls[0](self._before)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any
 
@@ -159,6 +159,47 @@ def run(body: Callable[[int, int], None], rows: int, row_size: int, block: int =
             work()
         finally:
             task.wait()
+
+
+def share(body: Callable[..., None], items: Sequence[tuple]) -> None:
+    """`body(*item)` for all items, on our own threads where there are several."""
+    workers = 1 if getattr(_local, "is_worker", False) else min(get_threads(), len(items))
+    if workers < 2:
+        for item in items:
+            body(*item)
+        return
+    waiting = iter(items)
+
+    def work() -> None:
+        for item in waiting:  # taking the next one is atomic
+            body(*item)
+
+    task = _workers.submit(work, workers - 1)
+    try:
+        work()
+    finally:
+        task.wait()
+
+
+# Shares of a sum at most, and elements that the sums of all shares have at most, if they are not just a few.
+_SHARES, _FEW_SHARES, _ADDED = 16, 4, 1 << 22
+
+
+def sum_of_shares(summed: Callable[[list], np.ndarray], items: list, size: int) -> np.ndarray:
+    """The sum over items, cut into shares that depend on their number and the sum's size alone and are joined in their
+    order: the same for any number of threads. `summed(part of items)` is a new array, of `size` elements.
+    """
+    count = min(len(items), max(_FEW_SHARES, min(_SHARES, _ADDED // max(size, 1))))
+    sums: list[Any] = [None] * count
+
+    def body(k: int) -> None:
+        sums[k] = summed(items[len(items) * k // count : len(items) * (k + 1) // count])
+
+    share(body, [(k,) for k in range(count)])
+    total, *others = sums
+    for other in others:
+        total += other
+    return total
 
 
 def elementwise(body: Callable[..., None], out: np.ndarray, *inputs: np.ndarray) -> None:

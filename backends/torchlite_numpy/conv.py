@@ -13,14 +13,13 @@ from __future__ import annotations
 import functools
 import math
 from itertools import product
-from threading import get_ident
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from . import conv_taps
 from .blas import can_limit, single_threaded
-from .blocks import buffer, run
+from .blocks import buffer, run, sum_of_shares
 
 # Elements of a block of columns: 2 MiB of float32, about what a core's second-level cache holds.
 BLOCK = 1 << 19
@@ -467,23 +466,18 @@ def _weight_gradient(g, x, shape, plan):
         columns, rows = columns_of(block)[0], _to_rows(g, plan, block)[0]
         _share(lambda part: np.matmul(rows[part], columns.T, out=result[0, part]), _parts(filters), columns.size)
         return gradient
-    # Each thread adds up a sum of its own.
-    sums: dict[int, np.ndarray] = {}
 
-    def one(block):
-        columns, rows = columns_of(block), _to_rows(g, plan, block)
-        mine = sums.get(get_ident())
-        if mine is None:
-            sums[get_ident()] = np.matmul(rows, columns.swapaxes(1, 2))
-        else:
-            mine += _product(rows, columns.swapaxes(1, 2), 2)
+    def summed(blocks):
+        total = None
+        for block in blocks:
+            columns, rows = columns_of(block), _to_rows(g, plan, block)
+            if total is None:
+                total = np.matmul(rows, columns.swapaxes(1, 2))
+            else:
+                total += _product(rows, columns.swapaxes(1, 2), 2)
+        return total
 
-    blocks = plan.blocks
-    _share(one, blocks, plan.channels * plan.taps * plan.places * plan.batch // len(blocks))
-    total, *others = sums.values()
-    for other in others:
-        total += other
-    result[...] = total
+    result[...] = sum_of_shares(summed, plan.blocks, gradient.size)
     return gradient
 
 

@@ -9,12 +9,11 @@ the image for a 3x3 kernel), and pays where rows are long.
 from __future__ import annotations
 
 from itertools import product
-from threading import get_ident
 
 import numpy as np
 
 from .blas import product_function
-from .blocks import buffer, run
+from .blocks import buffer, run, sum_of_shares
 
 # Elements of a block's result: 512 KiB of float32, which stays in a core's second-level cache while the products add up
 # in it.
@@ -124,19 +123,20 @@ def weight_gradient(g, x, gradient, plan):
     """
     gemm, image = product_function(x.dtype), _Image(x, plan)
     width, filters, channels = image.width, plan.filters, plan.channels
-    sums: dict[int, np.ndarray] = {}
     step = x.dtype.itemsize * filters * channels
 
-    def one(number, top, bottom):
+    def summed(blocks):
+        total = np.empty((plan.taps, filters, channels), x.dtype)
+        for k, block in enumerate(blocks):
+            add(total.ctypes.data, float(k > 0), *block)
+        return total
+
+    def add(target, beta, number, top, bottom):
         length = (bottom - top) * width
         rows = buffer(1, (filters, bottom - top, width), x.dtype)
         rows[:, :, plan.out[1] :] = 0
         rows[:, :, : plan.out[1]] = g[number, :, top:bottom]
-        mine = sums.get(get_ident())
-        beta = 0.0 if mine is None else 1.0
-        if mine is None:
-            mine = sums[get_ident()] = np.empty((plan.taps, filters, channels), x.dtype)
-        source, target = rows.ctypes.data, mine.ctypes.data
+        source = rows.ctypes.data
         for i, offset in enumerate(image.offsets):
             gemm(
                 True,
@@ -152,10 +152,6 @@ def weight_gradient(g, x, gradient, plan):
                 channels,
             )
 
-    blocks = _blocks(plan, width)
-    _share(one, blocks, channels * plan.taps * plan.places * plan.batch // len(blocks))
-    total, *others = sums.values()
-    for other in others:
-        total += other
+    total = sum_of_shares(summed, _blocks(plan, width), gradient.size)
     gradient.reshape(filters, channels, plan.taps)[...] = total.transpose(1, 2, 0)
     return gradient

@@ -7,7 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from .blas import single_threaded
-from .lstm import _on_threads, _part, _parts, _product
+from .blocks import share
+from .lstm import _part, _parts
+from .products import matmul
 
 
 def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
@@ -22,7 +24,7 @@ def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
     bias_i, bias_h = (None if bias is None else bias[:, None] * halves for bias in (b_ih, b_hh))
     recurrent = w_hh * halves
     with single_threaded:
-        sums = _product(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(
+        sums = matmul(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(
             3 * hidden, steps, batch
         )
 
@@ -41,7 +43,7 @@ def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
             output[:, start:stop] = states.transpose(0, 2, 1)
             last[start:stop] = h.T
 
-        _on_threads(run, _parts(batch))
+        share(run, _parts(batch))
     return output, last, kept
 
 
@@ -143,12 +145,12 @@ def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, 
         grad_h0[start:stop] = dh.T
 
     with single_threaded:
-        _on_threads(run, _parts(batch))
+        share(run, _parts(batch))
         flat, flat_n = of_input.reshape(3 * hidden, -1), of_state.reshape(hidden, -1)
-        grad_input = _product(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
-        grad_w_ih = _product(flat, np.ascontiguousarray(input).reshape(-1, features))
+        grad_input = matmul(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
+        grad_w_ih = matmul(flat, np.ascontiguousarray(input).reshape(-1, features))
         before = np.concatenate([output[1:], h0[None]] if reverse else [h0[None], output[:-1]]).reshape(-1, hidden)
-        grad_w_hh = np.concatenate([_product(flat[: 2 * hidden], before), _product(flat_n, before)])
+        grad_w_hh = np.concatenate([matmul(flat[: 2 * hidden], before), matmul(flat_n, before)])
     if b_ih is None:
         return grad_input, grad_h0, grad_w_ih, grad_w_hh, None, None
     grad_b = flat.sum(1)

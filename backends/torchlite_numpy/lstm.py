@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import blocks
 from .blas import single_threaded
+from .blocks import share
+from .products import matmul
 
 COLUMNS = 32
 
@@ -26,38 +27,6 @@ def _parts(batch):
     """
     count = max(1, batch // COLUMNS)
     return [(batch * k // count, batch * (k + 1) // count) for k in range(count)]
-
-
-def _on_threads(body, items):
-    """`body(*item)` for all items, on our own threads where there are several."""
-    workers = min(blocks.get_threads(), len(items))
-    if workers < 2:
-        for item in items:
-            body(*item)
-        return
-    waiting = iter(items)
-
-    def work():
-        for item in waiting:  # taking the next one is atomic
-            body(*item)
-
-    task = blocks._workers.submit(work, workers - 1)
-    try:
-        work()
-    finally:
-        task.wait()
-
-
-def _product(a, b):
-    """a @ b with the rows of a split over our own threads."""
-    rows = a.shape[0]
-    out = np.empty((rows, b.shape[1]), a.dtype)
-    count = 1 if a.size * b.shape[1] < 1 << 22 else blocks.get_threads()
-    _on_threads(
-        lambda start, stop: np.matmul(a[start:stop], b, out=out[start:stop]),
-        [(rows * k // count, rows * (k + 1) // count) for k in range(count)],
-    )
-    return out
 
 
 def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
@@ -72,7 +41,7 @@ def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     # The gates and cells of each part lie together: only the backward pass reads them.
     gates, cells = np.empty(steps * batch * 4 * hidden, dtype), np.empty(steps * batch * hidden, dtype)
     with single_threaded:
-        sums = _product(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(
+        sums = matmul(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(
             4 * hidden, steps, batch
         )
 
@@ -92,7 +61,7 @@ def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
             output[:, start:stop] = states.transpose(0, 2, 1)
             h[start:stop], c[start:stop] = last[0].T, last[1].T
 
-        _on_threads(run, _parts(batch))
+        share(run, _parts(batch))
     return output, h, c, gates, cells
 
 
@@ -201,10 +170,10 @@ def _lstm_layer_backward(
         grad_h0[start:stop], grad_c0[start:stop] = dh.T, dc.T
 
     with single_threaded:
-        _on_threads(run, _parts(batch))
+        share(run, _parts(batch))
         flat = sums.reshape(4 * hidden, steps * batch)
-        grad_input = _product(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
-        grad_w_ih = _product(flat, np.ascontiguousarray(input).reshape(-1, features)) if needs[3] else None
+        grad_input = matmul(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
+        grad_w_ih = matmul(flat, np.ascontiguousarray(input).reshape(-1, features)) if needs[3] else None
         grad_w_hh = _state_weight_gradient(flat, sums, output, h0, reverse) if needs[4] else None
     return (
         grad_input,
@@ -222,7 +191,7 @@ def _state_weight_gradient(flat, sums, output, h0, reverse):
         begin, rest, before = sums[:, -1], flat[:, :-batch], output[1:]
     else:
         begin, rest, before = sums[:, 0], flat[:, batch:], output[:-1]
-    result = np.matmul(begin, h0)
+    result = matmul(begin, h0)
     if steps > 1:
-        result += _product(rest, before.reshape(-1, hidden))
+        result += matmul(rest, before.reshape(-1, hidden))
     return result

@@ -15,7 +15,7 @@ F32, F64 = np.dtype("f4"), np.dtype("f8")
 SMALL = blocks.SMALL
 # From this many elements inside a dimension it is reduced where it lies; with fewer it is moved to the end.
 WIDE = 16
-LONGEST_DOT = 1 << 14
+LONGEST_DOT = 1 << 13
 # ... and when it has few enough: a narrow column of many rows lies in few sets of a cache, and moving is faster.
 FEW = blocks.BLOCK // 512
 # A 0-d array: a ufunc takes it faster than a Python number.

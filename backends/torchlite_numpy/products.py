@@ -1,0 +1,89 @@
+"""Matrix products that come out the same for any number of threads.
+
+Where OpenBLAS splits a product over its threads, what it computes depends on how many they are: its blocks are other
+ones, and with them the order in which a sum is added up. So whatever it would split runs with BLAS told to use one
+thread, and large products are cut by their shapes, into parts that our own threads take.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from .blas import can_limit, single_threaded
+from .blocks import share
+
+# Multiplications below which OpenBLAS leaves a product to one thread: with a vector, and of matrices.
+VECTOR, MATRIX = 9216, 1 << 18
+# Multiplications of a part at least, and rows or columns of it, and parts at most: BLAS copies the other matrix for
+# each of them.
+_PART, _LINES, _PARTS = 1 << 22, 128, 32
+
+
+def _is_small(a, b):
+    """Whether BLAS would leave the product to one thread anyway."""
+    if not a.ndim or not b.ndim:
+        return True
+    rows, columns = a.shape[-2] if a.ndim > 1 else 1, b.shape[-1] if b.ndim > 1 else 1
+    work = rows * a.shape[-1] * columns
+    return work < VECTOR or work <= MATRIX and rows > 1 < columns
+
+
+def _is_large(a, b):
+    """Whether the product of two matrices is worth several threads."""
+    return (
+        a.ndim == 2 == b.ndim
+        and a.shape[1] == b.shape[0]
+        and a.dtype == b.dtype
+        and a.size * b.shape[1] >= 2 * _PART
+        and can_limit()
+    )
+
+
+def dot(a: np.ndarray, b: np.ndarray):
+    """`np.dot` of arrays with one or two dimensions: the same numbers for any number of threads."""
+    if _is_small(a, b):
+        return np.dot(a, b)
+    with single_threaded:
+        return _cut(a, b, np.empty((a.shape[0], b.shape[1]), a.dtype)) if _is_large(a, b) else np.dot(a, b)
+
+
+def _cut(a, b, out):
+    """The product of large matrices, cut along the longer side of the result."""
+    rows, columns = out.shape
+    by_rows = rows >= columns
+    length = rows if by_rows else columns
+    count = max(1, min(a.size * columns // _PART, length // _LINES, _PARTS))
+
+    def part(start, stop):
+        if by_rows:
+            np.matmul(a[start:stop], b, out=out[start:stop])
+        else:
+            np.matmul(a, b[:, start:stop], out=out[:, start:stop])
+
+    share(part, [(length * k // count, length * (k + 1) // count) for k in range(count)])
+    return out
+
+
+def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None):
+    """`np.matmul`: the same numbers for any number of threads."""
+    if _is_small(a, b):
+        return np.matmul(a, b, out=out)
+    with single_threaded:
+        if _is_large(a, b):
+            return _cut(a, b, np.empty((a.shape[0], b.shape[1]), a.dtype) if out is None else out)
+        return np.matmul(a, b, out=out)
+
+
+def alone(kernel):
+    """A kernel whose calls of BLAS and LAPACK use one thread."""
+
+    @functools.wraps(kernel)
+    def call(*args, **kwargs):
+        if args[0].size < 1024:  # no BLAS splits what is so small
+            return kernel(*args, **kwargs)
+        with single_threaded:
+            return kernel(*args, **kwargs)
+
+    return call
