@@ -272,7 +272,7 @@ def test_copies():
     net.register_forward_hook(print_nothing)
     x = torch.ones(1, 2)
     for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
-        assert torch.equal(other(x), net(x)) and other._hooked
+        assert torch.equal(other(x), net(x))
         with torch.no_grad():
             other.first.weight.fill_(0)
         assert net.first.weight.abs().sum() > 0 and other.first.weight is other._parameters.get(
@@ -347,9 +347,14 @@ def test_module_and_parameter_containers():
     assert list(table.state_dict()) == ["a", "b"]
 
 
-def test_call_without_hooks_goes_straight_to_forward():
-    layer = nn.Identity()
-    assert layer._hooked is False and "_hooked" not in layer.__dict__ and layer(3) == 3
+def test_tables_of_hooks_say_what_is_called():
+    """However a hook came into a table, it is run."""
+    layer, seen = nn.Identity(), []
+    assert layer(3) == 3
+    layer._forward_hooks[10**9] = lambda module, args, out: seen.append(out)
+    assert layer(4) == 4 and seen == [4]
+    layer._forward_hooks = {}
+    assert layer(5) == 5 and seen == [4]
 
 
 def test_modules_are_freed_without_the_collector():

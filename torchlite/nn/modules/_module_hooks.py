@@ -1,7 +1,7 @@
 """Hooks of modules: how they are kept, registered and run.
 
-A module without hooks never comes here: `Module.__call__` tests one flag and calls `forward`. The flag is raised when a
-hook is registered and stays up, since hooks may also be removed by emptying the dictionaries.
+The dictionaries say what there is, whoever filled them: a call of a module none of whose tables (nor the process's) has
+an entry never comes here.
 """
 
 from __future__ import annotations
@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torchlite.nn.modules.module import Module
-
-
-class _GlobalHooks:
-    """The hooks that run for every module of the process; `active` is the flag that `Module.__call__` tests."""
-
-    active = False
 
 
 _global_forward_pre_hooks: OrderedDict = OrderedDict()
@@ -51,7 +45,6 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
     """Call `hook(module, args)` before the forward of every module; what it returns, unless None, replaces the
     arguments.
     """
-    _GlobalHooks.active = True
     return _register(_global_forward_pre_hooks, hook)
 
 
@@ -59,7 +52,6 @@ def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Call `hook(module, args, output)` (or `hook(module, args, kwargs, output)`) after the forward of every module."""
-    _GlobalHooks.active = True
     marks = [_global_forward_hooks_with_kwargs] * with_kwargs + [_global_forward_hooks_always_called] * always_call
     extra = [_global_forward_hooks_with_kwargs, _global_forward_hooks_always_called]
     return _register(_global_forward_hooks, hook, extra=extra, marks=marks)
@@ -67,7 +59,6 @@ def register_module_forward_hook(
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_output)` before the gradients of any module's inputs are computed."""
-    _GlobalHooks.active = True
     return _register(_global_backward_pre_hooks, hook)
 
 
@@ -80,7 +71,6 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
             "one of them."
         )
     _global_backward_is_full = True
-    _GlobalHooks.active = True
     return _register(_global_backward_hooks, hook)
 
 
@@ -93,7 +83,6 @@ def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
             "one of them."
         )
     _global_backward_is_full = False
-    _GlobalHooks.active = True
     return _register(_global_backward_hooks, hook)
 
 
@@ -183,7 +172,6 @@ class HooksMixin:
         `hook(module, args, kwargs)` and returns `(args, kwargs)`. Returns a handle whose `remove()` takes the hook
         away.
         """
-        self.__dict__["_hooked"] = True
         marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
         return _register(
             self._forward_pre_hooks, hook, extra=[self._forward_pre_hooks_with_kwargs], marks=marks, prepend=prepend
@@ -197,7 +185,6 @@ class HooksMixin:
         With `with_kwargs` the hook is `hook(module, args, kwargs, output)`; with `always_call` it also runs when the
         forward raised.
         """
-        self.__dict__["_hooked"] = True
         extra = [self._forward_hooks_with_kwargs, self._forward_hooks_always_called]
         marks = [extra[0]] * with_kwargs + [extra[1]] * always_call
         return _register(self._forward_hooks, hook, extra=extra, marks=marks, prepend=prepend)
@@ -206,7 +193,6 @@ class HooksMixin:
         """Call `hook(module, grad_output)` before the gradients of the module are computed; a returned value replaces
         `grad_output`.
         """
-        self.__dict__["_hooked"] = True
         return _register(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
@@ -219,7 +205,6 @@ class HooksMixin:
                 "one of them."
             )
         self._is_full_backward_hook = True
-        self.__dict__["_hooked"] = True
         return _register(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -230,13 +215,7 @@ class HooksMixin:
                 "one of them."
             )
         self._is_full_backward_hook = False
-        self.__dict__["_hooked"] = True
         return _register(self._backward_hooks, hook)
-
-    def _settle_hooks(self):
-        """Lower the flag again where no hook of the call is left."""
-        tables = (self._forward_hooks, self._forward_pre_hooks, self._backward_hooks, self._backward_pre_hooks)
-        self.__dict__["_hooked"] = any(tables) or self._compiled_call_impl is not None
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before `state_dict` collects."""
@@ -282,19 +261,8 @@ class HooksMixin:
     def _get_backward_pre_hooks(self):
         return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
 
-    def _call_impl(self, *args, **kwargs):
-        """The call of a module that has, or once had, hooks."""
-        if not (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or _global_forward_hooks
-            or _global_forward_pre_hooks
-            or _global_backward_hooks
-            or _global_backward_pre_hooks
-        ):
-            return self.forward(*args, **kwargs)
+    def _call_hooked(self, args, kwargs):
+        """The call of a module for which there are hooks."""
         called: set[int] = set()
         result = None
         try:

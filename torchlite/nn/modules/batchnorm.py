@@ -109,16 +109,19 @@ class _BatchNorm(_NormBase):
         self._check_input_dim(input)
         factor = 0.0 if self.momentum is None else self.momentum
         training = self.training
-        if training and self.track_running_stats and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
-            if self.momentum is None:  # a cumulative mean of all batches
-                factor = 1.0 / float(self.num_batches_tracked)
-        use_batch = training or (self.running_mean is None and self.running_var is None)
+        if training and self.track_running_stats:
+            count = self.num_batches_tracked
+            if count is not None:
+                count.add_(1)
+                if self.momentum is None:  # a cumulative mean of all batches
+                    factor = 1.0 / float(count)
+        mean, variance = self.running_mean, self.running_var
+        use_batch = training or (mean is None and variance is None)
         update = not training or self.track_running_stats
         return F.batch_norm(
             input,
-            self.running_mean if update else None,
-            self.running_var if update else None,
+            mean if update else None,
+            variance if update else None,
             self.weight,
             self.bias,
             use_batch,

@@ -11,7 +11,7 @@ from torchlite.nn import init
 from torchlite.nn.parameter import Parameter, UninitializedParameter
 
 from .lazy import LazyModuleMixin
-from .module import Module
+from .module import Module, weight_and_bias
 from .utils import _pair, _reverse_repeat_tuple, _single, _triple
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class Conv1d(_ConvNd):
         return self._convolve(F.conv1d, input, weight, bias, _single)
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._conv_forward(input, self.weight, self.bias)
+        return self._conv_forward(input, *weight_and_bias(self, Conv1d))
 
 
 class Conv2d(_ConvNd):
@@ -229,7 +229,7 @@ class Conv2d(_ConvNd):
         return self._convolve(F.conv2d, input, weight, bias, _pair)
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._conv_forward(input, self.weight, self.bias)
+        return self._conv_forward(input, *weight_and_bias(self, Conv2d))
 
 
 class Conv3d(_ConvNd):
@@ -271,7 +271,7 @@ class Conv3d(_ConvNd):
         return self._convolve(F.conv3d, input, weight, bias, _triple)
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._conv_forward(input, self.weight, self.bias)
+        return self._conv_forward(input, *weight_and_bias(self, Conv3d))
 
 
 class _ConvTransposeNd(_ConvNd):

@@ -64,6 +64,5 @@ class LazyModuleMixin:
         module._load_hook.remove()
         del module._initialize_hook
         del module._load_hook
-        module._settle_hooks()
         if module.cls_to_become is not None:
             module.__class__ = module.cls_to_become

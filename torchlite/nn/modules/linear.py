@@ -11,7 +11,7 @@ from torchlite.nn import init
 from torchlite.nn.parameter import Parameter, UninitializedParameter
 
 from .lazy import LazyModuleMixin
-from .module import Module
+from .module import Module, weight_and_bias
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -70,7 +70,8 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.linear(input, self.weight, self.bias)
+        weight, bias = weight_and_bias(self, Linear)
+        return F.linear(input, weight, bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

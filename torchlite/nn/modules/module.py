@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import weakref
+import inspect
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite.nn.parameter import Buffer, Parameter
 
-from . import _module_hooks as _hooks
 from ._module_hooks import (
     HooksMixin,
-    _GlobalHooks,
+    _global_backward_hooks,
+    _global_backward_pre_hooks,
+    _global_buffer_registration_hooks,
+    _global_forward_hooks,
+    _global_forward_hooks_always_called,  # noqa: F401
+    _global_forward_hooks_with_kwargs,  # noqa: F401
+    _global_forward_pre_hooks,
+    _global_module_registration_hooks,
+    _global_parameter_registration_hooks,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -45,77 +52,11 @@ __all__ = [
 ]
 
 
-class _Registry(dict):
-    """The parameters, buffers or submodules of a module, by name.
-
-    Every write is mirrored in the owner's `__dict__`, so that `module.weight` is an ordinary attribute: `__getattr__`
-    would cost half a microsecond.
-    """
-
-    __slots__ = ("_owner",)
-
-    def __init__(self, owner: Any, items: Any = ()) -> None:
-        self._owner = weakref.ref(owner)
-        super().__init__()
-        self.update(items)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        super().__setitem__(name, value)
-        owner = self._owner()
-        if owner is not None:
-            owner.__dict__[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        super().__delitem__(name)
-        owner = self._owner()
-        if owner is not None:
-            owner.__dict__.pop(name, None)
-
-    def pop(self, name: str, *default: Any) -> Any:
-        if name not in self:
-            return super().pop(name, *default)
-        value = self[name]
-        del self[name]
-        return value
-
-    def popitem(self) -> Any:
-        name = next(reversed(self))
-        return name, self.pop(name)
-
-    def clear(self) -> Any:
-        for name in list(self):
-            del self[name]
-
-    def update(self, *args: Any, **kwargs: Any) -> Any:
-        for name, value in dict(*args, **kwargs).items():
-            self[name] = value
-
-    def setdefault(self, name: str, default: Any = None) -> Any:
-        if name not in self:
-            self[name] = default
-        return self[name]
-
-    def __ior__(self, other: Any) -> Any:
-        self.update(other)
-        return self
-
-    def copy(self) -> Any:
-        return dict(self)
-
-    def __reduce__(self) -> Any:
-        return dict, (dict(self),)
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        import copy
-
-        return {name: copy.deepcopy(value, memo) for name, value in self.items()}
-
-
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
-_ORDERED_TABLES = (
-    "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
-    "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks",
-    "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+_HOOK_TABLES = (
+    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
 )  # fmt: skip
 
 
@@ -189,7 +130,6 @@ class Module(HooksMixin, StateDictMixin):
     dump_patches = False
     _version = 1
     call_super_init = False
-    _hooked = False  # raised on an instance by the first hook; class-wide default so that unpickled modules have it
     _compiled_call_impl = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -204,12 +144,15 @@ class Module(HooksMixin, StateDictMixin):
                 )
         attributes = self.__dict__
         attributes["training"] = True
-        for name in _REGISTRIES:
-            attributes[name] = _Registry(self)
+        attributes["_parameters"] = {}
+        attributes["_buffers"] = {}
         attributes["_non_persistent_buffers_set"] = set()
+        attributes["_backward_pre_hooks"] = OrderedDict()
+        attributes["_backward_hooks"] = OrderedDict()
         attributes["_is_full_backward_hook"] = None
-        for name in _ORDERED_TABLES:
+        for name in _HOOK_TABLES:
             attributes[name] = OrderedDict()
+        attributes["_modules"] = {}
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -225,37 +168,76 @@ class Module(HooksMixin, StateDictMixin):
             """
             raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooked or _GlobalHooks.active:
-            if self._compiled_call_impl is not None:
-                return self._compiled_call_impl(*args, **kwargs)
-            return self._call_impl(*args, **kwargs)
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        """The call: `forward`, with the hooks around it where there are any."""
+        if (
+            self._backward_hooks
+            or self._backward_pre_hooks
+            or self._forward_hooks
+            or self._forward_pre_hooks
+            or _global_forward_hooks
+            or _global_forward_pre_hooks
+            or _global_backward_hooks
+            or _global_backward_pre_hooks
+        ):
+            return self._call_hooked(args, kwargs)
         return self.forward(*args, **kwargs)
+
+    def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        """What `module(...)` runs: the compiled call where there is one, else `_call_impl`."""
+        # What `_call_impl` does where nothing is to be done around `forward`, without a second call of Python's.
+        own = self.__dict__
+        try:
+            plain = not (
+                own["_backward_hooks"]
+                or own["_backward_pre_hooks"]
+                or own["_forward_hooks"]
+                or own["_forward_pre_hooks"]
+                or _global_forward_hooks
+                or _global_forward_pre_hooks
+                or _global_backward_hooks
+                or _global_backward_pre_hooks
+                or self._compiled_call_impl is not None
+                or type(self)._call_impl is not _PLAIN_CALL
+            )
+        except KeyError:
+            # The class keeps the tables, or `Module.__init__` was not called: attributes find them, or do not.
+            plain = False
+        if plain:
+            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+        if self._compiled_call_impl is not None:
+            return self._compiled_call_impl(*args, **kwargs)
+        return self._call_impl(*args, **kwargs)
+
+    __call__ = _wrapped_call_impl
+
+    def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
+        """`forward` as tracing calls it; nothing is traced here, so it is the same."""
+        return self.forward(*input, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Replace the module's call by `torchlite.compile` of it, in place."""
         compiled = torch.compile(self._call_impl, *args, **kwargs)  # type: ignore[attr-defined]
         self.__dict__["_compiled_call_impl"] = compiled
-        self.__dict__["_hooked"] = True
 
     # Attributes
 
     def __getattr__(self, name: str) -> Any:
-        # Reached only where the mirror in __dict__ was bypassed, and for what does not exist.
+        # Reached for parameters, buffers and submodules, which no instance dictionary holds; a subclass may ask first.
         attributes = self.__dict__
         for kind in _REGISTRIES:
-            registry = attributes.get(kind)
-            if registry is not None and name in registry:
-                return registry[name]
+            if kind in attributes:
+                registry = attributes[kind]
+                if name in registry:
+                    return registry[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def _forget(self, name, *kinds):
         attributes = self.__dict__
-        for kind in kinds:
-            if name in attributes[kind]:
-                del attributes[kind][name]
-        attributes["_non_persistent_buffers_set"].discard(name)
         attributes.pop(name, None)
+        for kind in kinds:
+            getattr(self, kind).pop(name, None)
+        self._non_persistent_buffers_set.discard(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         attributes = self.__dict__
@@ -272,49 +254,61 @@ class Module(HooksMixin, StateDictMixin):
                     "expected)"
                 )
             self.register_parameter(name, None)
-        elif isinstance(value, Module):
-            if params is None:
+        else:
+            self._set_other(name, value, attributes)
+
+    def _set_other(self, name, value, attributes):
+        """Assign a submodule, a buffer or anything that is neither."""
+        modules, buffers = attributes.get("_modules"), attributes.get("_buffers")
+        if isinstance(value, Module):
+            if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "_parameters", "_buffers")
-            self._modules[name] = _after_registration(_hooks._global_module_registration_hooks, self, name, value)
-        elif params is not None and name in attributes["_modules"]:
+            modules[name] = _after_registration(_global_module_registration_hooks, self, name, value)
+        elif modules is not None and name in modules:
             if value is not None:
                 raise TypeError(
                     f"cannot assign '{torch.typename(value)}' as child module '{name}' (torch.nn.Module or None "
                     "expected)"
                 )
-            self._modules[name] = _after_registration(_hooks._global_module_registration_hooks, self, name, None)
-        elif isinstance(value, Buffer) or (params is not None and name in attributes["_buffers"]):
-            self._set_buffer(name, value, params)
-        elif name in _REGISTRIES and params is not None:
-            # A program puts another dict there: the mirror must follow.
-            attributes[name].clear()
-            attributes[name] = _Registry(self, value)
+            modules[name] = _after_registration(_global_module_registration_hooks, self, name, None)
+        elif isinstance(value, Buffer) or (buffers is not None and name in buffers):
+            self._set_buffer(name, value, buffers)
         else:
             super().__setattr__(name, value)
 
-    def _set_buffer(self, name, value, params):
+    def _set_buffer(self, name, value, buffers):
         if value is not None and not isinstance(value, torch.Tensor):
             raise TypeError(
                 f"cannot assign '{torch.typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None "
                 "expected)"
             )
-        if params is None:
+        if buffers is None:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
-        if isinstance(value, Buffer):
-            self._forget(name, "_parameters", "_modules")
+        if not isinstance(value, Buffer):
+            buffers[name] = _after_registration(_global_buffer_registration_hooks, self, name, value)
+            return
+        self._forget(name, "_parameters", "_modules")
+        if "persistent" in inspect.signature(self.register_buffer).parameters:
             self.register_buffer(name, value, value.persistent)
+        elif value.persistent:
+            self.register_buffer(name, value)  # a subclass's own, written before buffers could be left out
         else:
-            self._buffers[name] = _after_registration(_hooks._global_buffer_registration_hooks, self, name, value)
+            raise RuntimeError(
+                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without "
+                "the persistent argument is not allowed."
+            )
 
     def __delattr__(self, name: str) -> None:
-        for kind in _REGISTRIES:
-            registry = self.__dict__.get(kind)
-            if registry is not None and name in registry:
-                del registry[name]
-                self._non_persistent_buffers_set.discard(name)
-                return
-        super().__delattr__(name)
+        if name in self._parameters:
+            del self._parameters[name]
+        elif name in self._buffers:
+            del self._buffers[name]
+            self._non_persistent_buffers_set.discard(name)
+        elif name in self._modules:
+            del self._modules[name]
+        else:
+            super().__delattr__(name)
 
     def __dir__(self) -> list[str]:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
@@ -323,26 +317,17 @@ class Module(HooksMixin, StateDictMixin):
     def __getstate__(self) -> Any:
         state = self.__dict__.copy()
         state.pop("_compiled_call_impl", None)
-        for kind in _REGISTRIES:
-            registry = state.get(kind)
-            if registry is not None:
-                for name, value in registry.items():
-                    if state.get(name, self) is value:
-                        del state[name]
-                state[kind] = dict(registry)
         return state
 
     def __setstate__(self, state: Any) -> None:
         attributes = self.__dict__
         attributes.update(state)
-        for kind in _REGISTRIES:
-            attributes[kind] = _Registry(self, state.get(kind) or ())
-        for name in _ORDERED_TABLES:
-            attributes.setdefault(name, OrderedDict())
+        # Modules that were saved before a table existed.
+        for name in ("_backward_pre_hooks", *_HOOK_TABLES):
+            if name not in attributes:
+                attributes[name] = OrderedDict()
         attributes.setdefault("_non_persistent_buffers_set", set())
         attributes.setdefault("_is_full_backward_hook", None)
-        if any(attributes[name] for name in _ORDERED_TABLES if "state_dict" not in name):
-            attributes["_hooked"] = True
 
     # Registration
 
@@ -363,7 +348,7 @@ class Module(HooksMixin, StateDictMixin):
                     f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
                     "forward() method."
                 )
-            param = _after_registration(_hooks._global_parameter_registration_hooks, self, name, param)
+            param = _after_registration(_global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -377,7 +362,7 @@ class Module(HooksMixin, StateDictMixin):
             raise TypeError(
                 f"cannot assign '{torch.typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        self._buffers[name] = _after_registration(_hooks._global_buffer_registration_hooks, self, name, tensor)
+        self._buffers[name] = _after_registration(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -388,7 +373,7 @@ class Module(HooksMixin, StateDictMixin):
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{torch.typename(module)} is not a Module subclass")
         _check_name(self, "module", name, self._modules)
-        self._modules[name] = _after_registration(_hooks._global_module_registration_hooks, self, name, module)
+        self._modules[name] = _after_registration(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Alias of `add_module`."""
@@ -653,3 +638,20 @@ class Module(HooksMixin, StateDictMixin):
         else:
             body = "\n  " + "\n  ".join(lines) + "\n"
         return f"{self._get_name()}({body})"
+
+
+_PLAIN_CALL = Module._call_impl
+
+
+def weight_and_bias(module: Any, kind: type) -> Any:
+    """`module.weight, module.bias`, faster where the module is exactly a `kind`.
+
+    Python asks `__getattr__` only after its own look-up has failed, which takes half a microsecond a name: a third of a
+    small linear layer's time.
+    """
+    if module.__class__ is kind:
+        attributes = module.__dict__
+        params = attributes["_parameters"]
+        if "weight" in params and "bias" in params and "weight" not in attributes and "bias" not in attributes:
+            return params["weight"], params["bias"]
+    return module.weight, module.bias

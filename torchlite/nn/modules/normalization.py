@@ -10,7 +10,7 @@ from torchlite.nn import functional as F
 from torchlite.nn import init
 from torchlite.nn.parameter import Parameter
 
-from .module import Module
+from .module import Module, weight_and_bias
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -109,7 +109,8 @@ class LayerNorm(Module):
                 init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        weight, bias = weight_and_bias(self, LayerNorm)
+        return F.layer_norm(input, self.normalized_shape, weight, bias, self.eps)
 
     def extra_repr(self) -> str:
         return (

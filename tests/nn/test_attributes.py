@@ -1,0 +1,146 @@
+"""Where a module keeps its parameters, buffers and submodules, and who is asked for them."""
+
+import copy
+import pickle
+
+import pytest
+import torchlite as torch
+from torchlite import nn
+
+
+class Asks(nn.Linear):
+    """A layer that answers for its own parameters, as lazily constrained ones do."""
+
+    def __getattr__(self, name):
+        if name == "weight" and "weight" in self.__dict__["_parameters"]:
+            return self.__dict__["_parameters"]["weight"] * 2
+        return super().__getattr__(name)
+
+
+def test_a_subclass_is_asked_for_its_parameters():
+    layer = Asks(3, 2, bias=False)
+    x = torch.ones(1, 3)
+    stored = layer._parameters["weight"]
+    assert torch.equal(layer.weight, stored * 2)
+    out = layer(x)
+    assert torch.equal(out, x @ (stored * 2).T)
+    out.sum().backward()
+    assert torch.equal(stored.grad, torch.full((2, 3), 2.0))
+
+
+def test_vars_shows_tables_and_not_their_contents():
+    module = nn.BatchNorm1d(2)
+    module.inner = nn.ReLU()
+    assert not {"weight", "bias", "running_mean", "inner"} & set(vars(module))
+    assert list(vars(nn.Module())) == [
+        "training", "_parameters", "_buffers", "_non_persistent_buffers_set", "_backward_pre_hooks", "_backward_hooks",
+        "_is_full_backward_hook", "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
+        "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks",
+        "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_modules",
+    ]  # fmt: skip
+    assert type(module._parameters) is dict and type(module._modules) is dict
+
+
+@pytest.mark.parametrize("layer", [nn.Linear(2, 2), nn.LayerNorm(2), nn.BatchNorm1d(2).eval()])
+def test_another_table_counts(layer):
+    x = torch.randn(3, 2)
+    zeros = {name: nn.Parameter(torch.zeros_like(param)) for name, param in layer._parameters.items()}
+    layer.__dict__["_parameters"] = zeros
+    assert layer.weight is zeros["weight"] and not layer(x).any()
+    assert dict(layer.named_parameters()) == zeros
+    layer.__dict__["weight"] = torch.ones_like(zeros["weight"])  # what an instance holds itself comes first
+    assert layer.weight.all() and layer(x).any()
+    del layer.__dict__["weight"], layer._parameters["weight"]
+    with pytest.raises(AttributeError, match="object has no attribute 'weight'"):
+        layer(x)
+
+
+def test_writes_to_tables_are_seen():
+    module = nn.Module()
+    module._buffers["b"] = torch.ones(1)
+    module._modules["m"] = nn.ReLU()
+    module._parameters["p"] = nn.Parameter(torch.zeros(1))
+    assert module.b.item() == 1 and isinstance(module.m, nn.ReLU) and module.p.item() == 0
+    module._parameters.clear()
+    assert not hasattr(module, "p")
+    module.register_parameter("none", None)
+    assert module.none is None
+    del module.none
+    assert not hasattr(module, "none")
+
+
+def test_copies_hold_their_own():
+    layer = nn.Linear(2, 2)
+    layer.note = "kept"
+    for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), copy.copy(layer)):
+        assert other.note == "kept" and torch.equal(other.weight, layer.weight)
+        assert list(vars(other)) == list(vars(layer))
+    shallow = copy.copy(layer)
+    assert shallow._parameters is layer._parameters
+    shallow.weight = nn.Parameter(torch.zeros(2, 2))
+    assert not layer.weight.any()
+
+
+def test_a_module_without_init():
+    class Bare(nn.Module):
+        def __init__(self):
+            self.value = 1
+
+        def forward(self, x):
+            return x
+
+    bare = Bare()
+    for what, word in (
+        (lambda: bare(1), "_backward_hooks"),
+        (lambda: repr(bare), "_modules"),
+        (lambda: bare.state_dict(), "_state_dict_pre_hooks"),
+        (lambda: next(bare.parameters()), "_parameters"),
+        (lambda: delattr(bare, "x"), "_parameters"),
+    ):
+        with pytest.raises(AttributeError, match=f"'Bare' object has no attribute '{word}'"):
+            what()
+    for value, kind in (
+        (nn.Parameter(torch.ones(1)), "parameters"),
+        (nn.ReLU(), "module"),
+        (nn.Buffer(torch.ones(1)), "buffer"),
+    ):
+        with pytest.raises(AttributeError, match=rf"cannot assign {kind} before Module.__init__\(\) call"):
+            bare.x = value
+
+    class Tables(nn.Module):
+        """The class keeps what a call asks for."""
+
+        _backward_hooks = _backward_pre_hooks = _forward_hooks = _forward_pre_hooks = {}
+
+        def __init__(self):
+            self.value = 1
+
+        def forward(self, x):
+            return x + self.value
+
+    assert Tables()(1) == 2
+
+
+def test_a_call_that_a_class_changes(monkeypatch):
+    class Counted(nn.Identity):
+        def _call_impl(self, *args, **kwargs):
+            return super()._call_impl(*args, **kwargs) + 1
+
+    assert Counted()(1) == 2 and nn.Module.__call__ is nn.Module._wrapped_call_impl
+    plain = nn.Module._call_impl
+    with monkeypatch.context() as patch:
+        patch.setattr(nn.Module, "_call_impl", lambda self, *args, **kwargs: plain(self, *args, **kwargs) * 10)
+        assert nn.Identity()(1) == 10
+    assert nn.Identity()(1) == 1 and nn.Identity()._slow_forward(1) == 1
+
+
+def test_buffers_of_a_class_with_its_own_register_buffer():
+    class Own(nn.Module):
+        def register_buffer(self, name, tensor):
+            super().register_buffer(name, tensor, True)
+
+    own = Own()
+    own.kept = nn.Buffer(torch.ones(1))
+    assert list(own.state_dict()) == ["kept"]
+    with pytest.raises(RuntimeError, match="Registering a non-persistent buffer on a Module subclass"):
+        own.other = nn.Buffer(torch.ones(1), persistent=False)
