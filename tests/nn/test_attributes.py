@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import pytest
+
 import torchlite as torch
 from torchlite import nn
 

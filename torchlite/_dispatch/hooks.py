@@ -2,36 +2,58 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-_ids = itertools.count()
+
+def _reference(hooks: Any) -> Callable[[], Any]:
+    """A way to a dictionary of hooks that does not keep it, where its class allows that."""
+    try:
+        return weakref.ref(hooks)
+    except TypeError:
+        return lambda: hooks
 
 
 class RemovableHandle:
     """Remembers where a hook was put; `remove()` takes it away. Also a context manager.
 
     `RemovableHandle(hooks)` makes an id for the caller to use as a key; with a hook given, it is put there at once.
+    extra_dict: a dictionary, or a list of them, that may have something more under the id. A handle can be pickled with
+    the dictionaries.
     """
 
+    next_id = 0
+
     def __init__(self, hooks_dict: Any, hook: Callable[..., Any] | None = None, *, extra_dict: Any = None) -> None:
-        self.id = next(_ids)
-        try:
-            self._where: Callable[[], Any] = weakref.ref(hooks_dict)
-        except TypeError:
-            self._where = lambda: hooks_dict
-        self._extra = [extra_dict] if extra_dict is not None and not isinstance(extra_dict, list) else extra_dict or []
+        self.hooks_dict_ref = _reference(hooks_dict)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+        extra = extra_dict if isinstance(extra_dict, list) else [extra_dict] if extra_dict is not None else []
+        self.extra_dict_ref = tuple(map(_reference, extra))
         if hook is not None:
             hooks_dict[self.id] = hook
 
     def remove(self) -> None:
         """Take the hook away; again is harmless."""
-        for where in (self._where(), *self._extra):
-            if where is not None:
-                where.pop(self.id, None)
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
+            hooks = reference()
+            if hooks is not None:
+                hooks.pop(self.id, None)
+
+    def __getstate__(self) -> Any:
+        if not self.extra_dict_ref:
+            return self.hooks_dict_ref(), self.id
+        return self.hooks_dict_ref(), self.id, tuple(reference() for reference in self.extra_dict_ref)
+
+    def __setstate__(self, state: Any) -> None:
+        hooks, self.id, *rest = state
+        extra = rest[0] if rest and rest[0] is not None else ()
+        self.hooks_dict_ref, *others = (_reference(OrderedDict() if d is None else d) for d in (hooks, *extra))
+        self.extra_dict_ref = tuple(others)
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
     def __enter__(self) -> Any:
         return self

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+import weakref
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +20,8 @@ if TYPE_CHECKING:
     from torchlite.nn.modules.module import Module
 
 
-_global_forward_pre_hooks: OrderedDict = OrderedDict()
-_global_forward_hooks: OrderedDict = OrderedDict()
-_global_forward_hooks_with_kwargs: OrderedDict = OrderedDict()
-_global_forward_hooks_always_called: OrderedDict = OrderedDict()
-_global_backward_pre_hooks: OrderedDict = OrderedDict()
-_global_backward_hooks: OrderedDict = OrderedDict()
-_global_parameter_registration_hooks: OrderedDict = OrderedDict()
-_global_buffer_registration_hooks: OrderedDict = OrderedDict()
-_global_module_registration_hooks: OrderedDict = OrderedDict()
-_global_backward_is_full: bool | None = None
+# The tables of the whole process are variables of `module`, where programs look for them and put others.
+PROCESS: dict[str, Any] = {}
 
 
 def _register(table, hook, *, extra=(), marks=(), prepend=False):
@@ -45,66 +38,64 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
     """Call `hook(module, args)` before the forward of every module; what it returns, unless None, replaces the
     arguments.
     """
-    return _register(_global_forward_pre_hooks, hook)
+    return _register(PROCESS["_global_forward_pre_hooks"], hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Call `hook(module, args, output)` (or `hook(module, args, kwargs, output)`) after the forward of every module."""
-    marks = [_global_forward_hooks_with_kwargs] * with_kwargs + [_global_forward_hooks_always_called] * always_call
-    extra = [_global_forward_hooks_with_kwargs, _global_forward_hooks_always_called]
-    return _register(_global_forward_hooks, hook, extra=extra, marks=marks)
+    extra = [PROCESS["_global_forward_hooks_with_kwargs"], PROCESS["_global_forward_hooks_always_called"]]
+    marks = [extra[0]] * with_kwargs + [extra[1]] * always_call
+    return _register(PROCESS["_global_forward_hooks"], hook, extra=extra, marks=marks)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_output)` before the gradients of any module's inputs are computed."""
-    return _register(_global_backward_pre_hooks, hook)
+    return _register(PROCESS["_global_backward_pre_hooks"], hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` once the gradients of any module's inputs are known."""
-    global _global_backward_is_full
-    if _global_backward_is_full is False:
+    if PROCESS["_global_is_full_backward_hook"] is False:
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
             "one of them."
         )
-    _global_backward_is_full = True
-    return _register(_global_backward_hooks, hook)
+    PROCESS["_global_is_full_backward_hook"] = True
+    return _register(PROCESS["_global_backward_hooks"], hook)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """The older form of `register_module_full_backward_hook`: sees the gradients of the last op of the forward only."""
-    global _global_backward_is_full
-    if _global_backward_is_full is True:
+    if PROCESS["_global_is_full_backward_hook"] is True:
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
             "one of them."
         )
-    _global_backward_is_full = False
-    return _register(_global_backward_hooks, hook)
+    PROCESS["_global_is_full_backward_hook"] = False
+    return _register(PROCESS["_global_backward_hooks"], hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, parameter)` whenever a parameter is registered; what it returns, unless None, is
     registered instead.
     """
-    return _register(_global_parameter_registration_hooks, hook)
+    return _register(PROCESS["_global_parameter_registration_hooks"], hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, buffer)` whenever a buffer is registered; what it returns, unless None, is registered
     instead.
     """
-    return _register(_global_buffer_registration_hooks, hook)
+    return _register(PROCESS["_global_buffer_registration_hooks"], hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, submodule)` whenever a submodule is registered; what it returns, unless None, is
     registered instead.
     """
-    return _register(_global_module_registration_hooks, hook)
+    return _register(PROCESS["_global_module_registration_hooks"], hook)
 
 
 class _WrappedHook:
@@ -115,8 +106,6 @@ class _WrappedHook:
         functools.update_wrapper(self, hook)
         self.with_module = module is not None
         if module is not None:
-            import weakref
-
             self.module = weakref.ref(module)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -137,8 +126,6 @@ class _WrappedHook:
         self.hook = state["hook"]
         self.with_module = state["with_module"]
         if self.with_module:
-            import weakref
-
             if state["module"] is None:
                 raise RuntimeError("You are trying to revive the hook of a dead Module!")
             self.module = weakref.ref(state["module"])
@@ -254,54 +241,64 @@ class HooksMixin:
         """(full hooks, older hooks) that a call has to serve now."""
         full: list[Any] = []
         older: list[Any] = []
-        (full if _global_backward_is_full is True else older).extend(_global_backward_hooks.values())
+        everywhere = full if PROCESS["_global_is_full_backward_hook"] is True else older
+        everywhere.extend(PROCESS["_global_backward_hooks"].values())
         (full if self._is_full_backward_hook is True else older).extend(self._backward_hooks.values())
         return full, older
 
     def _get_backward_pre_hooks(self):
-        return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+        return [*PROCESS["_global_backward_pre_hooks"].values(), *self._backward_pre_hooks.values()]
 
     def _call_hooked(self, args, kwargs):
         """The call of a module for which there are hooks."""
         called: set[int] = set()
-        result = None
+        taps = result = None
         try:
-            result = self._call_with_hooks(args, kwargs, called)
+            before = self._get_backward_pre_hooks()
+            full, older = self._get_backward_hooks()
+            args, kwargs = self._run_forward_pre_hooks(args, kwargs)
+            if full or before:
+                from torchlite.utils.hooks import BackwardHook
+
+                taps = BackwardHook(self, full, before)
+                args = taps.setup_input_hook(args)
+            result = self.forward(*args, **kwargs)
+            result = self._run_forward_hooks(args, kwargs, result, called)
+            if taps is not None:
+                result = self._tap_result(taps, result)
+            if older:
+                self._attach_older_hooks(args, result, older)
         except Exception:
             self._run_always_called(args, kwargs, result, called)
             raise
         return result
 
-    def _call_with_hooks(self, args, kwargs, called):
-        full, older, before = [], [], []
-        if self._backward_pre_hooks or _global_backward_pre_hooks:
-            before = self._get_backward_pre_hooks()
-        if self._backward_hooks or _global_backward_hooks:
-            full, older = self._get_backward_hooks()
-        args, kwargs = self._run_forward_pre_hooks(args, kwargs)
-        taps = None
-        if full or before:
-            from ._backward_hook import BackwardHook
-
-            taps = BackwardHook(self, full, before)
-            args = taps.tap_inputs(args)
-        result = self.forward(*args, **kwargs)
-        for key, hook in [*_global_forward_hooks.items(), *self._forward_hooks.items()]:
-            called.add(key)
-            if key in self._forward_hooks_with_kwargs or key in _global_forward_hooks_with_kwargs:
-                changed = hook(self, args, kwargs, result)
-            else:
-                changed = hook(self, args, result)
-            if changed is not None:
-                result = changed
-        if taps is not None:
-            result = taps.tap_outputs(result)
-        if older:
-            self._attach_older_hooks(result, older)
+    def _run_forward_hooks(self, args, kwargs, result, called):
+        tables = (
+            (PROCESS["_global_forward_hooks"], PROCESS["_global_forward_hooks_with_kwargs"]),
+            (self._forward_hooks, self._forward_hooks_with_kwargs),
+        )
+        for hooks, with_kwargs in tables:
+            for key, hook in list(hooks.items()):
+                called.add(key)
+                changed = hook(self, args, kwargs, result) if key in with_kwargs else hook(self, args, result)
+                if changed is not None:
+                    result = changed
         return result
 
+    def _tap_result(self, taps, result):
+        from torchlite import Tensor
+
+        if not isinstance(result, (Tensor, tuple)):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
+                f"{type(result)}",
+                stacklevel=5,
+            )
+        return taps.setup_output_hook(result)
+
     def _run_forward_pre_hooks(self, args, kwargs):
-        for key, hook in [*_global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()]:
+        for key, hook in [*PROCESS["_global_forward_pre_hooks"].items(), *self._forward_pre_hooks.items()]:
             if key in self._forward_pre_hooks_with_kwargs:
                 changed = hook(self, args, kwargs)
                 if changed is not None:
@@ -319,10 +316,9 @@ class HooksMixin:
 
     def _run_always_called(self, args, kwargs, result, called):
         """After an exception: the hooks that asked to run in any case, each once."""
-        tables = (
-            (_global_forward_hooks, _global_forward_hooks_always_called, _global_forward_hooks_with_kwargs),
-            (self._forward_hooks, self._forward_hooks_always_called, self._forward_hooks_with_kwargs),
-        )
+        own = (self._forward_hooks, self._forward_hooks_always_called, self._forward_hooks_with_kwargs)
+        names = ("_global_forward_hooks", "_global_forward_hooks_always_called", "_global_forward_hooks_with_kwargs")
+        tables = (tuple(PROCESS[name] for name in names), own)
         for hooks, always, with_kwargs in tables:
             for key, hook in list(hooks.items()):
                 if key not in always or key in called:
@@ -338,18 +334,59 @@ class HooksMixin:
                         stacklevel=2,
                     )
 
-    def _attach_older_hooks(self, result, hooks):
+    def _attach_older_hooks(self, args, result, hooks):
         from torchlite import Tensor
 
         value = result
         while not isinstance(value, Tensor):
             if isinstance(value, dict):
-                value = next((item for item in value.values() if isinstance(item, Tensor)), None)
+                value = next(item for item in value.values() if isinstance(item, Tensor))
             else:
-                value = value[0] if value else None
-            if value is None:
-                return
+                value = value[0]
         node = value.grad_fn
+        module: Any = self
         if node is not None:
             for hook in hooks:
-                node.register_hook(functools.partial(hook, self))
+                node.register_hook(_WrappedHook(hook, module))
+            self._maybe_warn_non_full_backward_hook(args, result, node)
+
+    def _maybe_warn_non_full_backward_hook(self, inputs, result, grad_fn):
+        """Warn where the node of the result does not see all gradients of the module."""
+        results, inputs = _tensors(result), _tensors(inputs)
+        if results is None:
+            what = "s on a Module that does not return a single Tensor or a tuple of Tensors", "some of the grad_output"
+        elif inputs is None:
+            what = (
+                "s on a Module that does not take as input a single Tensor or a tuple of Tensors",
+                "some of the grad_input",
+            )
+        else:
+            made = {value.grad_fn for value in results if value.grad_fn is not None}
+            given = {value.grad_fn for value in inputs if value.grad_fn is not None}
+            if not made or (len(made) == 1 and grad_fn not in made):
+                what = " when outputs are nested in python data structure", "some grad_output"
+            elif len(made) > 1:
+                what = " when outputs are generated by different autograd Nodes", "some grad_output"
+            elif given != {node for node, _ in grad_fn.next_functions}:
+                what = " when the forward contains multiple autograd Nodes", "some grad_input"
+            else:
+                return
+        article = "" if what[0].startswith("s ") else "a "
+        warnings.warn(
+            f"Using {article}non-full backward hook{what[0]} is deprecated and will be removed in future versions. "
+            f"This hook will be missing {what[1]}. Please use register_full_backward_hook to get the documented "
+            "behavior.",
+            FutureWarning,
+            stacklevel=6,
+        )
+
+
+def _tensors(value):
+    """A tensor, or a tuple of tensors, as a tuple; None for anything else."""
+    from torchlite import Tensor
+
+    if isinstance(value, Tensor):
+        return (value,)
+    if isinstance(value, tuple) and all(isinstance(item, Tensor) for item in value):
+        return value
+    return None

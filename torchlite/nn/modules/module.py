@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite.nn.parameter import Buffer, Parameter
 
+from . import _module_hooks
 from ._module_hooks import (
     HooksMixin,
-    _global_backward_hooks,
-    _global_backward_pre_hooks,
-    _global_buffer_registration_hooks,
-    _global_forward_hooks,
-    _global_forward_hooks_always_called,  # noqa: F401
-    _global_forward_hooks_with_kwargs,  # noqa: F401
-    _global_forward_pre_hooks,
-    _global_module_registration_hooks,
-    _global_parameter_registration_hooks,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -51,6 +43,19 @@ __all__ = [
     "register_module_parameter_registration_hook",
 ]
 
+
+# Hooks of every module of the process.
+_global_parameter_registration_hooks: OrderedDict = OrderedDict()
+_global_buffer_registration_hooks: OrderedDict = OrderedDict()
+_global_module_registration_hooks: OrderedDict = OrderedDict()
+_global_backward_pre_hooks: OrderedDict = OrderedDict()
+_global_backward_hooks: OrderedDict = OrderedDict()
+_global_is_full_backward_hook: bool | None = None
+_global_forward_pre_hooks: OrderedDict = OrderedDict()
+_global_forward_hooks: OrderedDict = OrderedDict()
+_global_forward_hooks_always_called: OrderedDict = OrderedDict()
+_global_forward_hooks_with_kwargs: OrderedDict = OrderedDict()
+_module_hooks.PROCESS = globals()
 
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 _HOOK_TABLES = (

@@ -1,0 +1,129 @@
+"""Full backward hooks: identity functions on a module's inputs and outputs that see the gradients pass by."""
+
+import warnings
+
+import torchlite as torch
+from torchlite.autograd import Function
+
+
+class BackwardHookFunction(Function):
+    """The identity on several tensors; `callback(grads)` sees, and may replace, their gradients in
+    the backward pass.
+    """
+
+    @staticmethod
+    def forward(ctx, callback, *tensors):
+        ctx.callback = callback
+        ctx.set_materialize_grads(False)
+        same = tuple(tensor.view_as(tensor) for tensor in tensors)
+        ctx.mark_non_differentiable(
+            *[out for tensor, out in zip(tensors, same, strict=True) if not tensor.requires_grad]
+        )
+        return same
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return (None, *ctx.callback(grads))
+
+
+def _as_tuple(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _replaced(values, places, items):
+    """`values`, a tuple of any class, with `items` at `places`."""
+    changed = list(values)
+    for place, item in zip(places, items, strict=True):
+        changed[place] = item
+    return tuple(changed) if type(values) is tuple else type(values)(*changed)
+
+
+class BackwardHook:
+    """The backward hooks of one call of a module.
+
+    `setup_input_hook(args)` returns the arguments, and `setup_output_hook(result)` the result, through which the
+    gradients are seen. user_hooks: `hook(module, grad_input, grad_output)`; user_pre_hooks: `hook(module,
+    grad_output)`.
+    """
+
+    def __init__(self, module, user_hooks, user_pre_hooks):
+        self.module, self.user_hooks, self.user_pre_hooks = module, user_hooks, user_pre_hooks
+        self.grad_outputs = None
+        self.n_inputs = -1
+        self.inputs_tapped = False
+
+    def _tap(self, values, callback):
+        """`values` with its tensors replaced by tapped ones, or None when no tensor of it wants a gradient."""
+        places = [place for place, value in enumerate(values) if isinstance(value, torch.Tensor)]
+        if not torch.is_grad_enabled() or not any(values[place].requires_grad for place in places):
+            return None
+        size = len(values)
+
+        def spread(grads):
+            changed = callback(_replaced((None,) * size, places, grads))
+            return tuple(changed[place] for place in places)
+
+        tapped = BackwardHookFunction.apply(spread, *[values[place] for place in places])
+        return _replaced(values, places, _as_tuple(tapped))
+
+    def _on_inputs(self, grads):
+        if self.grad_outputs is None:
+            return grads  # they did not come through the module's output, as in double backward
+        for hook in self.user_hooks:
+            result = hook(self.module, grads, self.grad_outputs)
+            if result is None:
+                continue
+            if len(result) != len(grads):
+                raise RuntimeError(
+                    f"Backward hook returned an invalid number of grad_input, got {len(result)}, but expected "
+                    f"{len(grads)}"
+                )
+            grads = result
+        self.grad_outputs = None
+        return grads
+
+    def _on_outputs(self, grads):
+        for hook in self.user_pre_hooks:
+            result = hook(self.module, grads)
+            if result is None:
+                continue
+            result = _as_tuple(result)
+            if len(result) != len(grads):
+                raise RuntimeError(
+                    f"Backward pre hook returned an invalid number of grad_output, got {len(result)}, but expected "
+                    f"{len(grads)}"
+                )
+            grads = result
+        if self.inputs_tapped:
+            self.grad_outputs = grads
+            return grads
+        if self.user_hooks:
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
+                "inputs require gradients. See "
+                "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
+                "#torch.nn.Module.register_full_backward_hook for more details.",
+                stacklevel=5,
+            )
+        for hook in self.user_hooks:
+            result = hook(self.module, (None,) * self.n_inputs, grads)
+            if result is not None and not (isinstance(result, tuple) and all(item is None for item in result)):
+                raise RuntimeError(
+                    "Backward hook for Modules where no input requires gradient should always return None or None "
+                    "for all gradients."
+                )
+        return grads
+
+    def setup_input_hook(self, args):
+        """The arguments, tapped where a gradient is wanted; called before `setup_output_hook`."""
+        self.n_inputs = len(args)
+        tapped = self._tap(args, self._on_inputs)
+        self.inputs_tapped = tapped is not None
+        return args if tapped is None else tapped
+
+    def setup_output_hook(self, args):
+        """The result, a tensor or a tuple, tapped where a gradient is wanted; anything else as it is."""
+        tapped = self._tap(_as_tuple(args), self._on_outputs)
+        if tapped is None:
+            return args
+        return tapped if isinstance(args, tuple) else tapped[0]
