@@ -66,6 +66,65 @@ def test_damaged_binaries_are_built_again(where, tmp_path):
     assert finished(start(WORK, where, TORCHLITE_CACHE_DIR=str(tmp_path))) == expected
 
 
+def test_binaries_under_each_others_names_are_built_again(where, tmp_path):
+    expected = finished(start(WORK, where, TORCHLITE_CACHE_DIR=str(tmp_path)))
+    first, *others = sorted(tmp_path.rglob("*.bin"))
+    content = first.read_bytes()
+    for file in others:
+        content, before = file.read_bytes(), content
+        file.write_bytes(before)
+    first.write_bytes(content)
+    assert finished(start(WORK, where, TORCHLITE_CACHE_DIR=str(tmp_path))) == expected
+
+
+def test_a_changed_letter_in_what_is_known_of_drivers(where, tmp_path):
+    expected = finished(start(SMALL, where, TORCHLITE_CACHE_DIR=str(tmp_path)))
+    [file] = tmp_path.rglob("drivers-*.json")
+    whole = file.read_text()
+    file.write_text(whole.replace('"name": "', '"name": "X', 1))
+    assert finished(start(SMALL, where, TORCHLITE_CACHE_DIR=str(tmp_path))) == expected and file.read_text() == whole
+
+
+def test_what_a_killed_process_left_in_the_cache_is_cleared(where, tmp_path):
+    from torchlite_device.machinery import binaries
+
+    place = tmp_path / "some" / "name.bin"
+    binaries.replace(place, b"1")
+    old, new = place.with_suffix(".17.1.part"), place.with_suffix(".18.1.part")
+    for left in (old, new):
+        left.touch()
+    os.utime(old, (1e9, 1e9))
+    binaries.replace(place, b"2")
+    assert place.read_bytes() == b"2" and not old.exists() and new.exists()  # somebody may be writing the new one
+
+
+@pytest.mark.parametrize("cache", [True, False], ids=["a folder for the cache", "no place that can be written"])
+def test_a_home_that_cannot_be_written(where, tmp_path, cache):
+    """Neither our cache nor PyOpenCL's nor a driver's has its place below the home."""
+    (tmp_path / "file").touch()
+    home = str(tmp_path / "file" / "home")
+    variables = {"TORCHLITE_CACHE_DIR": str(tmp_path / "cache") if cache else "", "XDG_CACHE_HOME": home, "HOME": home}
+    code = "import warnings; warnings.simplefilter('ignore'); " + SMALL
+    process = start(code, where, **variables, POCL_CACHE_DIR="")
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0 and not err, err
+    assert out.strip() == "[2.0, 2.0, 2.0]"
+
+
+UNREAD = """
+    import sys
+    import torchlite as torch
+    x = torch.ones(300, 300, device=sys.argv[1])
+    y = (x @ x).softmax(0)
+"""
+SMALL = "import sys, torchlite as torch; print((torch.ones(3, device=sys.argv[1]) + 1).tolist())"
+
+
+def test_a_process_may_end_with_work_that_nobody_read(where, tmp_path):
+    cold = {"TORCHLITE_CACHE_DIR": str(tmp_path), "POCL_CACHE_DIR": str(tmp_path / "pocl")}
+    assert finished(start(UNREAD, where, **cold)) == ""
+
+
 def test_a_cache_that_cannot_be_written(where, tmp_path):
     (tmp_path / "file").touch()
     assert finished(

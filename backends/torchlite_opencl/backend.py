@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from typing import Any
 
 from torchlite_device.backend import DeviceBackend
@@ -11,6 +12,14 @@ class OpenCLBackend(DeviceBackend):
     """Backend protocol for "opencl". PyOpenCL is imported when a device is first asked for."""
 
     name = "opencl"
+
+    def __init__(self) -> None:
+        super().__init__()
+        atexit.register(self._end)  # after what the program registers: that may use a device
+
+    def _end(self) -> None:
+        for device in self._devices.values():
+            device.end()
 
     def why_not(self) -> str:
         from . import drivers

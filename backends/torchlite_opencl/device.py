@@ -19,6 +19,7 @@ from torchlite_device.machinery import device as shared
 from torchlite_device.machinery.device import numbered, pack_offset
 from torchlite_kernels.preamble import OPENCL, types
 
+from . import trial
 from .memory import Memory
 
 _WAITING = 32
@@ -82,6 +83,7 @@ class Device(shared.Device):
     def __init__(self, index: int, cl_device: Any):
         super().__init__(index)
         forks.watch(Device, "OpenCL", ("context", "queue", "memory", "allocate"))
+        self._process = os.getpid()
         self.cl_device = cl_device
         self.name = cl_device.name.strip()
         self.context = cl.Context([cl_device])
@@ -116,7 +118,7 @@ class Device(shared.Device):
         return OPENCL + types(widths, **typed)
 
     def kernel(self, program: Any, name: str, signature: str) -> Function:
-        return Function(self, cl.Kernel(program, name), signature)
+        return Function(self, trial.kernel(program, name), signature)
 
     def build(self, text: str) -> Any:
         """A built program, from the disk where it was built before for this device and driver."""
@@ -171,6 +173,14 @@ class Device(shared.Device):
 
     def finish(self) -> None:
         self.queue.finish()
+
+    def end(self) -> None:
+        """Wait at the process's end for what was started and never read: a driver that compiles and runs in threads of
+        its own would go on while its libraries are taken down. What still waits to be started is not.
+        """
+        if os.getpid() == self._process:  # a fork's child has not the queue that it remembers
+            with contextlib.suppress(cl.Error):
+                self._queue.finish()
 
     @property
     def blocking(self) -> bool:

@@ -7,6 +7,8 @@ a driver changes. Nothing here imports PyOpenCL before a device is used.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -27,7 +29,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from torchlite_device.machinery.binaries import folder
+from torchlite_device.machinery.binaries import folder, replace
 
 from . import trial
 
@@ -133,19 +135,53 @@ def installed() -> list[Driver]:
 
 
 class _Folder:
-    """A folder for the time of a block, with an .icd file for each driver."""
+    """A folder for the time of a block, with an .icd file for each driver. Where no folder can be made, the library of
+    the only driver, which the loader takes as well; OSError where there are several.
+    """
 
     def __init__(self, drivers: list[Driver]):
-        self.drivers = drivers
+        self.drivers, self.path = drivers, ""
 
     def __enter__(self) -> str:
-        self.path = tempfile.mkdtemp(prefix="torchlite-opencl-")
-        for i, driver in enumerate(self.drivers):
-            Path(self.path, f"{i:02}.icd").write_text(driver.library + "\n")
+        try:
+            self.path = tempfile.mkdtemp(prefix="torchlite-opencl-")
+            for i, driver in enumerate(self.drivers):
+                Path(self.path, f"{i:02}.icd").write_text(driver.library + "\n")
+        except OSError:
+            if len(self.drivers) == 1:
+                return self.drivers[0].library
+            raise
         return self.path
 
     def __exit__(self, *exc) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        if self.path:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _can_write(path: str) -> bool:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(path, os.W_OK)
+
+
+@functools.cache
+def _for_drivers() -> dict[str, str]:
+    """Environment variables that drivers need here. PoCL has no device where it cannot write what it compiles: where
+    its own place is read-only it gets one in our cache folder, or one that lasts as long as the process.
+    """
+    own = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    if os.environ.get("POCL_CACHE_DIR") or _can_write(os.path.join(own, "pocl")):
+        return {}
+    place = str(cache_folder() / "pocl")
+    if not _can_write(place):
+        try:
+            place = tempfile.mkdtemp(prefix="torchlite-pocl-")
+        except OSError:
+            return {}
+        atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return {"POCL_CACHE_DIR": place}
 
 
 # -- trials -----------------------------------------------------------------------------
@@ -171,10 +207,12 @@ class Survey:
 
 def _try(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
     """The devices of some drivers together, None the system's own, and what went wrong."""
-    with _Folder(drivers or []) as folder:
-        options = [folder, *(library for driver in drivers for library in driver.before)] if drivers is not None else []
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
-        try:
+    environment = {**os.environ, **_for_drivers(), "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
+    try:
+        with _Folder(drivers or []) as folder:
+            options = (
+                [folder, *(library for driver in drivers for library in driver.before)] if drivers is not None else []
+            )
             done = subprocess.run(
                 [sys.executable, "-P", trial.__file__, *options],
                 env=environment,
@@ -185,10 +223,10 @@ def _try(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
                 errors="replace",
                 timeout=_TRIAL_SECONDS,
             )
-        except subprocess.TimeoutExpired:
-            return [], f"gave no answer within {_TRIAL_SECONDS} seconds"
-        except OSError as error:
-            return [], f"could not be tried: {error}"
+    except subprocess.TimeoutExpired:
+        return [], f"gave no answer within {_TRIAL_SECONDS} seconds"
+    except OSError as error:
+        return [], f"could not be tried: {error}"
     lines = done.stdout.splitlines()
     if "done" in lines:
         return [json.loads(line.removeprefix("device ")) for line in lines if line.startswith("device ")], ""
@@ -268,22 +306,42 @@ def _fingerprint(drivers: list[Driver]) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
 
+_FIELDS = {"platform": str, "version": str, "name": str, "nth": int, "kind": str, "error": str}
+
+
+def _digest(name: str, content: dict[str, Any]) -> str:
+    """What tells that a file is as it was written, and under which name."""
+    return hashlib.sha256(f"{name}\n{json.dumps(content, sort_keys=True)}".encode()).hexdigest()
+
+
+def _well_formed(found: Survey) -> bool:
+    return (
+        all(isinstance(library, str) for library in found.keep)
+        and all(isinstance(why, str) for why in found.failed.values())
+        and all({name: type(value) for name, value in record.items()} == _FIELDS for record in found.devices)
+        and all(record["kind"] in _KINDS for record in found.devices)
+    )
+
+
 def _remembered(path: Path) -> Survey | None:
+    """What was found before; None where nothing was, or the file is not as it was written."""
     try:
-        kept = Survey(**json.loads(path.read_text()))
+        content = json.loads(path.read_text())
+        if content.pop("digest") != _digest(path.name, content):
+            return None
+        kept = Survey(**content)
+        if not _well_formed(kept):
+            return None
         return kept if not kept.errors() or time.time() - path.stat().st_mtime < _RETRY_SECONDS else None
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 
 def _remember(path: Path, found: Survey) -> None:
-    partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(dataclasses.asdict(found)))
-        os.replace(partial, path)
-    except OSError:  # then the next process tries again
-        pass
+    content = dataclasses.asdict(found)
+    text = json.dumps({**content, "digest": _digest(path.name, content)})
+    with contextlib.suppress(OSError):  # then the next process tries again
+        replace(path, text.encode())
 
 
 @functools.cache
@@ -303,6 +361,14 @@ def survey(again: bool = False) -> Survey:
     """
     with _lock:
         return _surveyed(again)
+
+
+def _forget() -> None:
+    """Try the drivers anew when they are next asked for: what was remembered is not so."""
+    drivers = installed()
+    with contextlib.suppress(OSError):
+        os.unlink(cache_folder() / f"drivers-{_fingerprint(drivers)}.json")
+    _surveyed.cache_clear()
 
 
 # -- devices ----------------------------------------------------------------------------
@@ -365,12 +431,15 @@ def describe(index: int) -> str:
 def _devices() -> list[Any]:
     found = survey()
     drivers = [d for d in installed() if d.library in found.keep]
-    if sys.platform.startswith("linux"):
-        with _Folder(drivers) as folder:
-            platforms = trial.platforms(folder, [library for driver in drivers for library in driver.before])
-    else:
-        platforms = trial.platforms(None, [])
-    by_key = {_key(record): device for record, device in trial.devices(platforms)}
+    with trial.variables(**_for_drivers()):
+        if sys.platform.startswith("linux"):
+            with _Folder(drivers) as folder:
+                platforms = trial.platforms(folder, [library for driver in drivers for library in driver.before])
+        else:
+            platforms = trial.platforms(None, [])
+        by_key = {_key(record): device for record, device in trial.devices(platforms)}
+    if any(_key(record) not in by_key for record in usable()):
+        _forget()
     missing = [record for record in usable() if _key(record) not in by_key]
     if missing:
         raise RuntimeError(

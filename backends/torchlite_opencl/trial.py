@@ -26,7 +26,7 @@ __kernel void trial(__global const float* x, __global float* y, __local float* b
 
 
 @contextlib.contextmanager
-def _variables(**values: str) -> Iterator[None]:
+def variables(**values: str) -> Iterator[None]:
     """Environment variables for the time of a block."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
@@ -51,7 +51,7 @@ def platforms(folder: str | None, libraries: Sequence[str]) -> list[Any]:
     import pyopencl as cl
 
     # PyOpenCL's own loader looks into its home as well (the driver of pocl-binary-distribution is there).
-    with _variables(OCL_ICD_VENDORS=folder, PYOPENCL_HOME=folder) if folder else contextlib.nullcontext():
+    with variables(OCL_ICD_VENDORS=folder, PYOPENCL_HOME=folder) if folder else contextlib.nullcontext():
         try:
             return cl.get_platforms()
         except cl.Error:  # none
@@ -81,6 +81,30 @@ def devices(found: Sequence[Any]) -> Iterator[tuple[dict, Any]]:
             yield {"platform": key[0], "version": key[1], "name": key[2], "nth": met[key], "kind": kind}, device
 
 
+def kernel(program: Any, name: str) -> Any:
+    """A kernel of a built program. PyOpenCL keeps texts of its own in a database below the user's home; where it cannot
+    (a home that is read-only, or not there), it does without.
+    """
+    import pyopencl as cl
+
+    first = "pyopencl.invoker" not in sys.modules  # which opens the database while it is imported
+    hook = sys.unraisablehook
+    if first:
+        sys.unraisablehook = lambda _: None  # half an object that cannot be finished either
+    try:
+        return cl.Kernel(program, name)
+    except cl.Error:
+        raise
+    except Exception:
+        if cl._PYOPENCL_NO_CACHE:
+            raise
+    finally:
+        if first:
+            sys.unraisablehook = hook
+    cl._PYOPENCL_NO_CACHE = True
+    return cl.Kernel(program, name)
+
+
 def run(device: Any) -> None:
     """Build and run a kernel. RuntimeError when its result is wrong."""
     import numpy as np
@@ -92,8 +116,8 @@ def run(device: Any) -> None:
     source = cl.Buffer(context, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR, hostbuf=x)
     target = cl.Buffer(context, cl.mem_flags.READ_WRITE, x.nbytes)
     program: Any = cl.Program(context, _SOURCE)
-    kernel: Any = cl.Kernel(program.build(cache_dir=False), "trial")
-    kernel(queue, (64,), (16,), source, target, cl.LocalMemory(64))
+    work: Any = kernel(program.build(cache_dir=False), "trial")
+    work(queue, (64,), (16,), source, target, cl.LocalMemory(64))
     found = np.empty_like(x)
     cl.enqueue_copy(queue, found, target)
     expected = np.exp(x).reshape(4, 16)[:, ::-1].ravel() + np.repeat(x[1::4], 4)

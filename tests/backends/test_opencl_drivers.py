@@ -162,6 +162,62 @@ def test_a_damaged_memory_is_written_anew(monkeypatch):
     assert json.loads(file.read_text())["keep"] == ["/lib/a.so", "/lib/b.so", "/lib/c.so"] and len(machine.trials) == 5
 
 
+def test_a_memory_that_is_not_as_it_was_written_is_written_anew(monkeypatch):
+    """A letter changed, values of other types, the content of another file, deep nesting: none is believed."""
+    machine = Machine(monkeypatch)
+    drivers.usable()
+    [file] = drivers.cache_folder().glob("drivers-*.json")
+    whole = file.read_text()
+    content = json.loads(whole)
+    wrong = [
+        whole.replace("host", "hest", 1),
+        json.dumps({**content, "devices": 5}),
+        json.dumps({**content, "keep": {"a": 1}, "failed": []}),
+        json.dumps({"keep": [], "devices": [], "failed": {}}),
+        "[" * 100_000,
+    ]
+    for name, records in (
+        ("drivers-other.json", content["devices"]),
+        (file.name, [{**content["devices"][0], "nth": "0"}]),
+    ):
+        changed = {"keep": [], "devices": records, "failed": {}}
+        wrong.append(json.dumps({**changed, "digest": drivers._digest(name, changed)}))
+    for text in wrong:
+        file.write_text(text)
+        drivers._surveyed.cache_clear()
+        assert len(drivers.usable()) == 3
+    assert file.read_text() == whole and len(machine.trials) == 1 + len(wrong)
+
+
+def test_devices_that_are_not_there_are_looked_for_again(monkeypatch):
+    """What was remembered names a device that the loader does not show: the drivers are tried anew."""
+    machine = Machine(monkeypatch)
+    assert len(drivers.usable()) == 3
+    machine.fails = lambda names: "fails: removed" if "b" in names else ""
+    monkeypatch.setattr(drivers.trial, "platforms", lambda folder, libraries: [])
+    monkeypatch.setattr(
+        drivers.trial, "devices", lambda found: [({**CPU, "platform": name}, f"device {name}") for name in "ac"]
+    )
+    drivers._devices.cache_clear()
+    try:
+        assert drivers.devices() == ["device a", "device c"] and machine.trials == ["abc", "abc", "a", "ab", "ac"]
+    finally:
+        drivers._devices.cache_clear()
+
+
+def test_one_driver_needs_no_folder(monkeypatch):
+    def no_folder(**_):
+        raise FileNotFoundError("No usable temporary directory")
+
+    monkeypatch.setattr(drivers.tempfile, "mkdtemp", no_folder)
+    one, other = drivers.Driver("a", "/lib/a.so"), drivers.Driver("b", "/lib/b.so")
+    with drivers._Folder([one]) as place:
+        assert place == "/lib/a.so"
+    with pytest.raises(FileNotFoundError, match="No usable temporary directory"), drivers._Folder([one, other]):
+        pass
+    assert drivers._try([one, other])[1] == "could not be tried: No usable temporary directory"
+
+
 def test_other_systems_ask_their_loader(monkeypatch):
     machine = Machine(monkeypatch, linux="win32")
     machine.drivers = []

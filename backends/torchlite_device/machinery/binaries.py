@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import os
 import threading
+import time
 import warnings
 from pathlib import Path
+
+_ABANDONED = 600  # seconds after which nobody writes a file any more
 
 
 def folder(runtime: str) -> Path:
@@ -28,6 +33,11 @@ def _place(path: Path) -> Path:
     return path.parent / path.name[:2] / f"{path.name}.bin"
 
 
+def _digest(path: Path, binary: bytes) -> bytes:
+    """What tells that a binary is whole, and that it is the one of this name."""
+    return hashlib.sha256(path.name.encode() + b"\n" + binary).digest()
+
+
 def load(path: Path) -> bytes | None:
     """The binary that was stored under a path; None when there is none or it is damaged (some drivers crash on what
     they did not write).
@@ -38,24 +48,43 @@ def load(path: Path) -> bytes | None:
         data = _place(path).read_bytes()
     except OSError:
         return None
-    return data[32:] if hashlib.sha256(data[32:]).digest() == data[:32] else None
+    return data[32:] if _digest(path, data[32:]) == data[:32] else None
 
 
 def store(path: Path, binary: bytes) -> None:
-    """Keep a binary, with its digest before it; written beside its name and moved there, so that other processes see
-    all of it or nothing.
-    """
+    """Keep a binary, with its digest before it. A warning, once in a process, where that is not possible."""
     if not kept():
         return
-    place = _place(path)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        partial = place.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-        partial.write_bytes(hashlib.sha256(binary).digest() + binary)
-        os.replace(partial, place)
+        replace(_place(path), _digest(path, binary) + binary)
     except OSError as error:
-        warnings.warn(
-            f"built programs cannot be kept in {place.parent}: {error}. Set TORCHLITE_CACHE_DIR to a folder that can "
-            "be written.",
-            stacklevel=2,
-        )
+        _warn(path.parent, type(error), error.strerror or "")
+
+
+@functools.cache
+def _warn(where: Path, kind: type, why: str) -> None:
+    """Once in a process, however many programs there are."""
+    warnings.warn(
+        f"built programs cannot be kept in {where}: {kind.__name__}: {why}. Set TORCHLITE_CACHE_DIR to a folder that "
+        "can be written.",
+        stacklevel=4,
+    )
+
+
+def replace(place: Path, data: bytes) -> None:
+    """Give a file new content: written beside its name and moved there, so that other processes see all of it or
+    nothing. What processes left that ended meanwhile is cleared.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    partial = place.with_suffix(f".{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        partial.write_bytes(data)
+        os.replace(partial, place)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
+    for left in place.parent.glob(f"{place.stem}.*.part"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                left.unlink()
