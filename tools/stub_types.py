@@ -5,7 +5,7 @@ from __future__ import annotations
 # The stubs in torchlite/_stubs, and the op families (files of torchlite/_ops) whose functions and methods each has.
 ROOMS = {
     "elementwise": ("activation", "arithmetic", "elementary", "pointwise", "special", "amp"),
-    "reductions": ("reduce", "statistics", "scan", "sort", "softmax"),
+    "reductions": ("reduce", "segments", "statistics", "scan", "sort", "softmax"),
     "layers": (
         "conv", "ctc", "dropout", "embedding", "loss", "norm", "pad", "pooling", "resample", "rnn", "vision",
         "attention", "cross_entropy",
@@ -26,7 +26,7 @@ VARARGS = {
 }  # fmt: skip
 
 _INT = """
-    bins blank C chunks col col decimals diagonal dim0 dim1 dim2 dimension dim downscale_factor edge_order end_dim
+    bins blank C embed_dim num_head num_heads chunks col col decimals diagonal dim0 dim1 dim2 dimension dim downscale_factor edge_order end_dim
     fill_dim group groups growth_interval high HxW ignore_index ind index k length low m minlength n N n_fft niter
     num_classes num_groups num_layers num_samples offset padding_idx physical_layout pow q r row size_dim start_dim
     steps storage_offset upscale_factor axis window_length hop_length win_length
@@ -114,6 +114,8 @@ PLAIN = {
 # The same for one parameter of one op (its name in its namespace).
 OF_OP = {
     ("norm", "p"): "_b.float | _b.str | None",
+    **{(name, "mode"): "_b.int" for name in ("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only")},
+    ("_native_multi_head_attention", "mask_type"): "_b.int | None",
     ("bernoulli", "p"): "_b.float | None",
     ("bernoulli_", "p"): "_b.float | Tensor",
     ("conv1d", "padding"): "Ints | _b.str",
@@ -193,6 +195,11 @@ RESULTS = {
         "lstm native_batch_norm native_group_norm native_layer_norm svd_lowrank pca_lowrank".split(), TRIPLE
     ),
     "_amp_foreach_non_finite_check_and_unscale_": "None",
+    **dict.fromkeys(
+        ("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only"), "tuple[Tensor, Tensor, Tensor, Tensor]"
+    ),
+    "_native_multi_head_attention": "tuple[Tensor, Tensor | None]",
+    "_transform_bias_rescale_qkv": "tuple[Tensor, Tensor, Tensor]",
 }
 RESULTS_OF = {("linalg", "lu"): "linalg_lu"}
 # Fields of named results that are not tensors.

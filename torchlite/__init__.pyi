@@ -35,9 +35,16 @@ from ._stubs.elementwise import _amp_foreach_non_finite_check_and_unscale_ as _a
 from ._stubs.elementwise import _amp_update_scale_ as _amp_update_scale_
 from ._stubs.functions import *
 from ._stubs.layers import *
+from ._stubs.layers import _embedding_bag as _embedding_bag
+from ._stubs.layers import _embedding_bag_forward_only as _embedding_bag_forward_only
+from ._stubs.layers import _native_multi_head_attention as _native_multi_head_attention
+from ._stubs.layers import _transform_bias_rescale_qkv as _transform_bias_rescale_qkv
 from ._stubs.linear import *
+from ._stubs.linear import _addmm_activation as _addmm_activation
+from ._stubs.linear import _int_mm as _int_mm
 from ._stubs.making import *
 from ._stubs.reductions import *
+from ._stubs.reductions import _segment_reduce as _segment_reduce
 from ._stubs.tensor import *
 
 __version__: str

@@ -133,3 +133,101 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
     if dropout_p:
         weights = F.dropout(weights, dropout_p, True)
     return F.matmul(weights, value)
+
+
+# --- PyTorch's whole layer under private names ------------------------------------------------------
+
+
+@composite("_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, num_heads)", where="torch")
+def _transform_bias_rescale_qkv(F, qkv, qkv_bias, num_heads):
+    """Queries, keys and values by heads, (N, H, L, E / H) each, from their joined projections (N, L, 3 E) and bias
+    (3 E); queries are divided by the root of their length.
+    """
+    count, length, width = qkv.shape
+    size = width // 3
+    if size % num_heads:
+        raise RuntimeError("Expected D % num_head == 0 to be true, but got false.")
+    q, k, v = (
+        part.reshape(count, length, num_heads, size // num_heads).transpose(1, 2)
+        for part in F.split(qkv + qkv_bias, size, -1)
+    )
+    return q / math.sqrt(size // num_heads), k, v
+
+
+def _check_native(query, key, value, embed_dim, num_head, qkv_weight, qkv_bias):
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if tensor.ndim != 3:
+            raise RuntimeError(f"expected 3-D `{name}`, got {tensor.ndim}-D tensor")
+    if query.shape[2] != embed_dim:
+        raise RuntimeError(f"passed-in embed_dim {embed_dim} didn't match last dim of query {query.shape[2]}")
+    if tuple(query.shape) != tuple(key.shape) or tuple(key.shape) != tuple(value.shape):
+        raise RuntimeError("expected `query`/`key`/`value` shapes to match")
+    if qkv_weight.ndim != 2:
+        raise RuntimeError(f"expected 2-D `qkv_weight`, got {qkv_weight.ndim}-D tensor")
+    if qkv_weight.shape[0] != 3 * embed_dim:
+        raise RuntimeError("expected `qkv_weight` first dim to be 3x embed_dim")
+    if qkv_weight.shape[1] != embed_dim:
+        raise RuntimeError("expected `qkv_weight` second dim to be embed_Dim")
+    if qkv_bias.ndim != 1:
+        raise RuntimeError(f"expected 1-D `qkv_bias`, got {qkv_bias.ndim}-D tensor")
+    if qkv_bias.shape[0] != 3 * embed_dim:
+        raise RuntimeError("expected `qkv_bias` first dim and first dim of query to be equal")
+    if embed_dim % num_head:
+        raise RuntimeError("`embed_dim` must divide evenly by `num_heads`")
+
+
+def _native_mask(mask, mask_type, count, length):
+    """The mask as (N or 1, H or 1, L or 1, S): true where a query may not look."""
+    if mask is None:
+        return None
+    if mask_type is None:
+        raise RuntimeError("Mask Type should be defined")
+    if mask_type not in (0, 1, 2):
+        raise RuntimeError("Mask Type should be 0 (src_mask), 1 (src_key_padding_mask), or 2 (default_mask)")
+    if mask.dtype.category != 0:
+        raise RuntimeError("Mask should be a boolean tensor")
+    if mask_type == 2:
+        return mask
+    return mask.reshape((count, 1, 1, length) if mask_type else (1, 1, length, length))
+
+
+@composite(
+    "_native_multi_head_attention(Tensor query, Tensor key, Tensor value, embed_dim, num_head, Tensor qkv_weight, "
+    "Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, need_weights=True, "
+    "average_attn_weights=True, mask_type=None)",
+    where="torch",
+)
+def _native_multi_head_attention(
+    F,
+    query,
+    key,
+    value,
+    embed_dim,
+    num_head,
+    qkv_weight,
+    qkv_bias,
+    proj_weight,
+    proj_bias,
+    mask,
+    need_weights,
+    average_attn_weights,
+    mask_type,
+):
+    """What `nn.MultiheadAttention` computes of batches (N, L, E): the result (N, L, E) and the weights (N, L, L), by
+    heads (N, H, L, L) unless averaged, None unless needed. `mask` is true where nothing may look: (L, L) for
+    `mask_type` 0, (N, L) for 1, (N, H, L, L) for 2.
+    """
+    _check_native(query, key, value, embed_dim, num_head, qkv_weight, qkv_bias)
+    count, length = query.shape[:2]
+    parts = [F.linear(x, w) for x, w in zip((query, key, value), F.split(qkv_weight, embed_dim, 0), strict=True)]
+    q, k, v = F._transform_bias_rescale_qkv(F.cat(parts, -1), qkv_bias, num_head)
+    scores = F.matmul(q, k.transpose(-2, -1))
+    hidden = _native_mask(mask, mask_type, count, length)
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, -math.inf)
+    weights = F.softmax(scores, -1)
+    out = F.matmul(weights, v).transpose(1, 2).reshape(count, length, embed_dim)
+    out = F.linear(out, proj_weight, proj_bias)
+    if not need_weights:
+        return out, None
+    return out, F.mean(weights, 1) if average_attn_weights else weights

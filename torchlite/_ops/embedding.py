@@ -1,7 +1,7 @@
 """Look-ups (embedding, embedding_bag, one_hot) and the layers' products (linear, bilinear)."""
 
 from torchlite._dispatch import composite, op
-from torchlite._types.dtypes import int32, int64
+from torchlite._types.dtypes import float32, float64, int32, int64
 
 # --- linear and bilinear --------------------------------------------------------------------------
 
@@ -196,52 +196,126 @@ def embedding_renorm_(F, input, indices, max_norm, norm_type):
     return input
 
 
-def _bag_of_each(F, offsets, count):
-    """The bag that each index belongs to."""
-    return F.searchsorted(offsets, F.new_arange(offsets, 0, count, 1, int64), right=True) - 1
+_MODES = ("sum", "mean", "max")
+
+
+def _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx):
+    if weight.ndim != 2:
+        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+    if indices.ndim != 1:
+        raise RuntimeError(f"input has to be a 1D Tensor, but got Tensor of dimension {indices.ndim}")
+    if offsets.ndim != 1:
+        raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {offsets.ndim}")
+    _check_indices(indices, "embedding_bag", "argument #2 'indices'")
+    _check_indices(offsets, "embedding_bag", "argument #3 'offsets'")
+    rows = weight.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}"
+        )
+    if include_last_offset and offsets.numel() == 0:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    if offsets.numel() and int(offsets[0]) != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+            f"However, got {int(offsets[0])}"
+        )
+    if offsets.numel() and int(offsets[-1]) > indices.shape[0]:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {indices.shape[0]} but got offsets[-1] of "
+            f"{int(offsets[-1])}"
+        )
+    if per_sample_weights is None:
+        return
+    if mode != "sum":
+        raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
+    if per_sample_weights.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"expected scalar type {weight.dtype.scalar_name} but found {per_sample_weights.dtype.scalar_name}"
+        )
+    if tuple(per_sample_weights.shape) != tuple(indices.shape):
+        raise RuntimeError(
+            f"expected per_sample_weights.size({0}) == indices.size(0), but got {tuple(per_sample_weights.shape)} and "
+            f"{tuple(indices.shape)}"
+        )
+
+
+def _check_bag_range(indices, rows):
+    """PyTorch's error for an index out of range; devices note it themselves, without a wait."""
+    if indices.device.type == "cpu" and indices.numel():
+        for found in (int(indices.min()), int(indices.max())):
+            if not 0 <= found < rows:
+                raise RuntimeError(
+                    f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {found}"
+                )
 
 
 def _largest_of_bags(F, rows, bag, counts):
-    """The elementwise largest row of each bag, zeros for an empty one; rows of a bag are neighbours."""
+    """The elementwise largest row of each bag and which of all rows it is, zeros for an empty one; rows of a bag are
+    neighbours.
+    """
+    bags, width = counts.shape[0], rows.shape[1]
+    if rows.shape[0] == 0:
+        nothing = F.new_zeros(rows, (bags, width))
+        return nothing + F.sum(rows, 0, True), F.to(nothing, int64)
     start = F.cumsum(counts, 0) - counts
-    longest = int(counts.max()) if counts.numel() else 0
-    if longest == 0:
-        return F.new_zeros(rows, (counts.shape[0], rows.shape[1]))
-    steps = F.new_arange(rows, 0, longest, 1, int64)
+    steps = F.new_arange(counts, 0, int(counts.max()), 1, int64)
     inside = (steps < counts.unsqueeze(1)).unsqueeze(2)
     index = (start.unsqueeze(1) + steps).clamp(0, rows.shape[0] - 1)
     padded = F.where(inside, rows[index], F.full_like(rows[index], -float("inf")).detach())
-    largest = padded.max(1).values
-    return F.where((counts > 0).unsqueeze(1), largest, F.zeros_like(largest))
+    largest, place = padded.max(1)
+    full = (counts > 0).unsqueeze(1)
+    return F.where(full, largest, F.zeros_like(largest)), F.where(full, start.unsqueeze(1) + place, -1)
 
 
 @composite(
-    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, scale_grad_by_freq, mode, sparse, Tensor? "
-    "per_sample_weights, include_last_offset, padding_idx)",
-    where="",
+    "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, scale_grad_by_freq=False, mode=0, sparse=False, "
+    "Tensor? per_sample_weights=None, include_last_offset=False, padding_idx=None)",
+    where="torch",
+    alias="torch._embedding_bag torch._embedding_bag_forward_only",
 )
-def _embedding_bag(
+def embedding_bag(
     F, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
 ):
-    """Embeddings of each bag (indices from one offset to the next) reduced by ``mode``: "sum", "mean" or "max"."""
+    """Embeddings of each bag (indices from one offset to the next) reduced by ``mode``: 0 sums, 1 takes the mean, 2 the
+    maximum. Four tensors: the reduced embeddings (bags, features), the bag of each index, the number of indices of each
+    bag, and for maxima the index that gave each.
+
+    >>> torch.embedding_bag(torch.tensor([[1.], [2.], [3.]]), torch.tensor([0, 2, 1]), torch.tensor([0, 2]))[0]
+    tensor([[4.],
+            [2.]])
+    """
+    mode = _MODES[mode]
+    _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
     bags = offsets.shape[0] - (1 if include_last_offset else 0)
-    offsets = offsets.to(int64)
-    if include_last_offset:
-        indices = indices[: int(offsets[-1])] if bags else indices[:0]
-        per_sample_weights = None if per_sample_weights is None else per_sample_weights[: indices.shape[0]]
-    bag = _bag_of_each(F, offsets[:bags], indices.shape[0])
-    if padding_idx is not None and padding_idx >= 0:
-        keep = indices != padding_idx
-        indices, bag = indices[keep], bag[keep]
-        per_sample_weights = None if per_sample_weights is None else per_sample_weights[keep]
-    rows = F.embedding(weight, indices, -1, scale_grad_by_freq, sparse)
-    counts = F.index_add(F.new_zeros(bag, (bags,)), 0, bag, F.ones_like(bag))
+    offsets, indices = F.to(offsets, int64), F.to(indices, int64)
+    count = indices.shape[0]
+    plain = padding_idx is None and mode != "max" and weight.dtype is not float64
+    if plain and include_last_offset:
+        count = int(offsets[-1]) if bags else 0
+    _check_bag_range(indices, weight.shape[0])
+    bag = F.searchsorted(offsets[:bags], F.new_arange(offsets, 0, count, 1, int64), right=True) - 1
+    kept, kept_bag, weights = indices[:count], bag, None if per_sample_weights is None else per_sample_weights[:count]
+    if padding_idx is not None:
+        keep = kept != (padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx)
+        kept, kept_bag = kept[keep], bag[keep]
+        weights = None if weights is None else weights[keep]
+    rows = F.embedding(weight, kept, -1, scale_grad_by_freq, sparse)
+    counts = F.index_add(F.new_zeros(bag, (bags,)), 0, kept_bag, F.ones_like(kept_bag))
     if mode == "max":
-        return _largest_of_bags(F, rows, bag, counts)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(1)
-    total = F.index_add(F.new_zeros(rows, (bags, weight.shape[1])), 0, bag, rows)
-    return total / counts.clamp_min(1).to(total.dtype).unsqueeze(1) if mode == "mean" else total
+        largest, place = _largest_of_bags(F, rows, kept_bag, counts)
+        if kept.shape[0]:
+            place = F.where(place < 0, 0, kept[place.clamp_min(0)])
+        return largest, bag, counts, place
+    if weights is not None:
+        rows = rows * weights.unsqueeze(1)
+    wide = F.to(rows, float32) if rows.dtype.itemsize < 4 else rows
+    total = F.index_add(F.new_zeros(wide, (bags, weight.shape[1])), 0, kept_bag, wide)
+    if mode == "mean":
+        total = total / counts.clamp_min(1).unsqueeze(1)
+        return F.to(total, weight.dtype), bag, counts, counts
+    none = F.new_zeros(offsets, tuple(offsets.shape))
+    return F.to(total, weight.dtype), bag[:0] if plain else bag, none, none
 
 
 @composite("one_hot(Tensor input, num_classes=-1)", where="nn.functional", tags=0)

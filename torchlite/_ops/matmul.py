@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._dispatch import INPLACE, KEEPS_DTYPE, composite, op
 from .._dispatch.shapes import broadcast, wrap_dim
+from .._types.dtypes import float32, int8, int32, uint8
 from ._linalg_common import adjoint, column, row
 
 # --- matmul ---------------------------------------------------------------------------------------
@@ -566,3 +567,51 @@ def linalg_vecdot(F, x, y, dim):
     if x.dtype.category < 2:
         return (x * y).sum(dim, dtype=x.dtype)
     return (x.conj() * y).sum(dim)
+
+
+# --- what PyTorch has under private names --------------------------------------------------------------------------
+
+# float32 adds up the products of so many pairs of 8-bit integers without rounding.
+_EXACT = 1024
+
+
+def _check_int_mm(input, mat2):
+    for name, tensor in (("self", input), ("mat2", mat2)):
+        if tensor.ndim != 2:
+            raise RuntimeError(f"int_mm_out_cpu: Expected {name} to be of dimension 2 but got {tensor.ndim}")
+    if input.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            f"int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got {input.shape[1]} and {mat2.shape[0]}"
+        )
+    if input.dtype is not int8 and input.dtype is not uint8:
+        raise RuntimeError(f"int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got {_short_name(input)}")
+    if mat2.dtype is not int8:
+        raise RuntimeError(f"int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got {_short_name(mat2)}")
+
+
+@composite("_int_mm(Tensor input, Tensor mat2)", where="torch")
+def _int_mm(F, input, mat2):
+    """The product of two matrices of int8, in int32: (n, m), (m, p) -> (n, p). The first may be uint8.
+
+    >>> torch._int_mm(torch.full((1, 2), 100, dtype=torch.int8), torch.full((2, 1), 100, dtype=torch.int8))
+    tensor([[20000]], dtype=torch.int32)
+    """
+    _check_int_mm(input, mat2)
+    total = F.new_zeros(input, (input.shape[0], mat2.shape[1])).to(int32)
+    for start in range(0, input.shape[1], _EXACT):
+        stop = start + _EXACT
+        total = total + F.matmul(input[:, start:stop].to(float32), mat2[start:stop].to(float32)).to(int32)
+    return total
+
+
+@composite(
+    "_addmm_activation(Tensor input, Tensor mat1, Tensor mat2, *, beta=1, alpha=1, use_gelu=False)", where="torch"
+)
+def _addmm_activation(F, input, mat1, mat2, beta, alpha, use_gelu):
+    """`torch.addmm` with a rectifier after it, or with `use_gelu` a GELU.
+
+    >>> torch._addmm_activation(torch.tensor([1., -5.]), torch.ones(1, 2), torch.ones(2, 2))
+    tensor([[3., 0.]])
+    """
+    out = F.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return F.gelu(out) if use_gelu else F.relu(out)

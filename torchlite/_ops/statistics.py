@@ -637,60 +637,6 @@ def gradient(F, input, spacing, dim, edge_order):
     return tuple(_gradient_along(F, input, d, s, edge_order) for d, s in zip(dims, each, strict=True))
 
 
-# --- segments ------------------------------------------------------------------------------
-
-_EMPTY_SEGMENT = {"sum": 0, "mean": math.nan, "prod": 1, "max": -math.inf, "min": math.inf}
-
-
-@composite(
-    "segment_reduce(Tensor data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, "
-    "initial=None)",
-    where="torch",
-)
-def segment_reduce(F, data, reduce, lengths, indices, offsets, axis, unsafe, initial):
-    """Consecutive segments of `data` along `axis`, of the given `lengths` (or between `offsets`), each reduced by
-    "sum", "mean", "prod", "max" or "min".
-
-    `initial` is what a reduction starts with, and what an empty segment gives.
-
-    >>> torch.segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
-    tensor([3., 3.])
-    """
-    if reduce not in _EMPTY_SEGMENT:
-        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if lengths is None and offsets is None:
-        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    if lengths is None:
-        lengths = F.diff(offsets)
-    axis = wrap_dim(axis, data.ndim)
-    if axis != lengths.ndim - 1:
-        raise RuntimeError("segment_reduce(): Expected axis to be the last dimension of lengths.")
-    if not unsafe:
-        if lengths.numel() and int(lengths.min()) < 0:
-            raise RuntimeError("lengths contains negative value!")
-        if not bool(F.all(F.sum(lengths, -1) == data.shape[axis])):
-            raise RuntimeError(
-                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
-                "!unsafe."
-            )
-    segments, ends = lengths.shape[-1], F.cumsum(lengths, -1)
-    place = F.new_arange(lengths, 0, data.shape[axis], 1, int64).expand(*lengths.shape[:-1], data.shape[axis])
-    segment = F.searchsorted(ends.contiguous(), place.contiguous(), right=True)
-    tail = data.ndim - axis - 1
-    segment = segment.reshape(tuple(segment.shape) + (1,) * tail).expand(data.shape)
-    shape = (*data.shape[:axis], segments, *data.shape[axis + 1 :])
-    start = _EMPTY_SEGMENT[reduce] if initial is None else initial
-    if reduce == "mean":
-        count = F.to(lengths, data.dtype).reshape(tuple(lengths.shape) + (1,) * tail)
-        total = (
-            F.scatter_add(F.new_full(data.detach(), shape, 0 if initial is None else initial), axis, segment, data)
-            / count
-        )
-        return total if initial is None else F.where(count == 0, F.full_like(total, initial), total)
-    how = {"sum": "sum", "prod": "prod", "max": "amax", "min": "amin"}[reduce]
-    return F.scatter_reduce(F.new_full(data.detach(), shape, start), axis, segment, data, how)
-
-
 # --- shapes ---------------------------------------------------------------------------------
 
 

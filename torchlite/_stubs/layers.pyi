@@ -8,6 +8,52 @@ from typing import Any, Literal, overload
 from .aliases import Ints, Number, OutputSize
 from .tensor import Tensor
 
+def _embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: _b.bool = False,
+    mode: _b.int = 0,
+    sparse: _b.bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: _b.bool = False,
+    padding_idx: _b.int | None = None,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
+def _embedding_bag_forward_only(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: _b.bool = False,
+    mode: _b.int = 0,
+    sparse: _b.bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: _b.bool = False,
+    padding_idx: _b.int | None = None,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
+def _native_multi_head_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim: _b.int,
+    num_head: _b.int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    proj_weight: Tensor,
+    proj_bias: Tensor,
+    mask: Tensor | None = None,
+    need_weights: _b.bool = True,
+    average_attn_weights: _b.bool = True,
+    mask_type: _b.int | None = None,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> tuple[Tensor, Tensor | None]: ...
+def _transform_bias_rescale_qkv(
+    qkv: Tensor, qkv_bias: Tensor, num_heads: _b.int, *, out: Sequence[Tensor] | None = None
+) -> tuple[Tensor, Tensor, Tensor]: ...
 def adaptive_avg_pool1d(input: Tensor, output_size: OutputSize, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def adaptive_max_pool1d(
@@ -162,6 +208,19 @@ def embedding(
     *,
     out: Tensor | None = None,
 ) -> Tensor: ...
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: _b.bool = False,
+    mode: _b.int = 0,
+    sparse: _b.bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: _b.bool = False,
+    padding_idx: _b.int | None = None,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _b.float, norm_type: _b.float = 2.0) -> Tensor: ...
 def feature_alpha_dropout(input: Tensor, p: _b.float, train: _b.bool, *, out: Tensor | None = None) -> Tensor: ...
 def feature_alpha_dropout_(input: Tensor, p: _b.float, train: _b.bool) -> Tensor: ...

@@ -91,6 +91,17 @@ class LinearMethods:
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Self: ...
     def renorm_(self, p: _b.float, dim: _b.int, maxnorm: _b.float) -> Self: ...
 
+def _addmm_activation(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: _b.float = 1,
+    alpha: Number = 1,
+    use_gelu: _b.bool = False,
+    out: Tensor | None = None,
+) -> Tensor: ...
+def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _b.float = 1, alpha: Number = 1, out: Tensor | None = None
 ) -> Tensor: ...

@@ -171,6 +171,18 @@ class ReductionsMethods:
     def cumprod_(self, dim: _b.int, *, dtype: DType | None = None) -> Self: ...
     def cumsum_(self, dim: _b.int, *, dtype: DType | None = None) -> Self: ...
 
+def _segment_reduce(
+    data: Tensor,
+    reduce: _b.str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: _b.int = 0,
+    unsafe: _b.bool = False,
+    initial: Number | None = None,
+    out: Tensor | None = None,
+) -> Tensor: ...
 def all(input: Tensor, dim: Ints | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor: ...
 def amax(input: Tensor, dim: Ints = ..., keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor: ...
 def amin(input: Tensor, dim: Ints = ..., keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor: ...
@@ -363,7 +375,7 @@ def segment_reduce(
     reduce: _b.str,
     *,
     lengths: Tensor | None = None,
-    indices: Sequence[Tensor | None] | Tensor | None = None,
+    indices: Tensor | None = None,
     offsets: Tensor | None = None,
     axis: _b.int = 0,
     unsafe: _b.bool = False,

@@ -294,18 +294,13 @@ def embedding_bag(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
             f"(got mode='{mode}'). Please open a feature request on GitHub."
         )
-    if offsets.numel() and int(offsets[0]) != 0:
-        raise RuntimeError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-            "However, got " + str(int(offsets[0]))
-        )
-    padding = None if padding_idx is None else _wrapped_padding(padding_idx, weight.shape[0])
     if max_norm is not None:
         with torch.no_grad():
             torch.embedding_renorm_(weight, input, max_norm, norm_type)
-    return F._embedding_bag(
-        weight, input, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding
-    )
+    number = ("sum", "mean", "max").index(mode)
+    return torch.embedding_bag(
+        weight, input, offsets, scale_grad_by_freq, number, sparse, per_sample_weights, include_last_offset, padding_idx
+    )[0]
 
 
 def _bags(input, offsets, per_sample_weights):

@@ -11,3 +11,11 @@ row(
     S((2, 4, 3, 2), (2, 2, 5, 2), (2, 2, 5, 2), enable_gqa=True),
     covers=("_sdpa", "_sdpa_backward"),
 )
+row("_transform_bias_rescale_qkv", S((2, 3, 12), (12,), 2), grad=False)
+LAYER = ((2, 3, 4), (2, 3, 4), (2, 3, 4), 4, 2, (12, 4), (12,), (4, 4), (4,))
+row(
+    "_native_multi_head_attention",
+    S(*LAYER),
+    S(*LAYER, A((3, 3), dtype="bool"), mask_type=0, average_attn_weights=False),
+    grad=False,
+)

@@ -24,11 +24,16 @@ row(
     oracle=lambda torch, x, i, most, p: torch.embedding_renorm_(x.clone(), i, most, p),
 )
 row(
-    "_embedding_bag",
-    *(S(A((5, 3), kind="distinct"), A((6,), low=0, high=4, dtype="int64"), mode) for mode in ("sum", "mean", "max")),
-    meta=False,
-    oracle=lambda torch, w, i, mode: torch.nn.functional.embedding_bag(
-        i, w, torch.tensor([0, 2, 2], device=i.device), mode=mode
+    "embedding_bag",
+    *(
+        S(
+            A((5, 3), kind="distinct"),
+            A((6,), low=0, high=4, dtype="int64"),
+            A((2,), low=0, high=1, dtype="int64"),
+            *more,
+        )
+        for more in ((False, 0), (False, 1), (False, 2), (False, 0, False, None, False, 2))
     ),
+    meta=False,
 )
 row("one_hot", S(A((2, 3), low=0, high=4, dtype="int64"), 6), S(A((4,), low=0, high=4, dtype="int64")), meta=False)

@@ -92,3 +92,16 @@ row(
     _einsum("ij,jk", C(2, 3), C(3, 2)),
     _einsum("i->", (3,)),
 )
+row(
+    "_int_mm",
+    S(A((3, 4), -128, 127, "int8"), A((4, 2), -128, 127, "int8")),
+    S(A((2, 2000), -128, 127, "int8"), A((2000, 3), -128, 127, "int8")),
+    grad=False,
+    meta=False,
+)
+row(
+    "_addmm_activation",
+    S((4,), (3, 2), (2, 4)),
+    S((3, 4), (3, 2), (2, 4), beta=0.5, alpha=2, use_gelu=True),
+    grad=False,
+)

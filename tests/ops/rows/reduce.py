@@ -122,4 +122,5 @@ row(
     "segment_reduce",
     *(S((4, 2), how, lengths=A((2,), low=2, high=3, dtype="int64")) for how in ("sum", "mean", "max", "min", "prod")),
     meta=False,
+    covers=("_segments",),
 )
