@@ -280,7 +280,7 @@ def test_storages(where):
         and x[1].storage_offset() == 3
         and x.untyped_storage().nbytes() == x[1].untyped_storage().nbytes() == 24
     )
-    assert x[1].storage().tolist() == [0, 1, 2, 3, 4, 5] and x.clone().data_ptr() != x.data_ptr()
+    assert x[1]._typed_storage()._tensor.tolist() == [0, 1, 2, 3, 4, 5] and x.clone().data_ptr() != x.data_ptr()
 
 
 def test_modules_and_optimizers(where):

@@ -46,7 +46,7 @@ del _d, _name
 
 _MODULES = {
     "_C", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "masked", "nn", "opencl",
-    "optim", "overrides", "random", "serialization", "signal", "special", "testing", "utils", "version",
+    "optim", "overrides", "random", "serialization", "signal", "special", "storage", "testing", "utils", "version",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {
@@ -66,7 +66,11 @@ _HOMES = {
         "set_float32_matmul_precision", "set_flush_denormal", "is_deterministic_algorithms_warn_only_enabled",
         "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled",
     ),
-    "_tensor.storage": ("UntypedStorage", "TypedStorage"),
+    "_tensor.typed_storage": (
+        "TypedStorage", "UntypedStorage", "BoolStorage", "ByteStorage", "CharStorage", "ShortStorage", "IntStorage",
+        "LongStorage", "HalfStorage", "BFloat16Storage", "FloatStorage", "DoubleStorage", "ComplexFloatStorage",
+        "ComplexDoubleStorage", "from_file",
+    ),
     "_device.accelerators": ("Stream", "Event"),
     "accelerator": ("get_device_module",),
     "random": ("thread_safe_generator",),

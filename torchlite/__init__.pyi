@@ -24,6 +24,7 @@ from . import random as random
 from . import serialization as serialization
 from . import signal as signal
 from . import special as special
+from . import storage as storage
 from . import testing as testing
 from . import utils as utils
 from . import version as version

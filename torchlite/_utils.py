@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from ._dispatch import call, table_of
 from ._tensor import Parameter, Tensor
+from ._tensor.storage import UntypedStorage, tensor_in
+from ._tensor.typed_storage import TypedStorage
 from ._types import dtypes, layouts
 from ._types.devices import device
 
@@ -26,41 +24,16 @@ def _ints(values) -> tuple[int, ...]:
 def _view(storage, d, offset, size, stride) -> Tensor:
     """A tensor on a loaded storage, every bound checked."""
     size, stride, (offset,) = _ints(size), _ints(stride), _ints((offset,))
-    if len(size) != len(stride):
-        raise RuntimeError(f"mismatch in length of strides and shape: {list(size)} and {list(stride)}")
-    base = storage._tensor
-    if 0 in size:
-        return call.wrap(base._table, base._table.from_numpy(np.empty(size, d.np)), d)
-    need = (offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1) * d.itemsize
-    have = storage.nbytes() if isinstance(base._data, np.ndarray) else base.numel() * base.itemsize
-    if need > have:
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
-            f"{d.itemsize} requiring a storage size of {need} are out of bounds for storage of size {have}"
-        )
-    if not isinstance(base._data, np.ndarray):
-        return _device_view(base if base.dtype is d else base.view(d), offset, size, stride)
-    memory = storage.numpy()
-    array = np.ndarray(size, d.np, memory, offset * d.itemsize, tuple(s * d.itemsize for s in stride))
-    return call.wrap(base._table, base._table.from_numpy(array), d)
-
-
-def _device_view(base: Tensor, offset: int, size, stride) -> Tensor:
-    """The same on a device; what is contiguous needs no as_strided there."""
-    from ._dispatch.shapes import contiguous_strides
-
-    if tuple(stride) == tuple(contiguous_strides(size)):
-        count = math.prod(size)
-        return base.detach()[offset : offset + count].view(size)
-    return base.detach().as_strided(size, stride, offset)
+    return tensor_in(storage, d, size, stride, offset)
 
 
 def _checked_storage(storage):
-    from ._tensor.storage import UntypedStorage
-
+    """A loaded storage's bytes, and the dtype that it has."""
+    if isinstance(storage, TypedStorage):
+        return storage._untyped_storage, storage.dtype
     if not isinstance(storage, UntypedStorage):
         raise RuntimeError(f"expected a storage to build a tensor on, but got {type(storage).__name__}")
-    return storage
+    return storage, dtypes.uint8
 
 
 def _finish(tensor, requires_grad, metadata=None):
@@ -73,8 +46,7 @@ def _finish(tensor, requires_grad, metadata=None):
 
 
 def _rebuild_tensor(storage, storage_offset, size, stride):
-    storage = _checked_storage(storage)
-    return _view(storage, storage._tensor.dtype, storage_offset, size, stride)
+    return _view(*_checked_storage(storage), storage_offset, size, stride)
 
 
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
@@ -84,7 +56,7 @@ def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, bac
 def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
     if not isinstance(dtype, dtypes.dtype):
         raise RuntimeError(f"expected a dtype, but got {type(dtype).__name__}")
-    return _finish(_view(_checked_storage(storage), dtype, storage_offset, size, stride), requires_grad, metadata)
+    return _finish(_view(_checked_storage(storage)[0], dtype, storage_offset, size, stride), requires_grad, metadata)
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):

@@ -23,7 +23,8 @@ from ._serialization import restricted
 from ._serialization.archive import ALIGNMENT, NATIVE, Reader, Writer, byteswap, replacing
 from ._serialization.names import TYPED_STORAGES, UNTYPED_STORAGE, StorageType, lookup, torch_name
 from ._tensor import Parameter, Tensor
-from ._tensor.storage import TypedStorage, UntypedStorage, owner_of
+from ._tensor.storage import UntypedStorage, storage_of
+from ._tensor.typed_storage import TypedStorage, over, typed_storage_of
 from ._types.devices import device as device_type
 from ._types.layouts import layout
 
@@ -122,57 +123,41 @@ class _Reference:
 
 
 class _Storages:
-    """The storages met while pickling, each once, by address."""
+    """The storages met while pickling, each once."""
 
     def __init__(self):
         self.arrays: list[np.ndarray] = []
-        self._keys: dict[tuple, tuple[str, Any]] = {}
-        self._keep: list[Any] = []  # arrays stay alive, so that addresses stay theirs
+        self._keys: dict[int, tuple[str, Any]] = {}
+        self._keep: list[Any] = []  # storages stay alive, so that their numbers stay theirs
 
-    def reference(self, tensor: Tensor) -> tuple[_Reference, int, tuple[int, ...]]:
-        """The reference, offset and strides of a tensor."""
-        data = tensor._data
-        on_host = isinstance(data, np.ndarray)
-        if on_host and all(s >= 0 and s % tensor.dtype.itemsize == 0 for s in data.strides):
-            storage = tensor.untyped_storage()
-            bytes_, offset, stride = storage.numpy(), tensor.storage_offset(), tensor.stride()
-            identity: tuple = (storage.data_ptr(), storage.nbytes()) if bytes_.size else ("empty", id(data))
-        else:
-            bytes_, offset, stride, identity = _copied(tensor)
-        self._keep.append(data)
-        key, known = self._keys.get(identity, (None, tensor.dtype))
-        if known is not tensor.dtype:
+    def of(self, storage: UntypedStorage, dtype, tagged: Any = None) -> _Reference:
+        """The reference of a storage seen as elements of a dtype, None for bytes."""
+        key, known = self._keys.get(storage._cdata, (None, dtype))
+        if known is not dtype and known is not None and dtype is not None:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         if key is None:
             key = str(len(self.arrays))
-            self._keys[identity] = key, tensor.dtype
-            self.arrays.append(bytes_)
-        kind = TYPED_STORAGES.get(tensor.dtype, UNTYPED_STORAGE)
-        return (
-            _Reference(key, kind, location_tag(tensor), bytes_.size // (tensor.dtype.itemsize if kind.dtype else 1)),
-            int(offset),
-            tuple(stride),
-        )
+            self._keep.append(storage)
+            self.arrays.append(storage.numpy())
+        self._keys[storage._cdata] = key, dtype or known
+        kind = UNTYPED_STORAGE if dtype is None else TYPED_STORAGES.get(dtype, UNTYPED_STORAGE)
+        size = dtype.itemsize if kind.dtype else 1
+        return _Reference(key, kind, location_tag(storage if tagged is None else tagged), storage.nbytes() // size)
+
+    def reference(self, tensor: Tensor) -> tuple[_Reference, int, tuple[int, ...]]:
+        """The reference, offset and strides of a tensor."""
+        shown = tensor
+        if min(tensor._data.strides, default=0) < 0 or not hasattr(tensor._table.backend, "memory"):
+            shown = _on_host(tensor)
+        reference = self.of(shown.untyped_storage(), shown.dtype, tensor)
+        return reference, shown.storage_offset(), tuple(shown.stride())
 
 
-def _copied(tensor: Tensor) -> tuple[np.ndarray, int, tuple[int, ...], tuple]:
-    """Bytes, offset, strides and identity of a tensor whose memory the host cannot read as it is: a device's, or with
-    strides that PyTorch has no word for.
-    """
-    data, table, size = tensor._data, tensor._table, tensor.dtype.itemsize
-    owner = owner_of(tensor)
-    if not isinstance(data, np.ndarray) and owner.dtype == data.dtype and min(data.strides, default=0) >= 0:
-        array = table.to_numpy(owner)
-        if array.flags.c_contiguous and array.strides == owner.strides:  # then views keep sharing it
-            return (
-                array.reshape(-1).view(np.uint8),
-                table.offset_between(data, owner) // size,
-                tensor.stride(),
-                ("device", id(owner)),
-            )
-    array = np.ascontiguousarray(table.to_numpy(data))
-    stride = tuple(s // size for s in np.empty(array.shape, array.dtype).strides) if array.size else tensor.stride()
-    return array.reshape(-1).view(np.uint8), 0, stride, ("copy", id(data))
+def _on_host(tensor: Tensor) -> Tensor:
+    """A copy of a tensor whose memory cannot be shown as it is."""
+    return call.wrap(
+        table_of(device_type("cpu")), np.ascontiguousarray(tensor._table.to_numpy(tensor._data)), tensor.dtype
+    )
 
 
 def location_tag(storage) -> str:
@@ -225,13 +210,10 @@ def _pickler_class(module, storages: _Storages):
         def persistent_id(self, obj):
             if isinstance(obj, _Reference):
                 return obj.id
+            if isinstance(obj, TypedStorage):
+                return storages.of(obj._untyped_storage, obj.dtype).id
             if isinstance(obj, UntypedStorage):
-                reference = storages.reference(obj._tensor)[0]
-                return (
-                    reference.id
-                    if isinstance(obj, TypedStorage)
-                    else ("storage", UNTYPED_STORAGE, *reference.id[2:4], obj.nbytes())
-                )
+                return storages.of(obj, None).id
             return None
 
         def reducer_override(self, obj):
@@ -372,7 +354,7 @@ def default_restore_location(storage, location: str):
             f"your storages to the CPU. ({error})"
         ) from None
     moved = storage._tensor.to(where)
-    return TypedStorage(moved) if isinstance(storage, TypedStorage) else UntypedStorage(moved)
+    return typed_storage_of(moved) if isinstance(storage, TypedStorage) else storage_of(moved)
 
 
 def _restorer(map_location) -> Callable:
@@ -390,14 +372,13 @@ def _restorer(map_location) -> Callable:
     return ask
 
 
-def _storage_of(array: np.ndarray, d) -> UntypedStorage:
+def _storage_of(array: np.ndarray, d) -> UntypedStorage | TypedStorage:
     """A storage on loaded bytes; `d` is None for untyped ones."""
     table = table_of(device_type("cpu"))
     from ._types import dtypes as _dtype
 
-    kind = d or _dtype.uint8
-    tensor = call.wrap(table, table.from_numpy(np.ndarray((array.size // kind.itemsize,), kind.np, array)), kind)
-    return TypedStorage(tensor) if d is not None else UntypedStorage(tensor)
+    untyped = storage_of(call.wrap(table, table.backend.adopt(array), _dtype.uint8))
+    return untyped if d is None else over(untyped, d)
 
 
 class _ArchiveStorages:
@@ -588,7 +569,7 @@ def _load_legacy(stream, map_location, module, weights_only: bool, options: dict
 def _moved(value, map_location):
     """Tensors of the old format on the wanted device (they are filled on the CPU, after unpickling)."""
     if isinstance(value, Tensor):
-        storage = UntypedStorage(value)
+        storage = storage_of(value)
         moved = _restorer(map_location)(storage, "cpu")
         return value if moved is storage or moved is None else value.to(moved.device)
     if isinstance(value, dict):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .strides import strided_view
+from torchlite._dispatch.checks import check_in_storage
+
+from .strides import block, owner, start_of, strided_view
 
 xp: Any = None
 
@@ -63,19 +65,12 @@ def unsqueeze(input, dim):
 
 
 def as_strided(input, size, stride, offset=None, input_stride=None):
-    step, offset = input.itemsize, offset or 0
-    if len(size) != len(stride):
-        raise RuntimeError("mismatch in length of strides and shape")
-    if any(s < 0 for s in stride):
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
-    try:
-        return strided_view(input, tuple(size), tuple(s * step for s in stride), offset * step)
-    except (ValueError, TypeError):
-        reach = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {step} "
-            f"requiring a storage size of {reach * step} are out of bounds for storage of size {input.nbytes}"
-        ) from None
+    step, offset, root = input.itemsize, offset or 0, owner(input)
+    begin = 0 if root is input else (start_of(input) - start_of(root)) // step
+    check_in_storage(size, stride, begin + offset, step, block(root).nbytes)
+    if 0 in size:
+        return strided_view(input, tuple(size), tuple(s * step for s in stride))
+    return strided_view(input, tuple(size), tuple(s * step for s in stride), offset * step)
 
 
 def _places(shape, stride, offset):

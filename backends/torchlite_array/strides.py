@@ -1,6 +1,25 @@
-"""Views by shape and strides on the memory of an existing array."""
+"""The memory under arrays, and views on it by shape and strides.
+
+The arrays that share memory have one *owner*: who follows `base` arrives there. Its memory is one block without gaps,
+whatever order its dimensions lie in; `adopted` sees to that where arrays come from elsewhere.
+"""
 
 import numpy as xp
+
+
+def owner(x):
+    """The array that owns the memory of `x`."""
+    while x.base.__class__ is x.__class__:
+        x = x.base
+    return x
+
+
+def block(root):
+    """The memory of an owner, as an array with a buffer."""
+    if root.flags.forc:
+        return root
+    turned = root.transpose(sorted(range(root.ndim), key=lambda d: -root.strides[d]))
+    return turned if turned.flags.c_contiguous else _Memory.of(root)
 
 
 def strided_view(x, shape, strides, offset=0):
@@ -9,20 +28,34 @@ def strided_view(x, shape, strides, offset=0):
     """
     if hasattr(x, "__cuda_array_interface__"):
         return xp.ndarray(shape, x.dtype, memptr=x.data + offset, strides=strides)
-    root = x
-    while root.base.__class__ is root.__class__:
-        root = root.base
-    if not root.flags.c_contiguous:
-        return _unbounded(x, shape, strides, offset)
+    root = owner(x)
     if root is not x:
-        offset += x.__array_interface__["data"][0] - root.__array_interface__["data"][0]
-    return xp.ndarray(shape, x.dtype, root, offset, strides)
+        offset += start_of(x) - start_of(root)
+    return xp.ndarray(shape, x.dtype, block(root), offset, strides)
 
 
-def _unbounded(x, shape, strides, offset):
-    """For memory that is not one block in row-major order, which cannot say where it ends."""
-    make = xp.lib.stride_tricks.as_strided
-    if offset:
-        steps = abs(offset) // x.itemsize
-        x = make(x, (steps + 1,), (x.itemsize if offset > 0 else -x.itemsize,))[steps:]
-    return make(x, shape, strides)
+def adopted(x):
+    """An array on the memory of `x` that owns what lies from its first to its last element, and no more: the storage
+    of a tensor made from another library's array.
+    """
+    if x.__class__ is xp.ndarray and x.base.__class__ is not xp.ndarray and owner(block(x)) is x:
+        return x
+    return xp.ndarray(x.shape, x.dtype, _Memory.of(x), 0, x.strides)
+
+
+def start_of(x):
+    return x.__array_interface__["data"][0]
+
+
+class _Memory:
+    """Bytes that another object keeps alive."""
+
+    def __init__(self, keeper, interface):
+        self.keeper, self.__array_interface__ = keeper, interface
+
+    @staticmethod
+    def of(x):
+        """The bytes from the first to the last element of an array whose strides are not negative."""
+        span = 0 if not x.size else x.itemsize + sum((n - 1) * s for n, s in zip(x.shape, x.strides, strict=True))
+        data = x.__array_interface__["data"]
+        return xp.asarray(_Memory(x, {"data": data, "shape": (span,), "typestr": "|u1", "version": 3}))

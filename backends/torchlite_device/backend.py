@@ -56,6 +56,11 @@ class DeviceBackend:
     def offset_between(self, raw: Any, base: Any) -> int:
         return (raw.offset - base.offset) * raw.itemsize
 
+    def memory(self, raw: Any) -> Any:
+        from .machinery.array import bytes_of
+
+        return bytes_of(raw)
+
     def copy_into(self, target: Any, source: Any) -> None:
         from .machinery.copying import copy_into
 

@@ -11,6 +11,7 @@ import numpy as np
 import torchlite_array
 import torchlite_array.linalg
 from torchlite._types.dtypes import FROM_NUMPY, dtype, from_np
+from torchlite_array.strides import adopted, block, owner
 
 from .memory import keep_freed_memory
 from .products import alone, dot, matmul
@@ -60,7 +61,15 @@ class NumpyBackend:
         return raw.__array_interface__["data"][0] - base.__array_interface__["data"][0]
 
     def from_dlpack(self, exporter: Any) -> np.ndarray:
-        return np.from_dlpack(exporter)
+        return adopted(np.from_dlpack(exporter))
+
+    def adopt(self, array: np.ndarray) -> np.ndarray:
+        """A raw array on the memory of any NumPy array."""
+        return adopted(array)
+
+    def memory(self, raw: np.ndarray) -> np.ndarray:
+        held = block(owner(raw))
+        return np.ndarray((held.nbytes,), np.uint8, held)
 
     def copy_into(self, target: np.ndarray, source: Any) -> None:
         np.copyto(target, source, casting="unsafe")

@@ -6,6 +6,7 @@ import numpy as np
 
 from torchlite._dispatch.shapes import expanded
 from torchlite_array.matmul import matmul as _shared_matmul
+from torchlite_array.strides import strided_view
 
 from .products import VECTOR, dot
 
@@ -28,7 +29,7 @@ def expand(input, size):
         input = np.asarray(input)
     shape, strides = expanded(input.shape, input.strides, size)
     if not input.flags.forc:
-        return np.lib.stride_tricks.as_strided(input, shape, strides)
+        return strided_view(input, shape, strides)
     return np.ndarray(shape, input.dtype, input, 0, strides)
 
 

@@ -170,7 +170,11 @@ def draw(kernel: str, size, dtype, *parameters, device=None, generator=None, req
     engine = engine_of(table, generator)
     if GLOBALS["ACTIVE"]:
         return call.create(kernel, size, dtype, *parameters, engine, device=where, requires_grad=requires_grad)
-    out = call.wrap(table, getattr(table, kernel)(size, dtype, *parameters, engine), dtype)
+    try:
+        out = call.wrap(table, getattr(table, kernel)(size, dtype, *parameters, engine), dtype)
+    except Exception as error:
+        values = [size, dtype, *parameters, engine]
+        raise call.explained(call.REGISTRY[kernel], error, values) from error.__cause__
     return out.requires_grad_() if requires_grad else out
 
 

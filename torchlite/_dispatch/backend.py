@@ -48,6 +48,10 @@ class Backend(Protocol):
         """Bytes from the first element of `base` to that of `raw`, a view of it."""
         ...
 
+    def memory(self, raw: Any) -> Any:
+        """The whole storage that an array lies in as a flat array of bytes (uint8), on the same memory."""
+        ...
+
     def from_dlpack(self, exporter: Any) -> Any:
         """A raw array on the memory of an object with `__dlpack__` on this kind of device."""
         ...
@@ -62,6 +66,12 @@ class Backend(Protocol):
 
     def random_engine(self, index: int) -> Any:
         """A new engine of the device's random stream (see `torchlite._device.generators`)."""
+        ...
+
+    # Only of "cpu":
+
+    def adopt(self, array: np.ndarray) -> Any:
+        """A raw array on the memory of any NumPy array, which owns what lies from its first to its last element."""
         ...
 
     # Only of device types with a module such as `torch.opencl`:
@@ -87,6 +97,13 @@ class Backend(Protocol):
     def cudnn_version(self) -> int | None:
         """cuDNN's version where it is used."""
         ...
+
+
+def owner_of(raw: Any) -> Any:
+    """The array that owns the memory of a raw array: itself, or who follows `base` to arrays of its class."""
+    while raw.base.__class__ is raw.__class__:
+        raw = raw.base
+    return raw
 
 
 def is_view(raw: Any, of: Any) -> bool:

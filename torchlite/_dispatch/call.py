@@ -209,6 +209,12 @@ def explained(op: Op, error: Exception, values) -> Exception:
     if better is not None:
         return better
     text = str(error)
+    if isinstance(error, MemoryError):
+        wanted = getattr(error, "_total_size", None)
+        return RuntimeError(
+            "DefaultCPUAllocator: can't allocate memory"
+            + (f": you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)" if wanted else "")
+        )
     if isinstance(error, IndexError) and "for axis" in text:
         return IndexError(text.replace("for axis", "for dimension"))
     if isinstance(error, TypeError) and "ufunc '" in text:
@@ -661,7 +667,11 @@ def create(name: str, *args, device: device | str | None = None, requires_grad: 
         )
     where = get_default_device() if device is None else _device(device)
     table = table_of(where)
-    out = wrap(table, getattr(table, name)(*args, **kwargs))
+    try:
+        out = wrap(table, getattr(table, name)(*args, **kwargs))
+    except Exception as error:
+        op = REGISTRY[name]
+        raise explained(op, error, bind(op, args, dict(kwargs))) from error.__cause__
     if requires_grad:
         out.requires_grad_()
     return out

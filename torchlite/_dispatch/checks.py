@@ -9,6 +9,51 @@ import math
 from .._types.dtypes import from_np
 from .shapes import wrap_dim
 
+_MOST = 2**63 - 1  # sizes, strides and offsets are 64-bit integers
+
+
+def storage_span(size, stride, itemsize: int, offset: int = 0) -> int:
+    """The bytes from the start of a storage to the end of a tensor with these sizes and strides (in elements).
+    RuntimeError where that is no number of bytes.
+    """
+    if 0 in size:
+        return 0
+    span = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])) * itemsize
+    if min(size, default=1) < 0 or span > _MOST:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    return span
+
+
+def check_new(size, itemsize: int) -> None:
+    """Whether a new tensor can have these sizes."""
+    if min(size, default=0) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
+    product = 1
+    for n in reversed(size):
+        product *= max(n, 1)
+        if product > _MOST:
+            break
+    if product * (0 not in size) * itemsize > _MOST:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
+    if product > _MOST:
+        raise RuntimeError("Stride calculation overflowed")
+
+
+def check_in_storage(size, stride, offset: int, itemsize: int, held: int) -> None:
+    """Whether a tensor with these sizes, strides and offset (in elements) lies in a storage of `held` bytes."""
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if min(stride, default=0) < 0:
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    span = storage_span(size, stride, itemsize, offset)
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if span > held:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
+            f"requiring a storage size of {span} are out of bounds for storage of size {held}"
+        )
+
 
 def diagonal_dims(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
     """The two dimensions of a diagonal, counted from the front."""

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .backend import owner_of
 from .hooks import RemovableHandle
 from .runtime import GLOBALS, LEAF, SEQUENCE
 from .slots import SLOTS
@@ -31,6 +32,7 @@ class Meta:
     post_hooks: dict | None = None
     name: str | None = None
     retains = False
+    fixed = False  # of a root: somebody else relies on the memory staying where it is
 
 
 def meta_of(tensor) -> Meta:
@@ -232,16 +234,41 @@ def renew_history(view) -> None:
 
 
 def positions(view) -> Any:
-    """For each element of a view its position in the flattened base, as a raw int64 array of the view's shape."""
+    """For each element of a view its position in the flattened base, as a raw int64 array of the view's shape.
+    RuntimeError for a view (by `as_strided`) of memory beside its base.
+    """
     data, base, table = view._data, meta_of(view).base._data, view._table
     size = view.dtype.itemsize
-    reach = 1 + sum((n - 1) * s // size for n, s in zip(base.shape, base.strides, strict=True) if n)
-    memory = np.zeros(reach, np.int64)
-    inside = np.lib.stride_tricks.as_strided(memory, base.shape, [s // size * 8 for s in base.strides])
+    start = (_start(table, data) - _start(table, base)) // size
+    ends = [
+        at + sum([(n - 1) * s // size for n, s in zip(x.shape, x.strides, strict=True)]) if 0 not in x.shape else at - 1
+        for at, x in ((0, base), (start, data))
+    ]
+    low, high = min(0, start), max(ends)
+    memory = np.full(max(high - low + 1, 0), -1, np.int64)
+    inside = _laid_out(memory, base, -low, size)
     inside[...] = np.arange(inside.size).reshape(base.shape)
-    start = table.offset_between(data, base) // size
-    found = np.lib.stride_tricks.as_strided(memory[start:], data.shape, [s // size * 8 for s in data.strides])
-    return table.from_numpy(found.copy())
+    found = _laid_out(memory, data, start - low, size).copy()
+    if found.size and found.min() < 0:
+        raise RuntimeError(
+            "in-place changes, with gradients, where a view by as_strided reaches beyond its base are not supported; "
+            "write out of place"
+        )
+    return table.from_numpy(found)
+
+
+def _start(table, array) -> int:
+    """The bytes before an array's first element in its storage."""
+    owner = owner_of(array)
+    return 0 if owner is array else table.offset_between(array, owner)
+
+
+def _laid_out(memory: np.ndarray, array, start: int, size: int) -> np.ndarray:
+    """The cells of `memory` from `start` on that lie as the elements of an array do."""
+    if 0 in array.shape:
+        return np.empty(array.shape, memory.dtype)
+    strides = [s // size * memory.itemsize for s in array.strides]
+    return np.ndarray(array.shape, memory.dtype, memory, start * memory.itemsize, strides)
 
 
 def shape_of(where) -> Any:

@@ -6,22 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from .._types.dtypes import bool_, dtype, from_np
+from .._types.dtypes import bool_, dtype, from_np, uint8
+from .checks import check_in_storage, check_new, storage_span
 from .record import ALWAYS_BOOL, POINTWISE, REGISTRY, VIEW, Op
-from .shapes import broadcast, contiguous_strides
+from .shapes import broadcast, contiguous_strides, infer_size
 
 
 class MetaArray:
-    """A shape, element strides and a dtype."""
+    """A shape, element strides and a dtype, and where it would lie: an offset (in elements) in the storage of its
+    owner, `base`, which is None for that one itself.
+    """
 
-    __slots__ = ("shape", "element_strides", "dtype", "offset")
-    base = None  # reshape and contiguous give arrays of their own here
+    __slots__ = ("shape", "element_strides", "dtype", "offset", "base")
 
-    def __init__(self, shape, d: dtype, strides=None, offset: int = 0):
+    def __init__(self, shape, d: dtype, strides=None, offset: int = 0, base: MetaArray | None = None):
         self.shape = tuple(int(n) for n in shape)
-        self.dtype = d
-        self.element_strides = contiguous_strides(self.shape) if strides is None else tuple(strides)
-        self.offset = offset
+        self.dtype, self.offset, self.base = d, offset, base
+        if strides is None:
+            check_new(self.shape, d.itemsize)
+            strides = contiguous_strides(self.shape)
+        self.element_strides = tuple(strides)
 
     @property
     def ndim(self) -> int:
@@ -41,6 +45,22 @@ class MetaArray:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
+
+    @property
+    def held(self) -> int:
+        """The bytes of the storage."""
+        owner = self.base or self
+        return storage_span(owner.shape, owner.element_strides, owner.dtype.itemsize, owner.offset)
+
+    def seen(self, shape, strides, start: int, d: dtype | None = None) -> MetaArray:
+        """A view: `start` counts bytes from the first one of the storage."""
+        d = d or self.dtype
+        return MetaArray(shape, d, strides, start // d.itemsize, self.base or self)
+
+    @property
+    def start(self) -> int:
+        """The first byte in the storage."""
+        return self.offset * self.dtype.itemsize
 
     def __repr__(self) -> str:
         return f"MetaArray({self.shape}, {self.dtype})"
@@ -95,16 +115,11 @@ class _ViewKernel:
 
         stand_in = _stand_in(source)
         result = getattr(table_of(device("cpu")), self.name)(stand_in, *args, **kwargs)
-        d = source.dtype
 
         def back(array):
-            found = d if array.dtype == stand_in.dtype else from_np(array.dtype)
-            return MetaArray(
-                array.shape,
-                found,
-                [s // max(array.itemsize, 1) for s in array.strides],
-                source.offset + (array.ctypes.data - stand_in.ctypes.data) // max(array.itemsize, 1),
-            )
+            d = source.dtype if array.dtype == stand_in.dtype else from_np(array.dtype)
+            moved = array.__array_interface__["data"][0] - stand_in.__array_interface__["data"][0]
+            return source.seen(array.shape, [s // d.itemsize for s in array.strides], source.start + moved, d)
 
         return tuple(back(r) for r in result) if isinstance(result, (tuple, list)) else back(result)
 
@@ -117,6 +132,12 @@ def _stand_in(source: MetaArray) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(
         np.empty(1, d), source.shape, [s * d.itemsize for s in source.element_strides]
     )
+
+
+def _as_strided(x: MetaArray, size, stride, offset=None, input_stride=None) -> MetaArray:
+    at = x.offset + (offset or 0)
+    check_in_storage(size, stride, at, x.dtype.itemsize, x.held)
+    return x.seen(size, stride, at * x.dtype.itemsize)
 
 
 class MetaBackend:
@@ -140,6 +161,7 @@ class MetaBackend:
                 table[op.name] = self._kernel(op)
         table.update(
             reshape=_reshape,
+            as_strided=_as_strided,
             clone=lambda x, *, memory_format=None: MetaArray(x.shape, x.dtype),
             contiguous=lambda x, memory_format=None: MetaArray(x.shape, x.dtype),
         )
@@ -170,7 +192,10 @@ class MetaBackend:
         return raw.dtype
 
     def offset_between(self, raw, base) -> int:
-        return (raw.offset - base.offset) * raw.dtype.itemsize
+        return raw.start - base.start
+
+    def memory(self, raw: MetaArray) -> MetaArray:
+        return raw.seen((raw.held,), (1,), 0, uint8)
 
     def copy_into(self, target, source) -> None:
         broadcast(target.shape, source.shape)
@@ -182,10 +207,15 @@ class MetaBackend:
         return None
 
 
-def _reshape(x: MetaArray, shape):
-    from .shapes import infer_size
+_view = _ViewKernel("_view")
 
-    return MetaArray(infer_size(shape, x.size), x.dtype)
+
+def _reshape(x: MetaArray, shape):
+    shape = infer_size(shape, x.size)
+    try:
+        return _view(x, shape)
+    except RuntimeError:
+        return MetaArray(shape, x.dtype)
 
 
 backend = MetaBackend()

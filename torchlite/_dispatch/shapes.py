@@ -91,6 +91,19 @@ def contiguous_strides(shape) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def strides_in(shape, name: str) -> tuple[int, ...]:
+    """Strides in elements of the memory format of that name: contiguous_format, channels_last or channels_last_3d."""
+    shape = tuple(shape)
+    if name == "contiguous_format":
+        return contiguous_strides(shape)
+    wanted = 5 if name.endswith("3d") else 4
+    if len(shape) != wanted:
+        raise RuntimeError(f"required rank {wanted} tensor to use {name} format")
+    order = (0, *range(2, wanted), 1)
+    steps = contiguous_strides([shape[d] for d in order])
+    return tuple([steps[order.index(d)] for d in range(wanted)])
+
+
 def expanded(shape, steps, size) -> tuple[list[int], list[int]]:
     """The shape and the steps (of any unit) of elements that are repeated to a size; -1 keeps a length. The errors of
     PyTorch's `expand`.

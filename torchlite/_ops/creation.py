@@ -14,6 +14,7 @@ import numpy as np
 
 from .._device.generators import memory_order
 from .._dispatch import NONDIFF, REGISTRY, call, composite, op
+from .._dispatch.checks import storage_span
 from .._types.dtypes import bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
@@ -237,7 +238,7 @@ def _with_strides(size, stride, dtype, device, requires_grad):
         )
     if any(s < 0 for s in stride):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
-    extent = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    extent = storage_span(size, stride, dtype.itemsize) // dtype.itemsize
     made = call.create("_empty", (extent,), dtype, device=device)
     made._data = made._table.as_strided(made._data, size, stride, 0)
     return made.requires_grad_() if requires_grad else made

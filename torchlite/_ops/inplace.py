@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from .._dispatch import INPLACE, MODE, VIEW, call, composite, op
 from .._dispatch.graph import bump
-from .._dispatch.shapes import broadcast
+from .._dispatch.shapes import broadcast, strides_in
+from .._types.layouts import channels_last, channels_last_3d, contiguous_format
 
 
 def _copy_rule(input, src):
@@ -110,43 +113,67 @@ def resize_(F, input, size, memory_format):
     """
     if input.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
-    count = 1
-    for n in size:
-        count *= n
-    flat = input.detach().reshape(-1)
-    if count > flat.shape[0]:
-        flat = F.cat([flat, F.new_zeros(flat, (count - flat.shape[0],))], 0)
-    input._data = flat[:count].reshape(tuple(size))._data
-    bump(input)
+    from .._tensor.storage import put_into
+
+    if min(size, default=0) < 0 or math.prod(size) >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if tuple(size) != input._data.shape or memory_format is not None:
+        name = getattr(memory_format, "name", "contiguous_format")
+        if name == "preserve_format":
+            raise RuntimeError("Unsupported memory format Preserve")
+        put_into(input, None, size, strides_in(size, name), input.storage_offset())
+        bump(input)
     return input
 
 
 @composite("resize_as_(Tensor input, Tensor the_template, *, memory_format=None)", where="torch Tensor")
 def resize_as_(F, input, the_template, memory_format):
     """Give the tensor the shape of another; see `resize_`."""
-    return F.resize_(input, tuple(the_template.shape))
+    if getattr(memory_format, "name", "") == "preserve_format":
+        channels = [f for f in (channels_last, channels_last_3d) if the_template.is_contiguous(memory_format=f)]
+        dense = the_template.is_contiguous() or not channels
+        memory_format = contiguous_format if dense else channels[0]
+    return F.resize_(input, tuple(the_template.shape), memory_format=memory_format)
 
 
 @composite("set_(Tensor input, source=None, storage_offset=0, size=None, stride=None)", where="Tensor")
 def set_(F, input, source, storage_offset, size, stride):
-    """Let the tensor share the memory of `source` (a tensor of the same dtype), or hold nothing; returns the tensor."""
+    """Let the tensor share the memory of `source` (a tensor of the same dtype, or a storage), or hold nothing; returns
+    the tensor. A storage that is too small for the size grows.
+    """
+    from .._tensor.storage import put_into
+    from .._tensor.typed_storage import checked_bytes, is_storage
+
     if MODE.grad and input.requires_grad and not input.is_leaf:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if source is None:
-        input._data = F.new_zeros(input.detach(), (0,))._data
+        input._data = input._table._empty((0,), input.dtype)
+        bump(input)
         return input
-    if not hasattr(source, "_data"):
+    if is_storage(source):
+        storage = checked_bytes(source, input.dtype)
+        if size is None:
+            size = (storage.nbytes() // input.dtype.itemsize - storage_offset,)
+        tensor = storage._tensor
+    elif hasattr(source, "_data"):
+        if source.dtype is not input.dtype:
+            raise RuntimeError(
+                f"Could not set tensor of type {source.dtype.name} to a tensor of type {input.dtype.name}"
+            )
+        tensor, storage = source, None
+    else:
         raise TypeError(f"set_(): argument 'source' must be Tensor, not {type(source).__name__}")
-    if source.dtype is not input.dtype:
-        raise RuntimeError(f"Could not set tensor of type {source.dtype.name} to a tensor of type {input.dtype.name}")
-    if size is not None:
-        strides = stride
-        if strides is None:
-            from .._dispatch.shapes import contiguous_strides
-
-            strides = contiguous_strides(size)
-        source = source.detach().as_strided(tuple(size), tuple(strides), storage_offset)
-    input._data, input._table = source._data, source._table
+    if tensor._table is not input._table:
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{input.device}" to a storage on different device '
+            f'"{tensor.device}".  This is no longer allowed; the devices must match.'
+        )
+    if size is None:
+        input._data = source._data
+    else:
+        size = tuple(size)
+        strides = strides_in(size, "contiguous_format") if stride is None or not len(stride) else tuple(stride)
+        put_into(input, storage or source.untyped_storage(), size, strides, storage_offset)
     bump(input)
     return input
 
@@ -199,6 +226,8 @@ for _schema in (
 @composite("t_(Tensor input)", where="Tensor")
 def t_(F, input):
     """Transpose the matrix in place (its memory stays); returns the tensor."""
+    if input.ndim > 2:
+        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     return F.transpose_(input, 0, 1) if input.ndim == 2 else input
 
 

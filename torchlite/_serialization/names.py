@@ -9,7 +9,8 @@ import importlib
 
 from .. import _utils
 from .._tensor import Parameter, Tensor
-from .._tensor.storage import TypedStorage, UntypedStorage
+from .._tensor.storage import UntypedStorage
+from .._tensor.typed_storage import TypedStorage
 from .._types import dtypes
 from .._types.devices import device
 from .._types.layouts import Size, layout, memory_format

@@ -37,7 +37,7 @@ class Conversions(Protocols):
         import copy
 
         with recording(False):
-            out = self.detach().clone(memory_format=preserve_format)
+            out = self._copied_with_storage(memo)
         if type(self) is not call.Tensor:
             out = out.as_subclass(type(self))
         if self._node is LEAF:
@@ -48,6 +48,17 @@ class Conversions(Protocols):
         if self.__dict__:
             out.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return out
+
+    def _copied_with_storage(self, memo):
+        """A copy that lies in a copy of the storage as this does in its own, so that copies share what these do."""
+        if not hasattr(self._table.backend, "memory") or min(self._data.strides, default=0) < 0:
+            return self.detach().clone(memory_format=preserve_format)
+        import copy
+
+        from .storage import place_of, tensor_in
+        from .typed_storage import storage_of
+
+        return tensor_in(copy.deepcopy(storage_of(self), memo), self.dtype, *place_of(self))
 
     def __reduce_ex__(self, protocol):
         from .storage import reduce_tensor

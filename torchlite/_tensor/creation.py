@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._dispatch import call, table_of
+from .._dispatch.graph import meta_of
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.devices import device as device_type
@@ -103,6 +104,11 @@ def _as_array(data) -> tuple[np.ndarray, object]:
     return array, data
 
 
+def _is_storage(data) -> bool:
+    """Whether the data is a storage; classes of storages are loaded when there is one."""
+    return data.__class__.__name__.endswith("Storage") and hasattr(data, "_tensor")
+
+
 def _is_foreign(data) -> bool:
     """Whether the data is another library's array on a CUDA device."""
     return not isinstance(data, (list, tuple, int, float, complex, np.ndarray, np.generic)) and is_foreign(data)
@@ -123,6 +129,11 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         out = (data.detach() if isinstance(data, call.Tensor) else from_foreign(data)).clone()
         out = out.to(device=device, dtype=dtype)
         return out.requires_grad_() if requires_grad else out
+    if _is_storage(data):
+        from .typed_storage import whole
+
+        d = dtype or getattr(data, "dtype", None) or get_default_dtype()
+        return tensor(whole(data, d), device=device, requires_grad=requires_grad)
     array, data = _as_array(data)
     d = dtype or (
         get_default_dtype()
@@ -159,6 +170,11 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "is currently not supported."
         )
     d = from_np(array.dtype)
+    if any(s % array.itemsize for s in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
+            "memory."
+        )
     if any(s < 0 for s in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
@@ -176,7 +192,9 @@ def from_numpy(array: np.ndarray) -> Tensor:
             stacklevel=2,
         )
     table = table_of(device_type("cpu"))
-    return call.wrap(table, table.from_numpy(array), d)
+    out = call.wrap(table, table.backend.adopt(array), d)
+    meta_of(out).fixed = True
+    return out
 
 
 def as_tensor(data, dtype=None, device=None) -> Tensor:
@@ -247,10 +265,16 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
 
 
 def legacy_tensor(args, d, device) -> Tensor:
-    """torch.Tensor(...): sizes make an uninitialised tensor, a sequence or a tensor is copied."""
+    """torch.Tensor(...): sizes make an uninitialised tensor, a sequence is copied, a tensor's or storage's memory is
+    shared.
+    """
+    if len(args) == 1 and _is_storage(args[0]):
+        from .typed_storage import whole
+
+        return whole(args[0], d)
     if len(args) == 1 and isinstance(args[0], call.Tensor):
         return args[0].detach().to(d)
-    if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) and args[0].__class__ is not Size:
+    if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray, range)) and args[0].__class__ is not Size:
         return tensor(args[0], dtype=d, device=device)
     size = tuple(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else args
     return call.create("_empty", tuple(size) or (0,), d, device=device)

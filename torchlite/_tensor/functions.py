@@ -21,9 +21,9 @@ def is_tensor(obj: Any) -> bool:
 
 def is_storage(obj: Any) -> bool:
     """Whether the object is a storage."""
-    from .storage import UntypedStorage
+    from .typed_storage import is_storage
 
-    return isinstance(obj, UntypedStorage)
+    return is_storage(obj)
 
 
 def is_floating_point(input: Tensor) -> bool:

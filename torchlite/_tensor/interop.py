@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._dispatch import call, table_of
+from .._dispatch.backend import owner_of
 from .._types.devices import device as device_type
 
 
@@ -130,9 +131,7 @@ _pinned: weakref.WeakValueDictionary[int, np.ndarray] = (
 
 def is_pinned(tensor: Any) -> bool:
     """Whether a tensor's memory is page-locked."""
-    from .storage import root_array
-
-    root = root_array(tensor._data) if isinstance(tensor._data, np.ndarray) else None
+    root = owner_of(tensor._data) if isinstance(tensor._data, np.ndarray) else None
     return root is not None and _pinned.get(id(root)) is root
 
 

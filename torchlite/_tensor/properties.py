@@ -104,18 +104,32 @@ class Properties(Fields):
 
     def untyped_storage(self):
         """The bytes under this tensor and all that share its memory."""
-        from .storage import UntypedStorage
+        from .typed_storage import storage_of
 
-        return UntypedStorage(self)
+        return storage_of(self)
 
     def storage(self):
         """The elements under this tensor as a TypedStorage."""
-        from .storage import TypedStorage
+        from .typed_storage import _warn, typed_storage_of
 
-        return TypedStorage(self)
+        _warn()
+        return typed_storage_of(self)
+
+    def _typed_storage(self):
+        from .typed_storage import typed_storage_of
+
+        return typed_storage_of(self)
+
+    def storage_type(self):
+        """The class of the tensor's storage: `torch.FloatStorage` and its kind."""
+        from .typed_storage import storage_class
+
+        return storage_class(self.dtype, self.device.type)
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """The address of the first element; 0 without elements."""
+        if 0 in self._data.shape:
+            return 0
         pointer = getattr(self._data, "ctypes", None)
         return (
             pointer.data

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from .._dispatch import call
+from .._dispatch.graph import root_of
 from .._types import dtypes
 from .history import History
 
@@ -57,7 +58,10 @@ class Protocols(History):
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
                 "host memory first."
             )
-        return self._table.to_numpy(self._data)
+        if self._data.__class__ is not np.ndarray:
+            return self._table.to_numpy(self._data)
+        root_of(self).fixed = True
+        return self._data.view()
 
     def __array__(self, dtype=None, copy=None):
         array = self.numpy()

@@ -1,145 +1,624 @@
-"""Storages: the memory under tensors, for sharing, pickling and checkpoints."""
+"""Storages: the memory under tensors, which all that share it have in common.
+
+A raw array's owner (`owner_of`) is its storage; a tensor's offset, strides and bounds are counted in it. An
+`UntypedStorage` is a handle on an owner: there is at most one at a time.
+"""
 
 from __future__ import annotations
 
+import gc
+import math
+import mmap
+import sys
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._dispatch import call, table_of
+from .._dispatch.backend import owner_of
+from .._dispatch.checks import check_in_storage, storage_span
+from .._dispatch.graph import root_of
 from .._dispatch.runtime import LEAF
+from .._dispatch.shapes import contiguous_strides
 from .._types import dtypes
+from .._types.devices import device as device_type
 
 if TYPE_CHECKING:
     from .properties import Properties
 
 
-def root_array(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory under a view."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
-def _bounds(array: np.ndarray) -> tuple[int, int]:
-    """Address of the storage's first byte, and its length in bytes."""
-    root = root_array(array)
-    low, high = np.lib.array_utils.byte_bounds(root) if root.size else (root.ctypes.data, root.ctypes.data)
-    return low, high - low
+# -- a tensor's place in its storage -----------------------------------------------------------
 
 
 def offset_of(tensor: Properties) -> int:
     """The storage offset of a tensor in elements."""
     data = tensor._data
-    if isinstance(data, np.ndarray):
-        return (data.ctypes.data - _bounds(data)[0]) // max(tensor.dtype.itemsize, 1) if data.size else 0
-    return getattr(data, "offset", 0)
+    owner = owner_of(data)
+    return 0 if owner is data else tensor._table.offset_between(data, owner) // tensor.dtype.itemsize
 
 
-def owner_of(tensor: Properties):
-    """The raw array that owns a device tensor's memory, as far as its backend shows it."""
-    data = tensor._data
-    base = getattr(data, "base", None)
-    return base if isinstance(base, tensor._table.array) else data
+def memory_of(tensor: Properties) -> tuple[Any, dtypes.dtype]:
+    """A tensor's storage as a flat raw array: of bytes, or of the tensor's elements (copied where they do not lie in
+    order) if its backend does not show the memory.
+    """
+    table = tensor._table
+    if hasattr(table.backend, "memory"):
+        return table.backend.memory(tensor._data), dtypes.uint8
+    return table.reshape(table.contiguous(tensor._data), (-1,)), tensor.dtype
 
 
-class UntypedStorage:
-    """The bytes under a tensor and all that share its memory."""
+def placed(table: Any, memory: Any, d: dtypes.dtype, size, stride, offset: int) -> Any:
+    """A raw array in the flat memory of a storage, with sizes, strides and offset counted in elements. RuntimeError
+    when it would leave it.
+    """
+    have = table.dtype_of(memory)
+    held = memory.shape[0] * have.itemsize
+    check_in_storage(size, stride, offset, d.itemsize, held)
+    if have is not dtypes.uint8 and have is d and tuple(stride) == contiguous_strides(size):
+        count = math.prod(size)
+        return table.reshape(table.slice(memory, 0, offset, offset + count, 1), tuple(size))
+    if have is not d:
+        memory = table._view_dtype(table.slice(memory, 0, 0, held - held % d.itemsize, 1), d)
+    return table.as_strided(memory, tuple(size), tuple(stride), offset)
 
-    def __init__(self, tensor: Properties):
-        self._tensor: Any = tensor
+
+def tensor_in(storage: UntypedStorage, d: dtypes.dtype, size, stride, offset: int):
+    """A tensor of a storage. RuntimeError when it would leave it."""
+    table = storage._tensor._table
+    return call.wrap(table, placed(table, storage._tensor._data, d, size, stride, offset), d)
+
+
+# -- storages ----------------------------------------------------------------------------------
+
+_handles: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()  # by id of the owner
+
+
+def storage_of(tensor: Properties) -> UntypedStorage:
+    """The storage under a tensor: the same object as long as somebody holds it."""
+    owner = owner_of(tensor._data)
+    found = _handles.get(id(owner))
+    if found is not None and owner_of(found._tensor._data) is owner:
+        return found
+    out = object.__new__(UntypedStorage)
+    shrunk = _shrunk.get(id(owner))
+    memory, d = memory_of(tensor)
+    if shrunk is not None:
+        memory = tensor._table.slice(memory, 0, 0, shrunk.nbytes, 1)
+    out._take(call.wrap(tensor._table, memory, d))
+    out._fixed = getattr(root_of(tensor), "fixed", False) or _is_borrowed(owner)
+    return out
+
+
+def _is_borrowed(owner: Any) -> bool:
+    """Whether the memory belongs to no array, but to another object: such memory cannot grow."""
+    return isinstance(owner, np.ndarray) and owner.base is not None
+
+
+class _Shrunk:
+    """What is left of a storage under tensors that do not fit in it any more: how many bytes, and where these tensors
+    lay.
+    """
+
+    def __init__(self, nbytes: int):
+        self.nbytes = nbytes
+        self.places: dict[int, tuple] = {}  # by a tensor's id: a reference to it, and its size, strides and offset
+
+
+_shrunk: dict[int, _Shrunk] = {}  # by id of the owner
+_LEAST = 16  # bytes that stay under tensors whose storage has less
+
+
+def _tensors_on(owner: Any) -> list:
+    """All tensors of a storage."""
+    kind = call.Tensor
+    return [x for x in gc.get_objects() if isinstance(x, kind) and owner_of(getattr(x, "_data", owner)) is owner]
+
+
+def _is_alone(tensor: Properties, owner: Any) -> bool:
+    """Whether no other tensor can lie in the storage: only this one's raw array, and a handle, refer to it."""
+    handle = id(owner) in _handles
+    own = 3  # the caller's name, this function's, getrefcount's argument
+    if owner is tensor._data:
+        return sys.getrefcount(owner) <= own + 1 + handle
+    return sys.getrefcount(owner) <= own + 1 + handle and sys.getrefcount(tensor._data) <= 2
+
+
+def resize(storage: UntypedStorage, nbytes: int, only: Properties | None = None) -> None:
+    """Give a storage another size; its tensors go along. `only` is the tensor known to be the only one, if there is
+    one.
+    """
+    old = storage._tensor
+    table, owner = old._table, owner_of(old._data)
+    if nbytes == storage.nbytes():
+        return
+    if storage._fixed:
+        raise RuntimeError("Trying to resize storage that is not resizable")
+    memory = table._empty((max(nbytes, _LEAST) if nbytes < storage.nbytes() else nbytes,), dtypes.uint8)
+    kept = min(nbytes, storage.nbytes())
+    if kept:
+        table.copy_into(table.slice(memory, 0, 0, kept, 1), table.slice(old._data, 0, 0, kept, 1))
+    shrunk, state = _shrunk.pop(id(owner), None), _Shrunk(nbytes)
+    tensors = [only] if only is not None else _tensors_on(owner)
+    _handles.pop(id(owner), None)
+    for tensor in tensors:
+        if tensor is not old:
+            _move_into(tensor, owner, shrunk, memory, state)
+    storage._take(call.wrap(table, table.slice(memory, 0, 0, nbytes, 1), dtypes.uint8))
+    owner = owner_of(memory)
+    if state.places or nbytes < _LEAST:
+        _shrunk[id(owner)] = state
+        weakref.finalize(owner, _shrunk.pop, id(owner), None)
+
+
+def _move_into(tensor: Any, owner: Any, shrunk: _Shrunk | None, memory: Any, state: _Shrunk) -> None:
+    """Let a tensor lie in other memory where it lay in its owner's; what does not fit there stands on one place until
+    it does again.
+    """
+    table, d = tensor._table, tensor.dtype
+    known = shrunk.places.get(id(tensor)) if shrunk is not None else None
+    if known is not None and known[0]() is tensor:
+        size, stride, offset = known[1:]
+    else:
+        size, stride, offset = place_of(tensor)
+    try:
+        usable = table.slice(memory, 0, 0, state.nbytes, 1)
+        tensor._data = placed(table, usable, d, size, stride, offset)
+    except RuntimeError:
+        tensor._data = placed(table, memory, d, size, (0,) * len(size), 0)
+        state.places[id(tensor)] = weakref.ref(tensor), size, stride, offset
+
+
+def place_of(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """A tensor's sizes, strides and offset in its storage, in elements."""
+    data, size = tensor._data, tensor.dtype.itemsize
+    return tuple(data.shape), tuple([s // size for s in data.strides]), offset_of(tensor)
+
+
+def ensure(tensor: Properties, nbytes: int) -> UntypedStorage:
+    """A tensor's storage, grown to hold so many bytes."""
+    owner = owner_of(tensor._data)
+    alone = _is_alone(tensor, owner)
+    storage = storage_of(tensor)
+    if nbytes > storage.nbytes():
+        resize(storage, nbytes, tensor if alone else None)
+    return storage
+
+
+def put_into(tensor: Properties, storage: UntypedStorage | None, size, stride, offset: int) -> None:
+    """Give a tensor sizes, strides and offset (in elements) in a storage, None for its own, which grows where it is too
+    small.
+    """
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    span = storage_span(size, stride, tensor.dtype.itemsize, offset)
+    if storage is None:
+        storage = ensure(tensor, span)
+    elif span > storage.nbytes():
+        resize(storage, span)
+    tensor._data = placed(tensor._table, storage._tensor._data, tensor.dtype, size, stride, offset)
+
+
+class _StorageBase:
+    """What every kind of untyped storage has."""
+
+    def _refuse_meta(self) -> None:
+        if self.device.type == "meta":  # type: ignore[attr-defined]
+            raise NotImplementedError("Not available for 'meta' device type")
+
+
+class UntypedStorage(_StorageBase):
+    """The bytes under a tensor and all that share its memory.
+
+    `UntypedStorage(4)` has four bytes that are not set, `UntypedStorage([1, 2])` these two, on `device` (the CPU).
+
+    >>> import torchlite as torch
+    >>> x = torch.zeros(2, 3)
+    >>> x.untyped_storage().nbytes(), x[1].untyped_storage() is x.untyped_storage()
+    (24, True)
+    """
+
+    _tensor: Any  # a flat tensor of the bytes (or of elements: see `memory_of`)
+    _fixed: bool
+
+    def __new__(cls, *args, device=None):
+        out = object.__new__(cls)
+        if len(args) > 1:
+            raise TypeError(f"torch.UntypedStorage(): expected at most 1 positional argument, but got {len(args)}")
+        table = table_of(device_type("cpu") if device is None else call._device(device))
+        given = args[0] if args else 0
+        if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+            if given < 0:
+                raise RuntimeError(f"Storage size calculation overflowed with sizes=[{int(given)}]")
+            memory = table._empty((int(given),), dtypes.uint8)
+        else:
+            memory = table.from_numpy(_bytes_of(given))
+        out._take(call.wrap(table, memory, dtypes.uint8))
+        out._fixed = False
+        return out
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def _take(self, tensor: Any) -> None:
+        """Become the handle on the memory of flat bytes."""
+        self._tensor = tensor
+        _handles[id(owner_of(tensor._data))] = self
 
     @property
     def device(self):
         return self._tensor.device
 
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    @property
+    def _on_cpu(self) -> bool:
+        return self.device.type == "cpu"
+
+    is_hpu = is_sparse = is_sparse_csr = False
+
+    @property
+    def _cdata(self) -> int:
+        """A number that no other storage has."""
+        return id(owner_of(self._tensor._data))
+
+    @property
+    def filename(self) -> str | None:
+        """The file that a mapping shares its memory with; None for other storages."""
+        return getattr(mapping_of(self._tensor._data), "filename", None)
+
+    def _get_filename(self) -> str | None:
+        return self.filename
+
+    def get_device(self) -> int:
+        """The index of the device; -1 on the CPU."""
+        return self._tensor.get_device()
+
     def data_ptr(self) -> int:
-        """The address of the first byte; on a device a number that no other memory has."""
-        data = self._tensor._data
-        return (
-            _bounds(data)[0]
-            if isinstance(data, np.ndarray)
-            else owner_of(self._tensor).data_ptr()
-            if hasattr(data, "data_ptr")
-            else 0
-        )
+        """The address of the first byte; on a device a number that no other memory has. 0 without bytes."""
+        return self._tensor.data_ptr()
 
     def nbytes(self) -> int:
         """The length in bytes."""
-        data = self._tensor._data
-        return (
-            _bounds(data)[1]
-            if isinstance(data, np.ndarray)
-            else getattr(owner_of(self._tensor), "nbytes", self._tensor.nbytes)
-        )
+        return self._tensor.nbytes
 
-    size = nbytes
-    __len__ = nbytes
+    size = __len__ = nbytes
+
+    def element_size(self) -> int:
+        """Bytes of an element: 1."""
+        return 1
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
+    def resizable(self) -> bool:
+        """Whether the storage can get another size: not where others rely on its memory, as NumPy arrays do."""
+        return not self._fixed
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Give the storage another number of bytes; the tensors on it go along. RuntimeError where it is not
+        resizable.
+        """
+        if size < 0:
+            raise RuntimeError("size must be non-negative")
+        resize(self, size)
+        return self
 
     def numpy(self) -> np.ndarray:
         """The bytes as a uint8 array on the same memory (CPU), or a copy of a device's."""
-        data = self._tensor._data
-        if not isinstance(data, np.ndarray):
-            return np.ascontiguousarray(self._tensor._table.to_numpy(owner_of(self._tensor))).reshape(-1).view(np.uint8)
-        root = root_array(data)
-        if not root.flags.c_contiguous:
-            root = (
-                root.T
-                if root.flags.f_contiguous
-                else np.lib.stride_tricks.as_strided(root, (self.nbytes() // root.itemsize,), (root.itemsize,))
-            )
-        return root.reshape(-1).view(np.uint8)
+        return self._tensor._table.to_numpy(self._tensor._data)
 
     def tolist(self) -> list:
+        """The bytes as integers."""
+        self._refuse_meta()
         return self.numpy().tolist()
 
+    def _index(self, index, words: str = "torch.UntypedStorage") -> int:
+        n = self.nbytes()
+        if not hasattr(index, "__index__"):
+            raise TypeError(f"can't index a {words} with {type(index).__name__}")
+        at = index.__index__()
+        if not -n <= at < n:
+            raise IndexError(f"index {at} out of range for storage of size {n}")
+        return at % n
+
+    def _range(self, index: slice) -> slice:
+        start, stop, step = index.indices(self.nbytes())
+        if step != 1:
+            raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+        return slice(start, max(start, stop))
+
     def __getitem__(self, index):
-        return self.numpy()[index]
+        self._refuse_meta()
+        if isinstance(index, slice):
+            part = self._range(index)
+            return _storage_over(self._tensor[part])
+        return int(self._tensor[self._index(index)])
 
-    def __eq__(self, other) -> bool:
-        return (
-            isinstance(other, UntypedStorage)
-            and other.data_ptr() == self.data_ptr()
-            and other.nbytes() == self.nbytes()
-        )
+    def __setitem__(self, index, value) -> None:
+        self._refuse_meta()
+        where = self._range(index) if isinstance(index, slice) else self._index(index)
+        if not isinstance(value, int):
+            raise TypeError(f"can't assign a {type(value).__name__} to a torch.UntypedStorage")
+        self._tensor[where] = value & 255
 
-    def __hash__(self) -> int:
-        return hash(self.data_ptr())
+    def __iter__(self):
+        return iter(self.tolist())
 
-    def __repr__(self) -> str:
-        return f"[torchlite.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+    def fill_(self, value: int) -> UntypedStorage:
+        """Write a number into every byte."""
+        if self.device.type != "meta":
+            self[:] = value
+        return self
 
+    def copy_(self, source, non_blocking: bool | None = None) -> UntypedStorage:
+        """Write the bytes of another storage of the same length."""
+        source = getattr(source, "_untyped_storage", source)
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes"
+            )
+        if self.device.type != "meta":
+            self._tensor.copy_(source._tensor)
+        return self
 
-class TypedStorage(UntypedStorage):
-    """The elements under a tensor."""
+    def clone(self) -> UntypedStorage:
+        """A copy."""
+        return storage_of(self._tensor.clone())
 
-    @property
-    def dtype(self):
-        return self._tensor.dtype
-
-    def size(self) -> int:
-        """The number of elements."""
-        return self.nbytes() // self.dtype.itemsize
-
-    __len__ = size
+    def new(self) -> UntypedStorage:
+        """A storage without bytes on the same device."""
+        return type(self)(device=self.device)
 
     def untyped(self) -> UntypedStorage:
-        """The same memory as bytes."""
-        return UntypedStorage(self._tensor)
+        """The storage itself."""
+        return self
 
-    def tolist(self) -> list:
-        return self.numpy().view(self.dtype.np).tolist()
+    def __copy__(self) -> UntypedStorage:
+        return self.clone()
 
-    def __getitem__(self, index):
-        return self.numpy().view(self.dtype.np)[index]
+    def __deepcopy__(self, memo) -> UntypedStorage:
+        known = memo.setdefault("torch", {})
+        if self._cdata not in known:
+            known[self._cdata] = (self, self.clone())  # itself too, so that its number stays its own
+        return known[self._cdata][1]
+
+    def __reduce__(self):
+        return rebuild_storage, (self.numpy().copy(), str(self.device))
+
+    def to(self, *, device, non_blocking: bool = False) -> UntypedStorage:
+        """The storage on a device: itself when it is there."""
+        moved = self._tensor.to(device)
+        return self if moved is self._tensor else storage_of(moved)
+
+    def cpu(self) -> UntypedStorage:
+        """The storage on the CPU."""
+        return self.to(device="cpu")
+
+    def cuda(self, device=None, non_blocking: bool = False) -> UntypedStorage:
+        """The storage on a CUDA device."""
+        return self.to(device="cuda" if device is None else device_type("cuda", device) if device is int else device)
+
+    def byteswap(self, dtype) -> None:
+        """Reverse the bytes of every element of a dtype (of each part of complex ones)."""
+        size = dtype.itemsize // (2 if dtype.category == dtypes.COMPLEX else 1)
+        if size > 1:
+            rows = self._tensor[: self.nbytes() - self.nbytes() % size].view(-1, size)
+            rows.copy_(rows.flip(1))
+
+    # -- memory that other processes see --
+
+    def is_shared(self) -> bool:
+        """Whether the memory is a mapping that other processes see; a device's always is."""
+        return self.is_cuda or getattr(mapping_of(self._tensor._data), "shared", False)
+
+    def share_memory_(self) -> UntypedStorage:
+        """Move the bytes to shared memory, which forked processes see; the tensors on it go along."""
+        if self.device.type == "meta":
+            raise RuntimeError("_share_fd_: only available on CPU")
+        if not self.is_shared() and self._on_cpu:
+            _adopt_memory(self, map_shared(self.nbytes()))
+        return self
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device="cpu") -> UntypedStorage:
+        return _storage_over(_wrap_bytes(map_shared(size)))
+
+    def _share_fd_cpu_(self) -> tuple[int, int]:
+        """A descriptor of the shared memory, and its length, for another process to map."""
+        self._only_on_cpu("_share_fd_")
+        if not isinstance(mapping_of(self._tensor._data), Mapping) or not self.is_shared():
+            self.share_memory_()
+        import os
+
+        return os.dup(mapping_of(self._tensor._data).descriptor), self.nbytes()
+
+    def _only_on_cpu(self, name: str) -> None:
+        if not self._on_cpu:
+            raise RuntimeError(f"{name}: only available on CPU")
+
+    def is_pinned(self, device="cuda") -> bool:
+        """Whether the memory is page-locked."""
+        return self._tensor.is_pinned()
+
+    def pin_memory(self, device="cuda") -> UntypedStorage:
+        """A copy in page-locked memory."""
+        if not self._on_cpu:
+            raise TypeError(f"cannot pin 'torch.storage.UntypedStorage' only CPU memory can be pinned")
+        pinned = self._tensor.pin_memory()
+        return self if pinned is self._tensor else storage_of(pinned)
+
+    @staticmethod
+    def from_buffer(buffer, byte_order: str = "native", count: int = -1, offset: int = 0, *, dtype=dtypes.uint8):
+        """A storage with a copy of the bytes of an object with the buffer protocol."""
+        return _storage_over(_wrap_bytes(bytes_from_buffer(buffer, byte_order, count, offset, dtype)))
+
+    @staticmethod
+    def from_file(filename, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """A storage on a file's bytes: with `shared` changes go to the file (which is made, and made long enough)."""
+        return _storage_over(_wrap_bytes(map_file(filename, shared, nbytes)))
+
+    def __repr__(self) -> str:
+        items = "..." if self.device.type == "meta" else " " + "\n ".join(map(str, self.tolist()))
+        return f"{items}\n[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+
+
+def _bytes_of(items: Any) -> np.ndarray:
+    from collections.abc import Sequence
+
+    if not isinstance(items, (Sequence, np.ndarray)):
+        raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {type(items).__name__}")
+    for item in items:
+        if not isinstance(item, (int, np.integer)):
+            raise RuntimeError(
+                "torch.UntypedStorage(): tried to construct a storage from a sequence "
+                f"({type(items).__name__}), but one of the items was of type {type(item).__name__} instead of int"
+            )
+    return np.array([int(item) & 255 for item in items], np.uint8)
+
+
+def _wrap_bytes(memory: np.ndarray):
+    table = table_of(device_type("cpu"))
+    return call.wrap(table, table.backend.adopt(memory), dtypes.uint8)
+
+
+def _storage_over(tensor: Any) -> UntypedStorage:
+    """A storage of its own over some bytes of another: it shares them, and cannot grow."""
+    if tensor._table.device.type == "cpu":
+        tensor = call.wrap(tensor._table, tensor._table.backend.adopt(tensor._data), dtypes.uint8)
+        return storage_of(tensor)
+    out = object.__new__(UntypedStorage)
+    out._tensor, out._fixed = tensor, True  # no handle on the owner, which is another storage
+    return out
+
+
+# -- bytes of other objects -------------------------------------------------------------------------
+
+
+def bytes_from_buffer(buffer, byte_order: str, count: int, offset: int, d: dtypes.dtype) -> np.ndarray:
+    """A copy of `count` elements (-1: all) of a buffer from the byte `offset` on, in this machine's byte order."""
+    if byte_order not in ("native", "little", "big"):
+        raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+    given, size = np.frombuffer(buffer, np.uint8), d.itemsize
+    if offset < 0 or offset > given.size:
+        raise ValueError(
+            f"offset must be non-negative and no greater than buffer length ({given.size}) , but got {offset}"
+        )
+    left = given.size - offset
+    if count < 0:
+        if left % size:
+            raise ValueError(
+                f"buffer length ({given.size}) must be a multiple of element size ({size})"
+                if not offset
+                else f"buffer size ({left}) after offset must be a multiple of element size ({size})"
+            )
+        count = left // size
+    if count * size > left:
+        raise ValueError(
+            f"buffer has only {left // size} elements after offset {offset}, but specified a size of {count}"
+        )
+    out = given[offset : offset + count * size].copy()
+    part = size // 2 if d.category == dtypes.COMPLEX else size
+    if byte_order not in ("native", sys.byteorder) and part > 1:
+        out = out.reshape(-1, part)[:, ::-1].reshape(-1).copy()
+    return (out != 0).astype(np.uint8) if d is dtypes.bool_ else out
+
+
+# -- memory that other processes or files share -------------------------------------------------
+
+
+def mapping_of(raw: Any) -> Any:
+    """The mapping (a `Mapping`) under an array; None for other memory."""
+    while raw is not None and not isinstance(raw, Mapping):
+        raw = raw.obj if isinstance(raw, memoryview) else getattr(raw, "keeper", getattr(raw, "base", None))
+    return raw
+
+
+class Mapping(mmap.mmap):
+    """A mapping of a file or of anonymous memory."""
+
+    shared = True
+    filename: str | None = None
+    descriptor = -1  # of anonymous memory, for other processes to map
+
+
+def map_shared(nbytes: int) -> np.ndarray:
+    """Zeros in memory that other processes can see."""
+    import os
+
+    descriptor = os.memfd_create("torchlite") if hasattr(os, "memfd_create") else -1
+    if descriptor >= 0:
+        os.ftruncate(descriptor, max(nbytes, 1))
+    mapping = Mapping(descriptor, max(nbytes, 1))
+    if descriptor >= 0:
+        mapping.descriptor = descriptor
+        weakref.finalize(mapping, os.close, descriptor)
+    return np.frombuffer(mapping, np.uint8, nbytes)
+
+
+def map_file(filename, shared: bool, nbytes: int) -> np.ndarray:
+    """The first bytes of a file, mapped. RuntimeError where it has not as many and is not shared."""
+    import os
+
+    name = os.fspath(filename)
+    flags = os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY
+    try:
+        descriptor = os.open(name, flags, 0o600)
+    except OSError as error:
+        raise RuntimeError(f"unable to open file <{name}> in {'read-write' if shared else 'read-only'} mode: {error}")
+    try:
+        length = os.fstat(descriptor).st_size
+        nbytes = nbytes or length
+        if nbytes > length:
+            if not shared:
+                raise RuntimeError(f"file <{name}> is too small: it has {length} bytes, and {nbytes} were asked for")
+            os.ftruncate(descriptor, nbytes)
+        if not nbytes:
+            return np.empty(0, np.uint8)
+        mapping = Mapping(descriptor, nbytes, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+    finally:
+        os.close(descriptor)
+    mapping.shared = shared
+    if shared:
+        mapping.filename = name
+    return np.frombuffer(mapping, np.uint8, nbytes)
+
+
+def _adopt_memory(storage: UntypedStorage, memory: np.ndarray) -> None:
+    """Move a CPU storage's bytes into other memory of the same length; its tensors go along."""
+    old, state = storage._tensor, _Shrunk(storage.nbytes())
+    owner = owner_of(old._data)
+    moved = _wrap_bytes(memory)
+    np.copyto(moved._data, old._data)
+    _handles.pop(id(owner), None)
+    for tensor in _tensors_on(owner):
+        if tensor is not old:
+            _move_into(tensor, owner, None, moved._data, state)
+    storage._take(moved)
+    storage._fixed = True
+
+
+def share_memory(tensor: Properties) -> Properties:
+    """Move a CPU tensor's storage to shared memory, which forked processes see."""
+    if tensor.device.type == "cpu":
+        storage_of(tensor).share_memory_()
+    return tensor
+
+
+def is_shared(tensor: Properties) -> bool:
+    """Whether the memory is shared with other processes."""
+    return tensor.is_cuda or getattr(mapping_of(tensor._data), "shared", False)
+
+
+# -- pickling --------------------------------------------------------------------------------------
 
 
 def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, attributes: dict, where: str = "cpu"):
     """A tensor out of a pickle."""
     d = dtypes.ALL[dtype_name]
-    from .._types.devices import device
-
-    table = table_of(device(where))
+    table = table_of(device_type(where))
     out = call.wrap(table, table.from_numpy(array.view(d.np) if array.dtype != d.np else array), d)
     if cls is not call.Tensor:
         out = out.as_subclass(cls)
@@ -148,6 +627,13 @@ def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, attrib
     if attributes:
         out.__dict__.update(attributes)
     return out
+
+
+def rebuild_storage(array: np.ndarray, where: str) -> UntypedStorage:
+    """A storage out of a pickle."""
+    storage = _storage_over(_wrap_bytes(array))
+    storage._fixed = False
+    return storage.to(device=where)
 
 
 def reduce_tensor(tensor: Properties):
@@ -163,28 +649,4 @@ def reduce_tensor(tensor: Properties):
     return rebuild, (array, d.name, tensor._node is LEAF, type(tensor), dict(tensor.__dict__), str(tensor.device))
 
 
-_shared: dict[int, object] = {}
-
-
-def share_memory(tensor: Properties) -> Properties:
-    """Move a CPU tensor's memory to an anonymous shared mapping, which forked processes see."""
-    if is_shared(tensor) or not isinstance(tensor._data, np.ndarray):
-        return tensor
-    import mmap
-
-    array = tensor._data
-    memory = mmap.mmap(-1, max(array.nbytes, 1))
-    moved = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
-    moved[...] = array
-    tensor._data = moved
-    return tensor
-
-
-def is_shared(tensor: Properties) -> bool:
-    """Whether the memory is a shared mapping."""
-    import mmap
-
-    base = getattr(tensor._data, "base", None)
-    while base is not None and not isinstance(base, (mmap.mmap, memoryview)):
-        base = getattr(base, "base", None)
-    return isinstance(base, mmap.mmap) or (isinstance(base, memoryview) and isinstance(base.obj, mmap.mmap))
+UntypedStorage.__module__ = _StorageBase.__module__ = "torchlite.storage"

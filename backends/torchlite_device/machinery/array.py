@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchlite._dispatch.checks import storage_span
 from torchlite._types.dtypes import ALL
 from torchlite_kernels.kinds import KINDS
 
@@ -143,4 +144,21 @@ def view_of(x: Array, shape: tuple[int, ...], steps: tuple[int, ...], offset: in
     out.shape, out.steps, out.offset = shape, steps, offset
     out.size, out.contiguous = _size_and_order(shape, steps)
     out.base = x if x.base is None else x.base
+    return out
+
+
+def held_bytes(x: Array) -> int:
+    """The bytes of the storage that `x` lies in: from its owner's first to its last element."""
+    owner = x if x.base is None else x.base
+    if owner.contiguous:
+        return owner.size * owner.dtype.itemsize
+    return storage_span(owner.shape, owner.steps, owner.dtype.itemsize)
+
+
+def bytes_of(x: Array) -> Array:
+    """The storage that `x` lies in, as a flat array of bytes on the same memory."""
+    owner = x if x.base is None else x.base
+    nbytes = held_bytes(owner)
+    out = view_of(owner, (nbytes,), (1,), owner.offset * owner.dtype.itemsize)
+    out.kind, out.dtype = "u8", dtype_of_kind("u8")
     return out

@@ -6,9 +6,10 @@ import builtins
 import functools
 import math
 
+from torchlite._dispatch.checks import check_in_storage
 from torchlite._dispatch.shapes import expanded, wrap_dim
 
-from .array import Array, is_row_major, row_major, view_of
+from .array import Array, held_bytes, is_row_major, row_major, view_of
 from .row_major import clone_row_major
 
 _ALL = builtins.slice(None)
@@ -128,21 +129,8 @@ def unsqueeze(input, dim):
 
 def as_strided(input, size, stride, offset=None, input_stride=None):
     size, stride, offset = tuple(size), tuple(stride), offset or 0
-    if len(size) != len(stride):
-        raise RuntimeError("mismatch in length of strides and shape")
-    if any(s < 0 for s in stride):
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
-    owner = input if input.base is None else input.base
     start = input.offset + offset
-    reach = start + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    held = owner.size * owner.itemsize // input.itemsize
-    if 0 not in size and not 0 <= start < reach <= held:
-        step = input.itemsize
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {step} "
-            f"requiring a storage size of {(reach - input.offset) * step} are out of bounds for storage of size "
-            f"{held * step}"
-        )
+    check_in_storage(size, stride, start, input.itemsize, held_bytes(input))
     return view_of(input, size, stride, start)
 
 
