@@ -45,8 +45,9 @@ for _d in _dtype.ALL.values():
 del _d, _name
 
 _MODULES = {
-    "_C", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "masked", "nn", "opencl",
-    "optim", "overrides", "random", "serialization", "signal", "special", "storage", "testing", "utils", "version",
+    "_C", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "linalg", "masked", "nn",
+    "opencl", "optim", "overrides", "random", "serialization", "signal", "special", "storage", "testing", "utils",
+    "version",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {

@@ -14,6 +14,7 @@ from . import backends as backends
 from . import cpu as cpu
 from . import cuda as cuda
 from . import fft as fft
+from . import func as func
 from . import linalg as linalg
 from . import masked as masked
 from . import nn as nn

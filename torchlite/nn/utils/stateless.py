@@ -13,16 +13,21 @@ if TYPE_CHECKING:
 
 __all__ = ["functional_call"]
 
+_MISSING = object()
 
-def _tied(module, given, strict):
+
+def _held(module):
+    """(dotted name, tensor) of all parameters and buffers, those held twice under each name."""
+    yield from module.named_parameters(remove_duplicate=False)
+    yield from module.named_buffers(remove_duplicate=False)
+
+
+def _tied(module, given):
     """`given` with every name of a tensor that the module holds under several names."""
     names: dict[int, list[str]] = {}
-    for name, value in [
-        *module.named_parameters(remove_duplicate=False),
-        *module.named_buffers(remove_duplicate=False),
-    ]:
+    for name, value in _held(module):
         names.setdefault(id(value), []).append(name)
-    groups = {name: group for group in names.values() for name in group}
+    groups = {name: group for group in names.values() if len(group) > 1 for name in group}
     result = dict(given)
     for name, value in given.items():
         for other in groups.get(name, ()):
@@ -35,50 +40,76 @@ def _tied(module, given, strict):
     return result
 
 
+def _check_names(module, given):
+    known = {name for name, _ in _held(module)}
+    parts = [
+        f"{kind} key(s): {', '.join(map(repr, sorted(names)))}."
+        for kind, names in (("Unexpected", set(given) - known), ("Missing", known - set(given)))
+        if names
+    ]
+    if parts:
+        raise RuntimeError(
+            "Error(s) in reparametrizing for {}:\n\t{}".format(type(module).__name__, "\n\t".join(parts))
+        )
+
+
+def _owner(module, path):
+    """The submodule of a dotted name."""
+    for name in path.split(".") if path else ():
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        found = getattr(module, name)
+        if not isinstance(found, torch.nn.Module):
+            raise TypeError(f"submodule `{name}`: {found} is not an instance of torch.nn.Module")
+        module = found
+    return module
+
+
+def _swap(module, name, tensor):
+    """Put a tensor (None, or `_MISSING`: nothing) in the place of a tensor of the module; returns what was there."""
+    path, _, leaf = name.rpartition(".")
+    owner = _owner(module, path)
+    if tensor is not _MISSING and tensor is not None and not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{tensor} is not an instance of torch.Tensor")
+    if leaf == "":
+        raise KeyError('tensor name can\'t be empty string ""')
+    for table in (owner._parameters, owner._buffers):
+        if leaf in table:
+            old = table[leaf]
+            if tensor is _MISSING:
+                del table[leaf]
+            else:
+                table[leaf] = tensor
+            return old
+    old = getattr(owner, leaf, _MISSING)
+    if old is not _MISSING and not isinstance(old, torch.Tensor):
+        raise TypeError(f"attribute `{leaf}`: {old} is not an instance of torch.Tensor")
+    if tensor is not _MISSING:
+        setattr(owner, leaf, tensor)
+    elif old is not _MISSING:
+        delattr(owner, leaf)
+    return old
+
+
 @contextlib.contextmanager
 def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, strict=False):
-    given = _tied(module, parameters_and_buffers, strict) if tie_weights else dict(parameters_and_buffers)
-    known = {
-        name
-        for name, _ in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
-    }
+    """Within, the module has these tensors; what it put in their place is in the dict afterwards."""
+    given = _tied(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
     if strict:
-        missing, unexpected = known - set(given), set(given) - known
-        if missing or unexpected:
-            parts = [f"Missing key(s): {', '.join(map(repr, sorted(missing)))}."] if missing else []
-            parts += [f"Unexpected key(s): {', '.join(map(repr, sorted(unexpected)))}."] if unexpected else []
-            raise RuntimeError(
-                "Error(s) in reparametrizing for {}:\n\t{}".format(type(module).__name__, "\n\t".join(parts))
-            )
-    undo = []
+        _check_names(module, given)
+    before: dict[str, Any] = {}
     try:
         for name, value in given.items():
-            path, _, leaf = name.rpartition(".")
-            owner = module.get_submodule(path)
-            registry = owner._parameters if leaf in owner._parameters else owner._buffers
-            if leaf not in registry:
-                raise AttributeError(f"{type(owner).__name__} has no attribute `{leaf}`")
-            undo.append((registry, leaf, registry[leaf], owner))
-            registry[leaf] = value
+            before[name] = _swap(module, name, value)
         yield
     finally:
-        for registry, leaf, old, owner in reversed(undo):
-            # A buffer that the call itself replaced is handed back to the caller's dict.
-            current = registry[leaf]
-            name = next(
-                (key for key, value in given.items() if key.rpartition(".")[2] == leaf and value is current), None
-            )
-            if name is None:
-                for key in given:
-                    path, _, tail = key.rpartition(".")
-                    if tail == leaf and module.get_submodule(path) is owner and key in parameters_and_buffers:
-                        parameters_and_buffers[key] = current
-            registry[leaf] = old
+        after = {name: _swap(module, name, before[name]) for name in reversed(before)}
+        parameters_and_buffers.update({name: after[name] for name in parameters_and_buffers if name in after})
 
 
 def _functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
-    if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"Expected a torch.nn.Module, got {type(module)}")
+    if isinstance(module, torch.nn.DataParallel):
+        raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
         return module(*args, **(kwargs or {}))

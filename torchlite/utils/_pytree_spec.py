@@ -1,0 +1,349 @@
+"""The structure of a tree of containers, the classes that count as containers, and the keys of a path into a tree."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Context = Any
+PyTree = Any
+
+
+@dataclass(frozen=True)
+class SequenceKey:
+    """A step of a path into a tree: an index."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Any) -> Any:
+        """What the step leads to."""
+        return sequence[self.idx]
+
+
+@dataclass(frozen=True)
+class MappingKey:
+    """A step of a path into a tree: the key of a mapping."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        """What the step leads to."""
+        return mapping[self.key]
+
+
+@dataclass(frozen=True)
+class GetAttrKey:
+    """A step of a path into a tree: the name of an attribute."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """What the step leads to."""
+        return getattr(obj, self.name)
+
+
+KeyEntry = SequenceKey | MappingKey | GetAttrKey
+KeyPath = tuple[KeyEntry, ...]
+
+
+class NodeDef(NamedTuple):
+    """How the instances of a class are taken apart and put together."""
+
+    type: Any
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]]
+    unflatten_fn: Callable[[Iterable[Any], Any], Any]
+    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Any]] | None
+
+
+SUPPORTED_NODES: dict[Any, NodeDef] = {}
+STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
+BUILTIN_TYPES = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque})
+
+
+def is_namedtuple_class(cls: type) -> bool:
+    """Whether a class was made by `collections.namedtuple` or `typing.NamedTuple`, or derives from such a class."""
+    return (
+        isinstance(cls, type)
+        and issubclass(cls, tuple)
+        and isinstance(getattr(cls, "_fields", None), tuple)
+        and all(type(name) is str for name in cls._fields)  # type: ignore[attr-defined]
+        and callable(getattr(cls, "_make", None))
+        and callable(getattr(cls, "_asdict", None))
+    )
+
+
+def is_namedtuple_instance(obj: object) -> bool:
+    """Whether `obj` is a named tuple."""
+    return is_namedtuple_class(type(obj))
+
+
+def is_namedtuple(obj: object | type) -> bool:
+    """Whether `obj` is a named tuple or the class of one."""
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_structseq_class(cls: type) -> bool:
+    """Whether a class is one of CPython's own with named fields, as `time.struct_time`."""
+    names = ("n_fields", "n_sequence_fields", "n_unnamed_fields")
+    return (
+        isinstance(cls, type)
+        and cls.__bases__ == (tuple,)
+        and all(type(getattr(cls, name, None)) is int for name in names)
+    )
+
+
+def is_structseq_instance(obj: object) -> bool:
+    """Whether `obj` is an instance of a class such as `time.struct_time`."""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: object | type) -> bool:
+    """Whether `obj` is an instance of a class such as `time.struct_time`, or such a class."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+def node_type(tree: Any) -> Any:
+    """The class under which `tree` is, or would be, registered: `namedtuple` for every named tuple."""
+    kind = type(tree)
+    if kind not in SUPPORTED_NODES and is_namedtuple_class(kind):
+        return namedtuple
+    return kind
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class TreeSpec:
+    """What is left of a tree when its leaves are taken out; `unflatten` puts others in.
+
+    type: the class of the outermost container, None for a leaf; context: what else its class needs (a dict's keys);
+    children: the specs of its items. Specs compare and print by these.
+
+    >>> from torchlite.utils._pytree import tree_structure
+    >>> tree_structure([1, {"a": 2}])
+    TreeSpec(list, None, [*,
+      TreeSpec(dict, ['a'], [*])])
+    """
+
+    type: Any
+    _context: Any
+    _children: list[TreeSpec]
+    num_nodes: int = field(compare=False)
+    num_leaves: int = field(compare=False)
+    num_children: int = field(compare=False)
+
+    def __init__(self, type: Any, context: Any, children_specs: list[TreeSpec]) -> None:
+        keep = object.__setattr__
+        keep(self, "type", type)
+        keep(self, "_context", context)
+        keep(self, "_children", children_specs)
+        keep(self, "num_nodes", 1 + sum(child.num_nodes for child in children_specs))
+        keep(self, "num_leaves", 1 if type is None else sum(child.num_leaves for child in children_specs))
+        keep(self, "num_children", len(children_specs))
+
+    @property
+    def context(self) -> Any:
+        """What the class of the container needs beside the items: the keys of a dict, the class of a named tuple."""
+        return self._context
+
+    @property
+    def children_specs(self) -> list[TreeSpec]:
+        """The specs of the items; deprecated, as `children()` says it."""
+        warnings.warn(
+            "`treespec.children_specs` is deprecated. Use `treespec.child(index)` to access a single child, or "
+            "`treespec.children()` to get all children.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self._children
+
+    def is_leaf(self) -> bool:
+        """Whether there is no container at all."""
+        return self.type is None
+
+    def children(self) -> list[TreeSpec]:
+        """The specs of the items."""
+        return list(self._children)
+
+    def child(self, index: int) -> TreeSpec:
+        """The spec of one item."""
+        return self._children[index]
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, TreeSpec):
+            return NotImplemented
+        return (self.type, self._context, self._children) == (other.type, other._context, other._children)
+
+    def __hash__(self) -> int:
+        return hash((self.type, tuple(self._children)))
+
+    def __repr__(self, indent: int = 0) -> str:
+        if self.is_leaf():
+            return "*"
+        inner = indent + 2
+        items = f",\n{' ' * inner}".join(child.__repr__(inner) for child in self._children)
+        return f"TreeSpec({self.type.__name__}, {self._context}, [{items}])"
+
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """The parts of `tree` that stand where this spec has leaves; ValueError where `tree` has not this structure
+        above them. Dicts of all standard classes match each other, whatever the order of their keys.
+        """
+        parts: list[Any] = []
+        self._collect(tree, parts)
+        return parts
+
+    def _collect(self, tree, parts):
+        if self.is_leaf():
+            parts.append(tree)
+            return
+        found = node_type(tree)
+        if self.type in BUILTIN_TYPES:
+            items = self._items_of_builtin(tree, found)
+        else:
+            if found != self.type:
+                raise ValueError(f"Node type mismatch; expected {self.type!r}, but got {found!r}.")
+            items, context = SUPPORTED_NODES[found].flatten_fn(tree)
+            self._check_arity(len(items))
+            self._check_context(context)
+        for item, child in zip(items, self._children, strict=True):
+            child._collect(item, parts)
+
+    def _check_arity(self, found):
+        if found != self.num_children:
+            raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got {found}.")
+
+    def _check_context(self, context):
+        if context != self._context:
+            raise ValueError(
+                f"Node context mismatch for node type {self.type!r}; expected {self._context!r}, but got {context!r}."
+            )
+
+    def _items_of_builtin(self, tree, found):
+        dicts = self.type in STANDARD_DICT_TYPES and found in STANDARD_DICT_TYPES
+        if found != self.type and not dicts:
+            raise ValueError(f"Node type mismatch; expected {self.type!r}, but got {found!r}.")
+        self._check_arity(len(tree))
+        if dicts:
+            keys = self._context[1] if self.type is defaultdict else self._context
+            if set(keys) != set(tree):
+                missing, extra = set(keys) - set(tree), set(tree) - set(keys)
+                words = f"; missing key(s): {missing}" if missing else ""
+                words += f"; extra key(s): {extra}" if extra else ""
+                raise ValueError(f"Node keys mismatch{words}.")
+            return [tree[key] for key in keys]
+        items, context = SUPPORTED_NODES[found].flatten_fn(tree)
+        if self.type is not deque:  # the length limit of a deque does not matter
+            self._check_context(context)
+        return items
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """The tree with these leaves, which must be as many as the spec's; ValueError otherwise."""
+        if not isinstance(leaves, (list, tuple)):
+            leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            raise ValueError(
+                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec refers to a pytree that "
+                f"holds {self.num_leaves} items ({self})."
+            )
+        return self._put_together(iter(leaves))
+
+    def _put_together(self, leaves):
+        if self.is_leaf():
+            return next(leaves)
+        items = [child._put_together(leaves) for child in self._children]
+        return SUPPORTED_NODES[self.type].unflatten_fn(items, self._context)
+
+
+LEAF = TreeSpec(None, None, [])
+
+
+class _LeafSpecType(type):
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            raise TypeError(
+                f"LeafSpec.__init__() takes 1 positional argument but {1 + len(args) + len(kwargs)} were given"
+            )
+        return LEAF
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        warnings.warn(
+            "`isinstance(treespec, LeafSpec)` is deprecated, use `isinstance(treespec, TreeSpec) and "
+            "treespec.is_leaf()` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return isinstance(instance, TreeSpec) and instance.is_leaf()
+
+
+class LeafSpec(TreeSpec, metaclass=_LeafSpecType):
+    """`LeafSpec()` is the spec of a single leaf."""
+
+
+def _sequence(kind):
+    def flatten(items):
+        return list(items), None
+
+    def keys(items):
+        return [(SequenceKey(index), item) for index, item in enumerate(items)], None
+
+    return NodeDef(kind, flatten, lambda items, context: kind(items), keys)
+
+
+def _mapping(kind):
+    def flatten(mapping):
+        return list(mapping.values()), list(mapping)
+
+    def keys(mapping):
+        return [(MappingKey(key), value) for key, value in mapping.items()], list(mapping)
+
+    return NodeDef(kind, flatten, lambda items, context: kind(zip(context, items, strict=True)), keys)
+
+
+def _with_default():
+    def context_of(mapping):
+        return [mapping.default_factory, list(mapping)]
+
+    def keys(mapping):
+        return [(MappingKey(key), value) for key, value in mapping.items()], context_of(mapping)
+
+    return NodeDef(
+        defaultdict,
+        lambda mapping: (list(mapping.values()), context_of(mapping)),
+        lambda items, context: defaultdict(context[0], zip(context[1], items, strict=True)),
+        keys,
+    )
+
+
+def _named():
+    def keys(items):
+        return [(GetAttrKey(name), item) for name, item in zip(items._fields, items, strict=True)], type(items)
+
+    return NodeDef(namedtuple, lambda items: (list(items), type(items)), lambda items, context: context(*items), keys)
+
+
+def _queue():
+    def keys(items):
+        return [(SequenceKey(index), item) for index, item in enumerate(items)], items.maxlen
+
+    return NodeDef(
+        deque, lambda items: (list(items), items.maxlen), lambda items, context: deque(items, maxlen=context), keys
+    )
+
+
+for _node in (
+    _sequence(list), _sequence(tuple), _mapping(dict), _mapping(OrderedDict), _with_default(), _named(), _queue()
+):  # fmt: skip
+    SUPPORTED_NODES[_node.type] = _node
+del _node
