@@ -1,0 +1,297 @@
+"""How PyTorch's parser takes the arguments of a public function: its signatures, deprecated ones among them, NumPy's
+names of arguments, and its words for a wrong call.
+
+A right call never comes here: the general path asks where a call cannot be bound to an op's record, or where something
+went wrong. `signatures.txt` has a line for each public name, `tools/record_signatures.py` writes it.
+"""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._types.devices import device
+from .._types.dtypes import dtype
+from .._types.layouts import layout, memory_format
+from .record import NAMESPACES, Op
+from .runtime import GLOBALS
+
+# Ops that take a Python number in a Tensor's place, in every argument.
+NUMBERS_AS_TENSORS = frozenset(
+    name + ending
+    for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide")
+    for ending in ("", "_")
+)
+NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
+_SHOWN = {
+    "dtype": "torch.dtype", "layout": "torch.layout", "memory_format": "torch.memory_format", "device": "torch.device",
+    "generator": "torch.Generator", "storage": "torch.Storage", "ints": "tuple of ints", "floats": "tuple of floats",
+    "Tensors": "tuple of Tensors", "Tensor?s": "tuple of Tensors", "Numbers": "tuple of Scalars", "stream": "Stream",
+}  # fmt: skip
+_ABSENT = object()
+_warned = False
+
+
+def _is_index(value) -> bool:
+    """Whether the parser takes a value for an int."""
+    if value.__class__ is int:
+        return True
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    if isinstance(value, GLOBALS["Tensor"]):
+        return not value._data.ndim and value.dtype.category == 1 and value._node is None
+    return hasattr(value, "__index__") and not isinstance(value, np.ndarray)
+
+
+def _is_number(value, complex_too: bool = True) -> bool:
+    """Whether the parser takes a value for a number."""
+    if isinstance(value, GLOBALS["Tensor"]):
+        return not value._data.ndim and value._node is None
+    if isinstance(value, (complex, np.complexfloating)):
+        return complex_too
+    return isinstance(value, (int, float, np.generic)) or hasattr(value, "__float__") and not hasattr(value, "shape")
+
+
+_CHECKS = {
+    "Tensor": lambda v: isinstance(v, (GLOBALS["Tensor"], np.ndarray)),
+    "Number": _is_number,
+    "int": _is_index,
+    "float": lambda v: _is_number(v, False),
+    "bool": lambda v: isinstance(v, (bool, np.bool_)),
+    "str": lambda v: isinstance(v, str),
+    "dtype": lambda v: isinstance(v, dtype) or v in (float, int, bool, complex),
+    "layout": lambda v: isinstance(v, layout),
+    "memory_format": lambda v: isinstance(v, memory_format),
+    "device": lambda v: isinstance(v, (device, str, int)),
+}
+_ITEMS = {"ints": _is_index, "floats": lambda v: _is_number(v, False), "Numbers": _is_number}
+
+
+class Argument:
+    """One parameter of a signature."""
+
+    __slots__ = ("name", "type", "size", "optional", "nullable", "default", "kwonly")
+
+    def __init__(self, text: str, kwonly: bool):
+        head, has_default, self.default = text.partition("=")
+        kind, _, self.name = head.rpartition(" ")
+        self.nullable = kind.endswith("?") or self.default == "None"
+        kind, _, size = kind.removesuffix("?").partition("[")
+        self.type, self.size = kind, bool(size)
+        self.optional, self.kwonly = bool(has_default), kwonly
+
+    def takes(self, value, numbers: bool) -> bool:
+        """Whether the parser takes a value for this argument."""
+        if self.type in ("Tensors", "Tensor?s"):
+            return isinstance(value, (list, tuple))
+        if self.type in _ITEMS:
+            check = _ITEMS[self.type]
+            if isinstance(value, (list, tuple)):
+                return not value or check(value[0])
+            return self.size and check(value)
+        if self.type == "Tensor" and numbers and _is_number(value):
+            return True
+        check = _CHECKS.get(self.type)
+        return check is None or check(value)
+
+    def __str__(self) -> str:
+        return f"{_SHOWN.get(self.type, self.type)} {self.name}{f' = {self.default}' if self.optional else ''}"
+
+
+def type_name(value) -> str:
+    """A value's type as the parser names it."""
+    cls = type(value)
+    if isinstance(value, (dtype, layout, memory_format, device)):
+        return f"torch.{cls.__name__}"
+    return cls.__name__ if cls.__module__.split(".")[0] in ("builtins", "torchlite") else f"{cls.__module__}.{cls.__name__}"
+
+
+class Signature:
+    """One form of a call."""
+
+    def __init__(self, name: str, text: str):
+        self.name = name
+        self.deprecated = text.endswith("|deprecated")
+        self.arguments: list[Argument] = []
+        kwonly = False
+        for part in _split(text.removesuffix("|deprecated")):
+            if part == "*":
+                kwonly = True
+            else:
+                self.arguments.append(Argument(part, kwonly))
+        self.positional = sum(not a.kwonly for a in self.arguments)
+        self.least = sum(not a.optional for a in self.arguments)
+        self.numbers = name in NUMBERS_AS_TENSORS
+
+    def __str__(self) -> str:
+        shown: list[str] = []
+        for i, a in enumerate(self.arguments):
+            if a.kwonly and (not i or not self.arguments[i - 1].kwonly):
+                shown.append("*")
+            shown.append(str(a))
+        return f"({', '.join(shown)})"
+
+    def fits(self, count: int) -> bool:
+        """Whether so many arguments could be this form's."""
+        return not self.deprecated and self.least <= count <= len(self.arguments)
+
+    def _too_many(self, count: int) -> TypeError:
+        least = sum(not a.kwonly and not a.optional for a in self.arguments)
+        if least < self.positional:
+            takes = f"from {least} to {self.positional} positional arguments"
+        else:
+            takes = f"{self.positional} positional argument{'s' * (self.positional != 1)}"
+        return TypeError(f"{self.name}() takes {takes} but {count} {'was' if count == 1 else 'were'} given")
+
+    def _missing(self, given: int) -> TypeError:
+        names = [a.name for a in self.arguments[given:] if not a.optional and not a.kwonly]
+        names = names or [a.name for a in self.arguments[given:] if not a.optional]
+        plural = "s" if len(names) == 1 else ""
+        shown = ", ".join(f'"{name}"' for name in names)
+        return TypeError(f"{self.name}() missing {len(names)} required positional argument{plural}: {shown}")
+
+    def _wrong(self, a: Argument, value, place: int | None) -> TypeError:
+        want = f"{_SHOWN.get(a.type, a.type)}"
+        where = f"{self.name}(): argument '{a.name}'" + (f" (position {place + 1})" if place is not None else "")
+        if isinstance(value, (list, tuple)) and value and a.type in _ITEMS:
+            return TypeError(f"{where} must be {want}, but found element of type {type_name(value[0])} at pos 0")
+        return TypeError(f"{where} must be {want}, not {type_name(value)}")
+
+    def match(self, args: tuple, kwargs: dict) -> dict[str, Any] | TypeError:
+        """The arguments by their names, or what is wrong with them."""
+        several = self.positional == 1 and self.arguments[0].type == "ints"
+        if len(args) > self.positional and not several:
+            return self._too_many(len(args))
+        found: dict[str, Any] = {}
+        used: set[str] = set()
+        place = 0
+        for i, a in enumerate(self.arguments):
+            value, at = _ABSENT, None
+            if place < len(args):
+                if a.kwonly:
+                    return self._too_many(len(args))
+                value, at, place = args[place], place, place + 1
+            else:
+                for name in (a.name, *NUMPY_NAMES.get(a.name, ())):
+                    if name in kwargs:
+                        value = kwargs[name]
+                        used.add(name)
+                        break
+            if value is _ABSENT or value is None and a.nullable:
+                if value is _ABSENT and not a.optional:
+                    return self._missing(i)
+                if value is None:
+                    found[a.name] = None
+            elif a.takes(value, self.numbers):
+                found[a.name] = value
+            elif several and at == 0 and all(map(_is_index, args)):
+                found[a.name] = args
+                place = len(args)
+            else:
+                return self._wrong(a, value, at)
+        for name in kwargs:
+            if name not in used:
+                known = any(a.name == name for a in self.arguments)
+                what = "multiple values for" if known else "an unexpected keyword"
+                return TypeError(f"{self.name}() got {what} argument '{name}'")
+        return found
+
+    def mismatch(self, args: tuple, kwargs: dict) -> str:
+        """What is marked below this form in a list of forms: nothing where the number of arguments is another."""
+        if len(args) + len(kwargs) != len(self.arguments):
+            return ""
+        unknown = [name for name in kwargs if all(a.name != name for a in self.arguments[len(args) :])]
+        if unknown:
+            return f"      didn't match because some of the keywords were incorrect: {', '.join(unknown)}\n"
+        shown = []
+        for i, a in enumerate(self.arguments):
+            value = args[i] if i < len(args) else kwargs[a.name]
+            name = type_name(value)
+            shown.append(name if a.takes(value, False) and not (a.kwonly and i < len(args)) else f"!{name}!")
+        return f"      didn't match because some of the arguments have invalid types: ({', '.join(shown)})\n"
+
+
+def _split(text: str) -> list[str]:
+    """Split at the commas outside brackets."""
+    parts, depth, start = [], 0, 0
+    for i, letter in enumerate(text):
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == "," and not depth:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    return [part for part in [*parts, text[start:].strip()] if part]
+
+
+@functools.cache
+def _lines() -> dict[str, str]:
+    text = pathlib.Path(__file__).with_name("signatures.txt").read_text()
+    return dict(line.split(":", 1) for line in text.splitlines())
+
+
+@functools.cache
+def signatures(public: str) -> list[Signature]:
+    """The forms of a public name such as "linalg.qr" or "Tensor.add_"; none where PyTorch's parser is not asked."""
+    found = _lines().get(public)
+    if found is None:
+        return []
+    space, _, name = public.rpartition(".")
+    prefix = f"{space}_" if space in ("linalg", "fft", "special") else ""
+    return [Signature(prefix + name, text.strip()) for text in found.split(" | ")]
+
+
+@functools.cache
+def public_name(op: Op) -> str:
+    """The name by which an op's signatures are found."""
+    for space in [*op.where.split(), *(alias.rpartition(".")[0] for alias in op.alias.split())]:
+        for name, record in NAMESPACES.get(space, {}).items():
+            public = name if space == "torch" else f"{space}.{name}"
+            if record is op and public in _lines():
+                return public
+    return ""
+
+
+def matched(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
+    """The arguments of a call by the names of the form that takes them; None where PyTorch's parser has no say.
+    TypeError, with the parser's words, where no form takes them.
+    """
+    forms = signatures(public)
+    if not forms:
+        return None
+    errors = []
+    for form in forms:
+        found = form.match(args, kwargs)
+        if isinstance(found, dict):
+            if form.deprecated:
+                _warn(form, forms)
+            return found
+        errors.append(found)
+    if len(forms) == 1:
+        raise errors[0]
+    count = len(args) + len(kwargs)
+    plausible = [error for form, error in zip(forms, errors, strict=True) if form.fits(count)]
+    if len(plausible) == 1:
+        raise plausible[0]
+    got = ", ".join([*map(type_name, args), *(f"{name}={type_name(value)}" for name, value in kwargs.items())])
+    listed = "".join(f" * {form}\n{form.mismatch(args, kwargs)}" for form in forms if not form.deprecated)
+    raise TypeError(
+        f"{forms[0].name}() received an invalid combination of arguments - got ({got}), but expected one of:\n{listed}"
+    )
+
+
+def _warn(form: Signature, forms: list[Signature]) -> None:
+    """PyTorch's warning of deprecated forms, once in a process."""
+    global _warned
+    if _warned:
+        return
+    _warned = True
+    better = next(other for other in forms if not other.deprecated)
+    warnings.warn(
+        f"This overload of {form.name} is deprecated:\n\t{form.name}{form}\nConsider using one of the following "
+        f"signatures instead:\n\t{form.name}{better}",
+        UserWarning,
+        stacklevel=5,
+    )
