@@ -18,7 +18,7 @@ import warnings
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.error_inputs.replay import HERE, NO_ERROR, answer, first_line  # noqa: E402
+from tests.error_inputs.replay import HERE, NO_ERROR, answer  # noqa: E402
 
 # Ops that PyTorch's table calls by a function of its own: what that calls.
 CALLS = {

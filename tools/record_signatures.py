@@ -40,7 +40,6 @@ NAMES = {
     "Device": "device",
     "Stream": "stream",
 }
-# Defaults of a creation function's settings, which no message shows otherwise.
 SPACES = {"torch": "", "nn": "nn.functional.", "fft": "fft.", "linalg": "linalg.", "special": "special."}
 
 

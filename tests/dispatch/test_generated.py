@@ -95,7 +95,7 @@ def test_the_text_is_the_same_each_time():
 def test_the_way_below_interceptors_asks_for_none_and_goes_on_below():
     text = text_of(direct_for(REGISTRY["mul"]))
     assert "ACTIVE" not in text and "return below(" in text and "return general(" not in text
-    assert "if not ACTIVE" in text_of(function_for(REGISTRY["mul"]))
+    assert "not ACTIVE" in text_of(function_for(REGISTRY["mul"]))
     # An op that is written in other ops and has no argument to ask for its class.
     assert "if True:" in function_text(REGISTRY["rand"], "rand", {}, intercepted=False)
 

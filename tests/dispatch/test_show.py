@@ -25,8 +25,7 @@ def test_an_ops_record_its_functions_and_its_devices(capsys):
     assert facts["derivative"] == "formulas for input, other"
     titles = [line.split()[1] for line in lines if line.startswith("-- ")]
     assert titles == ["mul", "mul_", "backward", "devices"]
-    for line in ("def mul(input, other, *, out=None):", "def mul_(self, other):"):
-        assert line in lines
+    assert "def mul_(self, other):" in lines and any(line.startswith("def mul(input=ABSENT, ") for line in lines)
     assert lines[-2].split()[:4] == ["cpu", "kernel", "(numpy.ufunc", "multiply);"]
     assert lines[-1].split()[:2] == ["meta", "kernel"]
 

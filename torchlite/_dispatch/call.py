@@ -33,6 +33,7 @@ from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINT
 from .registry import table_of
 from .runtime import GLOBALS, LEAF, MODE, recording
 from .shapes import broadcast
+from .signatures import ABSENT, in_any_form, in_place_form, numpy_names, refusal
 from .slots import SLOTS
 
 new = object.__new__
@@ -66,17 +67,33 @@ def type_error(op: Op, param, position: int, value) -> TypeError:
     )
 
 
-def general(op: Op, function, args: tuple, kwargs: dict):
-    """Any call that the fast path does not take. `args` and `kwargs` are the caller's."""
-    if "axis" in kwargs or "keepdims" in kwargs:
-        args = _numpy_names(op, args, kwargs)
+def general(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
+    """Any call that the fast path does not take. `args` and `kwargs` are the caller's, ABSENT where an argument was not
+    given; `more` is what no parameter of the record is for.
+    """
+    args, kwargs = _sorted_out(op, args, kwargs, more)
     if GLOBALS["ACTIVE"] and stack.items:
         return intercepted(op, function, args, kwargs)
-    return below(op, function, args, kwargs)
+    return _below(op, function, args, kwargs)
 
 
-def below(op: Op, function, args: tuple, kwargs: dict):
-    """The rest of the general path, below the interceptors."""
+def below(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
+    """The general path below the interceptors."""
+    return _below(op, function, *_sorted_out(op, args, kwargs, more))
+
+
+def _sorted_out(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, dict]:
+    """The arguments as the record takes them, where they came in another form."""
+    if more and (
+        any(value is not None for value in more)
+        or any(value is ABSENT for value in args)
+        or any(value is ABSENT for value in kwargs.values())
+    ):
+        return in_any_form(op, args, kwargs, numpy_names(op), more)
+    return args, kwargs
+
+
+def _below(op: Op, function, args: tuple, kwargs: dict):
     out = kwargs.pop("out", None) if op.has_out else None
     bound = bind(op, args, dict(kwargs))
     overriding = _overriding(bound)
@@ -86,20 +103,6 @@ def below(op: Op, function, args: tuple, kwargs: dict):
         return overriding.__torch_function__(function, (overriding,), args, kwargs)
     result = execute(op, bound)
     return result if out is None else write_out(op, result, out)
-
-
-def _numpy_names(op: Op, args: tuple, kwargs: dict) -> tuple:
-    """`axis` and `keepdims` as PyTorch takes them for `dim` and `keepdim`: the positional arguments, with `kwargs`
-    changed.
-    """
-    for position, param in enumerate(op.params):
-        other = {"dim": "axis", "keepdim": "keepdims"}.get(param.name)
-        if other in kwargs:
-            if param.kwonly or position >= len(args):
-                kwargs[param.name] = kwargs.pop(other)
-            else:
-                args = (*args[:position], kwargs.pop(other), *args[position + 1 :])
-    return args
 
 
 def bind(op: Op, args: tuple, kwargs: dict) -> list:
@@ -155,7 +158,11 @@ def _overriding(values):
 def execute(op: Op, values: list):
     """Run an op on bound values: below interceptors and subclasses."""
     if op.is_implicit:
-        return op.composite(SLOTS.F, *check_kinds(op, values))
+        values = check_kinds(op, values)
+        try:
+            return op.composite(SLOTS.F, *values)
+        except Exception as error:
+            raise of_composite(op, error, values) from error.__cause__
     values = check_tensors(op, values)
     if op.check is not None:
         op.check(*values)
@@ -201,10 +208,22 @@ def call_kernel(op: Op, table, raw, values):
         raise explained(op, error, values) from error.__cause__
 
 
+def of_composite(op: Op, error: Exception, values) -> Exception:
+    """The error to raise in place of a composite's: its parts have PyTorch's words already, but its parser is asked
+    before all of them.
+    """
+    if type(error) in (RuntimeError, NotImplementedError):
+        return error
+    return refusal(op, values) or error
+
+
 def explained(op: Op, error: Exception, values) -> Exception:
-    """The error to raise in place of a kernel's: the op's shape rule may have better words."""
+    """The error to raise in place of a kernel's: PyTorch's parser or the op's shape rule may have better words."""
     from .meta import rule_error
 
+    refused = refusal(op, values)
+    if refused is not None:
+        return refused
     better = rule_error(op, values)
     if better is not None:
         return better
@@ -239,7 +258,7 @@ def check_kinds(op: Op, values: list) -> list:
     for position, (param, value) in enumerate(zip(op.params, values, strict=True)):
         if param.kind == "tensor" and not isinstance(value, Tensor) and not (value is None and param.default is None):
             if not isinstance(value, np.ndarray):
-                raise type_error(op, param, position, value)
+                raise refusal(op, values) or type_error(op, param, position, value)
             values = [*values[:position], _beside(value, values), *values[position + 1 :]]
     return values
 
@@ -259,10 +278,10 @@ def check_tensors(op: Op, values: list) -> list:
             continue
         if param.kind == "list":
             if isinstance(value, Tensor) or not hasattr(value, "__iter__"):
-                raise type_error(op, param, position, value)
+                raise refusal(op, values) or type_error(op, param, position, value)
             items = tuple(value)
             for i, item in enumerate(items):
-                if item is not None and not isinstance(item, Tensor):
+                if not isinstance(item, Tensor) and not (item is None and param.gaps):
                     raise TypeError(
                         f"expected Tensor as element {i} in argument {position}, but got {type(item).__name__}"
                     )
@@ -286,7 +305,7 @@ def check_tensors(op: Op, values: list) -> list:
         elif param.kind == "number" and hasattr(value, "__float__") and hasattr(value, "dtype"):
             values[position] = value.item()
         else:
-            raise type_error(op, param, position, value)
+            raise refusal(op, values) or type_error(op, param, position, value)
     if len(found) > 1 and any(t._table is not found[0]._table for t in found):
         return one_device(op, values, found)
     return values
@@ -467,7 +486,10 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     """`self.op_(...)`: the result of the op written into its first argument."""
     if GLOBALS["ACTIVE"] and stack.items:
         return intercepted(op, lambda *a, **k: in_place(op, a, k), args, kwargs)
-    values = bind(op, args, kwargs)
+    try:
+        values = bind(op, args, dict(kwargs))
+    except TypeError:
+        values = bind(op, *in_place_form(op, args, kwargs))
     target = values[0]
     wants = MODE.grad and (target._node is not None or (_any_wants(values) and not op.tags & NONDIFF))
     if wants:

@@ -16,8 +16,9 @@ from . import call
 from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, version
 from .record import NAMESPACES, REGISTRY, Op
 from .runtime import GLOBALS
+from .signatures import ABSENT
 from .slots import SLOTS
-from .writing.functions import function_text, more_keywords, operator_text, reflected_text, takes_number
+from .writing.functions import function_text, more_keywords, operator_text, reflected_text, takes_any_form, takes_number
 from .writing.in_place import has_short_way, in_place_text
 from .writing.source import compile_source
 
@@ -80,7 +81,7 @@ def _make_function(op: Op):
     function.__module__ = "torchlite"
     function.__doc__ = _docstring(op)
     function.op = op
-    if more_keywords(op):
+    if takes_any_form(op) or more_keywords(op):
         function.__signature__ = signature(op)
     return function
 
@@ -89,11 +90,6 @@ def _docstring(op: Op) -> str:
     place = f"{op.file.rpartition('/torchlite/')[2]}:{op.line}"
     text = inspect.cleandoc(op.doc) if op.doc else f"PyTorch's `{op.name}`."
     return f"{op.name}{signature(op)}\n\n{text}\n\nDeclared at torchlite/{place}."
-
-
-def given(**keywords) -> dict:
-    """The keywords that were given a value."""
-    return {name: value for name, value in keywords.items() if value is not None}
 
 
 # -- operators and in-place methods ---------------------------------------------------
@@ -213,7 +209,8 @@ GLOBALS.update(
     Node=Node,
     Meta=Meta,
     F=F,
-    given=given,
+    ABSENT=ABSENT,
+    of_composite=call.of_composite,
     NODE_MADE=None,
     REAL=_REAL,
     int64=int64,

@@ -28,10 +28,11 @@ class Param:
     plain.
     """
 
-    __slots__ = ("name", "kind", "default", "kwonly")
+    __slots__ = ("name", "kind", "default", "kwonly", "gaps")
 
-    def __init__(self, name: str, kind: str, default: Any, kwonly: bool):
+    def __init__(self, name: str, kind: str, default: Any, kwonly: bool, gaps: bool = False):
         self.name, self.kind, self.default, self.kwonly = name, kind, default, kwonly
+        self.gaps = gaps  # whether a list may have None in a tensor's place
 
     @property
     def is_tensor(self) -> bool:
@@ -90,7 +91,7 @@ def parse(schema: str) -> list[Param]:
         if name.startswith("*"):
             params.append(Param(name[1:], "varargs", (), False))
             continue
-        params.append(Param(name, _KINDS.get(kind.strip(), "plain"), value, kwonly))
+        params.append(Param(name, _KINDS.get(kind.strip(), "plain"), value, kwonly, kind.strip() == "Tensor?[]"))
     return params
 
 

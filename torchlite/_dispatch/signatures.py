@@ -17,7 +17,7 @@ import numpy as np
 from .._types.devices import device
 from .._types.dtypes import dtype
 from .._types.layouts import layout, memory_format
-from .record import NAMESPACES, Op
+from .record import EMPTY, NAMESPACES, Op
 from .runtime import GLOBALS
 
 # Ops that take a Python number in a Tensor's place, in every argument.
@@ -32,7 +32,7 @@ _SHOWN = {
     "generator": "torch.Generator", "storage": "torch.Storage", "ints": "tuple of ints", "floats": "tuple of floats",
     "Tensors": "tuple of Tensors", "Tensor?s": "tuple of Tensors", "Numbers": "tuple of Scalars", "stream": "Stream",
 }  # fmt: skip
-_ABSENT = object()
+ABSENT = object()  # the default of an argument that has none, in functions that take any form of a call
 _warned = False
 
 
@@ -89,10 +89,10 @@ class Argument:
         if self.type in ("Tensors", "Tensor?s"):
             return isinstance(value, (list, tuple))
         if self.type in _ITEMS:
-            check = _ITEMS[self.type]
+            item = _ITEMS[self.type]
             if isinstance(value, (list, tuple)):
-                return not value or check(value[0])
-            return self.size and check(value)
+                return not value or item(value[0])
+            return self.size and item(value)
         if self.type == "Tensor" and numbers and _is_number(value):
             return True
         check = _CHECKS.get(self.type)
@@ -107,7 +107,11 @@ def type_name(value) -> str:
     cls = type(value)
     if isinstance(value, (dtype, layout, memory_format, device)):
         return f"torch.{cls.__name__}"
-    return cls.__name__ if cls.__module__.split(".")[0] in ("builtins", "torchlite") else f"{cls.__module__}.{cls.__name__}"
+    return (
+        cls.__name__
+        if cls.__module__.split(".")[0] in ("builtins", "torchlite")
+        else f"{cls.__module__}.{cls.__name__}"
+    )
 
 
 class Signature:
@@ -170,7 +174,7 @@ class Signature:
         used: set[str] = set()
         place = 0
         for i, a in enumerate(self.arguments):
-            value, at = _ABSENT, None
+            value, at = ABSENT, None
             if place < len(args):
                 if a.kwonly:
                     return self._too_many(len(args))
@@ -181,8 +185,8 @@ class Signature:
                         value = kwargs[name]
                         used.add(name)
                         break
-            if value is _ABSENT or value is None and a.nullable:
-                if value is _ABSENT and not a.optional:
+            if value is ABSENT or value is None and a.nullable:
+                if value is ABSENT and not a.optional:
                     return self._missing(i)
                 if value is None:
                     found[a.name] = None
@@ -201,17 +205,23 @@ class Signature:
         return found
 
     def mismatch(self, args: tuple, kwargs: dict) -> str:
-        """What is marked below this form in a list of forms: nothing where the number of arguments is another."""
-        if len(args) + len(kwargs) != len(self.arguments):
+        """What is marked below this form in a list of forms: nothing where the number of arguments is another. The
+        star counts as one, and types are compared by their names, as PyTorch does.
+        """
+        slots: list[Argument | None] = []
+        for a in self.arguments:
+            slots += [None, a] if a.kwonly and None not in slots else [a]
+        if len(args) + len(kwargs) != len(slots):
             return ""
-        unknown = [name for name in kwargs if all(a.name != name for a in self.arguments[len(args) :])]
+        rest = {a.name: a for a in slots[len(args) :] if a is not None}
+        unknown = [name for name in kwargs if name not in rest]
         if unknown:
             return f"      didn't match because some of the keywords were incorrect: {', '.join(unknown)}\n"
-        shown = []
-        for i, a in enumerate(self.arguments):
-            value = args[i] if i < len(args) else kwargs[a.name]
-            name = type_name(value)
-            shown.append(name if a.takes(value, False) and not (a.kwonly and i < len(args)) else f"!{name}!")
+        pairs = [*zip(slots, args, strict=False), *((rest[name], value) for name, value in kwargs.items())]
+        shown = [
+            name if a is not None and name == _SHOWN.get(a.type, a.type) else f"!{name}!"
+            for a, name in ((a, type_name(value)) for a, value in pairs)
+        ]
         return f"      didn't match because some of the arguments have invalid types: ({', '.join(shown)})\n"
 
 
@@ -276,9 +286,11 @@ def matched(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
     if len(plausible) == 1:
         raise plausible[0]
     got = ", ".join([*map(type_name, args), *(f"{name}={type_name(value)}" for name, value in kwargs.items())])
-    listed = "".join(f" * {form}\n{form.mismatch(args, kwargs)}" for form in forms if not form.deprecated)
+    shown = [form for form in forms if not form.deprecated]
+    listed = "".join(f" * {form}\n{form.mismatch(args, kwargs)}" for form in shown)
+    expected = f"one of:\n{listed}" if len(shown) > 1 else str(shown[0])
     raise TypeError(
-        f"{forms[0].name}() received an invalid combination of arguments - got ({got}), but expected one of:\n{listed}"
+        f"{forms[0].name}() received an invalid combination of arguments - got ({got}), but expected {expected}"
     )
 
 
@@ -293,5 +305,84 @@ def _warn(form: Signature, forms: list[Signature]) -> None:
         f"This overload of {form.name} is deprecated:\n\t{form.name}{form}\nConsider using one of the following "
         f"signatures instead:\n\t{form.name}{better}",
         UserWarning,
-        stacklevel=5,
+        stacklevel=8,
     )
+
+
+def numpy_names(op: Op) -> tuple[str, ...]:
+    """NumPy's names of an op's arguments."""
+    taken = {p.name for p in op.params}
+    return tuple(name for p in op.params for name in NUMPY_NAMES.get(p.name, ()) if name not in taken)
+
+
+# -- calls of records ------------------------------------------------------------------
+
+
+def in_any_form(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple) -> tuple[tuple, dict]:
+    """A call of an op's function as its record takes it. `args` and `kwargs` are the record's arguments, ABSENT where
+    none was given; `more` is what else was given, first positionally, then by NumPy's `names`.
+    """
+    absent = next((i for i, value in enumerate(args) if value is ABSENT), len(args))
+    surplus = len(more) - len(names)
+    positional = (*args[:absent], *(value for value in more[:surplus] if value is not None))
+    keywords = dict(zip([p.name for p in op.params][absent:], args[absent:], strict=False))
+    keywords = {name: value for name, value in {**keywords, **kwargs}.items() if value is not ABSENT}
+    positional, keywords = _as_given(op, positional, keywords)
+    public = public_name(op)
+    target, positional = _method(public, positional)
+    keywords |= {name: value for name, value in zip(names, more[surplus:], strict=True) if value is not None}
+    first, keywords = as_recorded(op, public, positional, keywords)
+    return (*target, *first), keywords
+
+
+def as_recorded(op: Op, public: str, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """A call's arguments as an op's record names them: TypeError in the words of PyTorch's parser for a wrong call."""
+    found = matched(public, args, kwargs)
+    if found is None:
+        ours = {name: p.name for p in op.params for name in NUMPY_NAMES.get(p.name, ())}
+        return args, {ours.get(name, name): value for name, value in kwargs.items()}
+    known = [p.name for p in op.params]
+    if "input" not in found and public.startswith("Tensor."):
+        known = known[1:]
+    others = iter([name for name in known if name not in found])
+    named = {name if name in known or name == "out" else next(others, name): v for name, v in found.items()}
+    first = (named.pop(op.params[0].name),) if op.params and op.params[0].name in named else ()
+    return first, named
+
+
+def in_place_form(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """The same for the op's method that writes in place; its tensor comes first."""
+    first, named = as_recorded(op, f"Tensor.{op.name.lstrip('_')}_", args[1:], kwargs)
+    if first:
+        raise TypeError(f"{op.name.lstrip('_')}_() got multiple values for argument '{op.params[0].name}'")
+    return args[:1], named
+
+
+def _method(public: str, args: tuple) -> tuple[tuple, tuple]:
+    """The tensor whose method is called, which no signature of a method has, and the other arguments."""
+    return (args[:1], args[1:]) if public.startswith("Tensor.") else ((), args)
+
+
+def _as_given(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Arguments without those that are defaults: what a call most likely had."""
+    defaults = {p.name: p.default for p in op.params} | {"out": None}
+    kwargs = {name: value for name, value in kwargs.items() if value is not defaults.get(name, EMPTY)}
+    params = op.params
+    while args and len(args) <= len(params) and args[-1] is params[len(args) - 1].default:
+        args = args[:-1]
+    return args, kwargs
+
+
+def refusal(op: Op, values) -> TypeError | None:
+    """What PyTorch's parser says to arguments, in the order of an op's parameters, if it does not take them."""
+    public = public_name(op)
+    if not public or any(p.kind == "varargs" for p in op.params):
+        return None
+    pairs = list(zip(op.params, values, strict=True))
+    args, kwargs = _as_given(op, tuple(v for p, v in pairs if not p.kwonly), {p.name: v for p, v in pairs if p.kwonly})
+    _, args = _method(public, args)
+    try:
+        matched(public, args, kwargs)
+    except TypeError as error:
+        return error.with_traceback(None)
+    return None

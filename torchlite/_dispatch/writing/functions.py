@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
+from ..signatures import numpy_names
 from .calls import write_call, write_finish, write_kernel
 from .nodes import Case
 from .source import Listing, Piece, Source, tuple_of
@@ -32,23 +33,50 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
                 _write_varargs(source, p.name)
         if op.is_implicit:
             constants[f"{op.name}__composite"] = op.composite
-        write_hot_path(source, op, ["not ACTIVE"] if intercepted else [], _keywords_without_place(op))
+        free = (["not ACTIVE"] if intercepted else []) + _are_given(op)
+        write_hot_path(source, op, free, _keywords_without_place(op))
         _write_general_path(source, op, "general" if intercepted else "below")
     return source.text()
 
 
 # -- parameters ---------------------------------------------------------------------
 
+# What a call has beyond the record's arguments, in deprecated forms or by mistake, lands here.
+_SURPLUS = ("surplus", "surplus2")
+
+
+def takes_any_form(op: Op) -> bool:
+    """Whether the function takes all that PyTorch's parser knows, so that the general path can sort it out: deprecated
+    forms, NumPy's names, missing arguments. A view, which is quick, has no such forms.
+    """
+    names = {p.name for p in op.params}
+    return (
+        bool(op.where or op.alias)
+        and all(p.kind != "varargs" for p in op.params)
+        and (op.has_out or not names.isdisjoint(("dim", "keepdim")))
+    )
+
 
 def _parameters(op: Op, constants: dict[str, Any]) -> list[str]:
-    """The parameters of the def line."""
+    """The parameters of the def line. Keywords stand among the positional ones, behind what cannot be meant for them,
+    where a call takes them faster: `signature` shows them as they are.
+    """
+    any_form = takes_any_form(op)
     written: list[str] = []
-    only_keywords = False
+    only_keywords = any_form
     for p in op.params:
+        if p.kwonly and any_form:
+            continue
         if p.kwonly and not only_keywords:
             written.append("*")
         only_keywords = only_keywords or p.kwonly or p.kind == "varargs"
-        written.append(f"*{p.name}_" if p.kind == "varargs" else p.name + _default(op, p, constants))
+        default = "=ABSENT" if any_form and p.default is EMPTY else _default(op, p, constants)
+        written.append(f"*{p.name}_" if p.kind == "varargs" else p.name + default)
+    if any_form:
+        written += [f"{name}=None" for name in _SURPLUS]
+        written += [
+            p.name + ("=ABSENT" if p.default is EMPTY else _default(op, p, constants)) for p in op.params if p.kwonly
+        ]
     more = ["out"] * op.has_out + more_keywords(op)
     if more and not only_keywords:
         written.append("*")
@@ -66,28 +94,31 @@ def _default(op: Op, p: Param, constants: dict[str, Any]) -> str:
 
 
 def more_keywords(op: Op) -> list[str]:
-    """Keywords beyond the schema's: a varargs parameter by its name, and NumPy's `axis` and `keepdims` for `dim` and
-    `keepdim`.
-    """
-    if not (op.where or op.alias):
+    """Keywords beyond the schema's: a varargs parameter by its name, and NumPy's names, such as `axis` for `dim`."""
+    if not takes_any_form(op):
         return [p.name for p in op.params if p.kind == "varargs"]
-    taken = {p.name for p in op.params}
-    names = [p.name if p.kind == "varargs" else {"dim": "axis", "keepdim": "keepdims"}.get(p.name) for p in op.params]
-    return [
-        name
-        for name, p in zip(names, op.params, strict=True)
-        if name is not None and (name not in taken or p.kind == "varargs")
-    ]
-
-
-def _numpys(op: Op) -> list[str]:
-    """Of those, NumPy's."""
-    return [name for name in more_keywords(op) if name in ("axis", "keepdims")]
+    return list(numpy_names(op))
 
 
 def _keywords_without_place(op: Op) -> list[str]:
-    """The keywords that the kernel does not take: the hot path is for calls without them."""
-    return ["out"] * op.has_out + _numpys(op)
+    """What the kernel does not take: the hot path is for calls without it. An argument by NumPy's name leaves a tensor
+    absent, which the hot path sees anyway.
+    """
+    first = _SURPLUS[:1] if takes_any_form(op) else ()
+    given = [name for name in more_keywords(op) if name in ("axis", "keepdims")]
+    return [*first, *["out"] * op.has_out, *given]
+
+
+def _are_given(op: Op) -> list[str]:
+    """Tests that no argument is absent, where the hot path does not ask for its class anyway."""
+    if not takes_any_form(op):
+        return []
+    asked = op.params[:1] if op.is_implicit else op.params
+    return [
+        f"{p.name} is not ABSENT"
+        for p in op.params
+        if p.default is EMPTY and not (p.is_tensor and any(p is other for other in asked))
+    ]
 
 
 def _write_varargs(source: Source, name: str) -> None:
@@ -116,6 +147,8 @@ def _write_general_path(source: Source, op: Op, function: str) -> None:
         tuple_of(positional),
         Listing("{", keywords, "}"),
     ]
+    if takes_any_form(op):
+        arguments.append(tuple_of([*_SURPLUS, *more_keywords(op)]))
     source.comment("Everything else takes the general path, which does the same for any arguments.")
     source.write(Listing(f"return {function}(", arguments))
 
@@ -134,9 +167,6 @@ def _handed_on(op: Op) -> tuple[list[str], list[str]]:
         only_keywords = only_keywords or p.kind == "varargs"
     if op.has_out:
         keywords.append("'out': out")
-    numpys = _numpys(op)
-    if numpys:
-        keywords.append(f"**given({', '.join(f'{name}={name}' for name in numpys)})")
     return positional, keywords
 
 
@@ -144,8 +174,8 @@ def _handed_on(op: Op) -> tuple[list[str], list[str]]:
 
 
 def write_hot_path(source: Source, op: Op, free: Sequence[str], unset: Sequence[str] = ()) -> None:
-    """The hot path of an op that has one: `free` is the test that nothing intercepts, `unset` are keywords that must be
-    None.
+    """The hot path of an op that has one: `free` are tests that nothing intercepts and nothing is absent, `unset` are
+    keywords that must be None.
     """
     tensors = op.tensor_params
     if op.is_implicit:
@@ -184,16 +214,11 @@ def _nones(names: Sequence[str]) -> list[str]:
 
 
 def _conditions(subject: str, free: Sequence[str], unset: Sequence[str]) -> str:
-    """The guard in words."""
-    words = ["nothing intercepts"] * len(free) + [subject] * bool(subject)
-    if unset:
-        words.append(f"no {_or([f'{name}=' for name in unset])}")
+    """The guard in words: no more is given than what the kernel takes."""
+    words = ["nothing intercepts"] * ("not ACTIVE" in free) + [subject] * bool(subject)
+    words += ["all is given"] * any("ABSENT" in test for test in free)
+    words += ["and no more"] * bool(unset)
     return f"The hot path{': ' if words else ''}{', '.join(words)}."
-
-
-def _or(names: Sequence[str]) -> str:
-    """Names as in "a, b or c"."""
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
@@ -209,7 +234,13 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
     source.comment(_conditions(subject, free, unset))
     with source.condition("if", tests or ["True"]):
         source.comment("The op is written in other ops, which record themselves.")
-        source.write(Listing(f"return {op.name}__composite(", ["F", *(p.name for p in op.params)]))
+        with source.block("try:"):
+            source.write(Listing(f"return {op.name}__composite(", ["F", *(p.name for p in op.params)]))
+        with source.block("except Exception as error_:"):
+            values = Listing("[", [p.name for p in op.params], "]")
+            source.write(
+                Listing("raise of_composite(", [f"{op.name}__op", "error_", values], ") from error_.__cause__")
+            )
 
 
 def _write_for_list(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
