@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import pathlib
 import sys
 import warnings
@@ -88,7 +89,7 @@ class Encoder:
             return {"torch": str(value).removeprefix("torch.")}
         if isinstance(value, complex):
             return {"complex": str(value)}
-        if isinstance(value, float) and not value - value == 0:
+        if isinstance(value, float) and not math.isfinite(value):
             return {"float": str(value)}
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
