@@ -45,9 +45,9 @@ for _d in _dtype.ALL.values():
 del _d, _name
 
 _MODULES = {
-    "_C", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "linalg", "masked", "nn",
-    "opencl", "optim", "overrides", "random", "serialization", "signal", "special", "storage", "testing", "utils",
-    "version",
+    "_C", "__future__", "_dynamo", "_utils", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func",
+    "functional", "linalg", "masked", "nn", "opencl", "optim", "overrides", "random",
+    "serialization", "signal", "special", "storage", "testing", "utils", "version",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {
@@ -76,6 +76,7 @@ _HOMES = {
     "accelerator": ("get_device_module",),
     "random": ("thread_safe_generator",),
     "utils.dlpack": ("to_dlpack",),
+    "amp.grad_scaler": ("GradScaler",),
     "amp.autocast_mode": (
         "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
         "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled",

@@ -7,6 +7,9 @@ from math import nan as nan
 from math import pi as pi
 
 from . import _C as _C
+from . import __future__ as __future__
+from . import _dynamo as _dynamo
+from . import _utils as _utils
 from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd
@@ -15,6 +18,7 @@ from . import cpu as cpu
 from . import cuda as cuda
 from . import fft as fft
 from . import func as func
+from . import functional as functional
 from . import linalg as linalg
 from . import masked as masked
 from . import nn as nn
@@ -48,6 +52,7 @@ from ._stubs.making import *
 from ._stubs.reductions import *
 from ._stubs.reductions import _segment_reduce as _segment_reduce
 from ._stubs.tensor import *
+from .amp import GradScaler as GradScaler
 
 __version__: str
 newaxis: None

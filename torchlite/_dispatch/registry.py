@@ -6,7 +6,7 @@ import copyreg
 import functools
 import threading
 
-from .._types.devices import ADDED, EXTRAS, device, installed_backends
+from .._types.devices import ADDED, EXTRAS, FOREIGN, device, installed_backends
 from .backend import Backend, Table
 from .fallback import Absent, stand_in
 from .record import REGISTRY, Op
@@ -24,6 +24,8 @@ def register_backend(name: str, backend: Backend) -> None:
 def _load(name: str) -> Backend:
     point = installed_backends().get(name)
     if point is None:
+        if name in FOREIGN:
+            raise RuntimeError(f"PyTorch is not linked with support for {name} devices")
         extra = EXTRAS.get(name)
         hint = (
             f"pip install 'torchlite-nd[{extra}]'"

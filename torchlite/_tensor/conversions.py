@@ -145,6 +145,13 @@ class Conversions(Protocols):
 
         return share_memory(self)
 
+    def module_load(self, other, assign=False):
+        """What takes this tensor's place when `Module.load_state_dict` is given `other` and
+        `torch.__future__.set_swap_module_params_on_conversion` is on: this tensor with the data of `other`, or `other`
+        with `assign`, detached. Subclasses may override it.
+        """
+        return other.detach() if assign else self.copy_(other).detach()
+
     def is_shared(self) -> bool:
         """Whether other processes can share the memory."""
         from .storage import is_shared

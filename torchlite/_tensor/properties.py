@@ -173,6 +173,34 @@ class Properties(Fields):
         return self.device.type == "meta"
 
     @property
+    def is_ipu(self) -> bool:
+        return self.device.type == "ipu"
+
+    @property
+    def is_maia(self) -> bool:
+        return self.device.type == "maia"
+
+    @property
+    def is_mps(self) -> bool:
+        return self.device.type == "mps"
+
+    @property
+    def is_mtia(self) -> bool:
+        return self.device.type == "mtia"
+
+    @property
+    def is_vulkan(self) -> bool:
+        return self.device.type == "vulkan"
+
+    @property
+    def is_xla(self) -> bool:
+        return self.device.type == "xla"
+
+    @property
+    def is_xpu(self) -> bool:
+        return self.device.type == "xpu"
+
+    @property
     def T(self):
         """The tensor with its dimensions in reverse order, as a view."""
         return self.permute(*range(self._data.ndim - 1, -1, -1)) if self._data.ndim else self.alias()

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 _ALIASES = {"ocl": "opencl"}
 # Device types that exist even where no backend for them is installed, with the extra that brings it.
 EXTRAS = {"cpu": "", "cuda": "cuda12", "opencl": "opencl", "meta": ""}
+# Device types that PyTorch knows and nothing here computes on: values that programs compare and print.
+FOREIGN = (
+    "ipu", "xpu", "mkldnn", "opengl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "hpu",
+    "mtia", "privateuseone",
+)  # fmt: skip
 ADDED: dict[str, Any] = {}  # the backends that the running program registered, by device type
 
 
@@ -24,21 +29,21 @@ def installed_backends() -> dict[str, EntryPoint]:
 
 
 def known_types() -> list[str]:
-    """Device types that can be named."""
+    """Device types that something could compute on."""
     return [*EXTRAS, *(name for name in {**ADDED, **installed_backends()} if name not in EXTRAS)]
 
 
 def is_known(name: str) -> bool:
     """Whether a device type can be named; looks at installed backends only for a name of theirs."""
-    return name in EXTRAS or name in ADDED or name in installed_backends()
+    return name in EXTRAS or name in FOREIGN or name in ADDED or name in installed_backends()
 
 
 class device:
     """Where a tensor lives: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device("opencl")` (alias "ocl"),
     `device("meta")`.
 
-    As a context manager it is the default device of tensors created inside. RuntimeError for a name that no backend
-    has.
+    As a context manager it is the default device of tensors created inside. The names of devices that PyTorch knows
+    and no backend has ("mps", "xpu:0") are values too, on which nothing can be made. RuntimeError for other names.
 
     >>> import torchlite as torch
     >>> torch.device("cuda:1").index
@@ -111,7 +116,8 @@ class device:
 @functools.cache
 def _intern(type: str, index: int | None) -> device:
     if not is_known(type):
-        raise RuntimeError(f"Expected one of {', '.join(known_types())} device type at start of device string: {type}")
+        names = ", ".join((*known_types(), *FOREIGN))
+        raise RuntimeError(f"Expected one of {names} device type at start of device string: {type}")
     made = object.__new__(device)
     made.type, made.index = type, index
     return made

@@ -39,6 +39,8 @@ else:
             found = namespace_function("nn.functional", name)
         elif name in _OF_TORCH:
             found = getattr(torch, name)
+        elif name == "grad":
+            found = torch.nn.grad
         elif name in ("handle_torch_function", "has_torch_function"):
             found = getattr(torch.overrides, name)
         elif name.endswith("_") and name[:-1] in REGISTRY and REGISTRY[name[:-1]].tags & INPLACE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import types
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,18 @@ class _MomentumCycle:
             group["betas"] = (value, *group["betas"][1:])
         else:
             group["momentum"] = value
+
+
+def _triangular(x):
+    return 1.0
+
+
+def _triangular2(x):
+    return 1 / (2.0 ** (x - 1))
+
+
+def _exp_range(gamma, x):
+    return gamma**x
 
 
 class CyclicLR(_MomentumCycle, LRScheduler):
@@ -71,6 +84,7 @@ class CyclicLR(_MomentumCycle, LRScheduler):
         self.mode = mode
         self.gamma = gamma
         self._scale_fn_custom = scale_fn
+        self._init_scale_fn()
         self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
@@ -89,11 +103,12 @@ class CyclicLR(_MomentumCycle, LRScheduler):
 
     def scale_fn(self, x: Any) -> Any:
         """The height of a cycle, or at an iteration."""
-        if self._scale_fn_custom is not None:
-            return self._scale_fn_custom(x)
-        if self.mode == "triangular":
-            return 1.0
-        return 1 / (2.0 ** (x - 1)) if self.mode == "triangular2" else self.gamma**x
+        return self._scale_fn_ref(x) if self._scale_fn_custom is None else self._scale_fn_custom(x)
+
+    def _init_scale_fn(self):
+        if self._scale_fn_custom is None:
+            shrink = functools.partial(_exp_range, self.gamma)
+            self._scale_fn_ref = {"triangular": _triangular, "triangular2": _triangular2}.get(self.mode, shrink)
 
     def get_lr(self) -> list[float | Tensor]:
         self._warn_outside_step()
@@ -111,6 +126,7 @@ class CyclicLR(_MomentumCycle, LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         """The state; a plain `scale_fn` is left out."""
         state = super().state_dict()
+        state.pop("_scale_fn_ref", None)
         function = state["_scale_fn_custom"]
         state["_scale_fn_custom"] = None
         if function is not None and not isinstance(function, types.FunctionType):
@@ -124,6 +140,7 @@ class CyclicLR(_MomentumCycle, LRScheduler):
         super().load_state_dict(state)
         if function is not None:
             self._scale_fn_custom.__dict__.update(function)
+        self._init_scale_fn()
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):

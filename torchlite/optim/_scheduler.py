@@ -12,7 +12,7 @@ from .optimizer import Optimizer
 if TYPE_CHECKING:
     from torchlite import Tensor
 
-_EPOCH_DEPRECATED = (
+EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
     "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
     "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
@@ -114,7 +114,7 @@ class LRScheduler:
             )
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(_EPOCH_DEPRECATED, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):

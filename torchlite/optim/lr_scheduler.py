@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ._cyclic_schedulers import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from ._scheduler import _EPOCH_DEPRECATED, LRScheduler, _copy, _set
+from ._scheduler import EPOCH_DEPRECATION_WARNING, LRScheduler, _copy, _set
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -452,7 +452,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            warnings.warn(_EPOCH_DEPRECATED, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self.last_epoch = epoch
         if self._is_better(current, self.best):
             self.best = current

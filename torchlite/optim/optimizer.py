@@ -25,6 +25,7 @@ __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer
 if TYPE_CHECKING:
     ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
+_NO_HOOKS: dict[int, Any] = {}
 _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
 
@@ -60,8 +61,10 @@ def _with_hooks(step):
     def run(self, *args, **kwargs):
         self._opt_called = True  # what a scheduler asks, to warn of steps in the wrong order
         if CAPTURES and "capturable" in self.defaults:
-            self._check_capture()
-        before, after = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
+            self._cuda_graph_capture_health_check()
+        # A wrapper may go without Optimizer's __init__.
+        before = getattr(self, "_optimizer_step_pre_hooks", _NO_HOOKS)
+        after = getattr(self, "_optimizer_step_post_hooks", _NO_HOOKS)
         if not (before or after or _global_pre_hooks or _global_post_hooks) or self.__dict__.get("_inside_step"):
             return step(self, *args, **kwargs)
         for hook in [*_global_pre_hooks.values(), *before.values()]:
@@ -82,6 +85,7 @@ def _with_hooks(step):
             hook(self, args, kwargs)
         return result
 
+    run.hooked = True  # type: ignore[attr-defined]
     return run
 
 
@@ -122,13 +126,21 @@ class Optimizer:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "step" in cls.__dict__:
+        if "step" in cls.__dict__ and not getattr(cls.__dict__["step"], "hooked", False):
             cls.step = _with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
+
+    profile_hook_step = staticmethod(_with_hooks)
+
+    def _patch_step_function(self):
+        """See to it that the step of the class runs hooks, also where a program put another there."""
+        if not getattr(type(self).step, "hooked", False):
+            type(self).step = _with_hooks(type(self).step)  # type: ignore[method-assign]
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         for name in _HOOK_TABLES:
             setattr(self, name, OrderedDict())
+        self._patch_step_function()
         if isinstance(params, torch.Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
@@ -152,6 +164,7 @@ class Optimizer:
         self.__dict__.pop("_plans", None)
         for name in _HOOK_TABLES:
             self.__dict__.setdefault(name, OrderedDict())
+        self._patch_step_function()
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
@@ -396,7 +409,7 @@ class Optimizer:
                     grad.copy_(grad.to(torch.promote_types(grad.dtype, torch.float32)) / grad_scale.to(grad.device))
         return False
 
-    def _check_capture(self):
+    def _cuda_graph_capture_health_check(self):
         """RuntimeError where a graph is being recorded that would take the same step in every replay."""
         if torch.cuda.is_current_stream_capturing():
             if not all(group["capturable"] for group in self.param_groups):

@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 _MODULES = {"data", "checkpoint", "hooks", "dlpack", "_pytree"}
+_HOMES = {"swap_tensors": "_swap"}
 
 
 if TYPE_CHECKING:
@@ -11,9 +12,13 @@ if TYPE_CHECKING:
     from . import data as data
     from . import dlpack as dlpack
     from . import hooks as hooks
+    from ._swap import swap_tensors as swap_tensors
 else:
 
     def __getattr__(name):
         if name in _MODULES:
             return importlib.import_module(f".{name}", __name__)
+        if name in _HOMES:
+            found = globals()[name] = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+            return found
         raise AttributeError(f"module 'torchlite.utils' has no attribute '{name}'")

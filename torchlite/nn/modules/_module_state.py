@@ -9,6 +9,7 @@ from collections import OrderedDict, namedtuple
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite import __future__ as future
 from torchlite.nn.parameter import Parameter, is_lazy
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
@@ -210,6 +211,9 @@ class StateDictMixin:
             )
         try:
             with torch.no_grad():
+                if future.get_swap_module_params_on_conversion():
+                    self._swap_in(param, value, assign)
+                    return
                 if not assign:
                     param.copy_(value)
                     return
@@ -224,6 +228,22 @@ class StateDictMixin:
                 f'While copying the parameter named "{key}", whose dimensions in the model are {param.shape} and '
                 f"whose dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
             )
+
+    @staticmethod
+    def _swap_in(param, value, assign):
+        """Make `param` what its `module_load` makes of a loaded tensor."""
+        new = param.module_load(value, assign=assign)
+        if new is value or new is param:
+            raise RuntimeError(
+                "module_load returned one of self or other, please .detach() the result if returning one of the "
+                "inputs in module_load"
+            )
+        if isinstance(param, Parameter):
+            if isinstance(new, Parameter):
+                new.requires_grad_(param.requires_grad)
+            else:
+                new = Parameter(new, requires_grad=param.requires_grad)
+        torch.utils.swap_tensors(param, new)
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False

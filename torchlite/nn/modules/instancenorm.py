@@ -42,6 +42,9 @@ class _InstanceNorm(_NormBase):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
+    def _get_no_batch_dim(self):
+        return self._unbatched
+
     def _check_input_dim(self, input):
         if input.dim() not in (self._unbatched, self._unbatched + 1):
             raise ValueError(f"expected {self._unbatched}D or {self._unbatched + 1}D input (got {input.dim()}D input)")
@@ -83,7 +86,7 @@ class _InstanceNorm(_NormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        channel_dim = input.dim() - self._unbatched
+        channel_dim = input.dim() - self._get_no_batch_dim()
         if input.size(channel_dim) != self.num_features:
             if self.affine:
                 raise ValueError(

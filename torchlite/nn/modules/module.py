@@ -7,6 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite import __future__ as future
 from torchlite.nn.parameter import Buffer, Parameter
 
 from . import _module_hooks
@@ -550,22 +551,43 @@ class Module(HooksMixin, StateDictMixin):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for param in self._parameters.values():
-            if param is None:
-                continue
-            with torch.no_grad():
-                converted = fn(param)
-                grad = param.grad
-                converted_grad = None if grad is None else fn(grad)
-            if converted is not param:
-                param.grad = None
-                param.data = converted
-                if grad is not None and converted_grad is not None:
-                    param.grad = converted_grad.requires_grad_(grad.requires_grad)
+        for name, param in self._parameters.items():
+            if param is not None:
+                self._parameters[name] = self._convert(name, param, fn)
         for name, buf in self._buffers.items():
             if buf is not None:
                 self._buffers[name] = fn(buf)
         return self
+
+    def _convert(self, name, param, fn):
+        """A parameter converted by `fn`, and its gradient: the same object with other data unless `torch.__future__`
+        says otherwise or the devices forbid it.
+        """
+        grad = param.grad
+        with torch.no_grad():
+            data = fn(param)
+            new_grad = None if grad is None else fn(grad).requires_grad_(grad.requires_grad)
+        if future.get_swap_module_params_on_conversion():
+            param.grad = None
+            try:
+                torch.utils.swap_tensors(param, Parameter(data, requires_grad=param.requires_grad))
+            except Exception as error:
+                param.grad = grad
+                raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
+            if grad is not None and new_grad is not None:
+                torch.utils.swap_tensors(grad, new_grad)
+                param.grad = grad
+            return param
+        if data is param:
+            return param
+        if future.get_overwrite_module_params_on_conversion() or data.is_meta != param.is_meta:
+            param = Parameter(data, requires_grad=param.requires_grad)
+        else:
+            param.grad = None
+            param.data = data
+        if new_grad is not None:
+            param.grad = new_grad
+        return param
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert parameters and buffers in place: `to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`,
@@ -617,6 +639,10 @@ class Module(HooksMixin, StateDictMixin):
     def cpu(self) -> Self:
         """Move to the CPU."""
         return self._apply(lambda tensor: tensor.cpu())
+
+    def xpu(self, device: DeviceLike = None) -> Self:
+        """Move to an XPU: RuntimeError, as no backend has that device."""
+        return self._apply(lambda tensor: tensor.to(torch.device("xpu") if device is None else device))
 
     def cuda(self, device: DeviceLike = None) -> Self:
         """Move to a CUDA device."""

@@ -173,7 +173,8 @@ class Identity(BasePruningMethod):
         return default_mask
 
 
-def _check_amount(amount):
+def _validate_pruning_amount_init(amount):
+    """An amount is a share, a float between 0 and 1, or a number of elements."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if (isinstance(amount, numbers.Integral) and amount < 0) or (
@@ -182,20 +183,46 @@ def _check_amount(amount):
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
+def _validate_pruning_amount(amount, tensor_size):
+    """No more can be pruned than there is."""
+    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _validate_structured_pruning(t):
+    """A tensor of one dimension has no channels to prune."""
+    if t.dim() <= 1:
+        raise ValueError(
+            "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
+            f"{t.shape} with {t.dim()} dims"
+        )
+
+
+def _validate_pruning_dim(t, dim):
+    if dim >= t.dim():
+        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+
+
+def _compute_nparams_toprune(amount, tensor_size):
+    """How many of `tensor_size` to prune: an integer amount itself, a float as a share."""
+    return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+
+
+def _compute_norm(t, n, dim):
+    """The n-norm over all dimensions but `dim`."""
+    return torch.norm(t, p=n, dim=[d for d in range(t.dim()) if d != dim % t.dim()])
+
+
 def _count(amount, size):
-    """How many of `size` to prune: an integer amount itself, a float as a share."""
-    if isinstance(amount, numbers.Integral):
-        if amount > size:
-            raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
-        return amount
-    return round(amount * size)
+    _validate_pruning_amount(amount, size)
+    return _compute_nparams_toprune(amount, size)
 
 
 class RandomUnstructured(BasePruningMethod):
     """Prunes elements chosen at random."""
 
     def __init__(self, amount: Any) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
@@ -210,7 +237,7 @@ class L1Unstructured(BasePruningMethod):
     """Prunes the elements of least magnitude."""
 
     def __init__(self, amount: Any) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
@@ -230,13 +257,8 @@ class _Structured(BasePruningMethod):
         raise NotImplementedError
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        if t.dim() <= 1:
-            raise ValueError(
-                "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
-                f"{t.shape} with {t.dim()} dims"
-            )
-        if self.dim >= t.dim():
-            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        _validate_structured_pruning(t)
+        _validate_pruning_dim(t, self.dim)
         size = t.shape[self.dim]
         count = _count(self.amount, size)
         if count == 0:
@@ -251,7 +273,7 @@ class RandomStructured(_Structured):
     """Prunes whole channels along `dim`, chosen at random."""
 
     def __init__(self, amount: Any, dim: int = -1) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
         self.dim = dim
 
@@ -263,13 +285,13 @@ class LnStructured(_Structured):
     """Prunes the channels along `dim` of least n-norm."""
 
     def __init__(self, amount: Any, n: int, dim: int = -1) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
         self.n = n
         self.dim = dim
 
     def _scores(self, t):
-        return torch.norm(t, p=self.n, dim=[d for d in range(t.dim()) if d != self.dim % t.dim()])
+        return _compute_norm(t, self.n, self.dim)
 
 
 class CustomFromMask(BasePruningMethod):

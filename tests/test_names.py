@@ -1,0 +1,54 @@
+"""Modules, classes and values that programs name, and what stands behind them."""
+
+import pytest
+
+import torchlite as torch
+
+
+@pytest.mark.parametrize("name", ["mps", "xpu:0", "xla:1", "hpu", "mtia", "vulkan", "ipu", "privateuseone"])
+def test_devices_of_other_makers_are_values(name):
+    where = torch.device(name)
+    kind, _, index = name.partition(":")
+    assert str(where) == name and where.type == kind and where.index == (int(index) if index else None)
+    assert where == torch.device(name) and where != torch.device("cpu") and len({where, torch.device(name)}) == 1
+    for make in (lambda: torch.empty(2, device=where), lambda: torch.ones(2).to(name)):
+        with pytest.raises(RuntimeError, match=f"PyTorch is not linked with support for {kind} devices"):
+            make()
+    with pytest.raises(RuntimeError, match="Expected one of cpu, .* device type at start of device string: nothing"):
+        torch.device("nothing")
+
+
+def test_a_tensor_is_on_none_of_them():
+    x = torch.ones(1)
+    for kind in ("ipu", "maia", "mps", "mtia", "vulkan", "xla", "xpu"):
+        assert getattr(x, f"is_{kind}") is False
+
+
+def test_functional_is_a_module():
+    assert torch.functional.einsum is torch.einsum and "unique" in dir(torch.functional)
+    assert all(getattr(torch.functional, name) is getattr(torch, name) for name in torch.functional.__all__)
+    with pytest.raises(AttributeError):
+        _ = torch.functional.relu
+
+
+def test_without_a_compiler_functions_are_what_they_are():
+    def double(x):
+        return 2 * x
+
+    assert torch._dynamo.disable(double) is double and torch._dynamo.disable(recursive=False)(double) is double
+    assert not torch._dynamo.is_compiling() and torch._dynamo.reset() is None and torch._dynamo.graph_break() is None
+
+
+def test_names_of_one_thing():
+    assert torch.GradScaler is torch.amp.GradScaler and torch.nn.functional.grad is torch.nn.grad
+    assert hasattr(torch.utils, "_pytree") and not hasattr(torch.utils, "_cxx_pytree")
+    norm = torch.nn.InstanceNorm2d(2)
+    assert norm._get_no_batch_dim() == 3
+
+
+def test_every_module_of_a_lazy_table_exists():
+    import torchlite
+
+    for package in (torchlite, torchlite.utils, torchlite.nn):
+        for name in getattr(package, "_MODULES", package.__dict__.get("_LATER", ())):
+            assert hasattr(package, name), name
