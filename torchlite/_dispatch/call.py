@@ -347,6 +347,9 @@ def promote(op: Op, values: list) -> list:
         else:
             values[i] = promotion.as_category(value, to)
     if not any(isinstance(v, Tensor) for v in flat):
+        refused = refusal(op, values)  # most ops want one tensor at least
+        if refused is not None:
+            raise refused
         first = chosen[0]
         table = table_among(values) or table_of(get_default_device())
         values[first] = wrap(table, table._full((), values[first], to), to)

@@ -23,8 +23,10 @@ PW = POINTWISE | INPLACE
 TEST = PW | NONDIFF
 
 
-def binary(name: str, *, names=("input", "other"), promote=DEFAULT, tags=PW, check=None, **more):
-    record = op(f"{name}(Tensor|Number {names[0]}, Tensor|Number {names[1]})", promote=promote, tags=tags, **more)
+def binary(name: str, *, names=("input", "other"), numbers="both", promote=DEFAULT, tags=PW, check=None, **more):
+    """An op of two operands; `numbers` says which may be Python numbers: both, the second or none."""
+    kinds = ["Tensor|Number" if numbers == "both" else "Tensor", "Tensor" if numbers == "none" else "Tensor|Number"]
+    record = op(f"{name}({kinds[0]} {names[0]}, {kinds[1]} {names[1]})", promote=promote, tags=tags, **more)
     record.check = check
     return record
 
@@ -191,7 +193,7 @@ def sub_alpha(F, input, other, alpha):
     return F.sub(input, scaled(F, input, other, alpha))
 
 
-@composite("rsub(Tensor|Number input, Tensor|Number other, *, alpha=1)", where="torch")
+@composite("rsub(Tensor input, Tensor|Number other, *, alpha=1)", where="torch")
 def rsub(F, input, other, alpha):
     """``other - alpha * input``."""
     check_sub(input, other)
@@ -231,12 +233,14 @@ def extreme(pick: str):
 
 binary(
     "maximum",
+    numbers="none",
     vjp=extreme("gt"),
     tags=POINTWISE,
     doc="The larger of two elements; NaN if either is. Gradients at ties go half and half.",
 )
 binary(
     "minimum",
+    numbers="none",
     vjp=extreme("lt"),
     tags=POINTWISE,
     doc="The smaller of two elements; NaN if either is. Gradients at ties go half and half.",
@@ -250,10 +254,15 @@ for _name, _alias, _sign in (
     ("ge", "greater_equal", ">="),
 ):
     binary(
-        _name, promote=ALWAYS_BOOL, tags=TEST, alias=_alias, doc=f"``input {_sign} other``, elementwise: a bool tensor."
+        _name,
+        numbers="second",
+        promote=ALWAYS_BOOL,
+        tags=TEST,
+        alias=_alias,
+        doc=f"``input {_sign} other``, elementwise: a bool tensor.",
     )
 for _name, _what in (("and", "both elements are"), ("or", "either element is"), ("xor", "exactly one element is")):
-    binary(f"logical_{_name}", promote=ALWAYS_BOOL, tags=TEST, doc=f"Whether {_what} not zero.")
+    binary(f"logical_{_name}", numbers="none", promote=ALWAYS_BOOL, tags=TEST, doc=f"Whether {_what} not zero.")
 op("logical_not(Tensor input)", promote=ALWAYS_BOOL, tags=TEST, doc="Whether each element is zero.")
 for _name, _what in (("and", "And"), ("or", "Or"), ("xor", "Exclusive or")):
     binary(f"bitwise_{_name}", tags=TEST, doc=f"{_what} of every bit; for bools, logical.")

@@ -113,11 +113,10 @@ def _are_given(op: Op) -> list[str]:
     """Tests that no argument is absent, where the hot path does not ask for its class anyway."""
     if not takes_any_form(op):
         return []
-    asked = op.params[:1] if op.is_implicit else op.params
     return [
         f"{p.name} is not ABSENT"
-        for p in op.params
-        if p.default is EMPTY and not (p.is_tensor and any(p is other for other in asked))
+        for i, p in enumerate(op.params)
+        if p.default is EMPTY and not (p.kind == "tensor" or p.is_tensor and (not i or not op.is_implicit))
     ]
 
 
@@ -228,8 +227,10 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
     if first is not None and first.is_tensor:
         if first.kind not in ("tensor", "number"):
             return
-        subject = f"`{first.name}` is a plain tensor"
-        tests.append(is_plain(first.name))
+        wanted = [p.name for p in op.params if p is first or p.kind == "tensor" and p.default is EMPTY]
+        named = " and ".join(f"`{name}`" for name in wanted) if len(wanted) < 3 else f"all {len(wanted)}"
+        subject = f"{named} {_be_plain(len(wanted))}"
+        tests += map(is_plain, wanted)
     tests += _nones(unset)
     source.comment(_conditions(subject, free, unset))
     with source.condition("if", tests or ["True"]):
@@ -284,6 +285,10 @@ def _write_device_and_dtype(source: Source, p: Param) -> None:
     source.line(f"dtype_ = {p.name}.dtype")
 
 
+def _be_plain(count: int) -> str:
+    return "are plain tensors" if count > 1 else "is a plain tensor"
+
+
 def _is_optional(p: Param) -> bool:
     return p.kind == "optional" or p.default is None
 
@@ -291,10 +296,9 @@ def _is_optional(p: Param) -> bool:
 def _likeness(others: Sequence[Param], promoted: Sequence[Param]) -> str:
     """What `_is_alike` tests, in words."""
     names = " and ".join(f"`{p.name}`" for p in others)
-    be = "are plain tensors" if len(others) > 1 else "is a plain tensor"
     dtype = " and dtype" if any(p in promoted for p in others) else ""
     absent = " (or None)" if any(map(_is_optional, others)) else ""
-    return f"{names} {be}{absent} of the same device{dtype}."
+    return f"{names} {_be_plain(len(others))}{absent} of the same device{dtype}."
 
 
 def _is_alike(p: Param, same_dtype: bool) -> list[str]:
