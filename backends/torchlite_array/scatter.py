@@ -339,8 +339,6 @@ def select_backward(grad, shape, dim, index):
 
 
 def nonzero_static(input, *, size, fill_value=-1):
-    if size < 0:
-        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     found = (
         xp.stack(xp.nonzero(input), axis=1).astype(xp.int64)[:size]
         if input.ndim

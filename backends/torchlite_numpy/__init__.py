@@ -14,7 +14,7 @@ from torchlite._types.dtypes import FROM_NUMPY, dtype, from_np
 from torchlite_array.strides import adopted, block, owner
 
 from .memory import keep_freed_memory
-from .products import alone, dot, matmul
+from .products import alone, steady_dot, steady_matmul
 
 
 class NumpyBackend:
@@ -34,7 +34,7 @@ class NumpyBackend:
         # silenced.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="torchlite")
         keep_freed_memory()
-        xp = torchlite_array.Namespace(np, dot=dot, matmul=matmul)
+        xp = torchlite_array.Namespace(np, dot=steady_dot, matmul=steady_matmul)
         table = torchlite_array.bind(xp)
         table.update(torchlite_array.bind_package(sys.modules[__name__], xp))
         for name in vars(torchlite_array.linalg):

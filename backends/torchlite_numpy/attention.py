@@ -9,7 +9,7 @@ import numpy as np
 from . import blocks
 from .blas import single_threaded
 from .blocks import buffer, share
-from .products import matmul
+from .products import steady_matmul
 from .rows import F32, is_half, row_sums
 
 
@@ -65,7 +65,7 @@ class _Attention:
         h0, h1, r0, r1 = tile
         seen = min(self.columns, r1) if self.is_causal else self.columns
         scores = buffer(slot, (h1 - h0, r1 - r0, seen), self.dtype)
-        matmul(self.query[h0:h1, r0:r1] * self.scale, self.key[h0:h1, :seen].swapaxes(-1, -2), out=scores)
+        steady_matmul(self.query[h0:h1, r0:r1] * self.scale, self.key[h0:h1, :seen].swapaxes(-1, -2), out=scores)
         if self.is_causal:
             scores += _causal(r0, r1 - r0, seen, self.dtype)
         if self.mask is not None:
@@ -104,7 +104,7 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
         if a.mask is not None:
             total[total == 0] = 1
         result = out[h0:h1, r0:r1]
-        matmul(weights, a.value[h0:h1, :seen], out=result)
+        steady_matmul(weights, a.value[h0:h1, :seen], out=result)
         np.divide(result, total, out=result)
         np.log(total, out=total)
         np.add(total, largest, out=lse[h0:h1, r0:r1])
@@ -137,18 +137,18 @@ def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scal
         np.exp(weights, out=weights)
         g = grad[h0:h1, r0:r1]
         if needs[2]:
-            grad_value[h0:h1, :seen] += matmul(weights.swapaxes(-1, -2), g)
+            grad_value[h0:h1, :seen] += steady_matmul(weights.swapaxes(-1, -2), g)
         if not (needs[0] or needs[1]):
             return
         slopes = buffer(1, weights.shape, a.dtype)
-        matmul(g, a.value[h0:h1, :seen].swapaxes(-1, -2), out=slopes)
+        steady_matmul(g, a.value[h0:h1, :seen].swapaxes(-1, -2), out=slopes)
         np.subtract(slopes, dot[h0:h1, r0:r1], out=slopes)
         np.multiply(slopes, weights, out=slopes)
         np.multiply(slopes, a.scale, out=slopes)
         if needs[0]:
-            matmul(slopes, a.key[h0:h1, :seen], out=grad_query[h0:h1, r0:r1])
+            steady_matmul(slopes, a.key[h0:h1, :seen], out=grad_query[h0:h1, r0:r1])
         if needs[1]:
-            grad_key[h0:h1, :seen] += matmul(slopes.swapaxes(-1, -2), a.query[h0:h1, r0:r1])
+            grad_key[h0:h1, :seen] += steady_matmul(slopes.swapaxes(-1, -2), a.query[h0:h1, r0:r1])
 
     a.each(work)
     shaped = (

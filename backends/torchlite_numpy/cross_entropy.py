@@ -8,7 +8,7 @@ import numpy as np
 
 from . import blocks
 from .blocks import buffer
-from .products import dot
+from .products import steady_dot
 from .rows import F32, F64, MODERATE, SMALL, SUM_AT_LEAST, as_contiguous, exp_and_sums, is_half, ones, refuse
 
 U64, I64 = np.dtype("u8"), np.dtype("i8")
@@ -90,11 +90,11 @@ def _small_log_sums(x):
     """`_log_sums` for few float32 rows: as few calls as can be."""
     one = ones(x.shape[1], F32)
     if maximum_of(x, None) < MODERATE:
-        sums = dot(np.exp(x), one)
+        sums = steady_dot(np.exp(x), one)
         if minimum_of(sums) > SUM_AT_LEAST:
             return np.log(sums, sums)
     largest = maximum_of(x, 1, None, None, True)
-    sums = dot(np.exp(x - largest), one)
+    sums = steady_dot(np.exp(x - largest), one)
     np.log(sums, sums)
     sums += largest[:, 0]
     return sums
@@ -108,7 +108,7 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         losses = lse - input.take(chosen)
         if reduction == "none":
             return losses, lse
-        total = dot(losses, ones(chosen.size, F32))
+        total = steady_dot(losses, ones(chosen.size, F32))
         return (total / chosen.size if reduction == "mean" else total), lse
     if dtype != F32 and dtype != F64:
         if not is_half(dtype):

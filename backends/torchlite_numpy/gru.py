@@ -9,7 +9,7 @@ import numpy as np
 from .blas import single_threaded
 from .blocks import share
 from .lstm import _part, _parts
-from .products import matmul
+from .products import steady_matmul
 
 
 def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
@@ -24,7 +24,7 @@ def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
     bias_i, bias_h = (None if bias is None else bias[:, None] * halves for bias in (b_ih, b_hh))
     recurrent = w_hh * halves
     with single_threaded:
-        sums = matmul(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(
+        sums = steady_matmul(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(
             3 * hidden, steps, batch
         )
 
@@ -147,10 +147,10 @@ def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, 
     with single_threaded:
         share(run, _parts(batch))
         flat, flat_n = of_input.reshape(3 * hidden, -1), of_state.reshape(hidden, -1)
-        grad_input = matmul(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
-        grad_w_ih = matmul(flat, np.ascontiguousarray(input).reshape(-1, features))
+        grad_input = steady_matmul(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
+        grad_w_ih = steady_matmul(flat, np.ascontiguousarray(input).reshape(-1, features))
         before = np.concatenate([output[1:], h0[None]] if reverse else [h0[None], output[:-1]]).reshape(-1, hidden)
-        grad_w_hh = np.concatenate([matmul(flat[: 2 * hidden], before), matmul(flat_n, before)])
+        grad_w_hh = np.concatenate([steady_matmul(flat[: 2 * hidden], before), steady_matmul(flat_n, before)])
     if b_ih is None:
         return grad_input, grad_h0, grad_w_ih, grad_w_hh, None, None
     grad_b = flat.sum(1)

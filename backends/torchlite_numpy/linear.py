@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import blocks
-from .products import dot, matmul
+from .products import steady_dot, steady_matmul
 from .rows import F32, F64, SMALL, is_half, ones, widened
 
 
@@ -16,10 +16,10 @@ def linear(input, weight, bias=None):
     if dtype is not F32 and is_half(dtype):
         return widened(linear, input, weight, bias)
     if input.ndim == 2 or weight.ndim == 1:
-        out = dot(input, weight.T)
+        out = steady_dot(input, weight.T)
     else:
         out = (
-            dot(input.reshape(-1, input.shape[-1]), weight.T).reshape(input.shape[:-1] + weight.shape[:-1])
+            steady_dot(input.reshape(-1, input.shape[-1]), weight.T).reshape(input.shape[:-1] + weight.shape[:-1])
             if input.size
             else np.matmul(input, weight.T)
         )
@@ -42,11 +42,11 @@ def linear(input, weight, bias=None):
 def _linear_input_grad(grad, weight):
     dtype = grad.dtype
     if dtype is not F32 and dtype is not F64:
-        return widened(matmul, grad, weight) if is_half(dtype) else matmul(grad, weight.conj())
+        return widened(steady_matmul, grad, weight) if is_half(dtype) else steady_matmul(grad, weight.conj())
     if grad.ndim == 2:
-        return dot(grad, weight)
+        return steady_dot(grad, weight)
     return (
-        dot(grad.reshape(-1, grad.shape[-1]), weight).reshape(grad.shape[:-1] + weight.shape[1:])
+        steady_dot(grad.reshape(-1, grad.shape[-1]), weight).reshape(grad.shape[:-1] + weight.shape[1:])
         if grad.size
         else np.matmul(grad, weight)
     )
@@ -59,13 +59,13 @@ def _linear_weight_grad(grad, input):
         input = input.reshape(-1, input.shape[-1])
     dtype = grad.dtype
     if dtype is not F32 and dtype is not F64:
-        return widened(matmul, grad.T, input) if is_half(dtype) else matmul(grad.T, input.conj())
-    return dot(grad.T, input)
+        return widened(steady_matmul, grad.T, input) if is_half(dtype) else steady_matmul(grad.T, input.conj())
+    return steady_dot(grad.T, input)
 
 
 def _linear_bias_grad(grad):
     if grad.ndim != 2:
         grad = grad.reshape(-1, grad.shape[-1])
     if grad.dtype is F32 or grad.dtype is F64:
-        return dot(ones(grad.shape[0], grad.dtype), grad)
+        return steady_dot(ones(grad.shape[0], grad.dtype), grad)
     return np.add.reduce(grad.astype(F32), 0).astype(grad.dtype) if is_half(grad.dtype) else np.add.reduce(grad, 0)

@@ -16,7 +16,7 @@ import numpy as np
 
 from .blas import single_threaded
 from .blocks import share
-from .products import matmul
+from .products import steady_matmul
 
 COLUMNS = 32
 
@@ -41,7 +41,7 @@ def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     # The gates and cells of each part lie together: only the backward pass reads them.
     gates, cells = np.empty(steps * batch * 4 * hidden, dtype), np.empty(steps * batch * hidden, dtype)
     with single_threaded:
-        sums = matmul(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(
+        sums = steady_matmul(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(
             4 * hidden, steps, batch
         )
 
@@ -172,8 +172,8 @@ def _lstm_layer_backward(
     with single_threaded:
         share(run, _parts(batch))
         flat = sums.reshape(4 * hidden, steps * batch)
-        grad_input = matmul(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
-        grad_w_ih = matmul(flat, np.ascontiguousarray(input).reshape(-1, features)) if needs[3] else None
+        grad_input = steady_matmul(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
+        grad_w_ih = steady_matmul(flat, np.ascontiguousarray(input).reshape(-1, features)) if needs[3] else None
         grad_w_hh = _state_weight_gradient(flat, sums, output, h0, reverse) if needs[4] else None
     return (
         grad_input,
@@ -191,7 +191,7 @@ def _state_weight_gradient(flat, sums, output, h0, reverse):
         begin, rest, before = sums[:, -1], flat[:, :-batch], output[1:]
     else:
         begin, rest, before = sums[:, 0], flat[:, batch:], output[:-1]
-    result = matmul(begin, h0)
+    result = steady_matmul(begin, h0)
     if steps > 1:
-        result += matmul(rest, before.reshape(-1, hidden))
+        result += steady_matmul(rest, before.reshape(-1, hidden))
     return result

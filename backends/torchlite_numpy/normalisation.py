@@ -8,7 +8,7 @@ import numpy as np
 
 from . import blocks
 from .blocks import buffer
-from .products import dot
+from .products import steady_dot
 from .rows import F32, F64, SMALL, is_half, ones, refuse, row_dots, row_sums
 
 # From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all
@@ -41,7 +41,7 @@ class _ColumnSums:
         self.parts = {}
 
     def add(self, start, block):
-        self.parts[start] = dot(ones(block.shape[0], block.dtype), block)
+        self.parts[start] = steady_dot(ones(block.shape[0], block.dtype), block)
 
     def total(self, columns, dtype):
         if not self.parts:
@@ -130,9 +130,9 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
         np.subtract(x[start:stop], mean[start:stop], out=centred)
         np.multiply(g, centred, out=product)
         if needs[1]:
-            weight_sums.parts[start] = dot(inverse[:, 0], product)
+            weight_sums.parts[start] = steady_dot(inverse[:, 0], product)
         if needs[2]:
-            bias_sums.parts[start] = dot(ones(stop - start, x.dtype), g)
+            bias_sums.parts[start] = steady_dot(ones(stop - start, x.dtype), g)
         if out is None:
             return
         average = row_dots(g, one)[:, None]

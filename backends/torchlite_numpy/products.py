@@ -41,7 +41,7 @@ def _is_large(a, b):
     )
 
 
-def dot(a: np.ndarray, b: np.ndarray):
+def steady_dot(a: np.ndarray, b: np.ndarray):
     """`np.dot` of arrays with one or two dimensions: the same numbers for any number of threads."""
     if _is_small(a, b):
         return np.dot(a, b)
@@ -66,7 +66,7 @@ def _cut(a, b, out):
     return out
 
 
-def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None):
+def steady_matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None):
     """`np.matmul`: the same numbers for any number of threads."""
     if _is_small(a, b):
         return np.matmul(a, b, out=out)

@@ -8,7 +8,7 @@ from torchlite._dispatch.shapes import expanded
 from torchlite_array.matmul import matmul as _shared_matmul
 from torchlite_array.strides import strided_view
 
-from .products import VECTOR, dot
+from .products import VECTOR, steady_dot
 
 _add_reduce, _dot = np.add.reduce, np.dot
 _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
@@ -55,5 +55,5 @@ def matmul(input, other):
     # np.dot starts BLAS in half the time of np.matmul.
     kind = input.dtype
     if input.ndim == 2 and other.ndim == 2 and kind is other.dtype and (kind is _SINGLE or kind is _DOUBLE):
-        return _dot(input, other) if input.size * other.shape[1] < VECTOR else dot(input, other)
+        return _dot(input, other) if input.size * other.shape[1] < VECTOR else steady_dot(input, other)
     return _shared_matmul(input, other)

@@ -191,10 +191,16 @@ def argwhere(F, input):
     return F.nonzero_indices(input)
 
 
+def _nonzero_static_shape(input, size, fill_value):
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    return (size, len(input.shape)), int64
+
+
 op(
     "nonzero_static(Tensor input, *, size, fill_value=-1)",
     tags=NONDIFF,
-    meta=lambda input, size, fill_value: ((size, len(input.shape)), int64),
+    meta=_nonzero_static_shape,
     doc="""The first `size` indices of non-zero elements, filled up with `fill_value`: int64 of shape (size,
     input.ndim).
     """,

@@ -207,8 +207,6 @@ def nonzero_indices(input):
 
 
 def nonzero_static(input, *, size, fill_value=-1):
-    if size < 0:
-        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     out = fill_with(empty(input.device, (size, input.ndim), "i64"), math.trunc(fill_value))
     if out.size and input.size:
         found = _True(contiguous_array(input), size)

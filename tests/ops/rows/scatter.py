@@ -1,5 +1,6 @@
 """Reading and writing by index."""
 
+import torchlite as torch
 from tests.ops.table import A, S, row
 
 
@@ -145,12 +146,19 @@ row(
     covers=("_fill_diagonal",),
     meta=False,
 )
+# These keep elements by their place in memory, which is the order of rows in the clone.
 row(
-    "resize_", S((3, 4), 2, 3), oracle=lambda torch, x, *size: x.detach().clone().resize_(*size), grad=False, meta=False
+    "resize_",
+    S((3, 4), 2, 3),
+    call=lambda x, *size: x.clone(memory_format=torch.contiguous_format).resize_(*size),
+    oracle=lambda torch, x, *size: x.detach().clone().resize_(*size),
+    grad=False,
+    meta=False,
 )
 row(
     "resize_as_",
     S((3, 4), (2, 3)),
+    call=lambda x, like: x.clone(memory_format=torch.contiguous_format).resize_as_(like),
     oracle=lambda torch, x, like: x.detach().clone().resize_as_(like),
     grad=False,
     meta=False,
