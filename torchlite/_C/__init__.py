@@ -25,6 +25,7 @@ _HOMES = {
     ),
     "._ops._linalg_common": ("_LinAlgError",),
     ".random": ("default_generator",),
+    "._serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
 }  # fmt: skip
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {"_nn"}

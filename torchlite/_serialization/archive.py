@@ -7,20 +7,17 @@ Layout as PyTorch writes it: data.pkl, .format_version, .storage_alignment, byte
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import mmap as mmap_module
 import os
-import secrets
 import struct
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
-ALIGNMENT = 64
 _LOCAL_HEADER = 30
 _ZIP64_EXTRA = 20
 _READ_FAILED = (
@@ -38,9 +35,11 @@ def corrupt(what: str, why: str) -> RuntimeError:
 class Writer:
     """Writes records to an open binary file."""
 
-    def __init__(self, stream, top: str, *, checksum: bool = True):
-        self._stream, self._top, self._checksum = stream, top, checksum
+    def __init__(self, stream, top: str, *, checksum: bool = True, alignment: int = 64):
+        self._stream, self.top, self._checksum, self._alignment = stream, top, checksum, alignment
         self._entries: list[tuple[bytes, int, int, int]] = []
+        self.names: list[str] = []
+        self.ended = False
         self._position = 0
         self._hash = hashlib.sha256()
 
@@ -51,13 +50,24 @@ class Writer:
     def record(self, name: str, data) -> None:
         """Append one record: bytes, or a uint8 array."""
         view = memoryview(data).cast("B") if len(data) else memoryview(b"")
-        size, path = view.nbytes, f"{self._top}/{name}".encode()
         check = zlib.crc32(view) if self._checksum else 0
+        self._header(name, view.nbytes, check)
+        self._write(view)
+
+    def hole(self, name: str, size: int) -> None:
+        """Append a record whose bytes are left as the file system has them, for others to write."""
+        self._header(name, size, 0)
+        self._stream.seek(size, os.SEEK_CUR)
+        self._position += size
+
+    def _header(self, name: str, size: int, check: int) -> None:
+        path = f"{self.top}/{name}".encode()
+        self.names.append(name)
         self._hash.update(f"{name}:{size}:{check};".encode())
         big = size >= 0xFFFFFFFF
         before = self._position + _LOCAL_HEADER + len(path) + (_ZIP64_EXTRA if big else 0) + 4
         extra = struct.pack("<HHQQ", 1, 16, size, size) if big else b""
-        extra += b"FB" + struct.pack("<H", -before % ALIGNMENT) + b"Z" * (-before % ALIGNMENT)
+        extra += b"FB" + struct.pack("<H", -before % self._alignment) + b"Z" * (-before % self._alignment)
         self._entries.append((path, size, check, self._position))
         short = 0xFFFFFFFF if big else size
         self._write(
@@ -67,13 +77,16 @@ class Writer:
             + path
             + extra
         )
-        self._write(view)
+
+    def identity(self) -> str:
+        """Forty digits that tell this archive's records from others'."""
+        return f"{int.from_bytes(self._hash.digest()[:16], 'big') % 10**40:040d}"
 
     def finish(self) -> None:
         """Write the small records that end an archive, and the central directory."""
+        self.ended = True
         self.record("version", b"3\n")
-        digest = int.from_bytes(self._hash.digest()[:16], "big")
-        self.record(".data/serialization_id", f"{digest % 10**40:040d}".encode())
+        self.record(".data/serialization_id", self.identity().encode())
         start = self._position
         for path, size, check, offset in self._entries:
             fields = [v for v in (size, size, offset) if v >= 0xFFFFFFFF]
@@ -123,88 +136,46 @@ class Writer:
         )
 
 
-@contextlib.contextmanager
-def replacing(path: str) -> Iterator:
-    """A binary file that takes the place of `path` when the block ends well; after a failure the
-    old file is as it was.
-    """
-    path = os.path.realpath(path)
-    folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        raise RuntimeError(f"Parent directory {folder} does not exist.")
-    if os.path.isdir(path):
-        raise RuntimeError(
-            f"[enforce fail at inline_container.cc] . open file failed with strerror: Is a directory: {path}"
-        )
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device cannot be replaced
-        with open(path, "wb") as stream:
-            yield stream
-        return
-    temporary = os.path.join(folder, f".{os.path.basename(path)[:100]}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with open(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        if os.path.exists(path):
-            os.chmod(temporary, os.stat(path).st_mode & 0o7777)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the new name durable where the system has a way to."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 class Reader:
     """Reads records of a checkpoint from a seekable binary file. Everything the file says about itself is checked
-    before it is used.
+    before it is used. With `mapped` ("private" or "shared") arrays lie in a mapping of the file.
     """
 
-    def __init__(self, stream, *, mapped: bool = False):
+    def __init__(self, stream, *, mapped: str = ""):
         self._stream = stream
+        start = stream.tell()
+        stream.seek(0, os.SEEK_END)
+        self._size = stream.tell()
+        stream.seek(start)
         try:
             self._zip = zipfile.ZipFile(stream)
         except (
-            zipfile.BadZipFile,
-            zipfile.LargeZipFile,
-            struct.error,
-            ValueError,
-            OverflowError,
-            NotImplementedError,
-            IndexError,
-            UnicodeDecodeError,
-        ):
+            zipfile.BadZipFile, zipfile.LargeZipFile, struct.error, ValueError, OverflowError, NotImplementedError,
+            IndexError, UnicodeDecodeError, MemoryError, OSError,
+        ):  # fmt: skip
             raise corrupt("zip archive", "failed finding central directory") from None
-        stream.seek(0, os.SEEK_END)
-        self._size = stream.tell()
         self._records: dict[str, zipfile.ZipInfo] = {}
         names = self._zip.infolist()
-        top = names[0].filename.split("/")[0] + "/" if names else ""
+        self.top = names[0].filename.split("/")[0] + "/" if names else ""
         for info in names:
-            if info.filename.startswith(top):
-                self._records.setdefault(info.filename[len(top) :], info)
+            if info.filename.startswith(self.top):
+                self._records.setdefault(info.filename[len(self.top) :], info)
         if "version" not in self._records and ".data/version" not in self._records:
             raise RuntimeError(
                 'Expected hasRecord("version") to be true, but got false. The zip archive was not written by '
                 "torch.save."
             )
-        self._map = self._map_file() if mapped else None
+        self._map = self._map_file(mapped) if mapped else None
+        self._given = 0  # bytes of storages that were read
 
-    def _map_file(self) -> mmap_module.mmap:
-        # Copy on write, as PyTorch: tensors may be changed, the file is not.
-        return mmap_module.mmap(self._stream.fileno(), 0, access=mmap_module.ACCESS_COPY)
+    def _map_file(self, how: str) -> mmap_module.mmap:
+        # Copy on write, as PyTorch: tensors may be changed, the file is not, unless the mapping is to be shared.
+        access = mmap_module.ACCESS_WRITE if how == "shared" else mmap_module.ACCESS_COPY
+        return mmap_module.mmap(self._stream.fileno(), 0, access=access)
+
+    def names(self) -> list[str]:
+        """The names of all records."""
+        return list(self._records)
 
     def has(self, name: str) -> bool:
         return name in self._records
@@ -230,9 +201,28 @@ class Reader:
         """The length of a record in bytes."""
         return self._locate(name)[0].file_size
 
+    def header_offset(self, name: str) -> int:
+        """Where a record's header begins in the file."""
+        return self._locate(name)[0].header_offset
+
+    def offset(self, name: str) -> int:
+        """Where a record's bytes begin in the file."""
+        return self._locate(name)[1]
+
     def bytes(self, name: str) -> bytes:
         """A record, its checksum verified."""
-        return self.array(name).tobytes()
+        info, start = self._locate(name)
+        self._stream.seek(start)
+        out = self._stream.read(info.file_size)
+        if len(out) != info.file_size:
+            raise corrupt(f"file {name}", "the archive ends too early")
+        self._verify(info, out)
+        return out
+
+    def _verify(self, info: zipfile.ZipInfo, data) -> None:
+        # A checksum of zero is what PyTorch writes after set_crc32_options(False).
+        if info.CRC and zlib.crc32(data) != info.CRC:
+            raise corrupt(f"file {info.filename[len(self.top) :]}", "its checksum is wrong")
 
     def array(self, name: str) -> np.ndarray:
         """A record as a writable uint8 array: read and verified, or mapped (then not verified, as this would read all
@@ -243,13 +233,17 @@ class Reader:
             return (
                 np.frombuffer(self._map, np.uint8, info.file_size, start) if info.file_size else np.empty(0, np.uint8)
             )
-        out = np.empty(info.file_size, np.uint8)
+        self._given += info.file_size
+        if self._given > self._size:
+            raise corrupt(f"file {name}", "records lie over each other: they are longer together than the archive")
+        try:
+            out = np.empty(info.file_size, np.uint8)
+        except MemoryError:
+            raise RuntimeError(f"not enough memory for the {info.file_size} bytes of the record {name}") from None
         self._stream.seek(start)
         if _read_into(self._stream, out.data) != info.file_size:
             raise corrupt(f"file {name}", "the archive ends too early")
-        # A checksum of zero is what PyTorch writes after set_crc32_options(False).
-        if info.CRC and zlib.crc32(out.data) != info.CRC:
-            raise corrupt(f"file {name}", "its checksum is wrong")
+        self._verify(info, out.data)
         return out
 
     def byteorder(self) -> str | None:
@@ -258,7 +252,7 @@ class Reader:
             return None
         order = self.bytes("byteorder")
         if order not in (b"little", b"big"):
-            raise ValueError(f"Unknown endianness type: {order.decode(errors='replace')}")
+            raise ValueError(f"Unknown endianness type: {order[:20].decode(errors='replace')} (record byteorder)")
         return order.decode()
 
 

@@ -17,19 +17,22 @@ from typing import Any
 from .._tensor import Parameter, Tensor
 from .._types.devices import device
 from .._types.layouts import Size
+from .limits import CHECKS, TENSOR_FUNCTIONS, Limits, check_text, short
 from .names import REBUILDERS, plain_value
 
 _BLOCKED = ("sys", "os", "posix", "nt")
 _MARK = object()
 
 
+@check_text
 def _encode(text, encoding="latin1"):
     """What protocol 2 calls to make bytes."""
     if encoding not in ("latin1", "latin-1") or not isinstance(text, str):
-        raise pickle.UnpicklingError(f"_codecs.encode is allowed for latin1 text only, but got {encoding!r}")
+        raise pickle.UnpicklingError(f"_codecs.encode is allowed for latin1 text only, but got {short(encoding)}")
     return text.encode("latin1")
 
 
+@check_text
 def _bytearray(text=b"", encoding="latin1"):
     """bytearray, but not bytearray(size)."""
     return bytearray(_encode(text, encoding) if isinstance(text, str) else memoryview(text))
@@ -52,6 +55,9 @@ _CALLABLES: dict[tuple[str, str], Any] = {
 # Named only as arguments of _rebuild_from_type_v2, never called themselves.
 _NAMED = {("torch", "Tensor"): Tensor, ("torch._tensor", "Tensor"): Tensor}
 _MAY_CALL = {id(value) for value in _CALLABLES.values()}
+_NEW = {id(value) for value in (Parameter, collections.OrderedDict, collections.Counter, Size, set)}
+_FROM_TYPE = REBUILDERS["torch._tensor", "_rebuild_from_type_v2"]
+_DICTS = (dict, collections.OrderedDict, collections.Counter)
 _user_allowed: list[Any] = []
 
 
@@ -114,16 +120,17 @@ def is_allowed(module: str, name: str) -> bool:
 
 
 class RestrictedUnpickler:
-    """Reads one pickle from a stream; `persistent_load(id)` makes the storages. Raises UnpicklingError (EOFError where
-    the data end too early).
+    """Reads one pickle from a stream that holds `size` bytes more; `persistent_load(id)` makes the storages. Raises
+    UnpicklingError (EOFError where the data end too early), and what the functions that build tensors raise.
     """
 
-    def __init__(self, stream, persistent_load, encoding: str = "utf-8"):
+    def __init__(self, stream, persistent_load, encoding: str = "utf-8", size: int = 0):
         self._read_some, self._persistent_load, self._encoding = stream, persistent_load, encoding
         self._allowed = _user_names()
         self._allowed_ids = {id(v) for v in self._allowed.values()}
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
+        self._limits = Limits(size)
 
     def load(self) -> Any:
         handlers = _HANDLERS
@@ -139,17 +146,14 @@ class RestrictedUnpickler:
                 if handler is None:
                     raise pickle.UnpicklingError(f"Unsupported operand {code}")
                 handler(self)
+        except (MemoryError, RecursionError) as error:
+            raise pickle.UnpicklingError(f"the pickle is not well formed: {type(error).__name__}") from None
         except (
-            IndexError,
-            KeyError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            struct.error,
-            UnicodeError,
-            OverflowError,
-        ) as error:
-            raise pickle.UnpicklingError(f"the pickle is not well formed: {type(error).__name__}: {error}") from error
+            IndexError, KeyError, TypeError, ValueError, AttributeError, struct.error, UnicodeError, OverflowError,
+        ) as error:  # fmt: skip
+            # What a KeyError shows is its key.
+            said = "" if isinstance(error, KeyError) else f": {str(error)[:500]}"
+            raise pickle.UnpicklingError(f"the pickle is not well formed: {type(error).__name__}{said}") from error
 
     # -- reading and the stack ---------------------------------------------------
 
@@ -178,6 +182,16 @@ class RestrictedUnpickler:
     def _push(self, value) -> None:
         self._stack.append(value)
 
+    def _pop(self):
+        if self._stack[-1] is _MARK:
+            raise pickle.UnpicklingError("unexpected MARK found")
+        return self._stack.pop()
+
+    def _top(self):
+        if self._stack[-1] is _MARK:
+            raise pickle.UnpicklingError("unexpected MARK found")
+        return self._stack[-1]
+
     def _pop_mark(self) -> list:
         stack = self._stack
         for position in range(len(stack) - 1, -1, -1):
@@ -193,45 +207,59 @@ class RestrictedUnpickler:
         self._push(find_global(module, name, self._allowed))
 
     def _stack_global(self) -> None:
-        name, module = self._stack.pop(), self._stack.pop()
+        name, module = self._pop(), self._pop()
         if type(name) is not str or type(module) is not str:
             raise pickle.UnpicklingError("STACK_GLOBAL requires str")
         self._global(module, name)
 
     def _reduce(self) -> None:
-        args = self._stack.pop()
+        args = self._pop()
         function = self._stack[-1]
         if id(function) not in _MAY_CALL and id(function) not in self._allowed_ids:
-            raise pickle.UnpicklingError(f"Trying to call reduce for unrecognized function {function!r}")
+            raise pickle.UnpicklingError(f"Trying to call reduce for unrecognized function {short(function)}")
         if type(args) is not tuple:
-            raise pickle.UnpicklingError("REDUCE needs a tuple of arguments")
-        if function is REBUILDERS["torch._tensor", "_rebuild_from_type_v2"] and (
-            not args or id(args[0]) not in _MAY_CALL
-        ):
-            raise pickle.UnpicklingError("Trying to call reduce for unrecognized function in _rebuild_from_type_v2")
+            raise pickle.UnpicklingError(f"REDUCE needs a tuple of arguments, but got {type(args)}")
+        if function is _FROM_TYPE and (not args or not self._makes_tensors(args[0])):
+            raise pickle.UnpicklingError(
+                f"Trying to call reduce for unrecognized function {short(args[0] if args else None)} in "
+                "_rebuild_from_type_v2"
+            )
+        self._check(function, args)
         self._stack[-1] = function(*args)
 
+    def _makes_tensors(self, function) -> bool:
+        return id(function) in TENSOR_FUNCTIONS or id(function) in self._allowed_ids
+
+    def _check(self, function, args: tuple) -> None:
+        check = CHECKS.get(id(function))
+        if check is not None and id(function) not in self._allowed_ids:
+            check(self._limits, args)
+
     def _new(self) -> None:
-        args = self._stack.pop()
-        cls = self._stack.pop()
-        if cls in (Parameter, collections.OrderedDict, collections.Counter, Size, set) or id(cls) in self._allowed_ids:
-            self._push(cls.__new__(cls, *args))
-        else:
+        args = self._pop()
+        cls = self._pop()
+        if id(cls) not in _NEW and id(cls) not in self._allowed_ids:
             raise pickle.UnpicklingError(
                 "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
-                f"{cls}"
+                f"{short(cls)}"
             )
+        if type(args) is not tuple:
+            raise pickle.UnpicklingError(f"NEWOBJ needs a tuple of arguments, but got {type(args)}")
+        self._check(cls, args)
+        self._push(cls.__new__(cls, *args))
 
     def _build(self) -> None:
-        state = self._stack.pop()
+        state = self._pop()
         target = self._stack[-1]
         if type(target) in (collections.OrderedDict, collections.Counter):
             if not isinstance(state, dict) or not all(type(k) is str for k in state):
                 raise pickle.UnpicklingError("the attributes of an OrderedDict must be a dict")
+            self._limits.spend(len(state))
             target.__dict__.update(state)
         elif type(target) in (Tensor, Parameter):
             from .._utils import _set_state
 
+            self._limits.spend(sum(len(part) for part in state if type(part) is dict) if type(state) is tuple else 0)
             _set_state(target, state)
         elif id(type(target)) in self._allowed_ids:
             _build_user(target, state)
@@ -248,36 +276,46 @@ class RestrictedUnpickler:
 
     def _set_items(self, items) -> None:
         target = self._stack[-1]
-        if (
-            type(target) not in (dict, collections.OrderedDict, collections.Counter)
-            and id(type(target)) not in self._allowed_ids
-        ):
+        if type(target) not in _DICTS and id(type(target)) not in self._allowed_ids:
             raise pickle.UnpicklingError(
-                f"Can only set items of dict, OrderedDict or types allowlisted via `add_safe_globals`, but got "
-                f"{type(target)}"
+                f"Can only SETITEMS for dict, collections.OrderedDict, collections.Counter, but got {type(target)}"
             )
         if len(items) % 2:
             raise pickle.UnpicklingError("odd number of items for SETITEMS")
         for key, value in zip(items[::2], items[1::2], strict=True):
+            if type(key) is not str:
+                self._limits.check_key(key, target)
             target[key] = value
 
     def _add_items(self, items) -> None:
-        if type(self._stack[-1]) is not set:
-            raise pickle.UnpicklingError(f"Can only add items to sets, but got {type(self._stack[-1])}")
-        self._stack[-1].update(items)
+        target = self._stack[-1]
+        if type(target) is not set:
+            raise pickle.UnpicklingError(f"Can only add items to sets, but got {type(target)}")
+        self._limits.check_keys(items, target)
+        target.update(items)
+
+    def _frozen_set(self) -> None:
+        items = self._pop_mark()
+        self._limits.check_keys(items, items)
+        self._push(frozenset(items))
 
     def _persistent(self) -> None:
-        name = self._stack.pop()
+        name = self._pop()
         if type(name) is not tuple:
             raise pickle.UnpicklingError(f"persistent_load id must be tuple or int, but got {type(name)}")
-        if not name or name[0] not in ("storage", b"storage"):
+        if not name or type(name[0]) not in (str, bytes) or name[0] not in ("storage", b"storage"):
             raise pickle.UnpicklingError(
                 f"Only persistent_load of storage is allowed, but got {type(name[0]) if name else 'nothing'}"
             )
         self._push(self._persistent_load(name))
 
     def _memoize(self, index: int) -> None:
-        self._memo[index] = self._stack[-1]
+        self._memo[index] = self._top()
+
+    def _recall(self, index: int) -> None:
+        if index not in self._memo:
+            raise pickle.UnpicklingError(f"Memo value not found at index {index}")
+        self._push(self._memo[index])
 
     def _tuple(self, count: int) -> None:
         if len(self._stack) < count or any(item is _MARK for item in self._stack[-count:]):
@@ -319,7 +357,7 @@ def _long(vm: RestrictedUnpickler, form: str) -> None:
 
 
 def _pair(vm: RestrictedUnpickler) -> list:
-    value, key = vm._stack.pop(), vm._stack.pop()
+    value, key = vm._pop(), vm._pop()
     return [key, value]
 
 
@@ -344,8 +382,8 @@ def _opcodes() -> dict[int, Any]:
         p.MARK: lambda m: push(m, _MARK),
         p.POP: lambda m: m._stack.pop(),
         p.POP_MARK: lambda m: m._pop_mark(),
-        p.DUP: lambda m: push(m, m._stack[-1]),
-        p.APPEND: lambda m: m._append([m._stack.pop()]),
+        p.DUP: lambda m: push(m, m._top()),
+        p.APPEND: lambda m: m._append([m._pop()]),
         p.APPENDS: lambda m: m._append(m._pop_mark()),
         p.SETITEM: lambda m: m._set_items(_pair(m)),
         p.SETITEMS: lambda m: m._set_items(m._pop_mark()),
@@ -358,7 +396,7 @@ def _opcodes() -> dict[int, Any]:
         p.TUPLE1: lambda m: m._tuple(1),
         p.TUPLE2: lambda m: m._tuple(2),
         p.TUPLE3: lambda m: m._tuple(3),
-        p.FROZENSET: lambda m: push(m, frozenset(m._pop_mark())),
+        p.FROZENSET: vm._frozen_set,
         p.NONE: lambda m: push(m, None),
         p.NEWTRUE: lambda m: push(m, True),
         p.NEWFALSE: lambda m: push(m, False),
@@ -377,8 +415,8 @@ def _opcodes() -> dict[int, Any]:
         p.SHORT_BINBYTES: lambda m: push(m, m._sized("<B")),
         p.BINBYTES8: lambda m: push(m, m._sized("<Q")),
         p.BYTEARRAY8: lambda m: push(m, bytearray(m._sized("<Q"))),
-        p.BINGET: lambda m: push(m, m._memo[m._read(1)[0]]),
-        p.LONG_BINGET: lambda m: push(m, m._memo[struct.unpack("<I", m._read(4))[0]]),
+        p.BINGET: lambda m: m._recall(m._read(1)[0]),
+        p.LONG_BINGET: lambda m: m._recall(struct.unpack("<I", m._read(4))[0]),
         p.BINPUT: lambda m: m._memoize(m._read(1)[0]),
         p.LONG_BINPUT: lambda m: m._memoize(struct.unpack("<I", m._read(4))[0]),
         p.MEMOIZE: lambda m: m._memoize(len(m._memo)),

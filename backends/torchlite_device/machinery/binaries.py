@@ -58,14 +58,14 @@ def store(path: Path, binary: bytes) -> None:
     try:
         replace(_place(path), _digest(path, binary) + binary)
     except OSError as error:
-        _warn(path.parent, type(error), error.strerror or "")
+        _warn(path.parent, type(error).__name__, error.strerror or "")
 
 
 @functools.cache
-def _warn(where: Path, kind: type, why: str) -> None:
+def _warn(where: Path, kind: str, why: str) -> None:
     """Once in a process, however many programs there are."""
     warnings.warn(
-        f"built programs cannot be kept in {where}: {kind.__name__}: {why}. Set TORCHLITE_CACHE_DIR to a folder that "
+        f"built programs cannot be kept in {where}: {kind}: {why}. Set TORCHLITE_CACHE_DIR to a folder that "
         "can be written.",
         stacklevel=4,
     )

@@ -1,0 +1,174 @@
+"""A file that takes the place of another when it is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open cannot be removed
+    fcntl: Any = None  # type: ignore[no-redef]
+
+
+def _failed(number: int, path: str) -> RuntimeError:
+    """PyTorch's words for a file that cannot be opened for writing."""
+    return RuntimeError(
+        f"[enforce fail at inline_container.cc] . open file failed with strerror: {os.strerror(number)}: {path}"
+    )
+
+
+def _prefix(path: str) -> str:
+    """What the names of temporary files for `path` begin with: short enough wherever `path` itself is."""
+    name = os.path.basename(path)
+    return f".{hashlib.sha256(os.fsencode(name)).hexdigest()[:20]}.torchlite-tmp-"
+
+
+def _locked(handle: int, wait: bool) -> bool:
+    """Hold a file until its process ends or closes it; False where another process holds it (or nothing can)."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _clear(folder: str, prefix: str) -> None:
+    """Remove the temporary files of saves whose process was ended: nobody holds them."""
+    with contextlib.suppress(OSError):
+        for name in [entry for entry in os.listdir(folder) if entry.startswith(prefix)]:
+            with contextlib.suppress(OSError):
+                _clear_one(os.path.join(folder, name))
+
+
+def _clear_one(path: str) -> None:
+    if fcntl is None:
+        os.unlink(path)
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        if _locked(handle, wait=False):
+            os.unlink(path)
+    finally:
+        os.close(handle)
+
+
+def _temporary(folder: str, prefix: str) -> tuple[int, str]:
+    """A new file, held by this process."""
+    while True:
+        path = os.path.join(folder, f"{prefix}{secrets.token_hex(4)}")
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        if fcntl is not None:
+            _locked(handle, wait=True)
+            if not os.path.exists(path):  # another save thought it abandoned before it was held
+                os.close(handle)
+                continue
+        return handle, path
+
+
+def _like(temporary: str, found: os.stat_result) -> bool:
+    """Give a file the owner and mode of another; False where that cannot be."""
+    if os.name == "posix":
+        new = os.stat(temporary)
+        if (new.st_uid, new.st_gid) != (found.st_uid, found.st_gid):
+            try:
+                os.chown(temporary, found.st_uid, found.st_gid)
+            except OSError:
+                return False
+    os.chmod(temporary, found.st_mode & 0o7777)
+    return True
+
+
+def _existing(path: str) -> os.stat_result | None:
+    """The file that is there, None for none. RuntimeError where it cannot be written."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _failed(error.errno or errno.EIO, path) from None
+    if stat.S_ISDIR(found.st_mode):
+        raise _failed(errno.EISDIR, path)
+    if not os.access(path, os.W_OK):
+        raise _failed(errno.EACCES, path)
+    return found
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator:
+    """A binary file that takes the place of `path` when the block ends well; after a failure the old file is as it was.
+
+    What cannot be replaced is written where it is: a pipe or device, a file in a folder that cannot be written, and at
+    the end, from a file that is whole, one that has other names (hard links) or an owner whom no new file can have.
+    RuntimeError where there is no such folder or the file cannot be written.
+    """
+    wanted, path = path, os.path.realpath(path)
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        if os.path.islink(wanted):
+            raise _failed(errno.ENOENT, wanted)
+        raise RuntimeError(f"Parent directory {os.path.dirname(wanted)} does not exist.")
+    found, prefix = _existing(path), _prefix(path)
+    if found is None and len(os.fsencode(os.path.basename(path))) > 255:
+        raise _failed(errno.ENAMETOOLONG, path)
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        with open(path, "wb") as stream:
+            yield stream
+        return
+    _clear(folder, prefix)
+    try:
+        handle, temporary = _temporary(folder, prefix)
+    except OSError as error:
+        if found is None or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise _failed(error.errno or errno.EIO, path) from None
+        with open(path, "wb") as stream:
+            yield stream
+        return
+    moved = False
+    try:
+        with open(handle, "w+b") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+            if found is None or found.st_nlink == 1 and _like(temporary, found):
+                if fcntl is not None:  # while it is held: nobody may think it abandoned
+                    os.replace(temporary, path)
+                    moved = True
+            else:
+                _copy_into(stream, path)
+                os.unlink(temporary)
+                moved = True
+        if not moved:
+            os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def _copy_into(stream, path: str) -> None:
+    """The content of a file that is whole, into one that has to stay the file that it is."""
+    stream.seek(0)
+    with open(path, "r+b") as target:
+        shutil.copyfileobj(stream, target, 1 << 22)
+        target.truncate()
+        target.flush()
+        os.fsync(target.fileno())
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the new name durable where the system has a way to."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

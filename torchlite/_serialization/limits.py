@@ -1,0 +1,191 @@
+"""What one pickle may cost: work and memory that a few bytes of it ask for are bounded by what it holds.
+
+Hashing is where a pickle can ask for much more than it holds: the hash of a tuple visits all that is in it, without a
+limit on depth, and twice what is in it twice. So keys are walked here first. Copies are the other way: a set of a list
+that the file names again and again.
+"""
+
+from __future__ import annotations
+
+import collections
+import pickle
+import types
+from typing import Any
+
+from .._tensor import Parameter, Tensor
+from .._tensor.storage import UntypedStorage
+from .._types.devices import device
+from .._types.layouts import Size
+from . import names
+
+_FREE = 1 << 18  # steps that any pickle may take, beside those that its bytes pay for
+_STEPS_PER_BYTE = 16
+_DEEPEST_KEY = 100
+_SAME_HASH = 100
+_SMALL = 1 << 60  # integers below it are their own hash
+
+
+def short(value: Any) -> str:
+    """A value as an error shows it: never long, and without a look into containers, which may be deep."""
+    if value is None or isinstance(value, (bool, float)):
+        return repr(value)
+    if type(value) is int:
+        return repr(value) if abs(value) < 1 << 128 else f"an integer of {value.bit_length()} bits"
+    if type(value) in (str, bytes):
+        return repr(value) if len(value) <= 100 else f"{value[:100]!r}... ({len(value)} long)"
+    if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
+        return str(value)
+    return f"{type(value)} of length {len(value)}" if type(value) in (tuple, list, dict, set) else str(type(value))
+
+
+class Limits:
+    """The steps that one pickle has left. `size` is its length in bytes, or that of what is left of its file."""
+
+    def __init__(self, size: int):
+        self._left = _FREE + _STEPS_PER_BYTE * size
+        self._same: collections.Counter[tuple[int, int]] = collections.Counter()
+
+    def spend(self, steps: int) -> None:
+        """Pay for work or memory. UnpicklingError when all is spent."""
+        self._left -= steps
+        if self._left < 0:
+            raise pickle.UnpicklingError("the pickle asks for more work or memory than what it holds can need")
+
+    def check_key(self, key: Any, target: Any) -> None:
+        """Before `key` is hashed for a dict or set."""
+        kind = type(key)
+        if kind is str or kind is bytes or key is None or kind is int and -_SMALL < key < _SMALL:
+            return
+        pending, depths = [key], [1]
+        while pending:
+            value, depth = pending.pop(), depths.pop()
+            kind = type(value)
+            if kind is tuple or kind is Size:
+                if depth > _DEEPEST_KEY:
+                    raise pickle.UnpicklingError(f"a key is a tuple nested more than {_DEEPEST_KEY} deep")
+                self.spend(1 + len(value))
+                pending.extend(value)
+                depths.extend([depth + 1] * len(value))
+            elif kind is frozenset:
+                self.spend(1 + len(value))
+            elif kind is int:
+                self.spend(1 + (value.bit_length() >> 9))
+        self._same[id(target), hash(key)] += 1
+        if self._same[id(target), hash(key)] > _SAME_HASH:  # each is compared with all before it
+            raise pickle.UnpicklingError(f"more than {_SAME_HASH} keys have the same hash")
+
+    def check_keys(self, keys: Any, target: Any) -> None:
+        for key in keys:
+            self.check_key(key, target)
+
+
+def _wrong(what: str, args: tuple) -> pickle.UnpicklingError:
+    got = ", ".join(map(short, args[:4])) + (", ..." if len(args) > 4 else "")
+    return pickle.UnpicklingError(f"{what}, but got ({got})")
+
+
+def _ordered_dict(limits: Limits, args: tuple) -> None:
+    if not args:
+        return
+    pairs = args[0]
+    if len(args) > 1 or type(pairs) not in (list, tuple, dict, collections.OrderedDict):
+        raise _wrong("OrderedDict takes a list of pairs", args)
+    limits.spend(len(pairs))
+    if type(pairs) in (list, tuple):
+        if not all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs):
+            raise _wrong("OrderedDict takes a list of pairs", args)
+        limits.check_keys((pair[0] for pair in pairs), pairs)
+    else:
+        limits.check_keys(pairs, pairs)
+
+
+def _counter(limits: Limits, args: tuple) -> None:
+    if not args:
+        return
+    if len(args) > 1 or type(args[0]) is not dict:
+        raise _wrong("Counter takes a dict", args)
+    limits.spend(len(args[0]))
+    limits.check_keys(args[0], args)
+
+
+def _set(limits: Limits, args: tuple) -> None:
+    if not args:
+        return
+    if len(args) > 1 or type(args[0]) not in (list, tuple, set, frozenset):
+        raise _wrong("set takes a list", args)
+    limits.spend(len(args[0]))
+    limits.check_keys(args[0], args)
+
+
+def _size(limits: Limits, args: tuple) -> None:
+    if args and (len(args) > 1 or type(args[0]) not in (tuple, list, Size) or any(type(n) is not int for n in args[0])):
+        raise _wrong("torch.Size takes a tuple of integers", args)
+    if args:
+        limits.spend(len(args[0]))
+
+
+def _complex(limits: Limits, args: tuple) -> None:
+    if len(args) > 2 or any(type(x) not in (float, int) for x in args):
+        raise _wrong("complex takes two numbers", args)
+
+
+def _text(limits: Limits, args: tuple) -> None:
+    if not 0 <= len(args) <= 2 or any(type(x) not in (str, bytes, bytearray) for x in args):
+        raise _wrong("bytes are made of text", args)
+    limits.spend(sum(map(len, args)))
+
+
+def _device(limits: Limits, args: tuple) -> None:
+    if (
+        not 1 <= len(args) <= 2
+        or type(args[0]) not in (str, int)
+        or any(type(x) is not int and x is not None for x in args[1:])
+        or type(args[0]) is str
+        and len(args[0]) > 100
+    ):
+        raise _wrong("torch.device takes a name and an index", args)
+
+
+def _parameter(limits: Limits, args: tuple) -> None:
+    if args and not isinstance(args[0], Tensor) or any(type(x) is not bool for x in args[1:]) or len(args) > 2:
+        raise _wrong("Parameter takes a tensor and whether it wants a gradient", args)
+
+
+def _layout(limits: Limits, args: tuple) -> None:
+    if len(args) != 1 or type(args[0]) is not str:
+        raise _wrong("a layout is named by text", args)
+
+
+def _rebuilt(limits: Limits, args: tuple) -> None:
+    """A tensor's size and strides are walked, and a lazy conjugate or negative is worked out on its memory."""
+    for values in args:
+        if type(values) is tuple:
+            limits.spend(len(values))
+    metadata = args[-1] if args else None
+    if type(metadata) is dict and (metadata.get("neg") or metadata.get("conj")):
+        storage = getattr(args[0], "_untyped_storage", args[0])
+        limits.spend(storage.nbytes() if isinstance(storage, UntypedStorage) else 0)
+
+
+def _from_type(limits: Limits, args: tuple) -> None:
+    if len(args) != 4 or type(args[2]) is not tuple:
+        raise _wrong("_rebuild_from_type_v2 takes a function, a class, its arguments and a state", args)
+    CHECKS.get(id(args[0]), lambda *_: None)(limits, args[2])
+
+
+_REBUILD = {name: function for (_, name), function in names.REBUILDERS.items()}
+TENSOR_FUNCTIONS = {
+    id(function) for name, function in _REBUILD.items() if name not in ("_rebuild_from_type_v2", "_get_layout")
+}  # what _rebuild_from_type_v2 may call
+# By the identity of a function that a pickle may call: what is asked of its arguments first.
+CHECKS = {
+    id(collections.OrderedDict): _ordered_dict, id(collections.Counter): _counter, id(set): _set, id(Size): _size,
+    id(complex): _complex, id(device): _device, id(Parameter): _parameter, id(_REBUILD["_get_layout"]): _layout,
+    id(_REBUILD["_rebuild_from_type_v2"]): _from_type, **dict.fromkeys(TENSOR_FUNCTIONS, _rebuilt),
+}  # fmt: skip
+
+
+def check_text(function: Any) -> Any:
+    """Let a function be called with text alone, which it may copy."""
+    CHECKS[id(function)] = _text
+    return function

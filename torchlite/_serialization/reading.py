@@ -1,0 +1,344 @@
+"""How `load` reads objects: the pickle by one of two unpicklers, and the storages that it refers to."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import io
+import os
+import pickle
+import struct
+import tarfile
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._dispatch import call, table_of
+from .._tensor.storage import UntypedStorage
+from .._tensor.storage import storage_of as untyped_of
+from .._tensor.typed_storage import TypedStorage, over
+from .._types import dtypes
+from .._types.devices import device as device_type
+from . import options
+from .archive import NATIVE, Reader, _read_into, byteswap
+from .limits import short
+from .names import StorageType, lookup
+from .restricted import RestrictedUnpickler
+from .writing import LEGACY_MAGIC, LEGACY_VERSION
+
+UNSAFE = (
+    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to "
+    "`True`. Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in "
+    "arbitrary code execution. Do it only if you got the file from a trusted source."
+)
+
+
+class SourceChangeWarning(Warning):
+    """The source of a module's class is not what it was when a checkpoint of the old format was written."""
+
+
+# -- pickles -----------------------------------------------------------------------------
+
+
+def _unpickler_class(module, persistent_load):
+    class Unpickler(module.Unpickler):  # type: ignore[name-defined]
+        def find_class(self, mod, name):
+            if mod == "torch" or mod.startswith("torch."):
+                try:
+                    return lookup(mod, name)
+                except (ImportError, AttributeError):
+                    raise AttributeError(
+                        f"Can't get attribute '{name}' on module '{mod}': torchlite does not have it"
+                    ) from None
+            return super().find_class(mod, name)
+
+        def persistent_load(self, identity):
+            return persistent_load(identity)
+
+    return Unpickler
+
+
+def _weights_only_message(reason: str) -> str:
+    if "allowlist" in reason:
+        return (
+            "Weights only load failed. This file can still be loaded, to do so you have two options, do those steps "
+            f"only if you trust the source of the checkpoint. \n\t(1) {UNSAFE}\n"
+            "\t(2) Alternatively, to load with `weights_only=True` please check the recommended steps in the "
+            f"following error message.\n\tWeightsUnpickler error: {reason}"
+        )
+    return f"Weights only load failed. {UNSAFE}\n\tWeightsUnpickler error: {reason}"
+
+
+def _told(error: BaseException, record: str) -> str:
+    """An error's text with the record that it was met in."""
+    said = str(error)
+    return said if record in said else f"{said} (in the record {record})"
+
+
+def unpickle(stream, size: int, record: str, persistent_load, how: Reading) -> Any:
+    """One pickle from a stream that holds `size` bytes more. What is raised with `weights_only` names the record."""
+    if not how.weights_only:
+        return _unpickler_class(how.module, persistent_load)(stream, **how.pickle_options).load()
+    try:
+        return RestrictedUnpickler(stream, persistent_load, how.pickle_options.get("encoding", "utf-8"), size).load()
+    except pickle.UnpicklingError as error:
+        raise pickle.UnpicklingError(_weights_only_message(_told(error, record))) from None
+    except (RuntimeError, EOFError) as error:
+        if type(error) in (RuntimeError, EOFError):
+            raise type(error)(_told(error, record)) from None
+        raise
+
+
+class Reading:
+    """What `load` was asked for."""
+
+    def __init__(self, map_location: Any, module: Any, weights_only: bool, restore: Callable, pickle_options: dict):
+        self.map_location, self.module, self.weights_only = map_location, module, weights_only
+        self.restore, self.pickle_options = restore, pickle_options
+
+
+# -- storages ----------------------------------------------------------------------------
+
+
+def storage_of(array: np.ndarray, d) -> UntypedStorage | TypedStorage:
+    """A storage on loaded bytes; `d` is None for untyped ones."""
+    table = table_of(device_type("cpu"))
+    untyped = untyped_of(call.wrap(table, table.backend.adopt(array), dtypes.uint8))
+    return untyped if d is None else over(untyped, d)
+
+
+def _identity(identity: Any, length: int) -> list:
+    """The parts of a storage's persistent id, as text and numbers that were looked at."""
+    if type(identity) is not tuple or len(identity) != length:
+        raise pickle.UnpicklingError(f"a storage's id has {length} parts, but got {short(identity)}")
+    parts = [v.decode("ascii") if isinstance(v, bytes) else v for v in identity[1:5]]
+    kind, key, location, numel = parts
+    if (
+        not isinstance(kind, StorageType)
+        or type(key) is not str
+        or type(location) is not str
+        or type(numel) is not int
+        or not 0 <= numel < 1 << 62
+        or len(key) > 200
+        or len(location) > 200
+    ):
+        raise pickle.UnpicklingError(f"not a storage's id: ({', '.join(map(short, identity))})")
+    return parts
+
+
+class ArchiveStorages:
+    """Loads the storages of a zip archive, each once."""
+
+    def __init__(self, reader: Reader, how: Reading):
+        self._reader, self._restore = reader, how.restore
+        self._swap = _byte_order(reader) != NATIVE
+        self._loaded: dict[str, Any] = {}
+
+    def __call__(self, identity):
+        kind, key, location, numel = _identity(identity, 5)
+        if key in self._loaded:
+            return self._loaded[key]
+        name, item = f"data/{key}", kind.dtype.itemsize if kind.dtype else 1
+        if self._reader.size(name) != numel * item:
+            raise RuntimeError(
+                f"the storage {name} should have {numel * item} bytes, but the archive has "
+                f"{self._reader.size(name)}: the checkpoint file is corrupted"
+            )
+        if options.local.skip_data:
+            array = np.empty(numel * item, np.uint8)
+        else:
+            array = self._reader.array(name)
+            if self._swap:
+                array = byteswap(array, item // 2 if kind.dtype and kind.dtype.is_complex else item)
+        self._loaded[key] = self._restore(storage_of(array, kind.dtype), location)
+        return self._loaded[key]
+
+
+def _byte_order(reader: Reader) -> str:
+    """The order of an archive's bytes: its own word, else what is set for those that are silent."""
+    order = reader.byteorder()
+    if order is not None:
+        return order
+    unsaid = options.load.endianness
+    if unsaid is options.LoadEndianness.NATIVE:
+        return NATIVE
+    return "big" if unsaid is options.LoadEndianness.BIG else "little"
+
+
+def load_archive(stream, how: Reading, mapped: str) -> Any:
+    """The object of a checkpoint in today's format."""
+    reader = Reader(stream, mapped=mapped)
+    if reader.has("constants.pkl"):
+        raise RuntimeError(
+            "the file is a TorchScript archive, which torchlite cannot run: save the module's state_dict() in "
+            "PyTorch and load that"
+        )
+    data = reader.bytes("data.pkl")
+    return unpickle(io.BytesIO(data), len(data), "data.pkl", ArchiveStorages(reader, how), how)
+
+
+# -- the format from before PyTorch 1.6 ------------------------------------------------------
+
+
+class _LegacyStorages:
+    """Storages of the old format: made empty while unpickling, filled from what follows the pickle. `room` is how many
+    bytes the file has for all of them.
+    """
+
+    def __init__(self, room: int):
+        self._room = room
+        self.arrays: dict[str, tuple[np.ndarray, int]] = {}
+        self.loaded: dict[str, Any] = {}
+        self.locations: dict[str, str] = {}
+
+    def __call__(self, identity):
+        if type(identity) is tuple and len(identity) == 4 and identity[0] == "module":
+            _compare_source(*identity[1:])
+            return identity[1]
+        kind, key, location, numel = _identity(identity, 6)
+        if identity[5] is not None:
+            raise pickle.UnpicklingError("views of storages as before PyTorch 0.4 cannot be loaded")
+        if key not in self.loaded:
+            d = kind.dtype or dtypes.uint8
+            self._room -= 8 + numel * d.itemsize
+            if self._room < 0:
+                raise pickle.UnpicklingError(
+                    f"the storage {short(key)} should have {numel * d.itemsize} bytes, which the file has not"
+                )
+            array = np.zeros(numel * d.itemsize, np.uint8)
+            self.arrays[key] = array, d.itemsize
+            self.locations[key] = location
+            self.loaded[key] = storage_of(array, kind.dtype)
+        return self.loaded[key]
+
+
+class _Restored:
+    """The same storages once they are filled, where they are wanted."""
+
+    def __init__(self, storages: _LegacyStorages, restore: Callable):
+        self._storages, self._restore = storages, restore
+        self._done: dict[str, Any] = {}
+
+    def __call__(self, identity):
+        if len(identity) == 4:
+            return identity[1]
+        key = identity[2].decode() if isinstance(identity[2], bytes) else identity[2]
+        if key not in self._done:
+            self._done[key] = self._restore(self._storages.loaded[key], self._storages.locations[key])
+        return self._done[key]
+
+
+def load_legacy(stream, how: Reading) -> Any:
+    """The object of a checkpoint in the format from before PyTorch 1.6.
+
+    Storages come after the object that refers to them, so it is unpickled on the CPU; and where that is not where they
+    are wanted, once more when their bytes are there.
+    """
+    begin = stream.tell()
+    stream.seek(0, os.SEEK_END)
+    end = stream.tell()
+    stream.seek(begin)
+    storages = _LegacyStorages(end - begin)
+
+    def one(record: str, persistent_load: Callable = storages) -> Any:
+        return unpickle(stream, end - stream.tell(), record, persistent_load, how)
+
+    if begin == 0 and _is_tar(stream):
+        raise RuntimeError(
+            f"Cannot use ``weights_only=True`` with files saved in the legacy .tar format. {UNSAFE}"
+            if how.weights_only
+            else "files in the .tar format from before PyTorch 0.1.10 cannot be loaded: save them anew in PyTorch"
+        )
+    magic = one("magic number")
+    if type(magic) is not int or magic != LEGACY_MAGIC:
+        raise RuntimeError("Invalid magic number; corrupt file?")
+    version = one("protocol version")
+    if type(version) is not int or version != LEGACY_VERSION:
+        raise RuntimeError(f"Invalid protocol version: {short(version)} (in the record protocol version)")
+    one("system info")
+    place = stream.tell()
+    out = one("object")
+    keys = one("storage keys")
+    if type(keys) is not list or any(type(key) not in (str, bytes) for key in keys):
+        raise pickle.UnpicklingError(f"the record storage keys should be a list of names, but is {short(keys)}")
+    if not options.local.skip_data:
+        for key in keys:
+            _fill(stream, key.decode("latin1") if isinstance(key, bytes) else key, storages)
+    if how.map_location is None and all(where == "cpu" for where in storages.locations.values()):
+        return out
+    after = stream.tell()
+    stream.seek(place)
+    out = one("object", _Restored(storages, how.restore))
+    stream.seek(after)
+    return out
+
+
+def _fill(stream, key: str, storages: _LegacyStorages) -> None:
+    """Read the bytes of a storage."""
+    if key not in storages.arrays:
+        raise RuntimeError(
+            f"the checkpoint file is corrupted: it has data of a storage {short(key)} that nothing uses (in the record "
+            "storage keys)"
+        )
+    array, item = storages.arrays[key]
+    header = stream.read(8)
+    if (
+        len(header) != 8
+        or struct.unpack("<q", header)[0] * item != array.size
+        or _read_into(stream, array.data) != array.size
+    ):
+        raise RuntimeError(f"unexpected EOF in the storage {short(key)}: the checkpoint file is corrupted")
+    if NATIVE == "big" and item > 1:
+        array[:] = byteswap(array, item)
+
+
+def _is_tar(stream) -> bool:
+    begin = stream.tell()
+    head = stream.read(512)
+    stream.seek(begin)
+    if len(head) < 512 or head[257:262] != b"ustar":
+        return False
+    try:
+        tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape")
+    except tarfile.TarError:
+        return False
+    return True
+
+
+def _compare_source(cls: Any, file: Any, before: Any) -> None:
+    """Warn when a module's class is not what it was when the file was written. Ours are other than PyTorch's anyway."""
+    if not file or not before or cls.__module__.partition(".")[0] == "torchlite":
+        return
+    try:
+        now = inspect.getsource(cls)
+    except (OSError, TypeError):
+        warnings.warn(
+            f"Couldn't retrieve source code for container of type {cls.__name__}. It won't be checked for correctness "
+            "upon loading.",
+            stacklevel=2,
+        )
+        return
+    if now != before:
+        name, advice = f"{cls.__module__}.{cls.__qualname__}", _what_to_do(cls, file, before, now)
+        warnings.warn(f"source code of class '{name}' has changed. {advice}", SourceChangeWarning, stacklevel=2)
+
+
+def _what_to_do(cls: Any, file: str, before: str, now: str) -> str:
+    if not getattr(cls, "dump_patches", False):
+        return (
+            "you can retrieve the original source code by accessing the object's source attribute or set "
+            "`torch.nn.Module.dump_patches = True` and use the patch tool to revert the changes."
+        )
+    name = f"{cls.__name__}.patch"
+    patch = "\n".join(difflib.unified_diff(now.split("\n"), before.split("\n"), file, file, lineterm=""))
+    try:
+        with open(name, "x") as stream:
+            stream.write(patch)
+    except OSError:
+        return (
+            f"Tried to save a patch, but couldn't create a writable file {name}. Make sure it doesn't exist and your "
+            "working directory is writable."
+        )
+    return f"Saved a reverse patch to {name}. Run `patch -p0 < {name}` to revert your changes."

@@ -1,0 +1,228 @@
+"""How `save` writes objects: the pickle, in which tensors are a function's call on a storage, and the storages beside
+it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import pickle
+import struct
+import sys
+import types
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _utils
+from .._dispatch import call, table_of
+from .._tensor import Parameter, Tensor
+from .._tensor.storage import UntypedStorage
+from .._tensor.typed_storage import TypedStorage
+from .._types.devices import device as device_type
+from .._types.layouts import layout
+from . import options
+from .archive import NATIVE, Writer
+from .names import TYPED_STORAGES, UNTYPED_STORAGE, StorageType, torch_name
+
+LEGACY_MAGIC, LEGACY_VERSION = 0x1950A86A20F9469CFC6C, 1001
+
+
+class _Reference:
+    """Stands for a storage inside the pickle; it is written as a persistent id."""
+
+    def __init__(self, key: str, kind: StorageType, location: str, numel: int):
+        self.id = ("storage", kind, key, location, numel)
+
+
+class Storages:
+    """The storages met while pickling, each once. `tag` names the device of a tensor or storage."""
+
+    def __init__(self, tag: Callable[[Any], str]):
+        self._tag = tag
+        self.arrays: list[np.ndarray] = []
+        self._keys: dict[int, tuple[str, Any]] = {}
+        self._keep: list[Any] = []  # storages stay alive, so that their numbers stay theirs
+
+    def of(self, storage: UntypedStorage, dtype, tagged: Any = None) -> _Reference:
+        """The reference of a storage seen as elements of a dtype, None for bytes."""
+        key, known = self._keys.get(storage._cdata, (None, dtype))
+        if known is not dtype and known is not None and dtype is not None:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        if key is None:
+            key = str(len(self.arrays))
+            self._keep.append(storage)
+            self.arrays.append(storage.numpy())
+        self._keys[storage._cdata] = key, dtype or known
+        kind = UNTYPED_STORAGE if dtype is None else TYPED_STORAGES.get(dtype, UNTYPED_STORAGE)
+        size = dtype.itemsize if kind.dtype else 1
+        return _Reference(key, kind, self._tag(storage if tagged is None else tagged), storage.nbytes() // size)
+
+    def items(self) -> dict[str, int]:
+        """The bytes of an element of each storage, by its name in the file."""
+        return {key: dtype.itemsize if dtype in TYPED_STORAGES else 1 for key, dtype in self._keys.values()}
+
+    def reference(self, tensor: Tensor) -> tuple[_Reference, int, tuple[int, ...]]:
+        """The reference, offset and strides of a tensor."""
+        shown = tensor
+        if min(tensor._data.strides, default=0) < 0 or not hasattr(tensor._table.backend, "memory"):
+            shown = _on_host(tensor)
+        reference = self.of(shown.untyped_storage(), shown.dtype, tensor)
+        return reference, shown.storage_offset(), tuple(shown.stride())
+
+
+def _on_host(tensor: Tensor) -> Tensor:
+    """A copy of a tensor whose memory cannot be shown as it is."""
+    return call.wrap(
+        table_of(device_type("cpu")), np.ascontiguousarray(tensor._table.to_numpy(tensor._data)), tensor.dtype
+    )
+
+
+class _Modules:
+    """The classes of modules that a pickle of the old format names, each with its source when it is first met."""
+
+    def __init__(self) -> None:
+        self._met: set[type] = set()
+
+    def __call__(self, obj: Any) -> tuple | None:
+        from ..nn import Module
+
+        if not isinstance(obj, type) or not issubclass(obj, Module) or obj in self._met:
+            return None
+        self._met.add(obj)
+        try:
+            return "module", obj, inspect.getsourcefile(obj), inspect.getsource(obj)
+        except (OSError, TypeError):
+            warnings.warn(
+                f"Couldn't retrieve source code for container of type {obj.__name__}. It won't be checked for "
+                "correctness upon loading.",
+                stacklevel=2,
+            )
+            return "module", obj, None, None
+
+
+def _tensor_args(tensor: Tensor, storages: Storages):
+    """Rebuild function and arguments of a tensor as plain Tensor."""
+    size, requires_grad = tuple(tensor.shape), tensor.requires_grad
+    hooks: OrderedDict = OrderedDict()
+    if tensor.device.type == "meta":
+        return _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, size, tuple(tensor.stride()), requires_grad)
+    reference, offset, stride = storages.reference(tensor)
+    if tensor.dtype in TYPED_STORAGES:
+        return _utils._rebuild_tensor_v2, (reference, offset, size, stride, requires_grad, hooks)
+    return _utils._rebuild_tensor_v3, (reference, offset, size, stride, requires_grad, hooks, tensor.dtype)
+
+
+def _reduce_tensor(tensor: Tensor, storages: Storages):
+    state = dict(tensor.__dict__)
+    if isinstance(tensor, Parameter) and type(tensor) is Parameter:
+        plain = tensor.detach()
+        if state:
+            return _utils._rebuild_parameter_with_state, (plain, tensor.requires_grad, OrderedDict(), state)
+        return _utils._rebuild_parameter, (plain, tensor.requires_grad, OrderedDict())
+    function, args = _tensor_args(tensor, storages)
+    if type(tensor) is Tensor and not state:
+        return function, args
+    return _utils._rebuild_from_type_v2, (function, type(tensor), args, state)
+
+
+def pickler_class(module, storages: Storages, legacy: bool = False):
+    # Only the pickler written in Python lets a class be written under another library's name.
+    base: Any = getattr(module, "_Pickler", None) or module.Pickler
+    if not issubclass(base, pickle._Pickler):  # type: ignore[attr-defined]
+        raise ValueError(
+            f"pickle_module {module.__name__} has a Pickler that does not derive from Python's pickle._Pickler: save "
+            "with pickle_module=pickle"
+        )
+
+    modules = _Modules()
+
+    class Pickler(base):
+        dispatch = dict(base.dispatch)
+
+        def persistent_id(self, obj):
+            if isinstance(obj, _Reference):
+                return (*obj.id, None) if legacy else obj.id
+            if isinstance(obj, (TypedStorage, UntypedStorage)):
+                typed = isinstance(obj, TypedStorage)
+                found = storages.of(obj._untyped_storage, obj.dtype) if typed else storages.of(obj, None)
+                return (*found.id, None) if legacy else found.id
+            return modules(obj) if legacy else None
+
+        def reducer_override(self, obj):
+            if isinstance(obj, Tensor):
+                return _reduce_tensor(obj, storages)
+            if isinstance(obj, layout):
+                return _utils._get_layout, (str(obj),)
+            if isinstance(obj, device_type):
+                return device_type, (obj.type,) if obj.index is None else (obj.type, obj.index)
+            named = torch_name(obj)
+            if named is not None and not isinstance(obj, type) and not callable(obj):
+                return named[1]
+            if isinstance(obj, StorageType):
+                return obj.name
+            return NotImplemented
+
+        def save_global(self, obj, name=None):
+            found = torch_name(obj)
+            if found is None:
+                return super().save_global(obj, name)
+            module_name, path = found
+            self.write(pickle.GLOBAL + f"{module_name}\n{path}\n".encode())
+            self.memoize(obj)
+            return None
+
+        dispatch[types.FunctionType] = save_global
+
+    return Pickler
+
+
+def pickled(obj: Any, module: Any, protocol: int, tag: Callable[[Any], str]) -> tuple[bytes, Storages]:
+    """An object's pickle, and the storages that it refers to."""
+    storages, buffer = Storages(tag), io.BytesIO()
+    pickler_class(module, storages)(buffer, protocol=protocol).dump(obj)
+    return buffer.getvalue(), storages
+
+
+def write_archive(writer: Writer, data: bytes, storages: Storages, byteorder: bool) -> None:
+    """The records of a checkpoint, but for those that end an archive."""
+    writer.record("data.pkl", data)
+    writer.record(".format_version", b"1")
+    writer.record(".storage_alignment", str(options.save.storage_alignment).encode())
+    if byteorder:
+        writer.record("byteorder", NATIVE.encode())
+    for number, array in enumerate(storages.arrays):
+        if options.local.skip_data:
+            writer.hole(f"data/{number}", array.nbytes)
+        else:
+            writer.record(f"data/{number}", array)
+
+
+def pickled_legacy(obj: Any, module: Any, protocol: int, tag: Callable[[Any], str]) -> tuple[bytes, Storages]:
+    """All pickles of the format from before PyTorch 1.6: a number to know it by, its version, the system, the object,
+    and the names of the storages in the order in which they follow.
+    """
+    storages, buffer = Storages(tag), io.BytesIO()
+    system = {
+        "protocol_version": LEGACY_VERSION,
+        "little_endian": sys.byteorder == "little",
+        "type_sizes": {"short": struct.calcsize("=h"), "int": struct.calcsize("=i"), "long": struct.calcsize("=l")},
+    }
+    for value in (LEGACY_MAGIC, LEGACY_VERSION, system):
+        pickle.dump(value, buffer, protocol=protocol)
+    pickler_class(module, storages, legacy=True)(buffer, protocol=protocol).dump(obj)
+    pickle.dump(sorted(map(str, range(len(storages.arrays)))), buffer, protocol=protocol)
+    return buffer.getvalue(), storages
+
+
+def write_legacy(stream: Any, data: bytes, storages: Storages) -> None:
+    """The pickles, then the number of elements and the bytes of each storage. Bytes are in little-endian order."""
+    stream.write(data)
+    items = storages.items()
+    for key in sorted(items):
+        array, item = storages.arrays[int(key)], items[key]
+        stream.write(struct.pack("<q", array.nbytes // item))
+        stream.write(array)

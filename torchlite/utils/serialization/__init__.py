@@ -1,0 +1,3 @@
+"""Settings of `torch.save` and `torch.load`: `config`."""
+
+from . import config as config

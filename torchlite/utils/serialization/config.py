@@ -1,0 +1,10 @@
+"""What `torch.save` and `torch.load` do unless told otherwise.
+
+>>> from torchlite.utils.serialization import config
+>>> config.load.mmap, config.save.compute_crc32, config.save.storage_alignment
+(False, True, 64)
+"""
+
+from ..._serialization.options import load, save
+
+__all__ = ["load", "save"]
