@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 from ._dispatch import call, table_of
 from ._tensor import Parameter, Tensor
 from ._tensor.storage import UntypedStorage, tensor_in
@@ -12,22 +15,38 @@ from ._types.devices import device
 _PROTECTED = frozenset(("_data", "_table", "dtype", "_node", "_meta", "__class__", "__dict__"))
 
 
+def _kind(value) -> str:
+    """A value as an error shows it: what a file holds may be long or deep."""
+    return str(value) if isinstance(value, type) else f"an object of {type(value)}"
+
+
 def _ints(values) -> tuple[int, ...]:
-    out = tuple(values)
-    if not all(type(v) is int and 0 <= v < 2**62 for v in out):
-        raise RuntimeError(
-            f"sizes, strides and offsets of a tensor must be integers that are not negative, but got {out}"
-        )
-    return out
+    if not isinstance(values, (tuple, list)):
+        raise RuntimeError(f"sizes and strides of a tensor must be tuples, but got {_kind(values)}")
+    if not all(type(v) is int and 0 <= v < 2**62 for v in values):
+        raise RuntimeError("sizes, strides and offsets of a tensor must be integers that are not negative")
+    return tuple(values)
 
 
-def _view(storage, d, offset, size, stride) -> Tensor:
-    """A tensor on a loaded storage, every bound checked."""
+def _geometry(size, stride, offset, d) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Sizes, strides and offset, each looked at."""
+    if not isinstance(d, dtypes.dtype):
+        raise RuntimeError(f"expected a dtype, but got {_kind(d)}")
     size, stride, (offset,) = _ints(size), _ints(stride), _ints((offset,))
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
+    if math.prod(size) * d.itemsize >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    return size, stride, offset
+
+
+def _view(storage: UntypedStorage, d, offset, size, stride) -> Tensor:
+    """A tensor on a loaded storage, every bound checked."""
+    size, stride, offset = _geometry(size, stride, offset, d)
     return tensor_in(storage, d, size, stride, offset)
 
 
-def _checked_storage(storage):
+def _checked_storage(storage) -> tuple[UntypedStorage, dtypes.dtype]:
     """A loaded storage's bytes, and the dtype that it has."""
     if isinstance(storage, TypedStorage):
         return storage._untyped_storage, storage.dtype
@@ -36,17 +55,29 @@ def _checked_storage(storage):
     return storage, dtypes.uint8
 
 
+def _on_memory(tensor: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """A function of each element, applied once to each place in memory, of which a tensor may show one many times."""
+    size, stride = tuple(tensor.shape), tuple(tensor.stride())
+    span = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if tensor.numel() <= span:
+        return function(tensor)
+    return function(tensor.as_strided((span,), (1,))).as_strided(size, stride, 0)
+
+
 def _finish(tensor, requires_grad, metadata=None):
     if metadata:
+        if not isinstance(metadata, dict):
+            raise RuntimeError(f"the metadata of a tensor must be a dict, but got {_kind(metadata)}")
         if metadata.get("neg"):
-            tensor = -tensor
+            tensor = _on_memory(tensor, lambda x: -x)
         if metadata.get("conj"):
-            tensor = tensor.conj()
+            tensor = _on_memory(tensor, lambda x: x.conj())
     return tensor.requires_grad_() if requires_grad is True else tensor
 
 
 def _rebuild_tensor(storage, storage_offset, size, stride):
-    return _view(*_checked_storage(storage), storage_offset, size, stride)
+    storage, d = _checked_storage(storage)
+    return _view(storage, d, storage_offset, size, stride)
 
 
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
@@ -54,19 +85,22 @@ def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, bac
 
 
 def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
-    if not isinstance(dtype, dtypes.dtype):
-        raise RuntimeError(f"expected a dtype, but got {type(dtype).__name__}")
     return _finish(_view(_checked_storage(storage)[0], dtype, storage_offset, size, stride), requires_grad, metadata)
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     from ._dispatch.meta import MetaArray
 
-    out = call.wrap(table_of(device("meta")), MetaArray(_ints(size), dtype, _ints(stride)), dtype)
+    size, stride, _ = _geometry(size, stride, 0, dtype)
+    if sum((n - 1) * s for n, s in zip(size, stride, strict=True)) * dtype.itemsize >= 2**63:
+        raise RuntimeError("Storage size calculation overflowed")
+    out = call.wrap(table_of(device("meta")), MetaArray(size, dtype, stride), dtype)
     return _finish(out, requires_grad)
 
 
 def _rebuild_parameter(data, requires_grad, backward_hooks):
+    if not isinstance(data, Tensor):
+        raise RuntimeError(f"expected a tensor to make a parameter of, but got {_kind(data)}")
     return Parameter(data, requires_grad is True)
 
 
@@ -83,13 +117,15 @@ def _set_state(obj, state):
 
 
 def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
-    return _set_state(Parameter(data, requires_grad is True), state)
+    return _set_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
 
 
 def _rebuild_from_type_v2(func, new_type, args, state):
     out = func(*args)
     if not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
-        raise RuntimeError(f"expected a subclass of Tensor, but got {new_type}")
+        raise RuntimeError(f"expected a subclass of Tensor, but got {_kind(new_type)}")
+    if not isinstance(out, Tensor):
+        raise RuntimeError(f"expected a function that rebuilds a tensor, but it returned {_kind(out)}")
     if type(out) is not new_type:
         out = out.as_subclass(new_type)
     # A class that says how it takes its state is asked, unless that is Tensor's own.
@@ -103,7 +139,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 def _get_layout(name):
     found = {str(v): v for v in vars(layouts).values() if isinstance(v, layouts.layout)}
     if name not in found:
-        raise RuntimeError(f"unknown layout {name}")
+        raise RuntimeError(f"unknown layout {name[:100]}")
     return found[name]
 
 

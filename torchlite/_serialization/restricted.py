@@ -259,7 +259,8 @@ class RestrictedUnpickler:
         elif type(target) in (Tensor, Parameter):
             from .._utils import _set_state
 
-            self._limits.spend(sum(len(part) for part in state if type(part) is dict) if type(state) is tuple else 0)
+            parts = state if type(state) is tuple and len(state) == 2 else (state,)
+            self._limits.spend(sum(len(part) for part in parts if isinstance(part, dict)))
             _set_state(target, state)
         elif id(type(target)) in self._allowed_ids:
             _build_user(target, state)

@@ -146,10 +146,10 @@ def pickler_class(module, storages: Storages, legacy: bool = False):
         def persistent_id(self, obj):
             if isinstance(obj, _Reference):
                 return (*obj.id, None) if legacy else obj.id
-            if isinstance(obj, (TypedStorage, UntypedStorage)):
-                typed = isinstance(obj, TypedStorage)
-                found = storages.of(obj._untyped_storage, obj.dtype) if typed else storages.of(obj, None)
-                return (*found.id, None) if legacy else found.id
+            if isinstance(obj, TypedStorage):
+                return self.persistent_id(storages.of(obj._untyped_storage, obj.dtype))
+            if isinstance(obj, UntypedStorage):
+                return self.persistent_id(storages.of(obj, None))
             return modules(obj) if legacy else None
 
         def reducer_override(self, obj):
