@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from ._dispatch import call, table_of
 from ._tensor import Parameter, Tensor
@@ -55,7 +56,7 @@ def _checked_storage(storage) -> tuple[UntypedStorage, dtypes.dtype]:
     return storage, dtypes.uint8
 
 
-def _on_memory(tensor: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+def _on_memory(tensor: Any, function: Callable[[Any], Any]) -> Any:
     """A function of each element, applied once to each place in memory, of which a tensor may show one many times."""
     size, stride = tuple(tensor.shape), tuple(tensor.stride())
     span = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
