@@ -56,6 +56,11 @@ _HOMES = {
         "Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator",
     ),
     "_tensor.printing": ("set_printoptions",),
+    "_tensor.array_api": (
+        "__array_api_version__", "__array_namespace_info__", "astype", "bitwise_invert", "broadcast_arrays",
+        "cumulative_prod", "cumulative_sum", "expand_dims", "isdtype", "matrix_transpose", "permute_dims", "repeat",
+        "take_along_axis", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "vecdot",
+    ),
     "_tensor.functions": (
         "is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero", "numel",
         "result_type", "is_conj", "is_neg", "is_inference", "is_same_size", "set_default_tensor_type",

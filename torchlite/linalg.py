@@ -10,6 +10,8 @@ from ._dispatch import NAMESPACES, namespace_function
 from ._ops._linalg_common import LinAlgError
 
 __all__ = ["LinAlgError"]
+# Those that only the Array API has.
+LINALG = ("matrix_transpose", "outer", "tensordot", "trace")
 
 
 if TYPE_CHECKING:
@@ -20,8 +22,12 @@ else:
         if name in NAMESPACES["linalg"]:
             found = globals()[name] = namespace_function("linalg", name)
             return found
+        if name in LINALG:
+            from ._tensor import array_api
+
+            return getattr(array_api, name)
         raise AttributeError(f"module 'torchlite.linalg' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted({*NAMESPACES["linalg"], *__all__})
+    return sorted({*NAMESPACES["linalg"], *LINALG, *__all__})

@@ -30,6 +30,9 @@ def result_dtype(values) -> dtype:
     """The dtype in which PyTorch combines tensors (by whether they have dimensions) and Python numbers."""
     dimensioned = zero_dim = number = None
     for value in values:
+        if value.__class__ is dtype:
+            dimensioned = value if dimensioned is None else promote_types(dimensioned, value)
+            continue
         d = getattr(value, "dtype", None)
         if not isinstance(d, dtype):
             number = number_dtype(value) if number is None else promote_types(number, number_dtype(value))

@@ -90,14 +90,22 @@ def typename(obj: Any) -> str:
     return f"{cls.__module__}.{cls.__qualname__}".removeprefix("builtins.")
 
 
-def result_type(tensor1, tensor2) -> dtype:
-    """The dtype in which an arithmetic op combines two tensors or numbers.
+def result_type(*arrays_and_dtypes, **named) -> dtype:
+    """The dtype in which an arithmetic op combines tensors, dtypes and numbers (PyTorch: two tensors or numbers, which
+    it names `tensor1` and `tensor2`). TypeError for anything else.
 
     >>> import torchlite as torch
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     torch.float32
+    >>> torch.result_type(torch.int8, torch.int16, torch.uint8)
+    torch.int16
     """
-    return result_dtype((tensor1, tensor2))
+    values = [*arrays_and_dtypes, *(named.pop(name) for name in ("tensor1", "tensor2", "other") if name in named)]
+    if named:
+        raise TypeError(f"result_type() got an unexpected keyword argument '{next(iter(named))}'")
+    if not values:
+        raise TypeError('result_type() missing 2 required positional arguments: "tensor1", "tensor2"')
+    return result_dtype(values)
 
 
 def broadcast_shapes(*shapes_) -> Size:

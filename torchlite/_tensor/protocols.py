@@ -82,9 +82,15 @@ class Protocols(History):
         return array_function(function, args, kwargs)
 
     def __array_namespace__(self, *, api_version=None):
-        from . import array_api
+        """The Array API's namespace: `torchlite`, but for names to which the standard gives another meaning. ValueError
+        for a version of the standard that is not known.
+        """
+        from . import array_namespace
+        from .array_api import VERSIONS
 
-        return array_api
+        if api_version is not None and api_version not in VERSIONS:
+            raise ValueError(f"unknown version of the Array API: {api_version!r}, known are {', '.join(VERSIONS)}")
+        return array_namespace
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         from .interop import dlpack

@@ -161,12 +161,16 @@ def _promote_ints(first: dtype, second: dtype) -> dtype:
     if first.is_signed == second.is_signed:
         return first if first.itemsize >= second.itemsize else second
     signed, unsigned = (first, second) if first.is_signed else (second, first)
-    if unsigned is not uint8:
+    if signed.itemsize > unsigned.itemsize:
+        return signed
+    # PyTorch refuses these for all but uint8; the Array API wants the next wider type, where there is one.
+    wider = {1: int16, 2: int32, 4: int64}.get(unsigned.itemsize)
+    if wider is None:
         raise RuntimeError(
             f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {first.scalar_name} "
             f"and {second.scalar_name}"
         )
-    return int16 if signed is int8 else signed
+    return wider
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:

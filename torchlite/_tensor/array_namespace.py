@@ -1,0 +1,164 @@
+"""What `x.__array_namespace__()` gives: `torchlite` itself, but for the few names to which the Array API gives another
+meaning than PyTorch does. These are here.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .._dispatch import call
+from .._dispatch.public import torch
+from .._types import dtypes
+from . import functions
+from .array_api import wide
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+def _pair(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Two operands, of which one may be a Python number: it becomes an array of the other's dtype."""
+    if not isinstance(x1, call.Tensor):
+        x1 = torch.full((), x1, dtype=x2.dtype, device=x2.device)
+    if not isinstance(x2, call.Tensor):
+        x2 = torch.full((), x2, dtype=x1.dtype, device=x1.device)
+    return x1, x2
+
+
+def _takes_numbers(name: str) -> Any:
+    """PyTorch's function of two Tensors, for an array and a number too."""
+
+    def function(x1: Any, x2: Any, /) -> Any:
+        return getattr(torch, name)(*_pair(x1, x2))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`torch.{name}`, which takes a Python number as one of its arguments too."
+    return function
+
+
+atan2, copysign, fmax, fmin, hypot, logaddexp, maximum, minimum, nextafter = map(
+    _takes_numbers, ("atan2", "copysign", "fmax", "fmin", "hypot", "logaddexp", "maximum", "minimum", "nextafter")
+)
+
+
+def equal(x1: Any, x2: Any, /) -> Any:
+    """Whether each element equals the other array's. PyTorch's `equal` says it of the whole."""
+    return torch.eq(x1, x2) if isinstance(x1, call.Tensor) else torch.eq(x2, x1)
+
+
+def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The values in order, without their places."""
+    return torch.sort(x, axis, descending, stable)[0]
+
+
+def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The places of the values in order; stable, unless said otherwise."""
+    return torch.argsort(x, axis, descending, stable=stable)
+
+
+def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
+    """The places of the elements that are not zero, one array for each dimension."""
+    if x.ndim == 0:
+        raise ValueError("nonzero: an array of no dimensions has no places")
+    return torch.nonzero(x, as_tuple=True)
+
+
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+    """Arrays of the coordinates; the first two dimensions are exchanged unless `indexing` is "ij"."""
+    return list(torch.meshgrid(*arrays, indexing=indexing))
+
+
+def flip(x: Tensor, /, *, axis: Any = None) -> Tensor:
+    """The order of the elements turned round along some axes, or all."""
+    return torch.flip(x, tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,))
+
+
+def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
+    """The elements, those outside the bounds brought to them, in the dtype of `x`."""
+    if min is None and max is None:
+        return torch.clone(x)
+    bounds = [b.to(x.dtype) if isinstance(b, call.Tensor) else b for b in (min, max)]
+    if builtins.any(isinstance(b, call.Tensor) for b in bounds):
+        bounds = [b if b is None else _pair(x, b)[1] for b in bounds]
+    return torch.clamp(x, *bounds)
+
+
+def _spread(name: str) -> Any:
+    def function(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+        if axis == ():
+            return torch.zeros_like(x) if correction == 0 else torch.full_like(x, float("nan"))
+        return getattr(torch, name)(x, axis, correction=correction, keepdim=keepdims)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`torch.{name}`, without Bessel's correction unless it is asked for."
+    return function
+
+
+std, var = map(_spread, ("std", "var"))
+
+
+def sum(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The sum along some axes, or of all; of unsigned integers in uint64."""
+    kind = wide(x, dtype)
+    if axis == ():
+        return x.to(kind) if kind is not None else torch.clone(x)
+    return torch.sum(x, axis, keepdims, dtype=kind)
+
+
+def prod(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The product along some axes, or of all; of unsigned integers in uint64."""
+    kind = wide(x, dtype)
+    x = x if kind is None else x.to(kind)
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    for a in sorted((a % x.ndim for a in axes), reverse=True):
+        x = torch.prod(x, a, keepdims)
+    return x
+
+
+def _over_axes(name: str) -> Any:
+    """A reduction for which an empty tuple of axes means none, and several axes are allowed."""
+
+    def function(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+        if axis == ():
+            return x.bool() if name in ("all", "any") else torch.clone(x)
+        if axis is None:
+            axis = tuple(range(x.ndim))
+        return getattr(torch, name)(x, axis, keepdims) if axis != () else function(x, axis=())
+
+    function.__name__ = function.__qualname__ = {"amax": "max", "amin": "min"}.get(name, name)
+    function.__doc__ = f"`torch.{name}` along some axes, or of all."
+    return function
+
+
+all, any, max, min, mean = map(_over_axes, ("all", "any", "amax", "amin", "mean"))
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The dtype of the arrays and dtypes together, whatever their numbers of dimensions, and of Python numbers beside
+    them.
+    """
+    kinds = [getattr(a, "dtype", a) for a in arrays_and_dtypes]
+    return functions.result_type(*kinds)
+
+
+class finfo:
+    """The limits of a floating-point dtype, or of an array's; `dtype` is a dtype, where PyTorch has its name."""
+
+    def __init__(self, type: Any, /):
+        found = dtypes.finfo(getattr(type, "dtype", type))
+        self.bits, self.eps, self.max, self.min = found.bits, found.eps, found.max, found.min
+        self.smallest_normal, self.dtype = found.smallest_normal, dtypes.ALL[found.dtype]
+
+
+class iinfo:
+    """The limits of an integer dtype, or of an array's; `dtype` is a dtype, where PyTorch has its name."""
+
+    def __init__(self, type: Any, /):
+        found = dtypes.iinfo(getattr(type, "dtype", type))
+        self.bits, self.max, self.min, self.dtype = found.bits, found.max, found.min, dtypes.ALL[found.dtype]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(importlib.import_module("torchlite"), name)
