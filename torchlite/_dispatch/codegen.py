@@ -16,7 +16,7 @@ from . import call
 from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, version
 from .record import NAMESPACES, REGISTRY, Op
 from .runtime import GLOBALS
-from .signatures import ABSENT
+from .signatures import ABSENT, numpy_names
 from .slots import SLOTS
 from .writing.functions import function_text, more_keywords, operator_text, reflected_text, takes_any_form, takes_number
 from .writing.in_place import has_short_way, in_place_text
@@ -53,6 +53,26 @@ def signature(op: Op) -> inspect.Signature:
     return inspect.Signature(out)
 
 
+def _full_signature(op: Op) -> inspect.Signature:
+    """That with the Array API's names after it. Where its name of an argument must have PyTorch's place, it stands
+    there, and PyTorch's among the keywords.
+    """
+    kinds = inspect.Parameter
+    given = list(signature(op).parameters.values())
+    names = [name for name in numpy_names(op) if name in ("axis", "keepdims")]
+    others = dict(zip(("dim", "keepdim"), ("axis", "keepdims"), strict=True)) if names else {}
+    others |= {meaning: name for name, meaning in op.also.items() if isinstance(meaning, str)}
+    more = []
+    for i, p in enumerate(given):
+        if op.standard_first and (p.name in others or p.kind is kinds.VAR_POSITIONAL):
+            default = kinds.empty if p.kind is kinds.VAR_POSITIONAL else p.default
+            given[i] = kinds(others.get(p.name, p.name), kinds.POSITIONAL_OR_KEYWORD, default=default)
+            more += [p.name] * (p.name in others)
+    shown = {p.name for p in given}
+    more += [name for name in (*names, *op.also) if name not in shown]
+    return inspect.Signature([*given, *(kinds(name, kinds.KEYWORD_ONLY, default=None) for name in more)])
+
+
 def direct_for(op: Op):
     """The record's function for an interceptor that has done its part: the hot path though something intercepts, and
     else what lies below.
@@ -81,8 +101,8 @@ def _make_function(op: Op):
     function.__module__ = "torchlite"
     function.__doc__ = _docstring(op)
     function.op = op
-    if takes_any_form(op) or more_keywords(op):
-        function.__signature__ = signature(op)
+    if takes_any_form(op) or more_keywords(op) or op.also:
+        function.__signature__ = _full_signature(op)
     return function
 
 
@@ -211,6 +231,7 @@ GLOBALS.update(
     F=F,
     ABSENT=ABSENT,
     of_composite=call.of_composite,
+    renamed=call.renamed,
     NODE_MADE=None,
     REAL=_REAL,
     int64=int64,

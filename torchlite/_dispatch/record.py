@@ -116,8 +116,8 @@ class Op:
     check: Callable | None = None  # refuses some arguments: called with them before promotion
     function: Callable | None = None  # the public function, once made
     direct: Callable | None = None  # the function for interceptors, once made
-    # Keywords of the Array API beside the schema's: another name for a parameter, or what makes the call of it; and
-    # whether the signature shows these names at their places.
+    # Keywords of the Array API beside the schema's: another name for a parameter, or what makes the call with it; and
+    # whether the signature shows these names in the parameters' places.
     also: dict[str, Any] = {}
     standard_first = False
 
@@ -157,16 +157,6 @@ class Op:
     def tensor_params(self) -> list[Param]:
         """Those that take tensors."""
         return [p for p in self.params if p.is_tensor]
-
-    @functools.cached_property
-    def more(self) -> dict[str, Any]:
-        """Keywords beyond the schema's, and the parameters that they stand for (or what makes the call of them)."""
-        taken = {p.name for p in self.params}
-        found = {}
-        if self.where or self.alias:
-            found = {"dim": "axis", "keepdim": "keepdims"}
-            found = {found[p.name]: p.name for p in self.params if p.name in found}
-        return {name: meaning for name, meaning in {**found, **self.also}.items() if name not in taken}
 
     @functools.cached_property
     def formulas(self) -> list[Formula]:

@@ -1,6 +1,6 @@
 """The Array API standard's names of arguments, which ops take beside PyTorch's own: `torch.flip(x, axis=0)`.
 
-`axis` and `keepdims` for `dim` and `keepdim` PyTorch takes itself (`Op.also`). The functions that PyTorch has not are in
+`axis` and `keepdims` for `dim` and `keepdim` PyTorch takes itself. The functions that PyTorch has not are in
 `_tensor/array_api.py`.
 """
 
@@ -26,17 +26,15 @@ _NAMES: dict[str, dict[str, str]] = {
     "linspace": {"num": "steps"},
     "tril": {"k": "diagonal"},
     "triu": {"k": "diagonal"},
-    **dict.fromkeys(("fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn"), {"axes": "dim"}),
-    **dict.fromkeys(("fft_fftshift", "fft_ifftshift"), {"axes": "dim"}),
+    **{f"fft_{name}": {"axes": "dim"} for name in ("fftn", "ifftn", "rfftn", "irfftn", "fftshift", "ifftshift")},
 }
 # What stands at the place of PyTorch's parameter in the signature, so that either may be given by position.
 _FIRST = ("roll", "broadcast_to", "_zeros", "_ones", "_new", "_filled", "arange", "linspace")
 
 
-def _reshape_copying(function: Any, args: tuple, kwargs: dict) -> Any:
+def _reshape_copying(function: Any, given: dict[str, Any], copy: bool) -> Any:
     """`reshape(copy=)`: True copies, False raises ValueError where memory does not allow a view."""
-    copy = kwargs.pop("copy")
-    x, shape = args
+    x, shape = given["input"], given.get("shape", ())
     if copy:
         return function(torch.clone(x), shape)
     try:
@@ -45,29 +43,24 @@ def _reshape_copying(function: Any, args: tuple, kwargs: dict) -> Any:
         raise ValueError(f"reshape(copy=False): {error}") from None
 
 
-def _take_along(function: Any, args: tuple, kwargs: dict) -> Any:
+def _take_along(function: Any, given: dict[str, Any], axis: int) -> Any:
     """`take(axis=)`: slices by indices, which may be negative."""
-    axis = kwargs.pop("axis")
-    x, indices = args
+    x, indices = given["input"], given["index"]
     return torch.index_select(x, axis, torch.where(indices < 0, indices + x.shape[axis], indices))
 
 
-def _eye_off_diagonal(function: Any, args: tuple, kwargs: dict) -> Any:
+def _eye_off_diagonal(function: Any, given: dict[str, Any], k: int) -> Any:
     """`eye(k=)`: the ones on another diagonal."""
-    k, dtype, device = kwargs.pop("k"), kwargs.get("dtype"), kwargs.get("device")
-    rows, columns = args
-    place = torch.arange(rows if columns is None else columns, device=device)
-    return (place == torch.arange(rows, device=device).unsqueeze(1) + k).to(dtype or get_default_dtype())
+    device, rows = given.get("device"), given["n"]
+    place = torch.arange(given.get("m", rows), device=device)
+    return (place == torch.arange(rows, device=device).unsqueeze(1) + k).to(given.get("dtype") or get_default_dtype())
 
 
-def _linspace_open(function: Any, args: tuple, kwargs: dict) -> Any:
+def _linspace_open(function: Any, given: dict[str, Any], endpoint: bool) -> Any:
     """`linspace(endpoint=)`: the end left out where it is False."""
-    endpoint = kwargs.pop("endpoint")
-    if "num" in kwargs:
-        args = (*args[:2], kwargs.pop("num"))
-    if endpoint or not args[2]:
-        return function(*args, **kwargs)
-    return torch.clone(function(*args[:2], args[2] + 1, **kwargs)[:-1])
+    if endpoint or not given.get("steps"):
+        return function(**given)
+    return torch.clone(function(**{**given, "steps": given["steps"] + 1})[:-1])
 
 
 for _name, _also in _NAMES.items():

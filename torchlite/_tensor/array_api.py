@@ -214,7 +214,9 @@ def cumulative_prod(
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The sums of `conj(x1) * x2` along `axis`, counted from the end of both; the other dimensions broadcast."""
     kind = dtypes.promote_types(x1.dtype, x2.dtype)
-    x1, x2 = torch.broadcast_tensors(torch.moveaxis(x1, axis, -1), torch.moveaxis(x2, axis, -1))
+    if x1.shape[axis] != x2.shape[axis]:
+        raise ValueError(f"vecdot: axis {axis} has {x1.shape[axis]} elements in x1 and {x2.shape[axis]} in x2")
+    x1, x2 = torch.broadcast_tensors(torch.movedim(x1, axis, -1), torch.movedim(x2, axis, -1))
     if kind.category >= dtypes.FLOAT:
         return torch.matmul(torch.conj(x1).to(kind).unsqueeze(-2), x2.to(kind).unsqueeze(-1))[..., 0, 0]
     return torch.sum(x1.to(kind) * x2.to(kind), -1, dtype=kind)

@@ -8,10 +8,11 @@ import builtins
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .. import linalg as torch_linalg
 from .._dispatch import call
 from .._dispatch.public import torch
 from .._types import dtypes
-from . import functions
+from . import array_api, functions
 from .array_api import wide
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def prod(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = 
     x = x if kind is None else x.to(kind)
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     for a in sorted((a % x.ndim for a in axes), reverse=True):
-        x = torch.prod(x, a, keepdims)
+        x = torch.prod(x, a, keepdims, dtype=x.dtype)
     return x
 
 
@@ -133,6 +134,57 @@ def _over_axes(name: str) -> Any:
 
 
 all, any, max, min, mean = map(_over_axes, ("all", "any", "amax", "amin", "mean"))
+
+
+def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """How many elements along some axes, or of all, are not zero."""
+    return sum(x != 0, axis=axis, keepdims=keepdims)
+
+
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Tensor:
+    """The arrays one after the other along `axis`; flattened ones if it is None."""
+    if axis is not None:
+        return torch.cat(arrays, axis)
+    return torch.cat([torch.reshape(a, (-1,)) for a in arrays], 0)
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """`fill_value` everywhere; PyTorch does not take a number as the shape."""
+    return torch.full((shape,) if isinstance(shape, int) else shape, fill_value, dtype=dtype, device=device)
+
+
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """From `start` in steps of `step` up to but without `stop`: nothing where that is the wrong way."""
+    if stop is None:
+        start, stop = 0, start
+    if (stop - start) * step < 0:
+        stop = start = start + 0 * stop + 0 * step
+    return torch.arange(start, stop, step, dtype=dtype, device=device)
+
+
+def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """The product of matrices, of different dtypes too."""
+    kind = dtypes.promote_types(x1.dtype, x2.dtype)
+    return torch.matmul(x1.to(kind), x2.to(kind))
+
+
+class _Linalg:
+    """`torchlite.linalg`, but for three names."""
+
+    matmul, vecdot = staticmethod(matmul), staticmethod(array_api.vecdot)
+
+    @staticmethod
+    def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+        """The cross products along `axis`, counted from the end; the other dimensions broadcast."""
+        kind = dtypes.promote_types(x1.dtype, x2.dtype)
+        return torch_linalg.cross(*torch.broadcast_tensors(x1.to(kind), x2.to(kind)), dim=axis)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch_linalg, name)
+
+
+linalg = _Linalg()
+tensordot = array_api.tensordot
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:

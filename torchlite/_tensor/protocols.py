@@ -92,6 +92,10 @@ class Protocols(History):
             raise ValueError(f"unknown version of the Array API: {api_version!r}, known are {', '.join(VERSIONS)}")
         return array_namespace
 
+    def to_device(self, device, /, *, stream=None):
+        """The tensor on a device, as the Array API has it: itself if it is there."""
+        return self.to(device)
+
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         from .interop import dlpack
 

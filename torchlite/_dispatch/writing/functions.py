@@ -31,6 +31,8 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
         for p in op.params:
             if p.kind == "varargs":
                 _write_varargs(source, p.name)
+        if op.also:
+            _write_other_names(source, op)
         if op.is_implicit:
             constants[f"{op.name}__composite"] = op.composite
         free = (["not ACTIVE"] if intercepted else []) + _are_given(op)
@@ -62,6 +64,7 @@ def _parameters(op: Op, constants: dict[str, Any]) -> list[str]:
     where a call takes them faster: `signature` shows them as they are.
     """
     any_form = takes_any_form(op)
+    lax = any_form or bool(_renamed(op))
     written: list[str] = []
     only_keywords = any_form
     for p in op.params:
@@ -70,14 +73,14 @@ def _parameters(op: Op, constants: dict[str, Any]) -> list[str]:
         if p.kwonly and not only_keywords:
             written.append("*")
         only_keywords = only_keywords or p.kwonly or p.kind == "varargs"
-        default = "=ABSENT" if any_form and p.default is EMPTY else _default(op, p, constants)
+        default = "=ABSENT" if lax and p.default is EMPTY else _default(op, p, constants)
         written.append(f"*{p.name}_" if p.kind == "varargs" else p.name + default)
     if any_form:
         written += [f"{name}=None" for name in _SURPLUS]
         written += [
             p.name + ("=ABSENT" if p.default is EMPTY else _default(op, p, constants)) for p in op.params if p.kwonly
         ]
-    more = ["out"] * op.has_out + more_keywords(op)
+    more = ["out"] * op.has_out + [*more_keywords(op), *op.also]
     if more and not only_keywords:
         written.append("*")
     return written + [f"{name}=None" for name in more]
@@ -133,6 +136,23 @@ def _write_varargs(source: Source, name: str) -> None:
             source.line(f"{name} = tuple({given}[0])")
     with source.block(f"elif {name}.__class__ is not tuple:"):
         source.line(f"{name} = tuple({name})")
+
+
+def _renamed(op: Op) -> list[str]:
+    """The arguments without a default that may come under another name."""
+    return [p.name for p in op.params if p.default is EMPTY and p.name in op.also.values()]
+
+
+def _write_other_names(source: Source, op: Op) -> None:
+    """The Array API's keywords: the call once more, under PyTorch's."""
+    tests = [f"{name} is not None" for name in op.also]
+    if _renamed(op) and not takes_any_form(op):
+        tests += [f"{p.name} is ABSENT" for p in op.params if p.default is EMPTY]
+    source.comment("Other libraries' names of arguments.")
+    with source.block(f"if {' or '.join(tests)}:"):
+        given = Listing("{", [f"'{p.name}': {p.name}" for p in op.params] + ["'out': out"] * op.has_out, "}")
+        also = Listing("{", [f"'{name}': {name}" for name in op.also], "}")
+        source.write(Listing("return renamed(", [f"{op.name}__op", f"{op.name}__function", given, also]))
 
 
 # -- the general path -----------------------------------------------------------------
