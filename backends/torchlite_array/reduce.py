@@ -23,8 +23,9 @@ def _axes(input, dim):
 def sum(input, dim=None, keepdim=False, *, dtype=None):
     if dtype is not None and dtype.np != input.dtype:
         input = input.astype(dtype.np)
-    elif input.dtype.kind in "iub":
-        return xp.add.reduce(input, _axes(input, dim), dtype=xp.int64, keepdims=keepdim)
+    if input.dtype.kind in "iub":
+        kind = xp.int64 if dtype is None else dtype.np  # NumPy's default widens what was asked for
+        return xp.add.reduce(input, _axes(input, dim), dtype=kind, keepdims=keepdim)
     return xp.add.reduce(input, _axes(input, dim), keepdims=keepdim)
 
 
