@@ -425,6 +425,11 @@ def _any_wants(values) -> bool:
     return False
 
 
+def wanted_names(op: Op, values) -> set:
+    """The tensor arguments that want a gradient, by name."""
+    return {p.name for p, value in zip(op.params, values, strict=True) if p.is_tensor and _any_wants((value,))}
+
+
 def record(op: Op, table, values, outs, hidden: tuple = ()) -> None:
     """Make the node of an op that ran and hang it on its outputs; `hidden` are raw values that its formulas see as
     further outputs.
@@ -436,17 +441,14 @@ def record(op: Op, table, values, outs, hidden: tuple = ()) -> None:
         if not param.is_tensor:
             continue
         if param.kind == "list":
-            edges.append(tuple(None if v is None or v._node is None else edge(v) for v in value))
+            each = tuple(None if v is None or v._node is None else edge(v) for v in value)
+            edges.append(None if all(e is None for e in each) else each)
         else:
             edges.append(edge(value) if isinstance(value, Tensor) and value._node is not None else None)
     plan = op.plan
     saved: list[Any] = []
     versions: list[Any] = []
-    wanted = {
-        p.name
-        for p, e in zip(op.tensor_params, edges, strict=True)
-        if (any(x is not None for x in e) if e.__class__ is tuple else e is not None)
-    }
+    wanted = {p.name for p, e in zip(op.tensor_params, edges, strict=True) if e is not None}
     for name, kind, users in plan.saves:
         value = by_name[name]
         if wanted.isdisjoint(users):
@@ -472,19 +474,22 @@ def record(op: Op, table, values, outs, hidden: tuple = ()) -> None:
             versions.append(version(value) if isinstance(value, Tensor) else 0)
         saved.append(value)
     node = make_node(op, tuple(edges), tuple(saved), tuple(versions), table)
-    link(node, op, outs, hidden)
+    link(node, op, outs, wanted, hidden)
     hooks = GLOBALS["NODE_MADE"]
     if hooks is not None:
         hooks(node)
 
 
-def link(node, op: Op, outs, hidden: tuple = ()) -> None:
-    """Make `outs` the outputs of `node`, keeping the raw outputs that its formulas need."""
-    plan = op.plan
-    if plan.keeps:
-        node.out = tuple(_kept(outs[i]) if i in plan.keeps else None for i in range(len(outs))) + hidden
+def link(node, op: Op, outs, wanted: set, hidden: tuple = ()) -> None:
+    """Make `outs` the outputs of `node`, keeping the raw outputs that the formulas of the wanted inputs need."""
+    keeps = {i for i, users in op.plan.keeps.items() if not wanted.isdisjoint(users)}
+    if keeps:
+        node.out = (
+            *(_kept(out) if i in keeps else None for i, out in enumerate(outs)),
+            *(out if i in keeps else None for i, out in enumerate(hidden, len(outs))),
+        )
         node.counter = tuple(
-            (meta_of(outs[i]), version(outs[i])) if i in plan.keeps else None for i in range(len(outs))
+            (meta_of(out), version(out)) if i in keeps else None for i, out in enumerate(outs)
         ) + (None,) * len(hidden)
     if len(outs) == 1 and op.outputs is None and not op.several:
         node.shape = outs[0]._data.shape
@@ -518,12 +523,13 @@ def in_place(op: Op, args: tuple, kwargs: dict):
         check_writable(target)
     table, name = target._table, op.name + "_"
     direct = getattr(table, name, None)
-    if direct is not None and (not wants or not op.plan.touches_target):
+    touches = wants and op.plan.touches_target(wanted_names(op, values))
+    if direct is not None and not touches:
         found = _direct(op, values, target, table, direct, wants)
         if found is not None:
             return found
     before = _alias(target) if wants else target
-    if wants and (op.is_implicit or op.plan.touches_target):
+    if wants and (op.is_implicit or touches):
         # A formula may need what the write is about to replace.
         before._data, before._meta = table.clone(target._data), None if before._node is not LEAF else before._meta
     with recording(wants):

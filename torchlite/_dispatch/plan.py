@@ -13,7 +13,7 @@ class Plan:
 
     def __init__(self, op: Op):
         names = {p.name: p for p in op.params}
-        self.keeps: set[int] = set()
+        kept: dict[int, set] = {}
         users: dict[tuple[str, str], set] = {}
         for formula in op.formulas:
             for target in formula.targets:
@@ -22,11 +22,13 @@ class Plan:
             for need in formula.needs:
                 key = saved_key(need, names)
                 if is_output(need):
-                    self.keeps.add(int(need[3:] or 0))
+                    kept.setdefault(int(need[3:] or 0), set()).update(formula.targets)
                 elif key is not None:
                     users.setdefault(key, set()).update(formula.targets)
                 elif need != "needs":
                     raise RuntimeError(f"op {op.name}: a formula needs '{need}', which is no argument or output")
+        # The outputs that formulas need, and the inputs whose formulas they are.
+        self.keeps: dict[int, frozenset] = {i: frozenset(who) for i, who in sorted(kept.items())}
         # An input's shape that only its own formula needs is known at its edge.
         self.shapes = [
             name
@@ -38,8 +40,13 @@ class Plan:
             for (name, kind), who in users.items()
             if kind != "shape" or name not in self.shapes
         ]
-        first = op.params[0].name if op.params else ""
-        self.touches_target = bool(self.keeps) or (first, "value") in users or not op.formulas
+        self.first_needed_by = frozenset(users.get((op.params[0].name, "value"), ())) if op.params else frozenset()
+        self.has_formulas = bool(op.formulas)
+
+    def touches_target(self, wanted: set) -> bool:
+        """Whether, with gradients wanted of these inputs, a formula needs what a write in place replaces or makes."""
+        users = (self.first_needed_by, *self.keeps.values())
+        return not self.has_formulas or any(not wanted.isdisjoint(who) for who in users)
 
 
 def is_output(need: str) -> bool:

@@ -46,8 +46,11 @@ def _write_needed(source: Source, op: Op) -> None:
         source.line(f"{_local(name, 'shape')} = shape_of(edges[{_position(op, name)}])")
     if plan.keeps:
         source.comment("The outputs.")
-    for i in sorted(plan.keeps):
-        source.line(f"{_output(op, i)} = get_out(node, {i})")
+    everyone = {name for formula in op.formulas for name in formula.targets}
+    for i, users in plan.keeps.items():
+        wanted = [f"edges[{n}] is not None" for n, p in enumerate(op.tensor_params) if p.name in users]
+        test = [] if users == everyone else ["if", *joined(wanted, "or"), "else None"]
+        source.expression(f"{_output(op, i)} = ", [f"get_out(node, {i})", *test])
 
 
 def _local(name: str, kind: str) -> str:

@@ -106,18 +106,45 @@ def _version(case: Case, name: str, kind: str, users: frozenset) -> str:
 def _write_outputs(source: Source, case: Case) -> None:
     """The outputs that formulas need, raw: a node that held its own result's tensor would be a reference cycle."""
     op, keeps = case.op, case.op.plan.keeps
-    if not keeps:
-        source.comment("They need no output.")
-        source.line("node_.out = node_.counter = None")
-        return
+    tests = {i: _output_wanted(case, users) for i, users in keeps.items()}
+    tests = {i: test for i, test in tests.items() if test is not None}
+    if not tests:
+        _write_none_kept(source)
+    elif "" in tests.values() or len(set(tests.values())) > 1:
+        _write_kept(source, case, tests)
+    else:
+        with source.block(f"if {next(iter(tests.values()))}:"):
+            _write_kept(source, case, dict.fromkeys(tests, ""))
+        with source.block("else:"):
+            _write_none_kept(source)
+
+
+def _output_wanted(case: Case, users: frozenset) -> str | None:
+    """The test that an output is needed: "" where a node always needs it, None where it never does."""
+    wanted = _users(case, users)
+    if not wanted:
+        return None
+    return "" if users >= {p.name for p in case.tensors} else wanted
+
+
+def _write_none_kept(source: Source) -> None:
+    source.comment("They need no output.")
+    source.line("node_.out = node_.counter = None")
+
+
+def _write_kept(source: Source, case: Case, tests: dict[int, str]) -> None:
+    """Keep these outputs, each where its test holds."""
+    op = case.op
     source.comment("The outputs that they need: raw, with the counter of their versions.")
-    count = max(keeps) + 1 if op.hidden else 1
-    kept = [("data_" if i == 0 else f"outs_[{i}]") if i in keeps else "None" for i in range(count)]
-    source.write(tuple_of(kept, "node_.out = "))
-    if 0 in keeps:
+    count = max(op.plan.keeps) + 1 if op.hidden else 1
+    kept = [("data_" if i == 0 else f"outs_[{i}]") if i in tests else "None" for i in range(count)]
+    source.write(
+        tuple_of([f"{k} if {tests[i]} else None" if tests.get(i) else k for i, k in enumerate(kept)], "node_.out = ")
+    )
+    if 0 in tests:
         may_be_view = op.tags & (VIEW | MAYBE_VIEW) and not op.hidden
         source.line("meta_of(result_)" if may_be_view else "result_._meta = new(Meta)")
-    counters = ["(result_._meta, 0)" if i == 0 and i in keeps else "None" for i in range(count)]
+    counters = ["(result_._meta, 0)" if i == 0 and i in tests else "None" for i in range(count)]
     source.write(tuple_of(counters, "node_.counter = "))
 
 
