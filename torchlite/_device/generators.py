@@ -188,7 +188,9 @@ def memory_order(tensor) -> tuple[int, ...]:
 
 def fill(record, tensor, kernel: str, *parameters, generator=None):
     """Fill a tensor in place, in the order of its memory, from a random kernel."""
-    if call.MODE.grad and (tensor._node is not None or tensor._meta is not None):
+    if call.GLOBALS["GUARDED"]:
+        call.guarded(tensor)
+    if call.MODE.grad and tensor.requires_grad:
         call.check_writable(tensor)
     table = tensor._table
     engine = engine_of(table, generator)

@@ -4,6 +4,7 @@ outputs, in-place and out=.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -14,24 +15,31 @@ from .._types.layouts import Size
 from . import promotion
 from .backend import is_view
 from .graph import (
+    Meta,
     OutputOf,
     alias_meta,
     base_of,
     bump,
     edge,
+    is_inference,
+    kind_of,
+    late,
     make_node,
     meta_of,
+    node_hooks,
     positions,
+    refuse_inference,
     renew_history,
     root_of,
     version,
     view_meta,
+    watch_late,
 )
 from .hooks import pack
 from .interceptors import intercepted, stack
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
-from .runtime import GLOBALS, LEAF, MODE, recording
+from .runtime import GLOBALS, LEAF, MODE, NOWHERE, recording
 from .shapes import broadcast
 from .signatures import ABSENT, in_any_form, in_place_form, numpy_names, refusal
 from .slots import SLOTS
@@ -56,6 +64,9 @@ def wrap(table, data, d: dtype | None = None):
     out = new(Tensor)
     out._data, out._table, out._node, out._meta = data, table, None, None
     out.dtype = table.dtype_of(data) if d is None else d
+    if MODE.inference:
+        out._meta = new(Meta)
+        out._meta.inference = True
     return out
 
 
@@ -405,15 +416,41 @@ def _finish_view(op, table, values, data, wants):
     source = values[0]
     several = data.__class__ in (tuple, list)
     outs = tuple(wrap(table, d) for d in (data if several else (data,)))
+    kind = "inference" if MODE.inference else None if MODE.grad else "no_grad"
     for out in outs:
         if op.tags & VIEW or is_view(out._data, source._data):
-            out._meta = view_meta(source)
+            out._meta = view_meta(source, kind or ("multi_output" if several else None))
+            if kind is not None and source.requires_grad:
+                out._node = NOWHERE
     if wants:
         record(op, table, values, outs)
     return outs if several else outs[0]
 
 
+def unrecorded(source, result) -> None:
+    """Mark a view that was made while this thread does not record; `result` may be none."""
+    found = result._meta
+    if found is not None:
+        result._meta = (found[0], found[1], "inference" if MODE.inference else "no_grad")
+        if source._node is not None and result.dtype.category >= 2:
+            result._node = NOWHERE
+
+
+def watched(op: Op, table, values, result, hidden: tuple = ()) -> None:
+    """What the hot path leaves out where an op is not recorded: inference mode marks its tensors, and an input may have
+    a history that came by way of another view.
+    """
+    if MODE.inference:
+        if result._meta is None:
+            result._meta = new(Meta)
+            result._meta.inference = True
+    elif MODE.grad and late(values) and not op.tags & NONDIFF and result.dtype.category >= 2:
+        record(op, table, values, (result,), hidden)
+
+
 def _any_wants(values) -> bool:
+    if GLOBALS["WATCHED"]:
+        late(values)
     for value in values:
         if isinstance(value, Tensor):
             if value._node is not None:
@@ -465,9 +502,8 @@ def record(op: Op, table, values, outs, hidden: tuple = ()) -> None:
             )
         elif kind == "dtype":
             value = tuple(v.dtype for v in value) if value.__class__ is tuple else getattr(value, "dtype", None)
-        packed = pack(value) if kind == "value" and GLOBALS["ACTIVE"] and isinstance(value, Tensor) else None
-        if packed is not None:
-            value = packed
+        if kind == "value" and GLOBALS["ACTIVE"] and isinstance(value, Tensor):
+            value = pack(value, None if value._node is None else edge(value)) or value
         if kind == "value" and value.__class__ is tuple:
             versions.append(tuple(version(v) if isinstance(v, Tensor) else 0 for v in value))
         else:
@@ -484,26 +520,28 @@ def link(node, op: Op, outs, wanted: set, hidden: tuple = ()) -> None:
     """Make `outs` the outputs of `node`, keeping the raw outputs that the formulas of the wanted inputs need."""
     keeps = {i for i, users in op.plan.keeps.items() if not wanted.isdisjoint(users)}
     if keeps:
-        node.out = (
-            *(_kept(out) if i in keeps else None for i, out in enumerate(outs)),
+        node._out = (
+            *(_kept(op, i, out) if i in keeps else None for i, out in enumerate(outs)),
             *(out if i in keeps else None for i, out in enumerate(hidden, len(outs))),
         )
-        node.counter = tuple(
-            (meta_of(out), version(out)) if i in keeps else None for i, out in enumerate(outs)
-        ) + (None,) * len(hidden)
+        node._counter = tuple((meta_of(out), version(out)) if i in keeps else None for i, out in enumerate(outs)) + (
+            None,
+        ) * len(hidden)
     if len(outs) == 1 and op.outputs is None and not op.several:
-        node.shape = outs[0]._data.shape
+        node._shape = outs[0]._data.shape
         outs[0]._node = node
         return
-    node.shape = tuple(None if o is None else o._data.shape for o in outs)
+    node._shape = tuple(None if o is None else o._data.shape for o in outs)
     for i, out in enumerate(outs):
         if out is not None and i not in op.nondiff and out.dtype.category >= 2:
             out._node = OutputOf(node, i)
 
 
-def _kept(out):
-    packed = pack(out) if GLOBALS["ACTIVE"] else None
-    return out._data if packed is None else packed
+def _kept(op, index, out):
+    if not GLOBALS["ACTIVE"]:
+        return out._data
+    where = -1 if op.outputs is None and not op.several else index if index not in op.nondiff else None
+    return pack(out, where) or out._data
 
 
 # -- in place and out= ---------------------------------------------------------
@@ -518,6 +556,8 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     except TypeError:
         values = bind(op, *in_place_form(op, args, kwargs))
     target = values[0]
+    if GLOBALS["GUARDED"]:
+        guarded(target)
     wants = MODE.grad and (target._node is not None or (_any_wants(values) and not op.tags & NONDIFF))
     if wants:
         check_writable(target)
@@ -582,6 +622,23 @@ def _direct(op, values, target, table, kernel, wants):
     return target
 
 
+# Called with the target before a write, while GUARDED is up.
+BEFORE_WRITES: list[Any] = []
+
+
+def guarded(target) -> bool:
+    """Before a write: whether the target has a history, which may have come by way of another view. RuntimeError for an
+    inference tensor outside inference mode.
+    """
+    if not MODE.inference and is_inference(target):
+        refuse_inference()
+    if MODE.grad:
+        late((target,))
+    for look in BEFORE_WRITES:
+        look(target)
+    return target._node is not None and MODE.grad
+
+
 def _alias(tensor):
     """The tensor as it is now: same data, version and history, another object."""
     out = new(Tensor)
@@ -598,6 +655,11 @@ def check_writable(target) -> None:
     """PyTorch's errors for in-place ops on leaves, and ours for what `rebase` cannot follow: before anything is
     written.
     """
+    kind = kind_of(target)
+    if kind is not None:
+        from .checks import refuse_view
+
+        refuse_view(kind, target, "is being")
     if target._node is LEAF:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     base = base_of(target)
@@ -641,6 +703,11 @@ def rebase(target, result):
     """Give `target`, whose memory now holds `result`, the history of `result`; through a view, the base too."""
     node, base = result._node, base_of(target)
     bump(target)
+    _keep_retaining(target, node)
+    owner = target if base is None else base
+    if owner._node is None and node is not None and not root_of(owner).late:
+        root_of(owner).late = True
+        watch_late(owner)
     GLOBALS["REBASED"] += 1
     root_of(target).rebased = GLOBALS["REBASED"]
     if base is not None and (node is not None or base._node is not None):
@@ -653,11 +720,26 @@ def rebase(target, result):
             node,
             None,
         )
-        record(SLOTS.copy_slices, target._table, [_alias(base), part, index], (base,))
+        before = _alias(base)
+        with recording(True):
+            record(SLOTS.copy_slices, target._table, [before, part, index], (base,))
+        _keep_retaining(base, base._node, before._node)
         renew_history(target)
     else:
         target._node = node
     return target
+
+
+def _keep_retaining(tensor, node, old=None) -> None:
+    """A tensor that retains its gradient goes on doing so at its new node."""
+    if not getattr(tensor._meta, "retains", False) or node is None:
+        return
+    for where, put in ((old or tensor._node, False), (node, True)):
+        at, index = (where.node, where.index) if where.__class__ is OutputOf else (where, 0)
+        if put:
+            node_hooks(at).retain[index] = weakref.ref(tensor)
+        elif at._hooks is not None:
+            at._hooks.retain.pop(index, None)
 
 
 def write_out(op: Op, result, out):
@@ -673,6 +755,8 @@ def write_out(op: Op, result, out):
 def _write_one(op: Op, result, out) -> None:
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.name.lstrip('_')}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if GLOBALS["GUARDED"]:
+        guarded(out)
     if MODE.grad and (out._node is not None or result._node is not None):
         raise RuntimeError(
             f"{op.name.lstrip('_')}(): functions with out=... arguments don't support automatic differentiation, but "

@@ -5,6 +5,7 @@ and numbers.
 from __future__ import annotations
 
 import math
+from typing import NoReturn
 
 from .._types.dtypes import from_np
 from .shapes import wrap_dim
@@ -164,3 +165,47 @@ def check_batches(a, b) -> None:
     check_factors(a, b, "bmm")
     if a.shape[0] != b.shape[0]:
         raise RuntimeError(f"expected batches of one size, got {a.shape[0]} and {b.shape[0]}")
+
+
+_KINDS = {
+    "multi_output": (
+        " This view is the output of a function that returns multiple views. Such functions do not allow the output "
+        "views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+    ),
+    "custom": (
+        " This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+        "logic to handle view+inplace would override the custom backward associated with the custom Function, leading "
+        "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+        "Function."
+    ),
+}
+_AMBIGUOUS = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want the inplace to be tracked)."
+)
+
+
+def refuse_view(kind: str, view, what: str) -> NoReturn:
+    """The error for a write with gradients through a view of a kind that cannot follow (`Meta.kind`); `what` says what
+    was written to.
+    """
+    node = view._node
+    index = getattr(node, "index", 0)
+    node = getattr(node, "node", node)
+    made = None
+    if hasattr(node, "_edges"):
+        made = f"Output {index} of {node.name().rstrip('0123456789').removesuffix('Backward')} is a view"
+    if kind == "inference":
+        made = f"{made} of a view which was created in" if made else "A view was created in"
+        words = f"{made} inference mode and {what} modified inplace in normal mode."
+    elif kind == "no_grad" or made is None:
+        made = f"{made} of a view which was created in" if made else "A view was created in"
+        words = f"{made} no_grad mode and {what} modified inplace with grad mode enabled."
+    else:
+        words = f"{made} and {what} modified inplace."
+    if kind in _KINDS:
+        words += _KINDS[kind]
+    else:
+        words += _AMBIGUOUS.format("no_grad" if kind == "no_grad" else "inference_mode")
+    raise RuntimeError(words)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._types.dtypes import float16, float32, float64, int64
 from . import call
-from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, version
+from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, version, view_meta
 from .record import NAMESPACES, REGISTRY, Op
 from .runtime import GLOBALS
 from .signatures import ABSENT, numpy_names
@@ -220,6 +220,10 @@ GLOBALS.update(
     below=call.below,
     finish=call.finish,
     raw_of_alike=call.raw_of_alike,
+    watched=call.watched,
+    unrecorded=call.unrecorded,
+    guarded=call.guarded,
+    view_meta=view_meta,
     explained=call.explained,
     edge=edge,
     bump=bump,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import weakref
+from collections import OrderedDict
 from typing import Any, NoReturn
 
 import numpy as np
 
 from .backend import owner_of
 from .hooks import RemovableHandle
-from .runtime import GLOBALS, LEAF, SEQUENCE
+from .runtime import GLOBALS, LEAF, MODE, NOWHERE, SEQUENCE, count, recording
 from .slots import SLOTS
 
 new = object.__new__
@@ -19,20 +22,26 @@ class Meta:
 
     `n` counts in-place changes of the memory; a tensor that shares another's memory counts on that one's Meta, its
     `root`. `rebased` is the value of the program-wide counter REBASED when the root's history was last replaced through
-    a view; a view whose `stamp` is older has to renew its own. A view's Meta begins as the pair (base, stamp) and is
-    made when somebody asks for it. Defaults live on the class: making one sets only what differs.
+    a view; a view whose `stamp` is older has to renew its own. A view's Meta begins as the tuple (base, stamp), or
+    (base, stamp, kind), and is made when somebody asks for it. `kind` says of a view why it cannot be written through
+    with gradients (see `views.py`). Defaults live on the class: making one sets only what differs.
     """
 
     n = 0
     root: Any = None  # a Meta
     base: Any = None
+    kind: str | None = None
     stamp = rebased = 0
     grad: Any = None
     hooks: dict | None = None
     post_hooks: dict | None = None
+    around: Any = None  # the NodeHooks of a leaf's AccumulateGrad
+    accumulator: Any = None  # a weak reference to it
     name: str | None = None
     retains = False
     fixed = False  # of a root: somebody else relies on the memory staying where it is
+    inference = False  # made in inference mode
+    late = False  # its tensor got a history by a write, and older views of it may have none
 
 
 def meta_of(tensor) -> Meta:
@@ -42,7 +51,9 @@ def meta_of(tensor) -> Meta:
         return found
     made = tensor._meta = new(Meta)
     if found is not None:
-        made.base, made.stamp = found
+        made.base, made.stamp = found[:2]
+        if len(found) == 3:
+            made.kind = found[2]
         made.root = root_of(made.base)
     return made
 
@@ -67,75 +78,131 @@ def base_of(tensor) -> Any:
     return None if found is None else found[0] if found.__class__ is tuple else found.base
 
 
-def view_meta(source) -> tuple:
+def kind_of(tensor) -> str | None:
+    """Why a view cannot be written through with gradients; None where it can."""
+    found = tensor._meta
+    if found.__class__ is tuple:
+        return found[2] if len(found) == 3 else None
+    return None if found is None else found.kind
+
+
+def view_meta(source, kind: str | None = None) -> tuple:
     """What a view made from `source` keeps until its Meta is asked for."""
     base = base_of(source)
-    return (source if base is None else base, GLOBALS["REBASED"])
+    kind = kind or kind_of(source)
+    base = source if base is None else base
+    return (base, GLOBALS["REBASED"]) if kind is None else (base, GLOBALS["REBASED"], kind)
+
+
+def is_inference(tensor) -> bool:
+    """Whether the tensor, or what it is a view of, was made in inference mode."""
+    found = tensor._meta
+    if found.__class__ is tuple:
+        found = found[0]._meta
+    return found is not None and (found.inference if found.root is None else found.root.inference)
 
 
 def version(tensor) -> int:
-    """How often the tensor's memory was changed in place through it or a view of it."""
+    """How often the tensor's memory was changed in place through it or a view of it. RuntimeError for an inference
+    tensor, which does not count: what asks wants to keep it for backward.
+    """
     found = tensor._meta
     if found.__class__ is tuple:
         found = found[0]._meta
     if found is None:
         return 0
-    return found.n if found.root is None else found.root.n
+    if found.root is not None:
+        found = found.root
+    if found.inference:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+            "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+        )
+    return found.n
 
 
 def bump(tensor) -> None:
     """Count an in-place change."""
-    root_of(tensor).n += 1
+    root = root_of(tensor)
+    if root.inference and not MODE.inference:
+        refuse_inference()
+    root.n += 1
+
+
+def refuse_inference() -> NoReturn:
+    """The error for a write into an inference tensor outside inference mode."""
+    raise RuntimeError(
+        "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+        "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+    )
 
 
 class Node:
     """One recorded op: its inputs' edges and what its derivative needs.
 
-    `edges` has one entry a tensor argument: None, a Node, an OutputOf, a leaf Tensor, or a tuple of these for a list
-    argument.
+    `_edges` has one entry a tensor argument: None, a Node, an OutputOf, a leaf Tensor, or a tuple of these for a list
+    argument. The names begin with an underscore because the node of a custom Function is its `ctx`, on which programs
+    set attributes of their own.
     """
 
-    op: Any
-    edges: tuple
-    saved: Any
-    versions: tuple
-    out: Any
-    counter: Any
-    shape: Any
-    table: Any
-    seq: int
-    hooks: NodeHooks | None
-    trace: list[str] | None
+    _op: Any
+    _edges: tuple
+    _saved: Any
+    _versions: tuple
+    _out: Any
+    _counter: Any
+    _shape: Any
+    _table: Any
+    _seq: int
+    _hooks: NodeHooks | None
+    _trace: list[str] | None
     __slots__ = (
-        "op", "edges", "saved", "versions", "out", "counter", "shape", "table", "seq", "hooks", "trace", "__weakref__",
+        "_op", "_edges", "_saved", "_versions", "_out", "_counter", "_shape", "_table", "_seq", "_hooks", "_trace",
+        "__weakref__",
     )  # fmt: skip
-    is_custom = False
+    _is_custom = False
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
 
+    def __call__(self, *grads, **others):
+        """The gradients of the inputs for gradients of the outputs; nothing is let go of."""
+        if others:
+            raise TypeError("keyword arguments are not supported")
+        return SLOTS.run_node(self, grads)
+
     def name(self) -> str:
         """PyTorch's name for the node, e.g. MulBackward0."""
-        return "".join(word[:1].upper() + word[1:] for word in self.op.name.split("_")) + "Backward0"
+        from .naming import node_name
+
+        return node_name(self)
+
+    @property
+    def _is_several(self) -> bool:
+        """Whether it has several outputs; then `shape` is a tuple of shapes."""
+        return bool(self._shape) and not isinstance(self._shape[0], int)
 
     @property
     def next_functions(self):
         """((node, output index), ...) of the inputs, as in PyTorch."""
-        flat = [e for edge in self.edges for e in (edge if edge.__class__ is tuple else (edge,))]
-        return tuple(
-            (None, 0)
-            if e is None
-            else (AccumulateGrad(e), 0)
-            if not isinstance(e, (Node, OutputOf))
-            else (e.node, e.index)
-            if e.__class__ is OutputOf
-            else (e, 0)
-            for e in flat
-        )
+        flat = [e for edge in self._edges for e in (edge if edge.__class__ is tuple else (edge,))]
+        return tuple((None, 0) if e is None else at_edge(e) for e in flat)
+
+    @property
+    def requires_grad(self) -> bool:
+        return True
 
     @property
     def metadata(self) -> dict:
-        return {}
+        """A dictionary for whatever anybody wants to note about the node."""
+        return node_hooks(self).metadata
+
+    def _sequence_nr(self) -> int:
+        return self._seq
+
+    def _set_sequence_nr(self, number: int) -> None:
+        self._seq = number
 
     def register_hook(self, hook):
         """Call `hook(grad_inputs, grad_outputs)` after this node ran; what it returns replaces the gradients. Returns a
@@ -151,20 +218,24 @@ class Node:
 
 
 class NodeHooks:
-    """Hooks of a node: on the gradient of one output (tensor hooks), before and after the node."""
+    """Hooks of a node: on the gradient of one output (tensor hooks, and tensors that retain it), before and after the
+    node; and the node's `metadata`.
+    """
 
-    __slots__ = ("tensor", "pre", "post")
+    __slots__ = ("tensor", "retain", "pre", "post", "metadata")
 
     def __init__(self):
         self.tensor: dict[int, dict] = {}
-        self.pre: dict = {}
-        self.post: dict = {}
+        self.retain: dict[int, Any] = {}  # weak references to the tensors
+        self.pre: dict = OrderedDict()
+        self.post: dict = OrderedDict()
+        self.metadata: dict = {}
 
 
 def node_hooks(node: Node) -> NodeHooks:
-    if node.hooks is None:
-        node.hooks = NodeHooks()
-    return node.hooks
+    if node._hooks is None:
+        node._hooks = NodeHooks()
+    return node._hooks
 
 
 class OutputOf:
@@ -176,29 +247,72 @@ class OutputOf:
         self.node, self.index = node, index
 
 
-class AccumulateGrad:
-    """Stands for a leaf in `next_functions`."""
+class AccumulateGrad(Node):
+    """Stands for a leaf where the graph is looked at. The engine knows the leaf itself, which has its hooks."""
 
     __slots__ = ("variable",)
 
     def __init__(self, variable):
         self.variable = variable
+        self._edges = self._saved = self._versions = ()
+        self._op = self._out = self._counter = self._trace = None
+        self._shape, self._table = variable._data.shape, variable._table
+        self._seq = (1 << 64) - 1
+        found = meta_of(variable)
+        if found.around is None:
+            found.around = NodeHooks()
+        self._hooks = found.around
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
 
-    @property
-    def next_functions(self):
-        return ()
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, AccumulateGrad) and other.variable is self.variable
-
-    def __hash__(self) -> int:
-        return hash(id(self.variable))
-
     def __repr__(self) -> str:
-        return f"<AccumulateGrad object at {id(self.variable):#x}>"
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+def accumulator(leaf) -> AccumulateGrad:
+    """The leaf's AccumulateGrad: one object as long as somebody has it."""
+    found = meta_of(leaf)
+    made = found.accumulator and found.accumulator()
+    if made is None:
+        made = AccumulateGrad(leaf)
+        found.accumulator = weakref.ref(made)
+    return made
+
+
+def at_edge(where) -> tuple:
+    """(node, output index) of an edge, as PyTorch shows them."""
+    if where.__class__ is OutputOf:
+        return named(where.node), where.index
+    return (named(where), 0) if isinstance(where, Node) else (accumulator(where), 0)
+
+
+def named(node: Node) -> Node:
+    """The node, to be shown: an object of a class with PyTorch's name for it. The engine needs no such classes."""
+    if node.__class__ is Node:
+        node.__class__ = _class_named(node.name())
+    return node
+
+
+class _Shown(Node):
+    """A node that somebody looked at. Only such nodes know what they saved by name: a class with `__getattr__` has
+    slower attributes.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str):
+        if name[:7] not in ("_saved_", "_raw_sa"):
+            raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+        return SLOTS.saved_value(self, name)
+
+    def __dir__(self):
+        return [*super().__dir__(), *SLOTS.saved_names(self)]
+
+
+@functools.cache
+def _class_named(name: str) -> type:
+    return type(name, (_Shown,), {"__slots__": (), "__module__": "torchlite.autograd.graph"})
 
 
 def edge(tensor) -> Any:
@@ -206,7 +320,7 @@ def edge(tensor) -> Any:
     if is_stale(tensor):
         renew_history(tensor)
     node = tensor._node
-    return tensor if node is LEAF else node
+    return tensor if node is LEAF else None if node is NOWHERE else node
 
 
 def is_stale(view) -> bool:
@@ -215,8 +329,8 @@ def is_stale(view) -> bool:
     if found is None:
         return False
     if found.__class__ is tuple:
-        base, stamp = found
-        found = base._meta
+        stamp = found[1]
+        found = found[0]._meta
         if found is None:
             return False
         return (found.rebased if found.root is None else found.root.rebased) > stamp
@@ -226,11 +340,33 @@ def is_stale(view) -> bool:
 def renew_history(view) -> None:
     """Let a view's history run through its base's new one: it takes its elements from there."""
     found = meta_of(view)
+    if view._node is not LEAF and found.base._node is not None:
+        if found.kind is not None:
+            from .checks import refuse_view
+
+            refuse_view(found.kind, view, "its base or another view of its base has been")
+        F, base = SLOTS.F, found.base
+        with recording(True):
+            view._node = F._index(F.reshape(base, (-1,)), (positions(view),))._node
     found.stamp = GLOBALS["REBASED"]
-    if view._node is LEAF:
-        return
-    F, base = SLOTS.F, found.base
-    view._node = F._index(F.reshape(base, (-1,)), (positions(view),))._node
+
+
+def late(values) -> bool:
+    """Give those tensors a history whose base got one after they were made; whether there is one."""
+    some = False
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            some = late(value) or some
+        elif hasattr(value, "_node") and value._node is None and value._meta is not None and is_stale(value):
+            renew_history(value)
+            some = some or value._node is not None
+    return some
+
+
+def watch_late(tensor) -> None:
+    """Until the tensor is gone, let ops look at whether their inputs are views of it."""
+    count(WATCHED=1, GUARDED=1)
+    weakref.finalize(tensor, count, WATCHED=-1, GUARDED=-1).atexit = False
 
 
 def positions(view) -> Any:
@@ -276,15 +412,15 @@ def shape_of(where) -> Any:
     if where is None:
         return None
     if where.__class__ is OutputOf:
-        return where.node.shape[where.index]
-    return where.shape if isinstance(where, Node) else where._data.shape
+        return where.node._shape[where.index]
+    return where._shape if isinstance(where, Node) else where._data.shape
 
 
 def make_node(op, edges, saved, versions, table) -> Node:
     node = new(Node)
-    node.op, node.edges, node.saved, node.versions, node.table = op, edges, saved, versions, table
-    node.out = node.counter = node.hooks = node.trace = node.shape = None
-    node.seq = next(SEQUENCE)
+    node._op, node._edges, node._saved, node._versions, node._table = op, edges, saved, versions, table
+    node._out = node._counter = node._hooks = node._trace = node._shape = None
+    node._seq = next(SEQUENCE)
     return node
 
 

@@ -63,26 +63,53 @@ class RemovableHandle:
 
 
 class Packed:
-    """A saved tensor that saved-tensor hooks packed."""
+    """A saved tensor that saved-tensor hooks packed. `edge` is where the tensor's gradient goes: None, a leaf, a node
+    or an output of one; a number stands for an output of the node that saved it, -1 for its only one.
+    """
 
-    __slots__ = ("value", "unpack")
+    __slots__ = ("value", "unpack", "edge")
 
-    def __init__(self, value, unpack):
-        self.value, self.unpack = value, unpack
+    def __init__(self, value, unpack, edge):
+        self.value, self.unpack, self.edge = value, unpack, edge
+
+    def open(self):
+        """The tensor that comes out."""
+        found = self.unpack(self.value)
+        if not hasattr(found, "_data"):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(found).__name__}"
+            )
+        return found
 
 
 class _SavedTensorHooks(threading.local):
-    """Each thread's pairs of hooks, the innermost last; None where they are forbidden."""
+    """Each thread's pairs of hooks, the innermost last, and why they are forbidden, if they are."""
 
-    stack: list[tuple[Any, Any] | None] = []
+    stack: list[tuple[Any, Any]] = []
+    forbidden: str | None = None
 
 
 saved_tensor_hooks = _SavedTensorHooks()
 
 
-def pack(tensor) -> Packed | None:
+def pack(tensor, edge) -> Packed | None:
     """What the innermost saved-tensor hooks make of a tensor that a node saves; None when there are none."""
-    if not saved_tensor_hooks.stack or saved_tensor_hooks.stack[-1] is None:
+    if not saved_tensor_hooks.stack:
         return None
-    pack_hook, unpack_hook = saved_tensor_hooks.stack[-1]
-    return Packed(pack_hook(tensor.detach()), unpack_hook)
+    return packed_by(*saved_tensor_hooks.stack[-1], tensor, edge)
+
+
+def packed_by(pack_hook, unpack_hook, tensor, edge) -> Packed:
+    """What these hooks make of a tensor. RuntimeError where the pack hook writes to it."""
+    handed = tensor.detach()
+    counts = not handed.is_inference()
+    before = handed._version if counts else 0
+    value = pack_hook(handed)
+    if counts and handed._version != before:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not "
+            "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
+            "you need to perform in-place operations on the input to a pack hook."
+        )
+    return Packed(value, unpack_hook, edge)

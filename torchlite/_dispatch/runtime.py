@@ -18,31 +18,52 @@ class Mode(threading.local):
 
 
 class Leaf:
-    """Marks a leaf tensor that wants a gradient (in `Tensor._node`)."""
+    """Stands in `Tensor._node` where there is no node."""
 
-    __slots__ = ()
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
 
     def __repr__(self) -> str:
-        return "LEAF"
+        return self.name
 
 
 MODE = Mode()
 # One entry for each thread that has recording off at the moment: while empty, nobody needs to ask for the thread's mode
 # (append and pop are atomic).
 NO_GRAD: list[None] = []
-LEAF = Leaf()
+LEAF = Leaf("LEAF")  # a leaf that wants a gradient
+NOWHERE = Leaf(
+    "NOWHERE"
+)  # a view made in no_grad mode of what wants one: it says so too, but no gradient goes anywhere
 SEQUENCE = itertools.count(1)
 # The globals of every generated function. ACTIVE counts entered interceptors and saved-tensor hooks in all threads.
+# WATCHED counts what makes ops that record nothing look again: threads in inference mode, and tensors that got a
+# history by a write when views of them may have none. GUARDED counts the same for writes, and stays up once inference
+# tensors may exist.
 GLOBALS: dict[str, Any] = {
     "__name__": "torchlite._generated",
     "ACTIVE": 0,
     "REBASED": 0,
+    "WATCHED": 0,
+    "GUARDED": 0,
     "MODE": MODE,
     "NO_GRAD": NO_GRAD,
     "LEAF": LEAF,
     "SEQUENCE": SEQUENCE,
     "new": object.__new__,
 }
+
+
+_lock = threading.Lock()
+
+
+def count(**changes: int) -> None:
+    """Change counters among the globals of the generated functions."""
+    with _lock:
+        for name, change in changes.items():
+            GLOBALS[name] += change
 
 
 def set_grad(on: bool) -> None:

@@ -43,6 +43,8 @@ _fill_diagonal = op(
 
 
 def _filled(input, value):
+    if call.GLOBALS["GUARDED"]:
+        call.guarded(input)
     fill = getattr(input._table, "_fill_", None)  # a backend need not have it
     if fill is None or (MODE.grad and input._node is not None) or not isinstance(value, (int, float)):
         return call.in_place(_fill, (input, value), {})
@@ -58,6 +60,9 @@ def copy_(F, input, src, non_blocking):
     """
     if not hasattr(src, "_data"):
         return call.in_place(_fill, (input, src), {})
+    if call.GLOBALS["GUARDED"]:
+        call.guarded(input)
+        call.late((src,))
     if src._table is input._table and (not MODE.grad or input._node is src._node is None):
         try:
             input._table._copy_(input._data, src._data)
@@ -197,6 +202,8 @@ def equal(F, input, other):
 
 def _view_in_place(name, schema, doc, where="Tensor"):
     def turned(F, input, *args):
+        if call.GLOBALS["GUARDED"]:
+            call.guarded(input)
         if MODE.grad and input._node is not None:
             call.check_writable(input)
         out = getattr(F, name)(call._alias(input), *args)

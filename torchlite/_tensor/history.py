@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 
 from .._dispatch import call
-from .._dispatch.graph import OutputOf, alias_meta, base_of, edge, is_stale, meta_of, node_hooks, renew_history, version
+from .._dispatch.graph import (
+    OutputOf,
+    alias_meta,
+    base_of,
+    edge,
+    is_inference,
+    is_stale,
+    meta_of,
+    named,
+    node_hooks,
+    renew_history,
+    version,
+)
 from .._dispatch.hooks import RemovableHandle
-from .._dispatch.runtime import LEAF
+from .._dispatch.runtime import LEAF, MODE, NOWHERE
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .properties import Properties
@@ -22,7 +35,12 @@ class History(Properties):
 
     @property
     def requires_grad(self) -> bool:
-        return self._node is not None
+        found = self._meta
+        if self._node is not None or found is None:
+            return self._node is not None
+        # A view says what its base says.
+        base = found[0] if found.__class__ is tuple else found.base
+        return base is not None and base._node is not None and self.dtype.category >= dtypes.FLOAT
 
     @requires_grad.setter
     def requires_grad(self, value: bool):
@@ -31,12 +49,16 @@ class History(Properties):
     def requires_grad_(self, requires_grad: bool = True):
         """Say whether a leaf wants a gradient; returns the tensor. RuntimeError for integers and for non-leaves."""
         if requires_grad:
-            if self._node is None:
+            if self._node is None or self._node is NOWHERE:
                 if self.dtype.category < dtypes.FLOAT:
                     raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+                if not MODE.inference and is_inference(self):
+                    raise RuntimeError(
+                        "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+                    )
                 meta_of(self)
                 self._node = LEAF
-        elif self._node is not None:
+        elif self._node is not None and self._node is not NOWHERE:
             if self._node is not LEAF:
                 raise RuntimeError(
                     "you can only change requires_grad flags of leaf variables. If you want to use a computed "
@@ -47,15 +69,19 @@ class History(Properties):
 
     @property
     def is_leaf(self) -> bool:
-        return self._node is None or self._node is LEAF
+        return self.grad_fn is None
 
     @property
     def grad_fn(self):
-        if self._node is None or self._node is LEAF:
+        node = self._node
+        if node is LEAF or node is None and self._meta is None:
             return None
         if is_stale(self):
             renew_history(self)
-        return self._node.node if self._node.__class__ is OutputOf else self._node
+        node = self._node
+        if node is None or node is NOWHERE:
+            return None
+        return named(node.node if node.__class__ is OutputOf else node)
 
     @property
     def output_nr(self) -> int:
@@ -86,9 +112,18 @@ class History(Properties):
     def grad(self):
         meta_of(self).grad = None
 
+    # The same; PyTorch's own name for the field behind it.
+    _grad = grad
+
     @property
     def _version(self) -> int:
+        if is_inference(self):
+            raise RuntimeError("Inference tensors do not track version counter.")
         return version(self)
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode (and is no view of one that was not)."""
+        return is_inference(self)
 
     @property
     def _base(self):
@@ -123,6 +158,8 @@ class History(Properties):
     def data(self):
         out = _new(call.Tensor)
         out._data, out._table, out.dtype, out._node, out._meta = self._data, self._table, self.dtype, None, None
+        if MODE.inference or is_inference(self):
+            meta_of(out).inference = True
         return out
 
     @data.setter
@@ -133,34 +170,36 @@ class History(Properties):
 
     def retain_grad(self):
         """Keep the gradient of a non-leaf in `.grad`."""
-        if self._node is None:
+        if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if self._node is LEAF or meta_of(self).retains:
+        if self.grad_fn is None or meta_of(self).retains:
             return
         meta_of(self).retains = True
-        me = weakref.ref(self)
+        node, index = self._place()
+        node_hooks(node).retain[index] = weakref.ref(self)
 
-        def keep(gradient):
-            tensor = me()
-            if tensor is not None:
-                tensor._meta.grad = gradient.clone() if tensor._meta.grad is None else tensor._meta.grad + gradient
-
-        self.register_hook(keep)
+    def _place(self):
+        """(node, index) of a non-leaf."""
+        where = edge(self)
+        return (where.node, where.index) if where.__class__ is OutputOf else (where, 0)
 
     def register_hook(self, hook):
         """Call `hook(grad)` whenever a gradient of this tensor is computed; what it returns replaces it. Returns a
         handle with `remove()`.
         """
-        if self._node is None:
+        return RemovableHandle(self._gradient_hooks(), hook)
+
+    def _gradient_hooks(self) -> dict:
+        """The hooks on this tensor's gradient: a leaf's own, or those that its node has for it."""
+        if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self._node is LEAF:
+        if self.grad_fn is None:
             found = meta_of(self)
             if found.hooks is None:
-                found.hooks = {}
-            return RemovableHandle(found.hooks, hook)
-        where = edge(self)
-        node, index = (where.node, where.index) if where.__class__ is OutputOf else (where, 0)
-        return RemovableHandle(node_hooks(node).tensor.setdefault(index, {}), hook)
+                found.hooks = OrderedDict()
+            return found.hooks
+        node, index = self._place()
+        return node_hooks(node).tensor.setdefault(index, OrderedDict())
 
     def register_post_accumulate_grad_hook(self, hook):
         """Call `hook(param)` after a gradient was accumulated into this leaf. Returns a handle with `remove()`."""

@@ -261,10 +261,6 @@ class Properties(Fields):
         """Always False: a negative is computed and never only marked."""
         return False
 
-    def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode (such tensors carry no mark here: False)."""
-        return False
-
 
 def _canonical_strides(shape, strides):
     """Strides as PyTorch gives them for dimensions of length one: what a contiguous neighbour would have."""

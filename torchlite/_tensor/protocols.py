@@ -51,7 +51,7 @@ class Protocols(History):
 
         RuntimeError when it requires grad; TypeError on another device, unless `force`.
         """
-        if self._node is not None and not force:
+        if not force and call.MODE.grad and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.device.type != "cpu" and not force:
             raise TypeError(

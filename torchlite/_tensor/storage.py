@@ -638,7 +638,7 @@ def rebuild_storage(array: np.ndarray, where: str) -> UntypedStorage:
 
 def reduce_tensor(tensor: Properties):
     """What pickle stores: the elements as a NumPy array, dtype, requires_grad, class and attributes."""
-    if tensor._node is not None and tensor._node is not LEAF:
+    if not tensor.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support pickling; call .detach() first"
         )

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import importlib
 
-from .._tensor import Tensor
 from .entry import backward, grad
-from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .grad_mode import (
+    _force_original_view_tracking,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from .gradcheck import gradcheck, gradgradcheck  # now, so that the module never takes the function's name
 
 _LAZY = {
     "Function": "function",
+    "Variable": "variable",
+    "SavedTensor": "saved",
+    "variable": None,
     "detect_anomaly": "anomaly",
     "set_detect_anomaly": "anomaly",
     "functional": None,
@@ -19,6 +29,11 @@ _LAZY = {
     "anomaly": None,
     "grad_mode": None,
 }
+
+
+def kineto_available() -> bool:
+    """Whether Kineto, PyTorch's tracing library, is there: it is not."""
+    return False
 
 
 def __getattr__(name: str):
@@ -34,8 +49,8 @@ def __getattr__(name: str):
     return globals()[name]
 
 
-Variable = Tensor
 __all__ = [
     "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck",
     "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "set_multithreading_enabled",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ _state = {"on": False, "nan": True}
 
 
 def _note(node) -> None:
-    node.trace = [line for line in traceback.format_stack(sys._getframe(1)) if "<torchlite op" not in line]
+    node._trace = [line for line in traceback.format_stack(sys._getframe(1)) if "<torchlite op" not in line]
 
 
 def _switch(on: bool, check_nan: bool) -> None:
@@ -58,14 +58,14 @@ class set_detect_anomaly:
 def checked(run, node, g):
     """Run a node; on an error or a NaN say which forward line made it."""
     try:
-        grads = node.apply(run, g) if node.is_custom else run.mode.run(node, g)
+        grads = node._run(run, g) if node._is_custom else run.mode.run(node, g)
     except Exception:
         _tell(node)
         raise
     if _state["nan"]:
         for i, item in enumerate(grads):
             for part in item if item.__class__ in (tuple, list) else (item,):
-                if part is not None and _has_nan(run, node.table, part):
+                if part is not None and _has_nan(run, node._table, part):
                     _tell(node)
                     raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
     return grads
@@ -78,6 +78,6 @@ def _has_nan(run, table, g) -> bool:
 
 def _tell(node) -> None:
     warnings.warn(
-        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(node.trace)}",
+        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(node._trace)}",
         stacklevel=2,
     )

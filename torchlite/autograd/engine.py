@@ -3,23 +3,54 @@
 from __future__ import annotations
 
 import heapq
+import itertools
+import math
+import operator
+import threading
 
 from .._dispatch import call
-from .._dispatch.graph import Node, OutputOf, bump, edge, freed, meta_of, version
-from .._dispatch.hooks import Packed
-from .._dispatch.runtime import LEAF, MODE, recording
+from .._dispatch.graph import AccumulateGrad, Node, OutputOf, bump, edge, freed, make_node, meta_of, node_hooks, version
+from .._dispatch.hooks import Packed, saved_tensor_hooks
+from .._dispatch.interceptors import stack
+from .._dispatch.record import REGISTRY
+from .._dispatch.runtime import LEAF, MODE, recording, set_grad
 from .._dispatch.slots import SLOTS
 from .._dispatch.writing.backward import backward_function
 from .._tensor import Parameter, Tensor
+from .._types.dtypes import get_default_dtype
 from .._types.layouts import Size
+from .hooking import after_node, before_node, checked_answer
+
+# A backward inside a backward goes deeper into Python's stack: beyond this many it gets a thread with one of its own.
+DEEPEST = 20
+_identities = itertools.count(1)
 
 
-def changed(tensor_shape, scalar_name, node, have: int, expected: int):
+class _Current(threading.local):
+    """The backward passes that this thread is in, one inside the other."""
+
+    runs: tuple = ()
+    base = 0  # how many of them belong to threads below
+
+
+CURRENT = _Current()
+_seq = operator.attrgetter("_seq")
+
+
+def changed(value, node, have: int, expected: int):
+    """The error for a saved tensor that was written to since."""
+    where = value._node if isinstance(value, Tensor) else node
+    index = where.index if where.__class__ is OutputOf else 0
+    where = where.node if where.__class__ is OutputOf else where
+    made = ""
+    if isinstance(where, Node):
+        made = f", which is output {index} of {where.name()},"
+    d = value.dtype if isinstance(value, Tensor) else node._table.dtype_of(value)
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{scalar_name}Tensor {list(tensor_shape)}], which is needed by {node.name()}, is at version {have}; "
-        f"expected version {expected} instead. Hint: enable anomaly detection to find the operation that failed to "
-        "compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+        f"[torch.{d.scalar_name}Tensor {list(value.shape)}]{made} is at version {have}; expected version {expected} "
+        "instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 
 
@@ -28,12 +59,12 @@ def get_raw(value, expected, node, index):
     cls = value.__class__
     if cls is Tensor or cls is Parameter or isinstance(value, Tensor):
         if value._meta is not None and version(value) != expected:
-            changed(value._data.shape, value.dtype.scalar_name, node, version(value), expected)
+            changed(value, node, version(value), expected)
         return value._data
     if cls is tuple:
         return [get_raw(v, e, node, index) for v, e in zip(value, expected, strict=True)]
     if cls is Packed:
-        return value.unpack(value.value)._data
+        return value.open()._data
     return value
 
 
@@ -45,56 +76,59 @@ def get_tensor(value, expected, node, index):
     if value.__class__ is tuple:
         return [get_tensor(v, e, node, index) for v, e in zip(value, expected, strict=True)]
     if value.__class__ is Packed:
-        return _relink(value.unpack(value.value), node, index)
+        return relinked(value, node)
     return value
 
 
-def _relink(tensor, node, index):
+def relinked(packed, node):
     """An unpacked tensor with the history that the packed one had."""
-    if not isinstance(node.op, type):
-        name = node.op.plan.saves[index][0]
-        position = next((i for i, p in enumerate(node.op.tensor_params) if p.name == name), None)
-        target = None if position is None else node.edges[position]
-        if target is not None and target.__class__ is not tuple:
-            tensor = tensor.detach()
-            if isinstance(target, Tensor):
-                return target
-            tensor._node = target
+    tensor, target = packed.open(), packed.edge
+    if target is None:
+        return tensor
+    if target.__class__ is int:
+        target = node if target < 0 else OutputOf(node, target)
+    tensor = tensor.detach()
+    if not isinstance(target, Tensor):
+        tensor._node = target
+    elif tensor._data is target._data:
+        return target
+    else:  # what it leads to is a leaf: through a node that does nothing
+        tensor._node = make_node(REGISTRY["_through"], (target,), (), (), tensor._table)
+        tensor._node._shape = tensor._data.shape
     return tensor
 
 
 def get_out_raw(node, index):
-    if node.out is None:
+    if node._out is None:
         freed(node)
-    if node.out[index].__class__ is not Packed and node.counter[index] is not None:
-        found, expected = node.counter[index]
+    if node._out[index].__class__ is not Packed and node._counter[index] is not None:
+        found, expected = node._counter[index]
         have = found.n if found.root is None else found.root.n
         if have != expected:
-            out = node.out[index]
-            changed(out.shape, node.table.dtype_of(out).scalar_name, node, have, expected)
-    value = node.out[index]
-    return value.unpack(value.value)._data if value.__class__ is Packed else value
+            changed(node._out[index], node, have, expected)
+    value = node._out[index]
+    return value.open()._data if value.__class__ is Packed else value
 
 
 def get_out_tensor(node, index):
-    tensor = call.wrap(node.table, get_out_raw(node, index))
-    if node.op.hidden:
+    tensor = call.wrap(node._table, get_out_raw(node, index))
+    if node._op.hidden:
         tensor._node = node if index == 0 else None
-    elif node.op.outputs is None and not node.op.several:
+    elif node._op.outputs is None and not node._op.several:
         tensor._node = node
-    elif index not in node.op.nondiff:
+    elif index not in node._op.nondiff:
         tensor._node = OutputOf(node, index)
     return tensor
 
 
-class _RawMode:
+class RawMode:
     """Gradients as raw arrays: ordinary backward builds no Tensor."""
 
     differentiable = False
 
     @staticmethod
     def run(node, g):
-        return (node.op._backward or backward_function(node.op))(node.table, g, node, get_raw, get_out_raw)
+        return (node._op._backward or backward_function(node._op))(node._table, g, node, get_raw, get_out_raw)
 
     @staticmethod
     def add(table, a, b):
@@ -113,14 +147,14 @@ class _RawMode:
         return tensor._data
 
 
-class _TensorMode:
+class TensorMode:
     """Gradients as Tensors with history, for create_graph."""
 
     differentiable = True
 
     @staticmethod
     def run(node, g):
-        return backward_function(node.op)(SLOTS.F, g, node, get_tensor, get_out_tensor)
+        return backward_function(node._op)(SLOTS.F, g, node, get_tensor, get_out_tensor)
 
     @staticmethod
     def add(table, a, b):
@@ -155,22 +189,45 @@ def sum_to(F, g, shape):
 class Run:
     """One backward pass."""
 
-    def __init__(self, mode, retain_graph: bool, accumulate: bool):
-        self.mode, self.retain, self.accumulate = mode, retain_graph, accumulate
+    targets: set | None = None  # leaves and nodes that the caller asked for
+    needed: set | None = None  # the nodes that lead to them
+    useful: set | None = None  # these and the targets among the nodes
+    callbacks: tuple = ()  # called when the pass is through
+    _identity = 0
+    _executed: set | None = None
+
+    def __init__(self, mode, retain_graph: bool, roots: list):
+        self.mode, self.retain, self.roots = mode, retain_graph, roots
         self.buffers: dict = {}
         self.heap: list = []
-        self.captured: dict = {}
-        self.wanted_nodes: dict = {}
+        self.leaves: dict = {}  # what reached leaves, by the leaf
+        self.captured: dict = {}  # gradients that the caller asked for, by (node, output)
+        self.wanted_nodes: dict = {}  # the outputs of nodes whose gradients the caller asked for
         self.given: set = set()
-        self.useful: set | None = None
+
+    @property
+    def identity(self) -> int:
+        """A number of its own."""
+        self._identity = self._identity or next(_identities)
+        return self._identity
+
+    def starts(self) -> list:
+        """The nodes that the pass begins at."""
+        return [node for node in (node_of(where) for where, _ in self.roots) if node is not None]
+
+    def aim(self, targets: set) -> None:
+        """Run only what leads to these leaves and nodes."""
+        self.targets = targets
+        self.needed = leading(self.starts(), targets)
+        self.useful = self.needed | self.wanted_nodes.keys()
 
     def send(self, target, g, table) -> None:
         """Add a gradient to what an edge has so far."""
         if target.__class__ is OutputOf:
             node, index = target.node, target.index
-            shape = node.shape[index]
+            shape = node._shape[index]
         elif target.__class__ is Node or isinstance(target, Node):
-            node, index, shape = target, None, target.shape
+            node, index, shape = target, None, target._shape
         else:
             return self.leaf(target, g, table)
         if shape is not None and g.shape != shape:
@@ -178,22 +235,24 @@ class Run:
         buffers = self.buffers
         if index is None:
             if node in buffers:
-                buffers[node] = self.mode.add(node.table, buffers[node], g)
+                buffers[node] = self.mode.add(node._table, buffers[node], g)
                 return None
             buffers[node] = g
         else:
             held = buffers.get(node)
             if held is None:
-                held = buffers[node] = [None] * len(node.shape)
+                held = buffers[node] = [None] * len(node._shape)
             else:
-                held[index] = g if held[index] is None else self.mode.add(node.table, held[index], g)
+                held[index] = g if held[index] is None else self.mode.add(node._table, held[index], g)
                 return None
             held[index] = g
         if self.useful is None or node in self.useful:
-            heapq.heappush(self.heap, (-node.seq, node))
+            heapq.heappush(self.heap, (-node._seq, node))
         return None
 
     def leaf(self, tensor, g, table) -> None:
+        if self.targets is not None and tensor not in self.targets:
+            return
         if g.shape != tensor._data.shape:
             g = self.mode.fit(table, g, tensor._data.shape)
         if self.mode.differentiable:
@@ -201,8 +260,8 @@ class Run:
                 g = SLOTS.F.to(g, tensor.dtype)
         elif g.dtype is not tensor._data.dtype and table.dtype_of(g) is not tensor.dtype:
             g = table.to(g, tensor.dtype)
-        held = self.captured.get(tensor)
-        self.captured[tensor] = g if held is None else self.mode.add(table, held, g)
+        held = self.leaves.get(tensor)
+        self.leaves[tensor] = g if held is None else self.mode.add(table, held, g)
 
     def go(self) -> None:
         """Run the nodes, latest first; the usual edge (to a node with one output) is served here,
@@ -214,26 +273,28 @@ class Run:
         while heap:
             node = pop(heap)[1]
             g = buffers.pop(node)
-            if node.hooks is None and node.trace is None and not node.is_custom and not wanted:
+            if node._hooks is None and node._trace is None and not node._is_custom and not wanted:
                 grads = run(node, g)
             else:
                 grads = self._with_hooks(node, g)
-            edges, table = node.edges, node.table
-            if not retain and (node.saved or node.out is not None) and node.op.keeps_tensors:
-                node.saved = node.out = node.counter = None
+                if grads is None:
+                    continue
+            edges, table = node._edges, node._table
+            if not retain and (node._saved or node._out is not None) and node._op.keeps_tensors:
+                node._saved = node._out = node._counter = None
             for target, grad in zip(edges, grads, strict=True):
                 if target is None or grad is None:
                     continue
                 if target.__class__ is Node:
-                    if grad.shape != target.shape:
-                        grad = self.mode.fit(table, grad, target.shape)
+                    if grad.shape != target._shape:
+                        grad = self.mode.fit(table, grad, target._shape)
                     held = buffers.get(target)
                     if held is not None:
-                        buffers[target] = add(target.table, held, grad)
+                        buffers[target] = add(target._table, held, grad)
                         continue
                     buffers[target] = grad
                     if useful is None or target in useful:
-                        push(heap, (-target.seq, target))
+                        push(heap, (-target._seq, target))
                 elif target.__class__ is tuple:
                     for one, part in zip(target, grad, strict=True):
                         if one is not None and part is not None:
@@ -242,17 +303,24 @@ class Run:
                     send(target, grad, table)
 
     def _with_hooks(self, node, g):
-        """Run a node that has hooks, is a custom Function, was asked for by the caller, or is
-        watched by anomaly mode.
+        """Run a node that has hooks, is a custom Function, was asked for by the caller, or is watched by anomaly mode.
+        None where it is only an end that the caller asked for.
         """
-        if node.hooks is not None or node in self.wanted_nodes:
-            g = self._before(node, g)
-        if node.trace is not None:
+        hooks = node._hooks
+        if hooks is not None and (hooks.tensor or hooks.retain):
+            g = self._with_tensor_hooks(node, hooks, g)
+        for index in self.wanted_nodes.get(node, ()):
+            self.captured[node, index] = g[index] if g.__class__ is list else g
+        if self.needed is not None and node not in self.needed:
+            return None
+        if hooks is not None and hooks.pre:
+            g = before_node(self.mode, node, hooks.pre, g)
+        if node._trace is not None:
             grads = self._traced(node, g)
         else:
-            grads = node.apply(self, g) if node.is_custom else self.mode.run(node, g)
-        if node.hooks is not None and node.hooks.post:
-            grads = self._after(node, grads, g)
+            grads = node._run(self, g) if node._is_custom else self.mode.run(node, g)
+        if node._hooks is not None and node._hooks.post:
+            grads = after_node(self.mode, node, grads, g)
         return grads
 
     def _traced(self, node, g):
@@ -261,82 +329,82 @@ class Run:
 
         return checked(self, node, g)
 
-    def _before(self, node, g):
-        """Tensor hooks, node prehooks and gradients that the caller asked for."""
+    def _with_tensor_hooks(self, node, hooks, g):
+        """The hooks of tensors that the node made, and the tensors that retain their gradient."""
         several = g.__class__ is list
         grads = list(g) if several else [g]
-        hooks = node.hooks
-        if hooks is not None:
-            for index, functions in hooks.tensor.items():
-                if grads[index] is None:
-                    continue
-                value = self.mode.tensor(node.table, grads[index])
-                for hook in list(functions.values()):
-                    answer = hook(value)
-                    if answer is not None:
-                        value = answer
-                grads[index] = self.mode.untensor(value)
+        for index, functions in list(hooks.tensor.items()):
+            if grads[index] is not None:
+                grads[index] = self._hooked(functions, node._table, grads[index])
+        for index, who in list(hooks.retain.items()):
+            tensor = who()
+            if grads[index] is not None and tensor is not None:
+                value = self.mode.tensor(node._table, grads[index])
                 self.given.add(id(grads[index]))
-            if hooks.pre:
-                values = tuple(None if x is None else self.mode.tensor(node.table, x) for x in grads)
-                for hook in list(hooks.pre.values()):
-                    answer = hook(values)
-                    if answer is not None:
-                        values = answer if isinstance(answer, tuple) else (answer,)
-                grads = [None if v is None else self.mode.untensor(v) for v in values]
-        for index in self.wanted_nodes.get(node, ()):
-            self.captured[node, index] = grads[index]
+                found = meta_of(tensor)
+                found.grad = value.clone() if found.grad is None else SLOTS.F.add(found.grad, value)
         return grads if several else grads[0]
 
-    def _after(self, node, grads, g):
-        table, mode = node.table, self.mode
-        inputs = tuple(None if x is None or x.__class__ in (tuple, list) else mode.tensor(table, x) for x in grads)
-        outputs = tuple(None if x is None else mode.tensor(table, x) for x in (g if g.__class__ is list else [g]))
-        for hook in list(node.hooks.post.values()):
-            answer = hook(inputs, outputs)
+    def _hooked(self, functions, table, g):
+        """A gradient after hooks, which may keep what they saw."""
+        value = self.mode.tensor(table, g)
+        for hook in list(functions.values()):
+            answer = hook(value)
             if answer is not None:
-                inputs = answer if isinstance(answer, tuple) else (answer,)
-        return tuple(None if v is None else mode.untensor(v) for v in inputs)
+                value = checked_answer(value, answer, hook)
+        g = self.mode.untensor(value)
+        self.given.add(id(g))
+        return g
+
+    def at_leaf(self, tensor):
+        """What reached a leaf, after the hooks on its gradient; None where nothing did."""
+        g = self.leaves.pop(tensor, None)
+        found = meta_of(tensor)
+        if g is not None and found.hooks:
+            g = self._hooked(found.hooks, tensor._table, g)
+        return g
 
     def deposit(self) -> None:
         """Accumulate into `.grad` what reached the leaves."""
-        given: set = set()
-        for key, g in self.captured.items():
-            if key.__class__ is tuple:
-                continue
-            tensor = key
+        leaves = self.leaves
+        for tensor in list(leaves):
             found = meta_of(tensor)
-            if found.hooks:
-                value = self.mode.tensor(tensor._table, g)
-                for hook in list(found.hooks.values()):
-                    answer = hook(value)
-                    if answer is not None:
-                        value = answer
-                g = self.mode.untensor(value)
-                given.add(id(g))  # a hook may have kept it
-            self._accumulate(tensor, found, g, given)
-            if found.post_hooks:
-                for hook in list(found.post_hooks.values()):
-                    hook(tensor)
+            if found.hooks or found.around is not None or found.post_hooks:
+                self.accumulate(tensor, self.at_leaf(tensor))
+            else:
+                self.add_to_grad(tensor, found, leaves.pop(tensor))
 
-    def _accumulate(self, tensor, found, g, given) -> None:
+    def accumulate(self, tensor, g) -> None:
+        """Add a gradient to a leaf's, with the hooks around that."""
+        found, mode = meta_of(tensor), self.mode
+        around = found.around
+        if around is not None and around.pre:
+            node = AccumulateGrad(tensor)
+            g = before_node(mode, node, around.pre, g)
+        self.add_to_grad(tensor, found, g)
+        if found.post_hooks:
+            for hook in list(found.post_hooks.values()):
+                hook(tensor)
+        if around is not None and around.post:
+            after_node(mode, AccumulateGrad(tensor), (), g)
+
+    def add_to_grad(self, tensor, found, g) -> None:
         table = tensor._table
         if self.mode.differentiable:
             found.grad = (
                 g.clone()
-                if found.grad is None and (g._node is None or id(g) in given or id(g) in self.given)
+                if found.grad is None and (g._node is None or id(g) in self.given)
                 else g
                 if found.grad is None
                 else SLOTS.F.add(found.grad, g)
             )
-            given.add(id(g))
+            self.given.add(id(g))
             return
         if found.grad is None:
             if g.__class__ is not table.array:
                 g = table.as_array(g)
-            if id(g) in given or id(g) in self.given or not table.owns(g):
+            if id(g) in self.given or not table.owns(g):
                 g = table.clone(g)
-            given.add(id(g))
             self.given.add(id(g))
             found.grad = call.wrap(table, g, tensor.dtype)
         elif found.grad._node is None:
@@ -346,30 +414,50 @@ class Run:
         else:
             found.grad = SLOTS.F.add(found.grad, call.wrap(table, g))
 
+    def executes(self, node) -> bool:
+        """Whether the pass runs this node, or adds to its leaf."""
+        if self.needed is not None:
+            return node in self.needed
+        if self._executed is None:
+            self._executed = set(reachable(self.starts()))
+            for one in list(self._executed):
+                self._executed.update(e for e in flat(one._edges) if isinstance(e, Tensor))
+        return (node.variable if isinstance(node, AccumulateGrad) else node) in self._executed
 
-def reachable(roots, targets) -> set:
-    """The nodes on a path from the roots to a target (a leaf tensor or a node)."""
-    order, seen, pending = [], set(), list(roots)
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        order.append(node)
-        pending += [n for n in (_node_of(e) for e in _flat(node.edges)) if n is not None and n not in seen]
-    order.sort(key=lambda node: node.seq)
-    useful = set()
-    for node in order:
-        if node in targets or any(
-            _node_of(e) in useful if isinstance(e, (Node, OutputOf)) else e in targets
-            for e in _flat(node.edges)
-            if e is not None
-        ):
-            useful.add(node)
-    return useful
+    def order(self) -> list:
+        """The nodes that the pass runs, in order; a leaf's AccumulateGrad where its gradient is complete."""
+        nodes = [n for n in reachable(self.starts()) if self.needed is None or n in self.needed]
+        return sorted(nodes, key=lambda n: -n._seq)
 
 
-def _flat(edges):
+def reachable(roots) -> list:
+    """The nodes that the roots lead to."""
+    seen, pending = set(roots), list(roots)
+    for node in pending:  # which grows
+        for e in node._edges:
+            for part in e if e.__class__ is tuple else (e,):
+                one = part.node if part.__class__ is OutputOf else part
+                if isinstance(one, Node) and one not in seen:
+                    seen.add(one)
+                    pending.append(one)
+    return pending
+
+
+def leading(roots, targets) -> set:
+    """The nodes from which an edge leads to a target (a leaf tensor or a node)."""
+    found: set = set()
+    nodes = reachable(roots)
+    nodes.sort(key=_seq)
+    for node in nodes:
+        for e in node._edges:
+            for part in e if e.__class__ is tuple else (e,):
+                one = part.node if part.__class__ is OutputOf else part
+                if one is not None and (one in targets or one in found):
+                    found.add(node)
+    return found
+
+
+def flat(edges):
     for item in edges:
         if item.__class__ is tuple:
             yield from item
@@ -377,94 +465,187 @@ def _flat(edges):
             yield item
 
 
-def _node_of(item):
+def node_of(item):
     return item.node if item.__class__ is OutputOf else item if isinstance(item, Node) else None
 
 
-def start(tensor, g, mode):
+def edge_of(item):
+    """Where the gradient of a tensor, or of a GradientEdge, goes."""
+    if isinstance(item, Tensor):
+        return edge(item)
+    node, index = item.node, item.output_nr
+    if isinstance(node, AccumulateGrad):
+        return node.variable
+    return OutputOf(node, index) if node._is_several else node
+
+
+class _End:
+    """What is asked of a root that is a GradientEdge."""
+
+    def __init__(self, where):
+        node = node_of(where)
+        self._table = where._table if node is None else node._table
+        self._data = self  # it stands for a Tensor and its array
+        if node is None:
+            self.shape, self.dtype = where._data.shape, where.dtype
+        else:
+            self.shape, self.dtype = node._shape if where is node else node._shape[where.index], get_default_dtype()
+
+    def numel(self) -> int:
+        return math.prod(self.shape)
+
+
+def start(tensor, where, g, mode, position: int = 0):
     """The first gradient of a root, checked."""
-    if tensor._node is None:
-        raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+    if where is None:
+        raise RuntimeError(f"element {position} of tensors does not require grad and does not have a grad_fn")
+    end = tensor if isinstance(tensor, Tensor) else _End(where)
     if g is None:
-        if tensor.numel() != 1:
+        if end.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        if tensor.dtype.is_complex:
-            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {tensor.dtype}")
-        g = tensor._table._full(tensor._data.shape, 1, tensor.dtype)
-        return call.wrap(tensor._table, g) if mode.differentiable else g
+        if end.dtype.is_complex:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {end.dtype}")
+        g = end._table._full(end._data.shape, 1, end.dtype)
+        return call.wrap(end._table, g) if mode.differentiable else g
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-    if g._data.shape != tensor._data.shape:
+    if g._data.shape != end._data.shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[0] has a shape of {Size(g.shape)} and output[0] has a shape of "
-            f"{Size(tensor.shape)}."
+            f"Mismatch in shape: grad_output[{position}] has a shape of {Size(g.shape)} and output[{position}] has a "
+            f"shape of {Size(end.shape)}."
         )
-    if g.dtype.is_complex != tensor.dtype.is_complex:
-        raise RuntimeError(
-            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-            f"dtype: grad_output[0] has a dtype of {g.dtype} and output[0] has a dtype of {tensor.dtype}."
-        )
-    if g.dtype is not tensor.dtype:
-        g = g.to(tensor.dtype)
+    if end is tensor:
+        if g.dtype.is_complex != end.dtype.is_complex:
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                f"dtype: grad_output[{position}] has a dtype of {g.dtype} and output[{position}] has a dtype of "
+                f"{end.dtype}."
+            )
+        if g.dtype is not end.dtype:
+            g = g.to(end.dtype)
     return g if mode.differentiable else g._data
 
 
 def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumulate=True):
     """Run backward from `tensors`. With `inputs`, only towards them; their gradients are returned (or accumulated)."""
-    mode = _TensorMode if create_graph else _RawMode
-    run = Run(mode, retain_graph, accumulate)
-    roots = []
+    outer = CURRENT.runs
+    if outer and len(outer) - CURRENT.base >= DEEPEST:
+        return _in_a_thread(tensors, grads, retain_graph, create_graph, inputs, accumulate)
+    mode = TensorMode if create_graph else RawMode
+    run = Run(mode, retain_graph, [])
     with recording(create_graph):
-        firsts = [(tensor, start(tensor, g, mode)) for tensor, g in zip(tensors, grads, strict=True)]
-        targets = None
-        if inputs is not None:
-            targets = _targets(run, inputs)
-            roots = [n for n in (_node_of(edge(t)) for t in tensors) if n is not None]
-            run.useful = reachable(roots, targets)
-        for tensor, g in firsts:
+        for position, (tensor, g) in enumerate(zip(tensors, grads, strict=True)):
+            where = edge(tensor) if isinstance(tensor, Tensor) else edge_of(tensor)
+            g = start(tensor, where, g, mode, position)
             run.given.add(id(g))
-            run.send(edge(tensor), g, tensor._table)
-        run.go()
-        if accumulate and inputs is None:
-            run.deposit()
-            return None
-        return _collect(run, inputs, accumulate)
+            run.roots.append((where, g))
+        CURRENT.runs = (*outer, run)
+        try:
+            if inputs is not None:
+                ends = _ends(run, inputs)
+            for where, g in run.roots:
+                run.send(where, g, where._table if where.__class__ is not OutputOf else where.node._table)
+            run.go()
+            found = None
+            if inputs is None:
+                run.deposit()
+            else:
+                found = _collect(run, inputs, ends, accumulate)
+            while run.callbacks:
+                first, *rest = run.callbacks
+                run.callbacks = tuple(rest)
+                first()
+        finally:
+            CURRENT.runs = outer
+        return found
 
 
-def _targets(run, inputs) -> set:
-    targets = set()
-    for item in inputs:
-        where = edge(item) if item._node is not LEAF else item
-        if isinstance(where, (Node, OutputOf)):
-            node, index = (where.node, where.index) if where.__class__ is OutputOf else (where, 0)
-            run.wanted_nodes.setdefault(node, []).append(index)
-            targets.add(node)
-        else:
-            targets.add(item)
-    return targets
+def _in_a_thread(*arguments):
+    """The same in a thread with a stack of its own, in this thread's modes."""
+    modes = (MODE.grad, MODE.inference, MODE.plain, stack.items, saved_tensor_hooks.stack, CURRENT.runs)
+    result: list = []
 
+    def body():
+        set_grad(modes[0])
+        MODE.inference, MODE.plain, stack.items, saved_tensor_hooks.stack, CURRENT.runs = modes[1:]
+        CURRENT.base = len(CURRENT.runs)
+        try:
+            result.append((run_backward(*arguments), None))
+        except BaseException as error:
+            result.append((None, error))
+        finally:
+            set_grad(True)
 
-def _collect(run, inputs, accumulate):
-    found = []
-    for item in inputs:
-        where = edge(item)
-        if isinstance(where, (Node, OutputOf)):
-            g = run.captured.get((where.node, where.index) if where.__class__ is OutputOf else (where, 0))
-        else:
-            g = run.captured.get(item)
-            if g is not None and getattr(item._meta, "hooks", None):
-                value = run.mode.tensor(item._table, g)
-                for hook in list(item._meta.hooks.values()):
-                    answer = hook(value)
-                    value = value if answer is None else answer
-                g = run.mode.untensor(value)
-        found.append(None if g is None else run.mode.tensor(item._table, g))
-    if accumulate:
-        given: set = set()
-        for item, g in zip(inputs, found, strict=True):
-            if g is not None:
-                run._accumulate(item, meta_of(item), run.mode.untensor(g), given)
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    found, error = result.pop()
+    if error is not None:
+        try:
+            raise error
+        finally:
+            del error
     return found
 
 
-__all__ = ["MODE", "Run", "run_backward"]
+def _ends(run, inputs) -> list:
+    """Where the gradients of the inputs go, each (leaf, None) or (node, output); the run is told to go only there."""
+    ends = []
+    for item in inputs:
+        where = edge(item) if isinstance(item, Tensor) else edge_of(item)
+        if where.__class__ is OutputOf:
+            end = where.node, where.index
+        else:
+            end = where, 0 if isinstance(where, Node) else None
+        if end[1] is not None:
+            run.wanted_nodes.setdefault(end[0], set()).add(end[1])
+        ends.append(end)
+    run.aim({end for end, _ in ends if end is not None})
+    return ends
+
+
+def _collect(run, inputs, ends, accumulate):
+    """The gradients that reached the ends, as Tensors or added to `.grad`."""
+    found: dict = {}
+    for item, end in zip(inputs, ends, strict=True):
+        if end in found or end[0] is None:
+            continue
+        where, index = end
+        g = found[end] = run.at_leaf(where) if index is None else run.captured.get(end)
+        if g is None or not accumulate:
+            continue
+        if index is None:
+            run.accumulate(where, g)
+        else:
+            run.add_to_grad(item, meta_of(item), g)
+    if accumulate:
+        return None
+    made = []
+    for end in ends:
+        g = found.get(end)
+        made.append(None if g is None else run.mode.tensor(end[0]._table, g))
+    return made
+
+
+def run_node(node, grads):
+    """What calling a node does."""
+    count = len(node._shape) if node._is_several else 1
+    if len(grads) != count:
+        raise TypeError(f"expected {count} arguments, got {len(grads)} instead")
+    if isinstance(node, AccumulateGrad):
+        run = Run(RawMode, True, [])
+        run.accumulate(node.variable, grads[0]._data)
+        return None
+    mode = TensorMode if MODE.grad else RawMode
+    run = Run(mode, True, [])
+    given = [None if g is None else mode.untensor(g) for g in grads]
+    g = given if node._is_several else given[0]
+    with recording(mode.differentiable):
+        found = node._run(run, g) if node._is_custom else mode.run(node, g)
+    out = tuple(None if x is None else mode.tensor(node._table, x) for x in flat(found))
+    return out[0] if len(out) == 1 else out
+
+
+SLOTS.run_node = run_node
+
+__all__ = ["LEAF", "MODE", "Run", "node_hooks", "run_backward"]

@@ -5,11 +5,22 @@ from __future__ import annotations
 from .._dispatch.public import torch
 from .._dispatch.slots import SLOTS
 from .._tensor import Tensor
-from .engine import run_backward
+from .edges import GradientEdge
+from .engine import edge_of, run_backward
 
 
 def _tuple(value):
-    return (value,) if isinstance(value, Tensor) or value is None else tuple(value)
+    return (value,) if isinstance(value, (Tensor, GradientEdge)) or value is None else tuple(value)
+
+
+def _check_inputs(inputs, words: str) -> None:
+    for item in inputs:
+        if isinstance(item, GradientEdge):
+            continue
+        if not isinstance(item, Tensor):
+            raise TypeError(words.format(type(item).__name__))
+        if not item.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
@@ -58,11 +69,7 @@ def grad(
     grads = (None,) * len(outputs) if grad_outputs is None else _tuple(grad_outputs)
     if is_grads_batched:
         return _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_grads)
-    for item in inputs:
-        if not isinstance(item, Tensor):
-            raise TypeError(f"grad requires Tensors as inputs, but got {type(item).__name__}")
-        if item._node is None:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    _check_inputs(inputs, "grad requires Tensors as inputs, but got {0}")
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
@@ -75,11 +82,18 @@ def grad(
             "this is the desired behavior."
         )
     if materialize_grads:
-        found = [
-            torch.zeros_like(i, requires_grad=create_graph) if g is None else g
-            for g, i in zip(found, inputs, strict=True)
-        ]
+        found = [_zeros(i, create_graph) if g is None else g for g, i in zip(found, inputs, strict=True)]
     return tuple(found)
+
+
+def _zeros(item, requires_grad: bool):
+    """A gradient of zeros for an input that was not used."""
+    if isinstance(item, Tensor):
+        return torch.zeros_like(item, requires_grad=requires_grad)
+    where = edge_of(item)
+    shape = where._data.shape if isinstance(where, Tensor) else item.node._shape
+    table = where._table if isinstance(where, Tensor) else item.node._table
+    return torch.zeros(shape, device=table.device, requires_grad=requires_grad)
 
 
 def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_grads):
@@ -99,4 +113,17 @@ def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_gra
     return tuple(None if column[0] is None else torch.stack(column) for column in zip(*rows, strict=True))
 
 
+def _saved_value(node, name: str):
+    from .saved import saved_value
+
+    return saved_value(node, name)
+
+
+def _saved_names(node) -> list[str]:
+    from .saved import saved_names
+
+    return saved_names(node)
+
+
 SLOTS.backward = backward
+SLOTS.saved_value, SLOTS.saved_names = _saved_value, _saved_names

@@ -3,91 +3,63 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import warnings
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.graph import Node, OutputOf, edge, freed, make_node, meta_of, version
+from .._dispatch.call import check_writable, rebase
+from .._dispatch.graph import Node, OutputOf, base_of, bump, edge, freed, meta_of, version, view_meta
 from .._dispatch.hooks import pack
-from .._dispatch.runtime import LEAF, MODE, recording
+from .._dispatch.runtime import GLOBALS, LEAF, MODE, NOWHERE, SEQUENCE, recording
 from .._tensor import Tensor
+from .hooking import fits
 
 
 class FunctionCtx:
-    """What `forward` leaves for `backward`. Attributes of your own may be set on it."""
+    """What `forward` leaves for `backward`: the node itself, on which attributes of your own may be set."""
 
-    _node: Any
-    _to_save: tuple
-    _dirty: tuple
-    _non_differentiable: tuple
-    _materialize: bool
-    _needs: tuple
+    to_save: tuple = ()
+    dirty_tensors: tuple = ()
+    non_differentiable: tuple = ()
+    materialize_grads = True
+    needs_input_grad: tuple = ()
 
     def save_for_backward(self, *tensors):
         """Keep tensors (inputs or outputs) for backward, where they are `ctx.saved_tensors`. Call at most once, in
         forward.
         """
-        for item in tensors:
-            if item is not None and not isinstance(item, Tensor):
-                raise TypeError(
-                    f"save_for_backward can only save variables, but argument {tensors.index(item)} is of type "
-                    f"{type(item).__name__}"
-                )
-        self._to_save = tensors
+        self.to_save = tensors
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors):
+        """Keep tensors for `jvp`."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes "
+                    "on ctx."
+                )
+        self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors):
         """Say which inputs forward changed in place; they must be returned."""
-        self._dirty = tensors
+        self.dirty_tensors = tensors
+
+    def mark_shared_storage(self, *pairs):
+        warnings.warn(
+            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
+            "calls to `set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
 
     def mark_non_differentiable(self, *tensors):
-        """Say which outputs have no gradient."""
-        self._non_differentiable = tensors
+        """Say which outputs have no gradient; `backward` gets zeros for them."""
+        self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool):
         """Whether backward gets zeros (True, the default) or None for outputs without a gradient."""
-        self._materialize = value
-
-    @property
-    def needs_input_grad(self):
-        """For each argument of forward, whether its gradient is wanted."""
-        return self._needs
-
-    @property
-    def saved_tensors(self):
-        """What save_for_backward kept. RuntimeError once the graph was freed, or when one was
-        changed in place since.
-        """
-        node = self._node
-        if node.saved is None:
-            freed(node)
-        return tuple(_unpack(node, item, expected) for item, expected in zip(node.saved, node.versions, strict=True))
-
-    saved_variables = saved_tensors
-
-    def name(self) -> str:
-        return self._node.name()
-
-
-def _unpack(node, item, expected):
-    from .engine import Packed, get_raw
-
-    if item is None:
-        return None
-    if item.__class__ is Packed:
-        return item.unpack(item.value)
-    if item.__class__ is _SavedOutput:
-        tensor = call.wrap(node.table, item.data, item.dtype)
-        found = item.meta
-        have = found.n if found.root is None else found.root.n
-        if have != expected:
-            from .engine import changed
-
-            changed(item.data.shape, item.dtype.scalar_name, node, have, expected)
-        tensor._node = node if item.index is None else OutputOf(node, item.index)
-        return tensor
-    get_raw(item, expected, node, 0)
-    return item
+        self.materialize_grads = value
 
 
 class _SavedOutput:
@@ -99,55 +71,129 @@ class _SavedOutput:
         self.data, self.dtype, self.meta, self.index = tensor._data, tensor.dtype, meta_of(tensor), index
 
 
-class CustomNode(Node):
-    """The node of a custom Function."""
+class BackwardCFunction(Node, FunctionCtx):
+    """The node of a custom Function, which is the `ctx` of its forward and backward. Every Function has a class of its
+    own derived from this one.
+    """
 
-    ctx: FunctionCtx
-    cls: Any
-    dtypes: tuple
-    __slots__ = ("ctx", "cls", "dtypes")
-    is_custom = True
+    _is_custom = True
+    _forward_cls: Any = None
+    _several = False
+    _dtypes: tuple = ()
+    _is_tensor: tuple = ()
+    _input_dtypes: tuple = ()
 
     def name(self) -> str:
-        return self.cls.__name__ + "Backward"
+        return type(self).__name__
 
-    def apply(self, run, g):
-        """Call the Function's backward with Tensors, and hand its gradients to the engine in its own form."""
-        mode, table, ctx = run.mode, self.table, self.ctx
-        if self.saved is None:
+    @property
+    def saved_tensors(self):
+        """What save_for_backward kept. RuntimeError once the graph was freed, or when a tensor was changed since."""
+        if self._saved is None:
             freed(self)
-        several = g.__class__ is list
+        return tuple(_opened(self, item, expected) for item, expected in zip(self._saved, self._versions, strict=True))
+
+    @property
+    def saved_variables(self):
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self):
+        from .saved import of_custom
+
+        return of_custom(self)
+
+    def apply(self, *grads):
+        """The Function's `backward` or `vjp`."""
+        cls = self._forward_cls
+        backward, vjp = cls.backward, cls.vjp
+        if backward is not Function.backward and vjp is not Function.vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                "implement one of them."
+            )
+        return (vjp if vjp is not Function.vjp else backward)(self, *grads)
+
+    def _run(self, run, g):
+        """Call the Function's backward with Tensors, and hand its gradients to the engine in its own form."""
+        mode, table = run.mode, self._table
         grads = []
-        for i, item in enumerate(g if several else [g]):
-            if item is None and ctx._materialize and self.dtypes[i] is not None:
-                shape = self.shape[i] if several else self.shape
-                grads.append(call.wrap(table, table._full(shape, 0, self.dtypes[i])))
+        for i, item in enumerate(g if self._several else [g]):
+            if item is None and self.materialize_grads and self._dtypes[i] is not None:
+                shape = self._shape[i] if self._several else self._shape
+                grads.append(call.wrap(table, table._full(shape, 0, self._dtypes[i])))
             else:
                 grads.append(None if item is None else mode.tensor(table, item))
         with recording(mode.differentiable):
-            found = self.cls.backward(ctx, *grads)
-        found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
-        while len(found) > len(self.edges) and found[-1] is None:
+            found = self.apply(*grads)
+        found = found if isinstance(found, tuple) else (found,)
+        edges = self._edges
+        while len(found) > len(edges) and found[-1] is None:
             found = found[:-1]
-        if len(found) != len(self.edges):
+        if len(found) != len(edges):
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {len(self.edges)}, got "
+                f"function {self.name()} returned an incorrect number of gradients (expected {len(edges)}, got "
                 f"{len(found)})"
             )
-        out = []
-        for i, (item, target) in enumerate(zip(found, self.edges, strict=True)):
-            if item is not None and not isinstance(item, Tensor):
-                raise TypeError(
-                    f"function {self.name()} returned a {type(item).__name__} as gradient {i}: expected Tensor or None"
-                )
-            out.append(None if item is None or target is None else mode.untensor(item))
-        return tuple(out)
+        return tuple(
+            self._gradient(mode, i, item, target) for i, (item, target) in enumerate(zip(found, edges, strict=True))
+        )
+
+    def _gradient(self, mode, i, item, target):
+        """What backward returned for input i, checked, in the engine's form."""
+        if item is None:
+            return None
+        if not isinstance(item, Tensor):
+            raise RuntimeError(f"expected Variable or None (got {type(item).__name__})")
+        if not self._is_tensor[i]:
+            raise RuntimeError(
+                f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
+                "corresponding forward input was not a Variable"
+            )
+        if target is None:
+            return None
+        want = (
+            target.node._shape[target.index]
+            if target.__class__ is OutputOf
+            else (target._shape if isinstance(target, Node) else target._data.shape)
+        )
+        if item._data.shape != want and not fits(want, item._data.shape):
+            raise RuntimeError(
+                f"Function {self.name()} returned an invalid gradient at index {i} - got {list(item.shape)} but "
+                f"expected shape compatible with {list(want)}"
+            )
+        d = self._input_dtypes[i]
+        if item.dtype is not d and item.dtype.is_complex == d.is_complex:
+            item = item.to(d)
+        return mode.untensor(item)
+
+
+def _opened(node, item, expected):
+    """A saved tensor as backward sees it, checked to be unchanged."""
+    from .engine import Packed, changed, get_raw, relinked
+
+    if item is None:
+        return None
+    if item.__class__ is Packed:
+        return relinked(item, node)
+    if item.__class__ is _SavedOutput:
+        tensor = call.wrap(node._table, item.data, item.dtype)
+        found = item.meta
+        have = found.n if found.root is None else found.root.n
+        if have != expected:
+            changed(item.data, node, have, expected)
+        tensor._node = node if item.index is None else OutputOf(node, item.index)
+        return tensor
+    get_raw(item, expected, node, 0)
+    return item
 
 
 class _FunctionType(type):
     def __init__(cls, name, bases, attributes):
         super().__init__(name, bases, attributes)
         cls._op = _OpOfFunction(cls)
+        cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls})
 
 
 class _OpOfFunction:
@@ -155,6 +201,7 @@ class _OpOfFunction:
 
     outputs = None
     several = False
+    hidden = False
     keeps_tensors = True
     nondiff: frozenset = frozenset()
 
@@ -184,6 +231,32 @@ class Function(metaclass=_FunctionType):
 
     generate_vmap_rule = False
 
+    def __init__(self, *args, **kwargs):
+        warnings.warn(
+            f"{self.__class__} should not be instantiated. Methods on autograd functions are all static, so you should "
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+            "function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
+
+    def __getattr__(self, name):
+        if not hasattr(BackwardCFunction, name):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise RuntimeError(
+            f"Attribute '{name}' is invalid for this instance of _C._FunctionBase. Accessing this attribute directly "
+            "on an instance of autograd.Function is a legacy access pattern that is no longer supported. For examples "
+            "on how to use new-style autograd functions, see "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function "
+        )
+
     @staticmethod
     def forward(*args, **kwargs):
         """The function; override it."""
@@ -202,6 +275,9 @@ class Function(metaclass=_FunctionType):
             "backward mode AD."
         )
 
+    # Another name for `backward`: one of the two is overridden.
+    vjp = backward
+
     @staticmethod
     def jvp(ctx, *grad_inputs):
         """Tangents of the outputs given those of the inputs; override it for forward mode."""
@@ -212,125 +288,167 @@ class Function(metaclass=_FunctionType):
     @classmethod
     def apply(cls, *args, **kwargs):
         """Run forward and record the Function."""
-        if "vjp" in cls.__dict__ and "backward" not in cls.__dict__:
-            cls.backward = vars(cls)["vjp"]  # type: ignore[method-assign]
+        newer = cls.setup_context is not Function.setup_context
+        if newer:
+            args, kwargs = _bound(cls.forward, args, kwargs), {}
+        if GLOBALS["WATCHED"]:
+            call.late(args)
         tensors = [a for a in args if isinstance(a, Tensor)]
-        wants = MODE.grad and any(t._node is not None for t in tensors)
-        ctx = FunctionCtx()
-        ctx._to_save, ctx._dirty, ctx._non_differentiable, ctx._materialize = (), (), (), True
-        ctx._needs = tuple(wants and isinstance(a, Tensor) and a._node is not None for a in args)
-        node = None
-        if wants:
-            node = CustomNode.__new__(CustomNode)
-            base = make_node(
-                cls._op,
-                tuple(edge(a) if need else None for a, need in zip(args, ctx._needs, strict=True)),
-                (),
-                (),
-                tensors[0]._table,
-            )
-            for slot in (
-                "op",
-                "edges",
-                "saved",
-                "versions",
-                "out",
-                "counter",
-                "shape",
-                "table",
-                "seq",
-                "hooks",
-                "trace",
-            ):
-                setattr(node, slot, getattr(base, slot))
-            node.ctx, node.cls = ctx, cls
-            ctx._node = node
-        else:
-            ctx._node = _Unrecorded(cls)
+        wants = MODE.grad and any(t.requires_grad for t in tensors)
+        node: Any = object.__new__(cls._backward_cls)
+        node._op, node._saved, node._versions = cls._op, (), ()
+        node._out = node._counter = node._hooks = node._trace = node._shape = None
+        node.needs_input_grad = tuple([wants and isinstance(a, Tensor) and a.requires_grad for a in args])
+        node._edges = tuple([edge(a) if n else None for a, n in zip(args, node.needs_input_grad, strict=True)])
+        node._is_tensor = tuple([isinstance(a, Tensor) for a in args])
+        node._input_dtypes = tuple([a.dtype if n else None for a, n in zip(args, node.needs_input_grad, strict=True)])
+        node._table = tensors[0]._table if tensors else None
+        node._seq = next(SEQUENCE)
+        if GLOBALS["NODE_MADE"] is not None:
+            GLOBALS["NODE_MADE"](node)
         with recording(False):
-            if cls.setup_context is Function.setup_context:
-                result = cls.forward(ctx, *args, **kwargs)
-            else:
+            if newer:
                 result = cls.forward(*args, **kwargs)
-                cls.setup_context(ctx, args, result)
-        return _finish(cls, ctx, node, args, result)
+                cls.setup_context(node, args, result)
+            else:
+                result = cls.forward(node, *args, **kwargs)
+        return _finish(node, tensors, result, wants)
 
 
-class _Unrecorded:
-    """In place of a node when nothing is recorded."""
-
-    saved: tuple = ()
-    versions: tuple = ()
-
-    def __init__(self, cls):
-        self.cls = cls
-
-    def name(self) -> str:
-        return self.cls.__name__ + "Backward"
+def _bound(forward, args, kwargs) -> tuple:
+    """All arguments by position, defaults among them."""
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
 
 
-def _finish(cls, ctx, node, args, result):
-    several = isinstance(result, (tuple, list))
+def _finish(node, tensors, result, wants):
+    """The outputs of a Function that ran, with their history."""
+    several = isinstance(result, tuple)
     outs = list(result) if several else [result]
-    for dirty in ctx._dirty:
-        from .._dispatch.graph import bump
-
-        bump(dirty)
-        if node is not None and dirty._node is LEAF:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    if node is None:
-        return result
-    inputs = {id(a) for a in args if isinstance(a, Tensor)}
-    dirty = {id(d) for d in ctx._dirty}
-    fixed = {id(t) for t in ctx._non_differentiable}
-    saved_ids = {id(t): t for t in ctx._to_save if t is not None}
-    final = []
-    for out in outs:
-        if isinstance(out, Tensor) and id(out) in inputs and id(out) not in dirty:
-            # An input returned as it is becomes an output of its own.
-            fresh = out.detach()
-            if id(out) in saved_ids:
-                ctx._to_save = tuple(t if t is not out else out for t in ctx._to_save)
-            out = fresh
-        final.append(out)
-    positions = {}
-    for i, out in enumerate(final):
-        if isinstance(out, Tensor) and out.dtype.category >= 2 and id(out) not in fixed:
-            if id(out) in dirty:
-                plain = out
-                plain._node = None
-            positions[id(out)] = i
-    node.dtypes = tuple(o.dtype if isinstance(o, Tensor) and id(o) in positions else None for o in final)
-    if several:
-        node.shape = tuple(o._data.shape if isinstance(o, Tensor) else None for o in final)
-    else:
-        node.shape = final[0]._data.shape if isinstance(final[0], Tensor) else None
-    _save(ctx, node, positions, several)
-    for key, i in positions.items():
-        out = final[i]
-        assert id(out) == key
-        out._node = OutputOf(node, i) if several else node
+    inputs = {id(t) for t in tensors}
+    dirty = {id(d) for d in node.dirty_tensors}
+    _check_dirty(node, outs, inputs, dirty, wants)
+    fixed = {id(t) for t in node.non_differentiable}
+    node._several = several
+    node._shape = tuple([o._data.shape if isinstance(o, Tensor) else None for o in outs])
+    node._dtypes = tuple([o.dtype if isinstance(o, Tensor) else None for o in outs])
+    if not several:
+        node._shape = node._shape[0]
+    final: list[Any] = []
+    positions: dict[int, int] = {}
+    for i, out in enumerate(outs):
+        if not isinstance(out, Tensor):
+            final.append(out)
+            continue
+        fresh = out
+        if id(out) in inputs and id(out) not in dirty:
+            fresh = _as_view(out)
+        elif id(out) in positions:
+            fresh = final[positions[id(out)]]
+        if wants and out.dtype.category >= 2 and id(out) not in fixed:
+            positions.setdefault(id(out), i)
+        elif wants and id(out) in fixed and base_of(fresh) is None:
+            fresh._node = None
+        final.append(fresh)
+    for d in node.dirty_tensors:
+        if not (wants and id(d) in positions):
+            bump(d)
+    if wants:
+        _link(node, final, outs, positions, dirty)
+    _save(node, positions, several, wants)
+    node.dirty_tensors = node.non_differentiable = ()
     return tuple(final) if several else final[0]
 
 
-def _save(ctx, node, positions, several) -> None:
+def _check_dirty(node, outs, inputs, dirty, wants) -> None:
+    returned = {id(o) for o in outs}
+    for d in node.dirty_tensors:
+        if id(d) not in inputs:
+            warnings.warn(
+                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
+                "should be passed to ctx.mark_dirty().",
+                stacklevel=4,
+            )
+            dirty.discard(id(d))
+            continue
+        if id(d) not in returned:
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
+                "are modified inplace must all be outputs of the Function."
+            )
+        if not wants:
+            continue
+        if d._node is LEAF:
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        with recording(True):
+            check_writable(d)
+        if base_of(d) is not None and len(outs) > 1:
+            raise RuntimeError(
+                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
+                "return more than one Tensor. This is not supported by the current autograd engine. You should either "
+                "make sure the input is not a view (using .clone() for example) or make your Function only return one "
+                "Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single "
+                "Tensor and a second one that does the other operations). You can ask on the forum "
+                "https://discuss.pytorch.org/ if you need help to do this change."
+            )
+
+
+def _as_view(tensor):
+    """An input that was returned as it is: a view of it, which can have a history of its own."""
+    fresh = call.new(type(tensor) if type(tensor) is not call.Parameter else Tensor)
+    fresh._data, fresh._table, fresh.dtype, fresh._node = tensor._data, tensor._table, tensor.dtype, None
+    fresh._meta = view_meta(tensor, "custom")
+    return fresh
+
+
+def _link(node, final, outs, positions, dirty) -> None:
+    """Hang the node on its outputs."""
+    kind = "multi_output" if len(positions) > 1 else "custom"
+    for key, i in positions.items():
+        out = final[i]
+        where = OutputOf(node, i) if node._several else node
+        if key in dirty:
+            made = call.new(Tensor)
+            made._data, made._table, made.dtype, made._node, made._meta = out._data, out._table, out.dtype, where, None
+            with recording(True):
+                rebase(out, made)
+            continue
+        out._node = where
+        if base_of(out) is not None:
+            meta_of(out).kind = kind
+    for out in final:
+        if isinstance(out, Tensor) and out._node is NOWHERE and base_of(out) is not None:
+            meta_of(out).kind = kind
+
+
+def _save(node, positions, several, wants) -> None:
+    for i, item in enumerate(node.to_save):
+        if item is not None and not isinstance(item, Tensor):
+            raise TypeError(
+                f"save_for_backward can only save variables, but argument {i} is of type {type(item).__name__}"
+            )
     saved: list[Any] = []
     versions: list[int] = []
-    for item in ctx._to_save:
+    for item in node.to_save if wants else ():
         if item is None:
             saved.append(None)
             versions.append(0)
             continue
-        packed = pack(item)
+        made = id(item) in positions
+        where = edge(item) if item._node is not None else None
+        if made:
+            where = positions[id(item)] if several else -1
+        packed = pack(item, where)
         if packed is not None:
             saved.append(packed)
-        elif id(item) in positions:
+        elif made:
             saved.append(_SavedOutput(item, positions[id(item)] if several else None))
         else:
             saved.append(item)
         versions.append(version(item))
-    node.saved, node.versions = tuple(saved), tuple(versions)
-    ctx._to_save = ()
+    node._saved, node._versions = tuple(saved), tuple(versions)
+    node.to_save = ()
 
 
 def once_differentiable(function):
@@ -361,3 +479,11 @@ class _Refuse(Function):
     @staticmethod
     def backward(ctx, g):
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+class InplaceFunction(Function):
+    """A Function that may be told to work in place; kept for older programs."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace

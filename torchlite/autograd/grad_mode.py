@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
+import warnings
+from typing import Any
 
-from .._dispatch.runtime import MODE, set_grad
+from .._dispatch.runtime import MODE, count, set_grad
+
+
+def _set_inference(on: bool) -> None:
+    """Turn inference mode on or off in this thread."""
+    if MODE.inference is not on:
+        MODE.inference = on
+        # What is made now may be written to later: writes go on looking.
+        count(WATCHED=1, GUARDED=1) if on else count(WATCHED=-1)
 
 
 class _ModeSetter:
@@ -16,7 +27,16 @@ class _ModeSetter:
 
     def __call__(self, function):
         if isinstance(function, type):
-            raise RuntimeError(f"{type(self).__name__} cannot decorate a class; decorate its methods")
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+                "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
+                "the `__init__` method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            made: Any = function
+            made.__init__ = self(made.__init__)
+            return function
         if inspect.isgeneratorfunction(function):
             return self._around_generator(function)
 
@@ -31,14 +51,21 @@ class _ModeSetter:
         @functools.wraps(function)
         def inside(*args, **kwargs):
             made = function(*args, **kwargs)
-            answer = None
+            step = functools.partial(made.send, None)
             while True:
-                with self.clone():
-                    try:
-                        item = made.send(answer)
-                    except StopIteration as stop:
-                        return stop.value
-                answer = yield item
+                try:
+                    with self.clone():
+                        item = step()
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    step = functools.partial(made.send, (yield item))
+                except GeneratorExit:
+                    with self.clone():
+                        made.close()
+                    raise
+                except BaseException as error:
+                    step = functools.partial(made.throw, error)
 
         return inside
 
@@ -46,12 +73,13 @@ class _ModeSetter:
         return type(self)()
 
     def __exit__(self, *exc):
-        grad, MODE.inference = self.before.pop()
+        grad, inference = self.before.pop()
+        _set_inference(inference)
         set_grad(grad)
 
     def _set(self, grad: bool, inference: bool):
         self.before.append((MODE.grad, MODE.inference))
-        MODE.inference = inference
+        _set_inference(inference)
         set_grad(grad)
 
 
@@ -91,14 +119,14 @@ class inference_mode(_ModeSetter):
 
     def __new__(cls, mode=True):
         made = object.__new__(cls)
-        if callable(mode):
+        if not isinstance(mode, bool) and callable(mode):
             made.__init__()
             return made(mode)
         return made
 
     def __init__(self, mode=True):
         super().__init__()
-        self.mode = True if callable(mode) else mode
+        self.mode = True if callable(mode) else bool(mode)
 
     def __enter__(self):
         self._set(not self.mode and (MODE.grad or MODE.inference), self.mode)
@@ -121,6 +149,62 @@ class set_grad_enabled(_ModeSetter):
     def __call__(self, function):
         self.__exit__()
         return super().__call__(function)
+
+    def clone(self):
+        return type(self)(self.mode)
+
+
+class _Threads(threading.local):
+    enabled = True
+
+
+_threads = _Threads()
+
+
+class set_multithreading_enabled(_ModeSetter):
+    """Say whether backward may use threads of its own: at once when called, and until the end of the block when used in
+    `with`. It uses them only where backward passes lie deep inside each other, whatever is said here.
+    """
+
+    def __init__(self, mode: bool):
+        super().__init__()
+        self.mode = mode
+        self.before.append(_threads.enabled)
+        _threads.enabled = mode
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        _threads.enabled = self.before.pop()
+
+    def clone(self):
+        return type(self)(self.mode)
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` said last in this thread."""
+    return _threads.enabled
+
+
+class _force_original_view_tracking(_ModeSetter):
+    """Say whether views are tracked by the ops that made them. Here they are tracked by their place in memory, which
+    gives the same gradients, whatever is said.
+    """
+
+    replay = False
+
+    def __init__(self, mode: bool):
+        super().__init__()
+        self.mode = mode
+        self.before.append(type(self).replay)
+        _force_original_view_tracking.replay = mode
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        _force_original_view_tracking.replay = self.before.pop()
 
     def clone(self):
         return type(self)(self.mode)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from .._dispatch.graph import AccumulateGrad, Node, bump
+import contextlib
+import threading
+import weakref
+from collections import defaultdict
+from typing import Any
+
+from .._dispatch.call import BEFORE_WRITES
+from .._dispatch.graph import Node, at_edge, bump, edge, root_of
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import activate
+from .._dispatch.runtime import count
+from .edges import GradientEdge
+from .engine import CURRENT
 
 
 class saved_tensors_hooks:
@@ -21,28 +31,29 @@ class saved_tensors_hooks:
     """
 
     def __init__(self, pack_hook, unpack_hook):
-        self.pair = (pack_hook, unpack_hook)
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self):
-        saved_tensor_hooks.stack = [*saved_tensor_hooks.stack, self.pair]
+        if saved_tensor_hooks.forbidden is not None:
+            raise RuntimeError(saved_tensor_hooks.forbidden)
+        saved_tensor_hooks.stack = [*saved_tensor_hooks.stack, (self.pack_hook, self.unpack_hook)]
         activate(1)
 
     def __exit__(self, *exc):
-        saved_tensor_hooks.stack = saved_tensor_hooks.stack[:-1]
-        activate(-1)
+        if saved_tensor_hooks.stack:
+            saved_tensor_hooks.stack = saved_tensor_hooks.stack[:-1]
+            activate(-1)
 
 
-class disable_saved_tensors_hooks:
-    """Inside, setting saved-tensor hooks raises RuntimeError with this message."""
-
-    def __init__(self, error_message: str):
-        self.message = error_message
-
-    def __enter__(self):
-        saved_tensor_hooks.stack = [*saved_tensor_hooks.stack, None]
-
-    def __exit__(self, *exc):
-        saved_tensor_hooks.stack = saved_tensor_hooks.stack[:-1]
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str):
+    """Inside, entering saved-tensor hooks raises RuntimeError with this message."""
+    before = saved_tensor_hooks.forbidden
+    saved_tensor_hooks.forbidden = error_message
+    try:
+        yield
+    finally:
+        saved_tensor_hooks.forbidden = before
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -52,54 +63,176 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda tensor: (tensor.device, tensor.cpu()), lambda packed: packed[1].to(packed[0]))
 
 
-def get_gradient_edge(tensor):
-    """(node, output index) where the tensor's gradient arrives."""
-    if tensor._node is None:
+def get_gradient_edge(tensor) -> GradientEdge:
+    """Where the tensor's gradient goes. RuntimeError when it requires none."""
+    if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    node = tensor.grad_fn
-    return (AccumulateGrad(tensor), 0) if node is None else (node, tensor.output_nr)
+    return GradientEdge(*at_edge(edge(tensor)))
+
+
+class _MultiHandle:
+    """Takes several hooks away together; also a context manager."""
+
+    def __init__(self, handles):
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        """Take all the hooks away."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
 
 
 def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
-    """Call `fn` with the gradients of all the tensors once all are computed (mode "all"), or with the first one that is
-    (mode "any").
+    """Call `fn` with the gradients of all the tensors once those that a backward pass computes are there (mode "all";
+    None for the others), or with the first one that is (mode "any"). Returns a handle with `remove()`.
+
+    >>> import torchlite as torch
+    >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    >>> handle = torch.autograd.graph.register_multi_grad_hook((a, b), print)
+    >>> (a * b).backward()
+    [tensor([1.]), tensor([1.])]
     """
-    count = len(tensors)
-    found: dict[int, object] = {}
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    lock = threading.Lock()
+    found: dict[int, list] = {}  # by the pass
+    nodes = [at_edge(edge(t))[0] for t in tensors] if mode == "all" else []
 
-    def one(position):
-        def hook(g):
-            if mode == "any":
-                if not found:
-                    found[position] = g
-                    fn(g)
+    def hook_of(position):
+        def all_of(gradient):
+            run = CURRENT.runs[-1]
+            key = graph_task_id()
+            with lock:
+                if key not in found:
+                    found[key] = [[None] * len(nodes), sum(map(run.executes, nodes))]
+                gradients, left = found[key]
+                gradients[position] = gradient
+                found[key][1] = left - 1
+                if left > 1:
+                    return
+                del found[key]
+            fn(gradients)
+
+        return all_of
+
+    def first(gradient):
+        key = graph_task_id()
+        with lock:
+            if key in found:
                 return
-            found[position] = g
-            if len(found) == count:
-                fn([found.get(i) for i in range(count)])
-                found.clear()
+            found[key] = []
+        CURRENT.runs[-1].callbacks += (lambda: found.pop(key, None),)
+        fn(gradient)
 
-        return hook
+    return _MultiHandle(t.register_hook(first if mode == "any" else hook_of(i)) for i, t in enumerate(tensors))
 
-    handles = [t.register_hook(one(i)) for i, t in enumerate(tensors)]
 
-    class Handle:
-        def remove(self):
-            """Take all the hooks away."""
-            for handle in handles:
-                handle.remove()
-
-    return Handle()
+def graph_task_id() -> int:
+    """A number of the backward pass that this thread is in; -1 outside."""
+    return CURRENT.runs[-1].identity if CURRENT.runs else -1
 
 
 def increment_version(tensor) -> None:
     """Count an in-place change that was made behind autograd's back."""
-    for item in tensor if isinstance(tensor, (tuple, list)) else (tensor,):
+    for item in (tensor,) if hasattr(tensor, "_data") else tensor:
         bump(item)
 
 
+class _Handle:
+    """Stands for a saved tensor in the node that saved it."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _AllowMutationOnSavedContext:
+    """What `allow_mutation_on_saved_tensors` knows: the tensors that were saved, and copies of those changed since."""
+
+    def __init__(self):
+        self.cloned: Any = weakref.WeakKeyDictionary()
+        self.original: Any = weakref.WeakKeyDictionary()
+        self.tid_to_weakhandle: Any = weakref.WeakValueDictionary()
+        self.sid_to_tid: Any = defaultdict(set)
+        self.open = True
+
+    def clear(self) -> None:
+        for one in (self.cloned, self.original, self.tid_to_weakhandle, self.sid_to_tid):
+            one.clear()
+
+    def pack(self, tensor):
+        """A handle in place of the tensor; the same one for the same tensor in the same version."""
+        memory = root_of(tensor)
+        of_memory = (id(memory), memory.n)
+        key = (*of_memory, tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
+        handle = self.tid_to_weakhandle.get(key)
+        if handle is None or self.original.get(handle) is None and self.cloned.get(handle) is None:
+            handle = _Handle()
+            self.tid_to_weakhandle[key] = handle
+            self.original[handle] = tensor
+            self.sid_to_tid[of_memory].add(key)
+        return handle
+
+    def unpack(self, handle):
+        found = self.cloned.get(handle)
+        if found is None:
+            found = self.original.get(handle)
+        if found is None or not self.open:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
+                "originally recorded."
+            )
+        return found
+
+    def before_write(self, target) -> None:
+        """Copy what was saved of the memory that is about to change."""
+        memory = root_of(target)
+        for key in self.sid_to_tid.pop((id(memory), memory.n), ()):
+            handle = self.tid_to_weakhandle.get(key)
+            if handle is not None and handle in self.original:
+                kept = self.original.pop(handle)
+                self.cloned[handle] = kept.clone()
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors():
+    """Inside, tensors that were saved for backward may be changed in place: they are copied just before, and backward,
+    which must run inside too, takes the copies.
+
+    >>> import torchlite as torch
+    >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     a = torch.ones(2, requires_grad=True)
+    ...     b = a.clone()
+    ...     out = (b ** 2).sum()
+    ...     _ = b.sin_()
+    ...     out.backward()
+    >>> a.grad
+    tensor([2., 2.])
+    """
+    if any(isinstance(getattr(look, "__self__", None), _AllowMutationOnSavedContext) for look in BEFORE_WRITES):
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    context = _AllowMutationOnSavedContext()
+    look = context.before_write
+    with saved_tensors_hooks(context.pack, context.unpack):
+        BEFORE_WRITES.append(look)
+        count(GUARDED=1)
+        try:
+            yield context
+        finally:
+            count(GUARDED=-1)
+            BEFORE_WRITES.remove(look)
+            context.clear()
+            context.open = False
+
+
 __all__ = [
+    "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",

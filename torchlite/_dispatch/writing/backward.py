@@ -21,7 +21,7 @@ def backward_text(op: Op) -> str:
     """The text of an op's backward function."""
     source = Source()
     with source.block("def backward(F, g, node, get, get_out):"):
-        source.line("edges, saved, versions = node.edges, node.saved, node.versions")
+        source.line("edges, saved, versions = node._edges, node._saved, node._versions")
         source.comment("Backward lets go of what a node saved: it runs once, unless told to retain the graph.")
         with source.block("if saved is None:"):
             source.line("freed(node)")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..record import ALWAYS_BOOL, DEFAULT, INT_TO_FLOAT, KEEPS_DTYPE, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW
-from .nodes import Case, write_node
-from .source import Listing, Piece, Source, tuple_of
+from .nodes import Case, write_node, write_watch
+from .source import Listing, Piece, Source
 
 
 def write_call(source: Source, case: Case) -> None:
@@ -23,6 +23,7 @@ def write_call(source: Source, case: Case) -> None:
     if op.tags & NONDIFF:
         source.comment("The op has no derivative.")
         source.line("result_._node = None")
+        write_watch(source, case)
     else:
         write_node(source, case)
     source.line("return result_")
@@ -83,16 +84,14 @@ def _dtype(case: Case) -> str:
 def _write_view(source: Source, case: Case) -> None:
     """What a view keeps: its base, which is never a view itself, and when it got its history (see `Meta`)."""
     viewed = case.tensors[0].name
-    base: list[Piece] = [
-        f"{viewed} if (meta_ := {viewed}._meta) is None",
-        "else meta_[0] if meta_.__class__ is tuple",
-        f"else {viewed} if meta_.base is None",
-        "else meta_.base",
+    kept = [
+        f"({viewed}, REBASED) if (meta_ := {viewed}._meta) is None or meta_.__class__ is Meta and meta_.base is None",
+        "else (meta_[0], REBASED) if meta_.__class__ is tuple and len(meta_) == 2",
+        f"else view_meta({viewed})",
     ]
-    kept = tuple_of([base, "REBASED"])
     if not case.op.tags & MAYBE_VIEW:
         source.comment("It is a view: of the input, or of what the input is a view of.")
-        source.expression("result_._meta = ", [kept])
+        source.expression("result_._meta = ", kept)
         return
     source.comment("With the input's memory it is a view: of the input, or of what the input is a view of.")
     shares = [
@@ -100,4 +99,4 @@ def _write_view(source: Source, case: Case) -> None:
         f"or data_ is {viewed}._data",
         "else None",
     ]
-    source.expression("result_._meta = ", [kept, *shares])
+    source.expression("result_._meta = ", [f"({kept[0]}", kept[1], f"{kept[2]})", *shares])

@@ -34,7 +34,7 @@ def _write_guard(source: Source, op: Op, binary: bool) -> None:
     plain = (
         "not (self.__class__ is Tensor or self.__class__ is Parameter)" if binary else "self.__class__ is not Tensor"
     )
-    tests = ["kernel_ is None", "ACTIVE", plain, "self._node is not None and MODE.grad"]
+    tests = ["kernel_ is None", "ACTIVE", plain, "self._node is not None and MODE.grad", "GUARDED and guarded(self)"]
     if op.promote == INT_TO_FLOAT:
         tests.append(f"{'dtype_' if binary else 'self.dtype'}.category < 2")
     source.comment(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..record import KEEPS_DTYPE, MAYBE_VIEW, VIEW, Op, Param
-from .source import Piece, Source, joined, tuple_of
+from .source import Listing, Piece, Source, joined, tuple_of
 
 
 class Case:
@@ -30,6 +30,21 @@ def write_node(source: Source, case: Case) -> None:
         _write_rest(source)
     with source.block("else:"):
         source.line("result_._node = None")
+        write_watch(source, case)
+
+
+def write_watch(source: Source, case: Case) -> None:
+    """What is asked of an op that records nothing, only while somebody wants it."""
+    op = case.op
+    if op.tags & (VIEW | MAYBE_VIEW):
+        source.comment("Without recording a view is marked as made so.")
+        with source.block("if NO_GRAD and not MODE.grad:"):
+            source.line(f"unrecorded({op.params[0].name}, result_)")
+    source.comment("Inference mode marks tensors, and the history of an input may have come late.")
+    values = Listing("[", [p.name for p in op.params], "]")
+    with source.block("if WATCHED:"):
+        hidden: list[Piece] = ["outs_[1:]"] if op.hidden else []
+        source.write(Listing("watched(", [f"{op.name}__op", "table_", values, "result_", *hidden], ")"))
 
 
 def _node(p: Param) -> str:
@@ -54,9 +69,9 @@ def _write_edges(source: Source, case: Case) -> None:
         names = [p.name for p in case.op.tensor_params]
         edges.insert(names.index(case.number), ["None"])
     source.line("result_._node = node_ = new(Node)")
-    source.line(f"node_.op = {case.op.name}__op")
+    source.line(f"node_._op = {case.op.name}__op")
     source.comment("Where each input's gradient goes: a leaf itself, or the node that made the input.")
-    source.write(tuple_of(edges, "node_.edges = "))
+    source.write(tuple_of(edges, "node_._edges = "))
 
 
 def _edge(p: Param, several: bool) -> list[str]:
@@ -71,8 +86,8 @@ def _write_saved(source: Source, case: Case) -> None:
         source.comment("What the formulas need, with the versions that tell later changes in place.")
     else:
         source.comment("The formulas need no argument.")
-    source.write(tuple_of([_saved(case, name, kind, users) for name, kind, users in saves], "node_.saved = "))
-    source.write(tuple_of([_version(case, name, kind, users) for name, kind, users in saves], "node_.versions = "))
+    source.write(tuple_of([_saved(case, name, kind, users) for name, kind, users in saves], "node_._saved = "))
+    source.write(tuple_of([_version(case, name, kind, users) for name, kind, users in saves], "node_._versions = "))
 
 
 def _users(case: Case, users: frozenset) -> str:
@@ -105,9 +120,8 @@ def _version(case: Case, name: str, kind: str, users: frozenset) -> str:
 
 def _write_outputs(source: Source, case: Case) -> None:
     """The outputs that formulas need, raw: a node that held its own result's tensor would be a reference cycle."""
-    op, keeps = case.op, case.op.plan.keeps
-    tests = {i: _output_wanted(case, users) for i, users in keeps.items()}
-    tests = {i: test for i, test in tests.items() if test is not None}
+    every = ((i, _output_wanted(case, users)) for i, users in case.op.plan.keeps.items())
+    tests = {i: test for i, test in every if test is not None}
     if not tests:
         _write_none_kept(source)
     elif "" in tests.values() or len(set(tests.values())) > 1:
@@ -129,7 +143,7 @@ def _output_wanted(case: Case, users: frozenset) -> str | None:
 
 def _write_none_kept(source: Source) -> None:
     source.comment("They need no output.")
-    source.line("node_.out = node_.counter = None")
+    source.line("node_._out = node_._counter = None")
 
 
 def _write_kept(source: Source, case: Case, tests: dict[int, str]) -> None:
@@ -139,21 +153,21 @@ def _write_kept(source: Source, case: Case, tests: dict[int, str]) -> None:
     count = max(op.plan.keeps) + 1 if op.hidden else 1
     kept = [("data_" if i == 0 else f"outs_[{i}]") if i in tests else "None" for i in range(count)]
     source.write(
-        tuple_of([f"{k} if {tests[i]} else None" if tests.get(i) else k for i, k in enumerate(kept)], "node_.out = ")
+        tuple_of([f"{k} if {tests[i]} else None" if tests.get(i) else k for i, k in enumerate(kept)], "node_._out = ")
     )
     if 0 in tests:
         may_be_view = op.tags & (VIEW | MAYBE_VIEW) and not op.hidden
         source.line("meta_of(result_)" if may_be_view else "result_._meta = new(Meta)")
     counters = ["(result_._meta, 0)" if i == 0 and i in tests else "None" for i in range(count)]
-    source.write(tuple_of(counters, "node_.counter = "))
+    source.write(tuple_of(counters, "node_._counter = "))
 
 
 def _write_rest(source: Source) -> None:
     source.comment("What backward asks of every node, and the number that says which was made later.")
-    source.line("node_.shape = data_.shape")
-    source.line("node_.table = table_")
-    source.line("node_.hooks = node_.trace = None")
-    source.line("node_.seq = next(SEQUENCE)")
+    source.line("node_._shape = data_.shape")
+    source.line("node_._table = table_")
+    source.line("node_._hooks = node_._trace = None")
+    source.line("node_._seq = next(SEQUENCE)")
     source.comment("Anomaly detection keeps the place in the program.")
     with source.block("if NODE_MADE is not None:"):
         source.line("NODE_MADE(node_)")

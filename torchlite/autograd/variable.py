@@ -1,0 +1,60 @@
+"""The name under which older programs know tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._tensor import Tensor
+from .engine import CURRENT, run_backward
+
+
+class ImperativeEngine:
+    """The engine of backward passes, as an object."""
+
+    def queue_callback(self, callback) -> None:
+        """Call `callback()` when the backward pass that runs now is through. RuntimeError outside of one."""
+        if not CURRENT.runs:
+            raise RuntimeError("Final callbacks can only be installed during backward pass.")
+        CURRENT.runs[-1].callbacks += (callback,)
+
+    def run_backward(
+        self, tensors, grad_tensors, keep_graph, create_graph, inputs=(), allow_unreachable=False, accumulate_grad=False
+    ):
+        """What `backward` and `grad` do."""
+        return run_backward(
+            tensors, grad_tensors, keep_graph, create_graph, inputs=inputs or None, accumulate=accumulate_grad
+        )
+
+    def is_checkpoint_valid(self) -> bool:
+        """Whether the pass that runs now goes to all leaves."""
+        return not CURRENT.runs or CURRENT.runs[-1].targets is None
+
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, other) -> bool:
+        return isinstance(other, Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """A Tensor: `Variable(data)` is one on the same memory, and every Tensor is a Variable.
+
+    >>> import torchlite as torch
+    >>> x = torch.autograd.Variable(torch.ones(2), requires_grad=True)
+    >>> type(x).__name__, x.requires_grad
+    ('Tensor', True)
+    """
+
+    _execution_engine = ImperativeEngine()
+
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None, **others: Any) -> Any:
+        if volatile:
+            import warnings
+
+            warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
+        if data is None:
+            from .._dispatch.public import torch
+
+            data = torch.empty(0)
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        return data.detach().requires_grad_(requires_grad)
