@@ -446,7 +446,7 @@ class UntypedStorage(_StorageBase):
     def pin_memory(self, device="cuda") -> UntypedStorage:
         """A copy in page-locked memory."""
         if not self._on_cpu:
-            raise TypeError(f"cannot pin 'torch.storage.UntypedStorage' only CPU memory can be pinned")
+            raise TypeError("cannot pin 'torch.storage.UntypedStorage' only CPU memory can be pinned")
         pinned = self._tensor.pin_memory()
         return self if pinned is self._tensor else storage_of(pinned)
 

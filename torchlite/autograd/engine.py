@@ -7,6 +7,7 @@ import itertools
 import math
 import operator
 import threading
+from typing import Any
 
 from .._dispatch import call
 from .._dispatch.graph import AccumulateGrad, Node, OutputOf, bump, edge, freed, make_node, meta_of, node_hooks, version
@@ -590,9 +591,10 @@ def _in_a_thread(*arguments):
 
 def _ends(run, inputs) -> list:
     """Where the gradients of the inputs go, each (leaf, None) or (node, output); the run is told to go only there."""
-    ends = []
+    ends: list[tuple[Any, int | None]] = []
     for item in inputs:
         where = edge(item) if isinstance(item, Tensor) else edge_of(item)
+        end: tuple[Any, int | None]
         if where.__class__ is OutputOf:
             end = where.node, where.index
         else:
