@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
@@ -26,7 +27,7 @@ def _heads(x, lead):
     """(heads, length, features)."""
     if x.shape[:-2] != lead:
         x = np.broadcast_to(x, lead + x.shape[-2:])
-    return x.reshape(-1, *x.shape[-2:])
+    return x.reshape(math.prod(lead), *x.shape[-2:])
 
 
 def _tiles(heads, rows, columns):
@@ -89,7 +90,7 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
     a = _Attention(query, key, value, attn_mask, is_causal, scale)
     out = np.empty((a.query.shape[0], a.rows, a.value.shape[2]), a.dtype)
     lse = np.empty((a.query.shape[0], a.rows, 1), a.dtype)
-    if a.columns == 0:
+    if not a.columns or not out.size:
         return np.zeros(a.lead + out.shape[1:], a.dtype), np.zeros(a.lead + lse.shape[1:], a.dtype)
 
     def work(tile):
@@ -129,6 +130,8 @@ def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scal
     grad, lse = _heads(grad, a.lead), _heads(lse, a.lead)
     dot = np.vecdot(grad, _heads(out, a.lead))[..., None]
     grad_query, grad_key, grad_value = (np.zeros(x.shape, a.dtype) for x in (a.query, a.key, a.value))
+    if not a.columns or not grad.size:
+        a.tiles = []
 
     def work(tile):
         h0, h1, r0, r1 = tile

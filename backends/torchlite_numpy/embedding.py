@@ -10,6 +10,8 @@ U64 = np.dtype("u8")
 
 
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    if weight.ndim != 2:
+        raise RuntimeError("embedding: weight must be a matrix")
     if indices.dtype.kind != "i" or indices.dtype.itemsize < 4:
         raise RuntimeError("embedding: indices must be int64 or int32")
     if indices.size:

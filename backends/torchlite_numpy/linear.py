@@ -15,7 +15,11 @@ def linear(input, weight, bias=None):
         raise RuntimeError("expected m1 and m2 to have the same dtype")
     if dtype is not F32 and is_half(dtype):
         return widened(linear, input, weight, bias)
-    if input.ndim == 2 or weight.ndim == 1:
+    if weight.ndim != 2 or not input.ndim:
+        if weight.ndim != 1 or not input.ndim or bias is not None:
+            raise RuntimeError("linear: a matrix is wanted")
+        return steady_dot(input, weight)
+    if input.ndim == 2:
         out = steady_dot(input, weight.T)
     else:
         out = (

@@ -67,3 +67,35 @@ def test_heights_of_cycles(mode, want):
     assert schedule.scale_fn(2) == want
     if mode != "exp_range":
         assert isinstance(schedule._scale_fn_ref, types.FunctionType)
+
+
+T = torch.tensor
+MIXED = [
+    ({"betas": (T(0.9), 0.99)}, "betas must be either both floats or both Tensors"),
+    ({"betas": (0.9, T(0.99))}, "betas must be either both floats or both Tensors"),
+    ({"betas": (0, 0.99)}, "betas must be either both floats or both Tensors"),
+    ({"betas": (0.9, 1)}, "Invalid beta parameter at index 1: 1"),
+    (
+        {"betas": (T(0.9), T(0.9)), "foreach": True},
+        "betas[0] as a Tensor is not supported for capturable=False and foreach=True",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), MIXED)
+@pytest.mark.parametrize("cls", [torch.optim.Adam, torch.optim.AdamW])
+def test_betas(cls, given, words):
+    with pytest.raises(ValueError) as caught:
+        cls(params(), **given)
+    assert str(caught.value) == words
+    cls(params(), betas=(T(0.9), T(0.9)))
+
+
+@pytest.mark.parametrize("cls", [torch.optim.Adafactor, torch.optim.Muon])
+def test_complex_parameters(cls):
+    param = torch.nn.Parameter(torch.ones(2, 2, dtype=torch.complex64))
+    param.grad = torch.ones_like(param)
+    with pytest.raises(RuntimeError, match=f"{cls.__name__} does not support complex parameters"):
+        cls([param]).step()
+    with pytest.raises(ValueError, match=r"Complex params at indices \[\[0, 0\]\]: SparseAdam does not support"):
+        torch.optim.SparseAdam([param])

@@ -226,8 +226,13 @@ def prelu(F, input, weight):
 )
 def rrelu(F, input, lower, upper, training, generator=None):
     """Leaky relu whose slope is drawn from ``[lower, upper)`` for each negative element in training, and is the middle
-    of the range otherwise.
+    of the range otherwise. RuntimeError for bounds that are not finite, or not in order.
     """
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound:g}")
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return F.leaky_relu(input, (lower + upper) / 2)
     from .._device.generators import engine_of

@@ -43,6 +43,8 @@ def _times(sizes):
 
 def _check_parameters(weight, stride, padding, dilation, output_padding, groups):
     count = len(weight.shape) - 2
+    if count < 1:
+        raise RuntimeError("weight should have at least three dimensions")
     for name, value in (
         ("stride", stride),
         ("padding", padding),
@@ -110,16 +112,20 @@ def _check_channels(input, weight, bias, groups, transposed):
     return filters
 
 
+def _check_ranks(input, weight, gap):
+    if len(input.shape) != len(weight.shape):
+        raise RuntimeError(
+            f"Expected {len(weight.shape)}-dimensional input for {len(weight.shape)}-dimensional weight{gap}"
+            f"{_list(weight.shape)}, but got {len(input.shape)}-dimensional input of size {_list(input.shape)} "
+            "instead"
+        )
+
+
 def _convolution_meta(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     count = len(weight.shape) - 2
     stride, padding, dilation, extra = (tuple_of(v, count) for v in (stride, padding, dilation, output_padding))
     _check_parameters(weight, stride, padding, dilation, extra, groups)
-    if len(input.shape) != len(weight.shape):
-        raise RuntimeError(
-            f"Expected {len(weight.shape)}-dimensional input for {len(weight.shape)}-dimensional weight "
-            f"{_list(weight.shape)}, but got {len(input.shape)}-dimensional input of size {_list(input.shape)} "
-            "instead"
-        )
+    _check_ranks(input, weight, " ")
     filters = _check_channels(input, weight, bias, groups, transposed)
     _check_types(input, weight, bias)
     size, kernel = input.shape[2:], weight.shape[2:]
@@ -357,18 +363,18 @@ def _conv(F, spatial, input, weight, bias, stride, padding, dilation, groups):
         input, single = _batched(F, input, spatial, f"conv{spatial}d")
     else:
         single = False
-    if weight.ndim == spatial + 2:
-        stride, dilation = tuple_of(stride, spatial), tuple_of(dilation, spatial)
-        if isinstance(padding, str):
-            if padding not in ("same", "valid"):
-                raise RuntimeError(f"Invalid padding string: '{padding}'")
-            input, padding = (
-                _same_padding(F, input, weight, stride, dilation) if padding == "same" else (input, (0,) * spatial)
-            )
-        else:
-            padding = tuple_of(padding, spatial)
+    stride, dilation = tuple_of(stride, spatial), tuple_of(dilation, spatial)
+    if not isinstance(padding, str):
+        padding = tuple_of(padding, spatial)
+    elif padding == "valid":
+        padding = (0,) * spatial
+    elif padding == "same":
+        if weight.ndim < 3:
+            raise RuntimeError("weight should have at least three dimensions")
+        _check_ranks(input, weight, "")
+        input, padding = _same_padding(F, input, weight, stride, dilation)
     else:
-        stride, padding, dilation = (tuple_of(v, spatial) for v in (stride, padding, dilation))
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
     out = F.convolution(input, weight, bias, stride, padding, dilation, False, (0,) * spatial, groups)
     return F.squeeze(out, 0) if single else out
 

@@ -88,10 +88,12 @@ def _check_target(input, target, weight):
         found = target.shape[0] if target.ndim else 1
         if target.ndim or input.shape[0] != 1:
             raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({found}).")
+    if input.ndim <= 2 and target.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input.ndim == target.ndim == 1 and target.shape[0] != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
     if target.dtype is not int64 and target.dtype is not uint8:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_name}")
-    if (input.ndim == 2 and target.ndim > 1) or (input.ndim == 1 and target.ndim > 1):
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if input.ndim == 4 and target.ndim != 3:
         raise RuntimeError(
             f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}"
@@ -243,7 +245,16 @@ def linear_cross_entropy(
     A weight of shape (C, d1, ..., in_features) gives logits of shape (N, C, d1, ...). ``options`` asks PyTorch for a
     chunked computation, which changes memory use and not the result; here it is accepted and has no effect.
     """
+    if linear_weight.ndim < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.ndim}")
+    if input.ndim and input.shape[-1] != linear_weight.shape[-1]:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{input.shape[-1]} and {linear_weight.shape[-1]}, respectively"
+        )
     out_features = linear_weight.shape[:-1]
+    if linear_bias is not None and tuple(linear_bias.shape) != tuple(out_features):
+        raise RuntimeError(f"expected linear_bias shape {tuple(out_features)}, got {tuple(linear_bias.shape)}")
     if len(out_features) > 1:
         flat = linear_weight.reshape(-1, linear_weight.shape[-1])
         logits = F.linear(input, flat, None if linear_bias is None else linear_bias.reshape(-1)).reshape(

@@ -1,5 +1,7 @@
 """Look-ups (embedding, embedding_bag, one_hot) and the layers' products (linear, bilinear)."""
 
+import math
+
 from torchlite._dispatch import composite, op
 from torchlite._types.dtypes import float32, float64, int32, int64
 
@@ -33,9 +35,36 @@ def _linear_weight_vjp(F, g, input, weight_shape):
     return F._linear_weight_grad(g, input)
 
 
+def _check_added(bias, shape):
+    """Whether a bias can be added to a product of this shape, whose leading dimensions PyTorch makes one."""
+    rows = math.prod(shape[:-1])
+    target = [rows, shape[-1]] if len(shape) < 3 or bias.ndim < 2 else list(shape)
+    if len(target) == 2 and bias.ndim > 2:
+        raise RuntimeError(
+            f"expand(torch.{bias.dtype.scalar_name}Tensor{{{list(bias.shape)}}}, size={target}): the number of sizes "
+            f"provided (2) must be greater or equal to the number of dimensions in the tensor ({bias.ndim})"
+        )
+    for back, (have, want) in enumerate(zip(reversed(bias.shape), reversed(target), strict=False), 1):
+        dim = len(target) - back
+        if have not in (1, want):
+            if len(target) > 2:
+                raise RuntimeError(
+                    f"The size of tensor a ({want}) must match the size of tensor b ({have}) at non-singleton "
+                    f"dimension {dim}"
+                )
+            raise RuntimeError(
+                f"The expanded size of the tensor ({want}) must match the existing size ({have}) at non-singleton "
+                f"dimension {dim}.  Target sizes: {target}.  Tensor sizes: {list(bias.shape)}"
+            )
+
+
 def _linear_meta(input, weight, bias):
+    if not input.ndim or not weight.ndim:
+        raise RuntimeError(
+            f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D"
+        )
     if weight.ndim > 2:
-        raise RuntimeError(f"mat2 must be a matrix, got {weight.ndim}-D tensor")
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     if weight.ndim == 1 and bias is not None:
         raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
     rows = 1
@@ -55,7 +84,10 @@ def _linear_meta(input, weight, bias):
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {_c_name(input.dtype)} != {_c_name(weight.dtype)}"
         )
-    return tuple(input.shape[:-1]) + tuple(weight.shape[:-1]), input.dtype
+    shape = tuple(input.shape[:-1]) + tuple(weight.shape[:-1])
+    if bias is not None:
+        _check_added(bias, shape)
+    return shape, input.dtype
 
 
 def _c_name(dtype):
@@ -201,7 +233,7 @@ _MODES = ("sum", "mean", "max")
 
 def _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx):
     if weight.ndim != 2:
-        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     if indices.ndim != 1:
         raise RuntimeError(f"input has to be a 1D Tensor, but got Tensor of dimension {indices.ndim}")
     if offsets.ndim != 1:

@@ -177,6 +177,8 @@ def batch_norm(
     """
     if training:
         _check_several(input.shape)
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     return F.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
@@ -531,7 +533,7 @@ def _attend_with_weights(q, k, v, attn_mask, dropout_p, layout, average, out_wei
     if dropout_p > 0.0:
         weights = torch.nn.functional.dropout(weights, dropout_p)
     target = q.shape[1]
-    out = torch.bmm(weights, v).transpose(0, 1).reshape(target, batch, -1)
+    out = torch.bmm(weights, v).transpose(0, 1).reshape(target, batch, num_heads * v.shape[-1])
     out = F.linear(out, out_weight, out_bias)
     weights = weights.reshape(batch, num_heads, target, k.shape[1])
     if average:

@@ -27,6 +27,8 @@ class Adafactor(Optimizer):
     dtype's machine epsilon) and of the parameter's scale. d: the update's root mean square is clipped to it.
     """
 
+    _refuses_complex = True
+
     def __init__(
         self,
         params: ParamsT,

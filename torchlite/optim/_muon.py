@@ -53,6 +53,8 @@ class Muon(Optimizer):
     columns))).
     """
 
+    _refuses_complex = True
+
     def __init__(
         self,
         params: ParamsT,

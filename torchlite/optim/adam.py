@@ -76,6 +76,17 @@ class Adam(Optimizer):
         _check_nonnegative(eps=eps)
         _check_betas(betas)
         _check_nonnegative(weight_decay=weight_decay)
+        kinds = {torch.Tensor if isinstance(beta, torch.Tensor) else type(beta) for beta in betas[:2]}
+        if len(kinds) > 1 or not kinds <= {torch.Tensor, float}:
+            raise ValueError("betas must be either both floats or both Tensors")
+        for index, beta in enumerate(betas):
+            if isinstance(beta, torch.Tensor):
+                if foreach and not capturable:
+                    raise ValueError(
+                        f"betas[{index}] as a Tensor is not supported for capturable=False and foreach=True"
+                    )
+                if beta.numel() != 1:
+                    raise ValueError(f"Tensor betas[{index}] must be 1-element")
         super().__init__(
             params,
             {

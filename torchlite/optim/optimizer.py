@@ -115,6 +115,7 @@ class Optimizer:
     parameter to its state; `defaults`.
     """
 
+    _refuses_complex = False  # whether a step refuses complex parameters
     _init_state: Callable[..., Any]
     _update: Callable[..., Any]
     _optimizer_step_pre_hooks: OrderedDict[int, Any]
@@ -445,6 +446,8 @@ class Optimizer:
             grad = param.grad
             if grad is None:
                 continue
+            if self._refuses_complex and param.is_complex():
+                raise RuntimeError(f"{type(self).__name__} does not support complex parameters")
             if grad.layout is not torch.strided:
                 raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
             if group.get("fused") and not param.is_floating_point():

@@ -41,10 +41,18 @@ class SparseAdam(Optimizer):
             if not 0.0 <= beta < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-        for group in self.param_groups:
-            for param in group["params"]:
-                if param.layout is not torch.strided:
-                    raise ValueError("SparseAdam requires dense parameter tensors")
+        for name, refused, what in (
+            ("Sparse", lambda param: param.layout is not torch.strided, "requires dense parameter tensors"),
+            ("Complex", torch.Tensor.is_complex, "does not support complex parameters"),
+        ):
+            found = [
+                [number, place]
+                for number, group in enumerate(self.param_groups)
+                for place, param in enumerate(group["params"])
+                if refused(param)
+            ]
+            if found:
+                raise ValueError(f"{name} params at indices {found}: SparseAdam {what}")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""

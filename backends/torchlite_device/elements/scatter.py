@@ -191,6 +191,8 @@ def index_select(input, dim, index):
 
 
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    if len(weight.shape) != 2 or indices.kind not in ("i32", "i64"):
+        raise RuntimeError("embedding: weight must be a matrix, indices int32 or int64")
     out = empty(weight.device, (*indices.shape, *weight.shape[1:]), weight.kind)
     return take_slices(planes_of(weight, 0, 1), index_array(indices), out, weight.shape[0], False, error_code(SELECTED))
 

@@ -268,8 +268,12 @@ def linear(input, weight, bias=None):
         raise RuntimeError("expected m1 and m2 to have the same dtype")
     if weight.kind == "b8":
         check_factors(input, weight)
-    if len(weight.shape) == 1:
+    if len(weight.shape) != 2 or not input.shape:
+        if len(weight.shape) != 1 or not input.shape or bias is not None:
+            raise RuntimeError("linear: a matrix is wanted")
         return _any_rank(input, weight)
+    if bias is not None and bias.shape and bias.shape[-1] not in (1, weight.shape[0]):
+        raise RuntimeError("linear: a bias for other features")
     added = bias if bias is not None and len(bias.shape) < 2 and bias.kind == input.kind else None
     out = (
         product(input, weight, added, turn=_SECOND) if len(input.shape) > 1 else _any_rank(input, turned(weight), added)
