@@ -61,7 +61,10 @@ def squeeze(input, dim=None):
 
 
 def unsqueeze(input, dim):
-    return xp.expand_dims(input, dim)
+    ndim = input.ndim
+    if not -ndim - 1 <= dim <= ndim:
+        raise IndexError(f"no place {dim} for a new dimension")
+    return input[(_ALL,) * (dim if dim >= 0 else dim + ndim + 1) + (None,)]
 
 
 def as_strided(input, size, stride, offset=None, input_stride=None):

@@ -113,6 +113,7 @@ class Op:
     several = False  # the kernel returns a plain tuple or list of results
     # the kernel returns the result and, after it, values that only the formulas see (`out1`, `out2` …)
     hidden = False
+    layout: Callable | None = None  # the rule of `layouts` that says how results lie in memory, where kernels do not
     check: Callable | None = None  # refuses some arguments: called with them before promotion
     function: Callable | None = None  # the public function, once made
     direct: Callable | None = None  # the function for interceptors, once made

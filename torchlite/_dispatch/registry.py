@@ -9,6 +9,7 @@ import threading
 from .._types.devices import ADDED, EXTRAS, FOREIGN, device, installed_backends
 from .backend import Backend, Table
 from .fallback import Absent, stand_in
+from .layouts import keeps_layout
 from .record import REGISTRY, Op
 
 _tables: dict[device, Table] = {}
@@ -115,8 +116,10 @@ def _make(where: device) -> Table:
 def _resolve(record: Op, kernels: dict, table: Table):
     kernel = kernels.get(record.name)
     if kernel is None and record.composite is not None:
-        return functools.partial(record.composite, table)
-    return kernel or stand_in(record, table, lambda: table_of(device("cpu")))
+        kernel = functools.partial(record.composite, table)
+    if kernel is None:
+        return stand_in(record, table, lambda: table_of(device("cpu")))
+    return kernel if record.layout is None else keeps_layout(record.layout, kernel, table)
 
 
 def has_kernel(table: Table, name: str) -> bool:

@@ -10,3 +10,4 @@ def load() -> None:
     """Import every family, then fix the records that the core itself calls."""
     for info in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{info.name}")
+    importlib.import_module(f"{__name__}.layouts").apply()

@@ -12,9 +12,9 @@ import warnings
 
 import numpy as np
 
-from .._device.generators import memory_order
 from .._dispatch import NONDIFF, REGISTRY, call, composite, op
 from .._dispatch.checks import storage_span
+from .._dispatch.layouts import channels_last_strides, dense_like, placed, strides_in
 from .._types.dtypes import bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
@@ -102,27 +102,29 @@ def _out_dtype(out, dtype, default):
     return out.dtype
 
 
-def _order(ndim: int, memory_format, like=None) -> tuple[int, ...] | None:
-    """The dimensions from the slowest to the fastest in memory; None when that is the usual order."""
+def _strides(size, memory_format, like=None) -> tuple[int, ...] | None:
+    """The strides of a new tensor; None for the usual ones."""
     if memory_format is channels_last or memory_format is channels_last_3d:
         rank = 4 if memory_format is channels_last else 5
-        if ndim != rank:
+        if len(size) != rank:
             raise RuntimeError(f"required rank {rank} tensor to use {str(memory_format).rpartition('.')[2]} format")
-        return (0, *range(2, rank), 1)
+        return channels_last_strides(size)
     if memory_format is contiguous_format or like is None or like.is_contiguous():
         return None
-    return memory_order(like)
+    return dense_like(size, like.stride())
 
 
-def _make(kernel: str, size, *args, order=None, device=None, requires_grad=False, out=None):
-    """Create by a kernel whose last argument is the dtype, in the given order in memory."""
+def _make(kernel: str, size, *args, strides=None, device=None, requires_grad=False, out=None):
+    """Create by a kernel whose last argument is the dtype, with the given dense strides."""
     if requires_grad and args[-1].category < 2:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    if order is None:
+    if strides is None:
         made = call.create(kernel, size, *args, device=device, requires_grad=requires_grad)
         return made if out is None else call.write_out(REGISTRY[kernel], made, out)
+    order = sorted(range(len(size)), key=lambda d: (-strides[d], size[d] != 1, d))
     made = call.create(kernel, tuple(size[d] for d in order), *args, device=device)
-    made._data = made._table.permute(made._data, tuple(order.index(d) for d in range(len(order))))
+    table = made._table
+    made._data = placed(table, table.permute(made._data, tuple(order.index(d) for d in range(len(order)))), strides)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -171,7 +173,7 @@ def empty(F, size, out, dtype, layout, device, pin_memory, requires_grad, memory
         "_empty",
         size,
         _out_dtype(out, dtype, dtype or get_default_dtype()),
-        order=_order(len(size), memory_format),
+        strides=_strides(size, memory_format),
         device=device,
         requires_grad=requires_grad,
         out=out,
@@ -268,7 +270,7 @@ def empty_permuted(F, size, physical_layout, dtype, layout, device, pin_memory, 
         "_empty",
         size,
         _dtype("empty_permuted", dtype, get_default_dtype()),
-        order=order or None,
+        strides=strides_in(tuple(reversed(order)), size) if order else None,
         device=device,
         requires_grad=requires_grad,
     )
@@ -288,7 +290,7 @@ def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memor
         kernel,
         size,
         *args,
-        order=_order(len(size), memory_format, input),
+        strides=_strides(size, memory_format, input),
         device=input._table.device if device is None else device,
         requires_grad=requires_grad,
     )

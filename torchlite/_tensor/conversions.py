@@ -216,6 +216,8 @@ class _Casts:
     @staticmethod
     def make(name: str, d):
         def cast(self, memory_format=preserve_format):
+            if memory_format is not preserve_format:
+                return self.to(d, memory_format=memory_format)
             return self if self.dtype is d else SLOTS.F.to(self, d)
 
         cast.__name__ = cast.__qualname__ = name

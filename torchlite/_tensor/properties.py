@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._dispatch.shapes import contiguous_strides, wrap_dim
+from .._dispatch.layouts import is_channels_last, is_contiguous, strides_of
+from .._dispatch.shapes import wrap_dim
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.devices import device
-from .._types.layouts import Size, contiguous_format, strided
+from .._types.layouts import Size, channels_last, contiguous_format, preserve_format, strided
 from .fields import Fields
 
 
@@ -89,12 +90,8 @@ class Properties(Fields):
 
     def stride(self, dim=None):
         """Steps between neighbours in elements, of all dimensions or of one."""
-        size = max(self.dtype.itemsize, 1)
-        strides = tuple(s // size for s in self._data.strides)
-        shape = self._data.shape
-        if any(n <= 1 for n in shape) and 0 not in shape:
-            strides = _canonical_strides(shape, strides)
-        return strides if dim is None else strides[dim]
+        strides = strides_of(self._data)
+        return strides if dim is None else strides[wrap_dim(dim, len(strides))]
 
     def storage_offset(self) -> int:
         """Where the first element lies in the storage, in elements."""
@@ -140,21 +137,15 @@ class Properties(Fields):
         )
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
-        """Whether the elements lie in row-major order without gaps."""
-        flags = getattr(self._data, "flags", None)
-        if flags is not None and memory_format is contiguous_format:
-            return flags.c_contiguous
-        shape = self._data.shape
-        if 0 in shape:
-            return True
-        order: Any = range(len(shape))
-        if memory_format.name.startswith("channels_last"):
-            if len(shape) != (5 if memory_format.name.endswith("3d") else 4):
-                return False
-            order = (0, *range(2, len(shape)), 1)
-        want = contiguous_strides([shape[d] for d in order])
-        have = [self._data.strides[d] // self.dtype.itemsize for d in order]
-        return all(h == w or shape[d] == 1 for h, w, d in zip(have, want, order, strict=True))
+        """Whether the elements lie in row-major order without gaps, or in that of `memory_format`."""
+        data = self._data
+        if memory_format is contiguous_format:
+            flags = getattr(data, "flags", None)
+            return is_contiguous(data.shape, strides_of(data)) if flags is None else flags.c_contiguous
+        if memory_format is preserve_format:
+            raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+        rank = 4 if memory_format is channels_last else 5
+        return data.ndim == rank and is_channels_last(data.shape, strides_of(data))
 
     @property
     def is_cpu(self) -> bool:
@@ -260,14 +251,3 @@ class Properties(Fields):
     def is_neg(self) -> bool:
         """Always False: a negative is computed and never only marked."""
         return False
-
-
-def _canonical_strides(shape, strides):
-    """Strides as PyTorch gives them for dimensions of length one: what a contiguous neighbour would have."""
-    out = list(strides)
-    step = 1
-    for d in range(len(shape) - 1, -1, -1):
-        if shape[d] == 1 and (out[d] == 0 or d == len(shape) - 1 or out[d] != step):
-            out[d] = step if out[d] == 0 else out[d]
-        step = out[d] * shape[d]
-    return tuple(out)

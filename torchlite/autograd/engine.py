@@ -13,6 +13,7 @@ from .._dispatch import call
 from .._dispatch.graph import AccumulateGrad, Node, OutputOf, bump, edge, freed, make_node, meta_of, node_hooks, version
 from .._dispatch.hooks import Packed, saved_tensor_hooks
 from .._dispatch.interceptors import stack
+from .._dispatch.layouts import lying_as_leaf
 from .._dispatch.record import REGISTRY
 from .._dispatch.runtime import LEAF, MODE, recording, set_grad
 from .._dispatch.slots import SLOTS
@@ -406,6 +407,8 @@ class Run:
                 g = table.as_array(g)
             if id(g) in self.given or not table.owns(g):
                 g = table.clone(g)
+            if g.strides != tensor._data.strides:
+                g = lying_as_leaf(table, g, tensor._data)
             self.given.add(id(g))
             found.grad = call.wrap(table, g, tensor.dtype)
         elif found.grad._node is None:

@@ -1,0 +1,359 @@
+"""How results lie in memory: PyTorch's rules for strides, which a record names (`Op.layout`) and kernels need not know.
+
+Shapes and strides are tuples; strides count elements. `keeps_layout` puts a rule behind a kernel: what the kernel
+returns otherwise than the rule says is copied into place.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from operator import attrgetter
+
+from .shapes import contiguous_strides
+
+Ints = tuple[int, ...]
+
+
+def strides_of(raw) -> Ints:
+    """The strides of a raw array in elements, as PyTorch counts them."""
+    size = raw.dtype.itemsize or 1
+    return true_strides(raw.shape, tuple([s // size for s in raw.strides]))
+
+
+@functools.lru_cache(8192)
+def true_strides(shape: Ints, strides: Ints) -> Ints:
+    """PyTorch's strides for an array's: NumPy has 0 for all dimensions of a new array without elements, and 0 for new
+    dimensions of length one, where PyTorch has what a contiguous neighbour would have.
+    """
+    if not any(strides) and 0 in shape:
+        return contiguous_strides(shape)
+    if 0 in strides and 1 in shape:
+        out = list(strides)
+        for d in reversed(range(len(shape))):
+            if shape[d] == 1 and out[d] == 0:
+                out[d] = 1 if d + 1 == len(shape) else out[d + 1] * max(shape[d + 1], 1)
+        return tuple(out)
+    return strides
+
+
+# -- orders of memory ------------------------------------------------------------------------------
+
+
+def channels_last_strides(shape: Ints) -> Ints:
+    """The strides of a batch of images (4 dimensions) or volumes (5) whose channels lie innermost."""
+    order = (1, *range(len(shape) - 1, 1, -1), 0)
+    out, step = [0] * len(shape), 1
+    for d in order:
+        out[d] = step
+        step *= shape[d]
+    return tuple(out)
+
+
+@functools.lru_cache(4096)
+def is_channels_last(shape: Ints, strides: Ints) -> bool:
+    """Whether elements lie with their channels innermost and without gaps; dimensions of length one do not count."""
+    if len(shape) not in (4, 5):
+        return False
+    expected = channels_last_strides(shape)
+    return all(n == 1 or s == e for n, s, e in zip(shape, strides, expected, strict=True))
+
+
+@functools.lru_cache(4096)
+def suggests_channels_last(shape: Ints, strides: Ints) -> bool:
+    """Whether ops that keep their input's memory format take it to be channels last: by strides that grow in that
+    order, dimensions of length one included, gaps allowed.
+    """
+    if len(shape) not in (4, 5) or strides[1] == 0:
+        return False
+    least = 0
+    for d in (1, *range(len(shape) - 1, 1, -1), 0):
+        if shape[d] == 0 or strides[d] < least or d == 0 and least == strides[1]:
+            return False
+        least = strides[d] * max(shape[d], 1)
+    return True
+
+
+@functools.lru_cache(4096)
+def is_dense(shape: Ints, strides: Ints) -> bool:
+    """Whether elements fill a block of memory, none twice."""
+    if 0 in shape:
+        return True
+    expected = 1
+    for step, n in sorted(zip(strides, shape, strict=True)):
+        if n != 1:
+            if step != expected:
+                return False
+            expected *= n
+    return True
+
+
+def _sorted_dims(shape: Ints, operands) -> list[int]:
+    """The dimensions from the innermost outwards, as PyTorch's iterator orders them: each pair by the first operand
+    whose strides tell.
+    """
+
+    def order(first: int, second: int) -> int:
+        for strides in operands:
+            a, b = strides[first], strides[second]
+            if a == 0 or b == 0:
+                continue
+            if a != b:
+                return -1 if a < b else 1
+            if shape[first] > shape[second]:
+                return 1
+        return 0
+
+    dims = list(reversed(range(len(shape))))
+    for i in range(1, len(dims)):
+        at = i
+        for before in reversed(range(i)):
+            found = order(dims[before], dims[at])
+            if found > 0:
+                dims[before], dims[at] = dims[at], dims[before]
+                at = before
+            elif found < 0:
+                break
+    return dims
+
+
+def strides_in(dims, shape: Ints) -> Ints:
+    """The strides of memory in which the dimensions lie in an order, from the innermost outwards."""
+    if list(dims) == list(reversed(range(len(shape)))):
+        return contiguous_strides(shape)
+    out, step = [0] * len(shape), 1
+    for d in dims:
+        out[d] = step
+        step *= shape[d]
+    return tuple(out)
+
+
+@functools.lru_cache(4096)
+def dense_like(shape: Ints, strides: Ints) -> Ints:
+    """The strides of a new tensor made like one (`preserve_format`): its own where they are dense, else dense ones in
+    the same order.
+    """
+    return strides if is_dense(shape, strides) else strides_in(_sorted_dims(shape, (strides,)), shape)
+
+
+@functools.lru_cache(8192)
+def iterated(shape: Ints, operands: tuple[tuple[Ints, Ints], ...]) -> Ints:
+    """The strides of a pointwise op's result of `shape` over operands of (shape, strides)."""
+    alike = all(own == shape for own, _ in operands)
+    if alike:
+        contiguous = contiguous_strides(shape)
+        if all(is_contiguous(shape, strides) for _, strides in operands):
+            return contiguous
+        if len(shape) == 4 and all(is_channels_last(shape, strides) for _, strides in operands):
+            return channels_last_strides(shape)
+        first = operands[0][1]
+        if all(strides == first for _, strides in operands) and is_dense(shape, first):
+            return first
+    walks = []
+    for own, strides in operands:
+        lead = len(shape) - len(own)
+        walks.append(
+            (0,) * lead
+            + tuple([0 if n == 1 and m != 1 else s for n, m, s in zip(own, shape[lead:], strides, strict=True)])
+        )
+    return strides_in(_sorted_dims(shape, walks), shape)
+
+
+def is_contiguous(shape: Ints, strides: Ints) -> bool:
+    """Whether elements lie in row-major order without gaps; dimensions of length one do not count."""
+    if 0 in shape:
+        return True
+    expected = 1
+    for n, s in zip(reversed(shape), reversed(strides), strict=True):
+        if n != 1:
+            if s != expected:
+                return False
+            expected *= n
+    return True
+
+
+@functools.lru_cache(4096)
+def column_major(shape: Ints) -> Ints:
+    """The strides of a batch of matrices that are stored column by column, as LAPACK has them."""
+    if len(shape) < 2:
+        return contiguous_strides(shape)
+    *batch, rows, columns = shape
+    *outer, last, first = contiguous_strides((*batch, columns, rows))
+    return (*outer, first, last)
+
+
+def lying_as_leaf(table, gradient, leaf):
+    """The gradient of a leaf in memory as the leaf lies where that is dense, else in row-major order; dimensions of
+    length one do not count.
+    """
+    shape, wanted = leaf.shape, strides_of(leaf)
+    if not is_dense(shape, wanted):
+        wanted = contiguous_strides(shape)
+    have = strides_of(gradient)
+    return gradient if all(n == 1 or a == b for n, a, b in zip(shape, have, wanted, strict=True)) else placed(
+        table, gradient, wanted
+    )
+
+
+# -- rules: (the call's arguments as raw arrays, a raw result, its number) -> strides ----------------
+
+
+def contiguous(args, out, at) -> Ints:
+    """Row-major."""
+    return contiguous_strides(out.shape)
+
+
+def like_first(args, out, at) -> Ints:
+    """As the first argument lies, where the result has its shape."""
+    first = args[0]
+    return dense_like(first.shape, strides_of(first)) if first.shape == out.shape else contiguous_strides(out.shape)
+
+
+def _channels_last_if(arrays, out) -> Ints:
+    shape = out.shape
+    last = any(x.ndim == len(shape) and suggests_channels_last(x.shape, strides_of(x)) for x in arrays)
+    return channels_last_strides(shape) if last else contiguous_strides(shape)
+
+
+def suggested(args, out, at) -> Ints:
+    """Channels last where the first argument is."""
+    return _channels_last_if(args[:1], out)
+
+
+def suggested_of_images(args, out, at) -> Ints:
+    """Channels last where the first argument is a batch of images (not volumes) that lies so."""
+    return _channels_last_if(args[:1] if len(out.shape) == 4 else (), out)
+
+
+def suggested_by_two(args, out, at) -> Ints:
+    """Channels last where the first or the second argument is: an input or its weight."""
+    return _channels_last_if(args[:2], out)
+
+
+def solution_from_left(args, out, at) -> Ints:
+    """Column by column where a system is solved from the left, by the fourth argument."""
+    return (columns if args[3] else contiguous)(args, out, at)
+
+
+def joined(args, out, at) -> Ints:
+    """Channels last where all of a list are."""
+    last = all(x.ndim == out.ndim and suggests_channels_last(x.shape, strides_of(x)) for x in args[0])
+    return channels_last_strides(out.shape) if last else contiguous_strides(out.shape)
+
+
+def pointwise(args, out, at) -> Ints:
+    """As PyTorch's iterator lays out the result of all tensor arguments."""
+    arrays = tuple([(a.shape, strides_of(a)) for a in args if hasattr(a, "strides")])
+    if not arrays or len(out.shape) < max([len(shape) for shape, _ in arrays]):  # reduced afterwards
+        return contiguous_strides(out.shape)
+    return iterated(out.shape, arrays)
+
+
+def columns(args, out, at) -> Ints:
+    """Matrices column by column."""
+    return column_major(out.shape)
+
+
+def places(args, out, at) -> Ints:
+    """A table of indices, a column for each dimension."""
+    return (1, out.shape[0])
+
+
+def padded(args, out, at) -> Ints:
+    """By a mode, the third argument: circular padding makes the result anew."""
+    return (contiguous if args[2] == "circular" else suggested)(args, out, at)
+
+
+def indexed(args, out, at) -> Ints | None:
+    """Row-major where the indexed array is."""
+    first = args[0]
+    return contiguous_strides(out.shape) if is_contiguous(first.shape, strides_of(first)) else None
+
+
+def outputs(*rules: Callable) -> Callable:
+    """A rule for each output."""
+    return lambda args, out, at: rules[at](args, out, at)
+
+
+# -- ops under a rule ------------------------------------------------------------------------------
+
+
+def keeps_layout(rule: Callable, kernel: Callable, table) -> Callable:
+    """The kernel with its results laid out by a rule."""
+    array = table.array
+    row_major = _row_major_test(array)
+    # Row-major arrays give a row-major result by these rules, and no more needs to be asked.
+    simple, alone = rule in (like_first, pointwise), rule is contiguous
+
+    def run(*args, **keywords):
+        out = kernel(*args, **keywords)
+        if out.__class__ is array:
+            if row_major(out) and 1 not in out.shape:
+                if alone:
+                    return out
+                if simple:
+                    for a in args:
+                        if a.__class__ is array and not row_major(a):
+                            break
+                    else:
+                        return out
+            return placed(table, out, rule(args, out, 0))
+        if out.__class__ is tuple:
+            return tuple(
+                [
+                    placed(table, each, rule(args, each, at)) if each.__class__ is array else each
+                    for at, each in enumerate(out)
+                ]
+            )
+        return out
+
+    run.__name__ = getattr(kernel, "__name__", "kernel")
+    return run
+
+
+def _row_major_test(array: type) -> Callable:
+    """What says quickest whether a raw array of a class is row-major."""
+    if hasattr(array, "contiguous"):
+        return attrgetter("contiguous")
+    return attrgetter("flags.c_contiguous") if hasattr(array, "flags") else lambda raw: False
+
+
+def placed(table, raw, strides: Ints | None):
+    """The elements of a raw array in memory of these strides, which leave no gaps: itself where they lie so, or where
+    nothing is wanted.
+    """
+    have = strides_of(raw)
+    if have == strides or strides is None:
+        return raw
+    shape = raw.shape
+    if any(n > 1 and a != b for n, a, b in zip(shape, have, strides, strict=True)):
+        dims = sorted(range(len(shape)), key=lambda d: (-strides[d], shape[d] != 1, d))
+        raw = table.contiguous(table.permute(raw, tuple(dims)))
+        raw = table.permute(raw, tuple([dims.index(d) for d in range(len(dims))]))
+        if strides_of(raw) == strides:
+            return raw
+    return table.as_strided(raw, shape, strides)
+
+
+def keeps_composite_layout(op, rule: Callable) -> Callable:
+    """The composite, over Tensors, of an op with its results laid out by a rule."""
+    composite = op.composite
+
+    def run(F, *args):
+        out = composite(F, *args)
+        raw = [getattr(a, "_data", a) for a in args]
+        if out.__class__ is tuple or isinstance(out, tuple):
+            return type(out)([_placed_tensor(F, rule, raw, each, at) for at, each in enumerate(out)])
+        return _placed_tensor(F, rule, raw, out, 0)
+
+    run.__name__, run.__doc__, run.__module__ = composite.__name__, composite.__doc__, composite.__module__
+    run.__wrapped__ = composite
+    return run
+
+
+def _placed_tensor(F, rule: Callable, args, out, at: int):
+    data = getattr(out, "_data", None)
+    if data is None:
+        return out
+    strides = rule(args, data, at)
+    return out if strides is None or strides == strides_of(data) else F._placed(out, strides)
