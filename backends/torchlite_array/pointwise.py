@@ -8,6 +8,8 @@ import numpy as np
 
 from torchlite._types.dtypes import FROM_NUMPY
 
+from .shape import like_memory
+
 xp = np
 
 
@@ -204,4 +206,4 @@ def to(input, dtype):
         return input
     if input.dtype.kind in "cW" and target.kind not in "cWb":
         input = real(input)
-    return input.astype(target)
+    return like_memory(input, target) if 0 in input.strides else input.astype(target)

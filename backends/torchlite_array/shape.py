@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlite._dispatch.checks import check_in_storage
+from torchlite._dispatch.layouts import dense_like, strides_of
 
 from .strides import block, owner, start_of, strided_view
 
@@ -106,7 +107,21 @@ def clone(input, *, memory_format=None):
     name = getattr(memory_format, "name", "preserve_format")
     if name.startswith("channels_last"):
         return _channels_last(input)
-    return input.copy(order="C" if name == "contiguous_format" else "K")
+    if name == "contiguous_format":
+        return input.copy(order="C")
+    return like_memory(input, input.dtype) if 0 in input.strides else input.copy(order="K")
+
+
+def like_memory(input, dtype):
+    """A copy of an array that repeats elements, as `dtype`: its dimensions stay in their order, where NumPy would bring
+    the repeated ones to the end.
+    """
+    shape = input.shape
+    steps = dense_like(shape, strides_of(input))
+    order = sorted(range(len(shape)), key=lambda d: -steps[d])
+    out = xp.empty([shape[d] for d in order], dtype=dtype).transpose([order.index(d) for d in range(len(order))])
+    out[...] = input
+    return out
 
 
 def _channels_last(input):

@@ -6,12 +6,12 @@ import numpy as np
 
 from torchlite._dispatch.shapes import expanded
 from torchlite_array.matmul import matmul as _shared_matmul
-from torchlite_array.strides import strided_view
 from torchlite_array.reduce import sum as _shared_sum
+from torchlite_array.strides import strided_view
 
 from .products import VECTOR, steady_dot
 
-_add_reduce, _dot, _order = np.add.reduce, np.dot, np.asarray
+_add_reduce, _dot = np.add.reduce, np.dot
 _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
 
 
@@ -36,7 +36,8 @@ def expand(input, size):
 
 def sum(input, dim=None, keepdim=False, *, dtype=None):
     if input.ndim > 2 and not input.flags.c_contiguous:
-        return _order(_shared_sum(input, dim, keepdim, dtype=dtype), order="C")
+        total = _shared_sum(input, dim, keepdim, dtype=dtype)
+        return total.copy(order="C") if total.ndim else total
     kind = input.dtype
     if dtype is None and (kind is _SINGLE or kind is _DOUBLE):
         if dim.__class__ is int and input.ndim:

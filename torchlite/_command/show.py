@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import functools
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -207,6 +208,7 @@ def _kind(op: Op, entry: Any) -> str:
         return "absent"
     if isinstance(entry, OnHost):
         return "absent: runs on the host"
+    entry = getattr(entry, "__wrapped__", entry)  # behind it the layout of its results
     if isinstance(entry, functools.partial) and entry.func is op.composite:
         return f"composite ({_place(entry.func)})"
     return f"kernel ({_place(entry)}){', for formulas: the function runs the composite' if op.is_implicit else ''}"
@@ -216,7 +218,7 @@ def _place(function: Any) -> str:
     """Where a function is written, or what it is."""
     while isinstance(function, functools.partial):
         function = function.func
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     if code is not None:
         return f"{'/'.join(code.co_filename.split('/')[-2:])}:{code.co_firstlineno}"
     kind = type(function)

@@ -18,7 +18,8 @@ Ints = tuple[int, ...]
 def strides_of(raw) -> Ints:
     """The strides of a raw array in elements, as PyTorch counts them."""
     size = raw.dtype.itemsize or 1
-    return true_strides(raw.shape, tuple([s // size for s in raw.strides]))
+    strides = tuple([s // size for s in raw.strides])
+    return true_strides(raw.shape, strides) if 0 in strides else strides
 
 
 @functools.lru_cache(8192)
@@ -28,7 +29,7 @@ def true_strides(shape: Ints, strides: Ints) -> Ints:
     """
     if not any(strides) and 0 in shape:
         return contiguous_strides(shape)
-    if 0 in strides and 1 in shape:
+    if 1 in shape:
         out = list(strides)
         for d in reversed(range(len(shape))):
             if shape[d] == 1 and out[d] == 0:
@@ -190,8 +191,10 @@ def lying_as_leaf(table, gradient, leaf):
     if not is_dense(shape, wanted):
         wanted = contiguous_strides(shape)
     have = strides_of(gradient)
-    return gradient if all(n == 1 or a == b for n, a, b in zip(shape, have, wanted, strict=True)) else placed(
-        table, gradient, wanted
+    return (
+        gradient
+        if all(n == 1 or a == b for n, a, b in zip(shape, have, wanted, strict=True))
+        else placed(table, gradient, wanted)
     )
 
 
@@ -225,9 +228,9 @@ def suggested_of_images(args, out, at) -> Ints:
     return _channels_last_if(args[:1] if len(out.shape) == 4 else (), out)
 
 
-def suggested_by_two(args, out, at) -> Ints:
-    """Channels last where the first or the second argument is: an input or its weight."""
-    return _channels_last_if(args[:2], out)
+def convolved(args, out, at) -> Ints:
+    """Channels last where a convolution's input is, or its weight, but for a transposed one (the seventh argument)."""
+    return _channels_last_if(args[: 1 if args[6] else 2], out)
 
 
 def solution_from_left(args, out, at) -> Ints:
@@ -239,6 +242,18 @@ def joined(args, out, at) -> Ints:
     """Channels last where all of a list are."""
     last = all(x.ndim == out.ndim and suggests_channels_last(x.shape, strides_of(x)) for x in args[0])
     return channels_last_strides(out.shape) if last else contiguous_strides(out.shape)
+
+
+def stacked(args, out, at) -> Ints:
+    """As the arrays of a list lie one after the other, where all are channels last."""
+    tensors, dim = args[0], args[1] if len(args) > 1 else 0
+    first = tensors[0]
+    dim = dim + first.ndim + 1 if dim < 0 else dim
+    if dim == first.ndim or not all(suggests_channels_last(x.shape, strides_of(x)) for x in tensors):
+        return contiguous_strides(out.shape)
+    shape = first.shape
+    strides = channels_last_strides((*shape[:dim], len(tensors) * shape[dim], *shape[dim + 1 :]))
+    return (*strides[:dim], strides[dim] * shape[dim], *strides[dim:])
 
 
 def pointwise(args, out, at) -> Ints:
@@ -254,9 +269,9 @@ def columns(args, out, at) -> Ints:
     return column_major(out.shape)
 
 
-def places(args, out, at) -> Ints:
+def places(args, out, at) -> Ints | None:
     """A table of indices, a column for each dimension."""
-    return (1, out.shape[0])
+    return (1, *out.shape[:1]) if len(out.shape) == 2 else None
 
 
 def padded(args, out, at) -> Ints:
@@ -308,6 +323,7 @@ def keeps_layout(rule: Callable, kernel: Callable, table) -> Callable:
         return out
 
     run.__name__ = getattr(kernel, "__name__", "kernel")
+    run.__wrapped__ = kernel  # type: ignore[attr-defined]
     return run
 
 
@@ -347,7 +363,7 @@ def keeps_composite_layout(op, rule: Callable) -> Callable:
         return _placed_tensor(F, rule, raw, out, 0)
 
     run.__name__, run.__doc__, run.__module__ = composite.__name__, composite.__doc__, composite.__module__
-    run.__wrapped__ = composite
+    run.__wrapped__ = composite  # type: ignore[attr-defined]
     return run
 
 

@@ -119,7 +119,7 @@ def _resolve(record: Op, kernels: dict, table: Table):
         kernel = functools.partial(record.composite, table)
     if kernel is None:
         return stand_in(record, table, lambda: table_of(device("cpu")))
-    return kernel if record.layout is None else keeps_layout(record.layout, kernel, table)
+    return kernel if record.layout is None or record.is_implicit else keeps_layout(record.layout, kernel, table)
 
 
 def has_kernel(table: Table, name: str) -> bool:

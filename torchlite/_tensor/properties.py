@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .._dispatch.layouts import is_channels_last, is_contiguous, strides_of
 from .._dispatch.shapes import wrap_dim

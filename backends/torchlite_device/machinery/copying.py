@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._dispatch.layouts import dense_like
 from torchlite._types.dtypes import from_np
 from torchlite_kernels.kinds import REAL_KIND
 
 from .array import Array, empty, is_row_major, row_major, view_of
 from .pointwise_apply import cast, fill_number
 from .row_major import clone_row_major, contiguous_array, transpose_into
-from .steps import dense_order
 from .transfer import from_numpy, to_numpy
 
 
@@ -62,8 +62,9 @@ def fill_with(target: Array, value: Any) -> Array:
 def like_memory(x: Array) -> Array:
     """A copy that keeps the order of the dimensions in memory where they fill it without gaps."""
     out = empty(x.device, x.shape, x.kind)
-    if not x.contiguous and dense_order(x.shape, x.steps) is not None:
-        out.steps, out.contiguous = x.steps, False
+    if not x.contiguous:
+        out.steps = dense_like(x.shape, x.steps)
+        out.contiguous = is_row_major(x.shape, out.steps)
     return copy_into(out, x)
 
 

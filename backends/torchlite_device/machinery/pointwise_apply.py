@@ -12,6 +12,7 @@ import builtins
 import functools
 import struct
 
+from torchlite._dispatch.layouts import iterated
 from torchlite._types.dtypes import ALL, promote_types
 from torchlite_kernels.kinds import CATEGORY, COMPLEX_KIND, KINDS, REAL_KIND
 from torchlite_kernels.pointwise import (
@@ -28,9 +29,9 @@ from torchlite_kernels.pointwise import (
 )
 
 from . import waiting
-from .array import Array, dtype_of_kind, empty, kind_of, row_major
+from .array import Array, dtype_of_kind, empty, is_row_major, kind_of, row_major
 from .pointwise_plan import GROUP, Plan, launch, launch_flat
-from .steps import broadcast_shape, broadcast_steps, collapse, dense_order
+from .steps import broadcast_shape, broadcast_steps, collapse
 
 # Below these sizes a launch costs more than the work, and the one program for all layouts serves.
 _SMALL_FLAT, _SMALL = 256, 4096
@@ -82,7 +83,7 @@ def apply(rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = 
     if out is None:
         out = empty(device, plan.shape, plan.kind)
         if plan.steps is not None:
-            out.steps, out.contiguous = plan.steps, False
+            out.steps, out.contiguous = plan.steps, is_row_major(plan.shape, plan.steps)
     if plan.size:
         layout = plan.pack(*[x.offset for x in arrays], out.offset) + plan.tail
         launch(plan, arrays, operands, numbers, out, layout, plan.global_size)
@@ -200,18 +201,9 @@ def _ordered(shape, walks):
 
 
 def _kept_order(shape, arrays) -> tuple[int, ...] | None:
-    """The steps of the result when all operands of its shape lie in one and the same dense order other than row-major;
-    None for row-major.
-    """
-    full = [x for x in arrays if x.shape == shape]
-    if (
-        not full
-        or full[0].contiguous
-        or any(x.steps != full[0].steps for x in full)
-        or len(full) != len([x for x in arrays if x.size != 1])
-    ):
-        return None
-    return full[0].steps if dense_order(shape, full[0].steps) is not None else None
+    """The steps of the result as PyTorch's iterator lays it out; None for row-major."""
+    steps = iterated(tuple(shape), tuple([(x.shape, x.steps) for x in arrays])) if arrays else None
+    return None if steps == row_major(tuple(shape))[1] else steps
 
 
 def _width(device, rule: Rule, kind: str, kinds) -> int:
