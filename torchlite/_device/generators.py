@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 
 from .._dispatch import GLOBALS, call, table_of
+from .._dispatch.overlap import check_written
 from .._types.devices import device as device_type
 from .._types.devices import get_default_device
 from .._types.dtypes import uint8
@@ -192,6 +193,7 @@ def fill(record, tensor, kernel: str, *parameters, generator=None):
         call.guarded(tensor)
     if call.MODE.grad and tensor.requires_grad:
         call.check_writable(tensor)
+    check_written(tensor)
     table = tensor._table
     engine = engine_of(table, generator)
     draws = getattr(table, kernel)

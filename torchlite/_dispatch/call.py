@@ -37,6 +37,7 @@ from .graph import (
 )
 from .hooks import pack
 from .interceptors import intercepted, stack
+from .overlap import APART, any_view, check_in_place, check_out
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
 from .runtime import GLOBALS, LEAF, MODE, NOWHERE, recording
@@ -113,7 +114,7 @@ def _below(op: Op, function, args: tuple, kwargs: dict):
             kwargs["out"] = out
         return overriding.__torch_function__(function, (overriding,), args, kwargs)
     result = execute(op, bound)
-    return result if out is None else write_out(op, result, out)
+    return result if out is None else write_out(op, result, out, bound)
 
 
 def renamed(op: Op, function, given: dict, also: dict):
@@ -558,6 +559,8 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     target = values[0]
     if GLOBALS["GUARDED"]:
         guarded(target)
+    if op.name != "_setitem":  # which knows what part it writes, and checks that
+        check_in_place(op.name, values)
     wants = MODE.grad and (target._node is not None or (_any_wants(values) and not op.tags & NONDIFF))
     if wants:
         check_writable(target)
@@ -742,17 +745,19 @@ def _keep_retaining(tensor, node, old=None) -> None:
             at._hooks.retain.pop(index, None)
 
 
-def write_out(op: Op, result, out):
-    """out=: results written into given tensors, resized when empty or of another shape."""
+def write_out(op: Op, result, out, values=()):
+    """out=: results written into given tensors, resized when empty or of another shape. `values` are the op's
+    arguments.
+    """
     if out.__class__ in (tuple, list) or result.__class__ is not Tensor and isinstance(result, tuple):
         for r, o in zip(result, out, strict=True):
-            _write_one(op, r, o)
+            _write_one(op, r, o, values)
         return op.result_type(out) if op.outputs else tuple(out)
-    _write_one(op, result, out)
+    _write_one(op, result, out, values)
     return out
 
 
-def _write_one(op: Op, result, out) -> None:
+def _write_one(op: Op, result, out, values) -> None:
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.name.lstrip('_')}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if GLOBALS["GUARDED"]:
@@ -780,7 +785,14 @@ def _write_one(op: Op, result, out) -> None:
                 UserWarning,
                 stacklevel=4,
             )
-        out._data = out._table._empty(result._data.shape, out.dtype)
+        if op.name in APART:
+            check_out(op.name, out, values)
+        if out._data.base is None:
+            out._data = out._table._empty(result._data.shape, out.dtype)
+        else:
+            SLOTS.resize(out, tuple(result._data.shape))
+    if out._data.base is not None or op.name in APART or any_view(values):
+        check_out(op.name, out, values)
     out._table.copy_into(out._data, result._data)
     bump(out)
 

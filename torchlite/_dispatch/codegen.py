@@ -14,6 +14,7 @@ import numpy as np
 from .._types.dtypes import float16, float32, float64, int64
 from . import call
 from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, version, view_meta
+from .overlap import meets, repeats
 from .record import NAMESPACES, REGISTRY, Op
 from .runtime import GLOBALS
 from .signatures import ABSENT, numpy_names
@@ -242,6 +243,8 @@ GLOBALS.update(
     OPERANDS=_OPERANDS,
     is_operand=_is_operand,
     freed=freed,
+    meets=meets,
+    repeats=repeats,
 )
 
 

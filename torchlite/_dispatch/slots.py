@@ -24,6 +24,9 @@ class Slots:
     # From _tensor.
     as_tensor: Callable[..., Any]  # Python's and NumPy's data as a Tensor (_tensor/creation)
 
+    # From _ops/inplace.
+    resize: Callable[[Any, tuple[int, ...]], Any]  # a Tensor made to have another shape in its storage
+
     # From _ops/core.
     move: Callable[[Any, device], Any]  # a Tensor on another device
     copy_slices: Op  # the history of a base after a write through a view of it

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._dispatch import KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, op
+from .._dispatch.overlap import check_in_place
 from .._dispatch.record import INPLACE
 from .._tensor import Tensor
 from .._types.dtypes import bool_
@@ -78,6 +79,8 @@ def setitem(tensor: Tensor, index, value) -> None:
         value = make(value, dtype=tensor.dtype, device=tensor.device)
     if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._table is not tensor._table):
         value = value.to(device=tensor.device if value._data.ndim == 0 else None, dtype=tensor.dtype)
+    if tensor._data.base is not None or isinstance(value, Tensor) and value._data.base is not None:
+        _check_overlap(tensor, basic, advanced, value)
     if advanced is None:
         if tensor._node is LEAF and MODE.grad and basic != (...,):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
@@ -85,6 +88,13 @@ def setitem(tensor: Tensor, index, value) -> None:
         return
     target = _getitem_view(tensor, basic) if basic else tensor
     call.in_place(set_index, (target, advanced, value), {})
+
+
+def _check_overlap(tensor: Tensor, basic, advanced, value) -> None:
+    """PyTorch's errors where the elements to be written share places with each other, or with the value."""
+    raw = tensor._table._slice_index(tensor._data, basic) if basic else tensor._data
+    place = call.wrap(tensor._table, raw, tensor.dtype)
+    check_in_place("_copy" if advanced is None else "index_put", [place, value])
 
 
 def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:

@@ -6,7 +6,9 @@ import math
 
 from .._dispatch import INPLACE, MODE, VIEW, call, composite, op
 from .._dispatch.graph import bump
+from .._dispatch.overlap import check_in_place, check_written
 from .._dispatch.shapes import broadcast, strides_in
+from .._dispatch.slots import SLOTS
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format
 
 
@@ -64,6 +66,8 @@ def copy_(F, input, src, non_blocking):
         call.guarded(input)
         call.late((src,))
     if src._table is input._table and (not MODE.grad or input._node is src._node is None):
+        if input._data.base is not None or src._data.base is not None:
+            check_in_place("_copy", [input, src])
         try:
             input._table._copy_(input._data, src._data)
         except Exception:  # the general path below says what is wrong
@@ -81,6 +85,7 @@ def fill_(F, input, value):
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
+        check_written(input)
     elif not isinstance(value, (int, float, complex)):
         if not hasattr(value, "item"):
             raise TypeError(
@@ -129,6 +134,9 @@ def resize_(F, input, size, memory_format):
         put_into(input, None, size, strides_in(size, name), input.storage_offset())
         bump(input)
     return input
+
+
+SLOTS.resize = lambda tensor, shape: resize_(SLOTS.F, tensor, shape, None)
 
 
 @composite("resize_as_(Tensor input, Tensor the_template, *, memory_format=None)", where="torch Tensor")

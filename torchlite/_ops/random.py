@@ -12,6 +12,7 @@ from typing import Any
 
 from .._device.generators import draw, engine_of, fill
 from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, op
+from .._dispatch.overlap import check_in_place
 from .._dispatch.public import torch
 from .._types.dtypes import bool_, float32, float64, get_default_dtype, int64
 from .creation import _size
@@ -557,6 +558,7 @@ def bernoulli_(F, input, p, generator):
     if isinstance(p, call.Tensor):
         if p.dtype.category != 2:
             raise RuntimeError(f"expected probabilities tensor to have floating type, got {p.dtype.scalar_name}")
+        check_in_place("bernoulli_", [input, p])
         drawn = F.random_bernoulli_each(p.detach().expand(input.shape), input.dtype, engine_of(input._table, generator))
         if call.MODE.grad:
             call.check_writable(input)

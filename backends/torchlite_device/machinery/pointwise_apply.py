@@ -179,11 +179,6 @@ def _make_plan(device, rule: Rule, operands, arrays, out, out_kind: str, flat: b
     plan.size, usual = row_major(plan.shape)
     target = out.steps if out is not None else plan.steps or usual
     sizes, steps = _ordered(plan.shape, [*(broadcast_steps(x.shape, x.steps, plan.shape) for x in arrays), target])
-    if any(s == 0 and n != 1 for n, s in zip(sizes, steps[-1], strict=True)):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-            "location. Please clone() the tensor before performing the operation."
-        )
     plan.pack = struct.Struct(f"{plan.count}i").pack
     if plan.size < _SMALL or len(sizes) > _RANK:
         return _small_plan(device, plan, rule, kind, types, kinds, sizes, steps)

@@ -37,9 +37,11 @@ def _write_guard(source: Source, op: Op, binary: bool) -> None:
     tests = ["kernel_ is None", "ACTIVE", plain, "self._node is not None and MODE.grad", "GUARDED and guarded(self)"]
     if op.promote == INT_TO_FLOAT:
         tests.append(f"{'dtype_' if binary else 'self.dtype'}.category < 2")
+    tests.append("self._data.base is not None and repeats(self._data)")
     source.comment(
         "The general path writes where a kernel is absent, something intercepts, or there is history to keep."
     )
+    source.comment("It raises where the elements of a view share places.")
     with source.condition("if", tests, "or"):
         source.line("return None")
 
@@ -52,6 +54,10 @@ def _write_other(source: Source, other: str) -> None:
         with source.condition("if", [*tests, f"{other}._node is not None and MODE.grad"], "or"):
             source.line("return None")
         source.line(f"raw_ = {other}._data")
+        source.comment("Not where it lies on a part of what is written.")
+        tests = ["(raw_.base is not None or self._data.base is not None)", "meets(self._table, self._data, raw_)"]
+        with source.condition("if", tests, "and"):
+            source.line("return None")
     with source.block(f"elif dtype_ in REAL and ({other}.__class__ is float or {other}.__class__ is int):"):
         source.line(f"raw_ = float({other})")
     with source.block(f"elif dtype_ is int64 and {other}.__class__ is int:"):

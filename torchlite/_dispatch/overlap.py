@@ -1,0 +1,141 @@
+"""Memory overlap: what may be written where several elements lie on one place, or where an operand lies too.
+
+PyTorch refuses a result whose elements share places (an expanded tensor), and one that shares some of its places with
+an operand. What it lets through is listed here by op; a test compares both with what PyTorch was seen to do.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .backend import owner_of
+
+# Ops that write in place, or out=, into tensors whose elements share places.
+REPEATED = frozenset((
+    "_fill", "_fill_diagonal", "addmv", "all", "amax", "amin", "any", "argmax", "argmin", "baddbmm", "bmm",
+    "conj_physical", "histc", "index_fill", "index_put", "_index_put", "masked_fill", "mv", "norm", "std", "threshold",
+    "tril", "triu", "var", "ones", "zeros", "full", "empty", "sum", "mean",
+))  # fmt: skip
+# Of these the ones that say that they will not for long, with the example that they give.
+DEPRECATED = {
+    "index_fill": "tensor[mask] = scalar", "masked_fill": "tensor[mask] = scalar",
+    "index_put": "tensor[indices] = tensor", "_index_put": "tensor[indices] = tensor",
+}  # fmt: skip
+# Ops whose out= may lie on parts of their operands.
+BESIDE_OPERANDS = frozenset((
+    "amax", "amin", "any", "all", "argmax", "argmin", "as_strided_copy", "alias_copy", "bmm", "cholesky",
+    "cholesky_inverse", "cholesky_solve", "diag", "diagonal_copy", "expand_copy", "log_softmax", "logsumexp",
+    "lu_solve", "matmul", "mean", "mm", "mv", "mvlgamma", "norm", "ormqr", "permute_copy", "slice_scatter", "softmax",
+    "squeeze_copy", "std", "sum", "t_copy", "tensordot", "transpose_copy", "tril", "triu", "unfold_copy",
+    "unsqueeze_copy", "var", "view_copy", "prod", "nansum", "inner", "dot", "vdot", "linear",
+))  # fmt: skip
+# Ops that change some elements of their first operand.
+CHANGING = frozenset((
+    "index_add", "index_copy", "index_reduce", "index_put", "_index_put", "put", "scatter", "scatter_add",
+    "scatter_reduce",
+))  # fmt: skip
+# Ops that refuse a result that is one of their operands (but for the one that they change).
+APART = CHANGING | {
+    "cat", "stack", "hstack", "vstack", "dstack", "column_stack", "cross", "linalg_cross", "index_select", "gather",
+    "take", "take_along_dim",
+}  # fmt: skip
+
+_REPEATS = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+    "clone() the tensor before performing the operation."
+)
+_MEETS = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+    "location. Please clone() the tensor before performing the operation."
+)
+
+
+def repeats(raw: Any) -> bool:
+    """Whether several elements of a raw array lie on one place, as far as its strides say so."""
+    strides = raw.strides
+    return (
+        0 in strides and any(s == 0 and n > 1 for n, s in zip(raw.shape, strides, strict=True)) and 0 not in raw.shape
+    )
+
+
+def _block(table: Any, raw: Any) -> tuple[int, int] | None:
+    """The first byte of an array in its storage and the one after its last, where its elements fill all between."""
+    size = raw.dtype.itemsize
+    expected = size
+    for step, n in sorted([(s, n) for n, s in zip(raw.shape, raw.strides, strict=True) if n != 1]):
+        if step != expected:
+            return None
+        expected *= n
+    owner = owner_of(raw)
+    start = 0 if owner is raw else table.offset_between(raw, owner)
+    return start, start + expected
+
+
+def meets(table: Any, written: Any, read: Any, whole: bool = False) -> bool:
+    """Whether an array that is read lies on a part of one that is written (or, with `whole`, on all of it)."""
+    if (written is read and not whole) or owner_of(written) is not owner_of(read):
+        return False
+    if 0 in written.shape or 0 in read.shape:
+        return False
+    a, b = _block(table, written), _block(table, read)
+    if a is None or b is None or a[0] >= b[1] or b[0] >= a[1]:
+        return False
+    return whole or a != b or written.strides != read.strides
+
+
+def check_written(target: Any) -> None:
+    """RuntimeError where elements of a tensor to be written share places."""
+    if target._data.base is not None and repeats(target._data):
+        raise RuntimeError(_REPEATS)
+
+
+def check_apart(target: Any, value: Any, whole: bool = False) -> None:
+    """RuntimeError where a tensor that is read (or one of a list) lies on a part of one to be written."""
+    if hasattr(value, "_data"):
+        if meets(target._table, target._data, value._data, whole):
+            raise RuntimeError(_MEETS)
+    elif value.__class__ in (list, tuple):
+        for item in value:
+            check_apart(target, item, whole)
+
+
+def check_in_place(name: str, values: list) -> None:
+    """What PyTorch checks before the op `name` writes into the first of its arguments."""
+    target = values[0]
+    if target._data.base is not None and repeats(target._data):
+        if name not in REPEATED:
+            raise RuntimeError(_REPEATS)
+        if name in DEPRECATED:
+            warnings.warn(
+                f"Use of {name.lstrip('_')}_ on expanded tensors is deprecated. Please clone() the tensor before "
+                f"performing this operation. This also applies to advanced indexing e.g. {DEPRECATED[name]}",
+                UserWarning,
+                stacklevel=4,
+            )
+    whole = name in APART
+    for value in values[1:]:
+        if hasattr(value, "_data") or value.__class__ in (list, tuple):
+            check_apart(target, value, whole)
+
+
+def any_view(values) -> bool:
+    """Whether one of an op's arguments is a view, or a list."""
+    for value in values:
+        raw = getattr(value, "_data", None)
+        if raw is not None and raw.base is not None or value.__class__ in (list, tuple):
+            return True
+    return False
+
+
+def check_out(name: str, out: Any, values: list) -> None:
+    """What PyTorch checks before the op `name` writes its result into a given tensor."""
+    if name not in REPEATED:
+        check_written(out)
+    if name in BESIDE_OPERANDS or name.startswith(("linalg_", "fft_")) and name not in APART:
+        return
+    changed = name in CHANGING
+    for value in values:
+        if hasattr(value, "_data") or value.__class__ in (list, tuple):
+            check_apart(out, value, name in APART and not changed)
+        changed = False
