@@ -71,10 +71,10 @@ def unsqueeze(input, dim):
 def as_strided(input, size, stride, offset=None, input_stride=None):
     step, offset, root = input.itemsize, offset or 0, owner(input)
     begin = 0 if root is input else (start_of(input) - start_of(root)) // step
-    check_in_storage(size, stride, begin + offset, step, block(root).nbytes)
-    if 0 in size:
-        return strided_view(input, tuple(size), tuple(s * step for s in stride))
-    return strided_view(input, tuple(size), tuple(s * step for s in stride), offset * step)
+    held = block(root)
+    check_in_storage(size, stride, begin + offset, step, held.nbytes)
+    start = begin if 0 in size else begin + offset
+    return xp.ndarray(tuple(size), input.dtype, held, start * step, tuple([s * step for s in stride]))
 
 
 def _places(shape, stride, offset):

@@ -37,7 +37,7 @@ from .graph import (
 )
 from .hooks import pack
 from .interceptors import intercepted, stack
-from .overlap import APART, any_view, check_in_place, check_out
+from .overlap import APART, check_in_place, check_out
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
 from .runtime import GLOBALS, LEAF, MODE, NOWHERE, recording
@@ -791,8 +791,7 @@ def _write_one(op: Op, result, out, values) -> None:
             out._data = out._table._empty(result._data.shape, out.dtype)
         else:
             SLOTS.resize(out, tuple(result._data.shape))
-    if out._data.base is not None or op.name in APART or any_view(values):
-        check_out(op.name, out, values)
+    check_out(op.name, out, values)
     out._table.copy_into(out._data, result._data)
     bump(out)
 

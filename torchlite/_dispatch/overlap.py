@@ -74,14 +74,19 @@ def _block(table: Any, raw: Any) -> tuple[int, int] | None:
 
 def meets(table: Any, written: Any, read: Any, whole: bool = False) -> bool:
     """Whether an array that is read lies on a part of one that is written (or, with `whole`, on all of it)."""
-    if (written is read and not whole) or owner_of(written) is not owner_of(read):
+    a, b = written, read
+    while a.base.__class__ is a.__class__:
+        a = a.base
+    while b.base.__class__ is b.__class__:
+        b = b.base
+    if a is not b or written is read and not whole:
         return False
     if 0 in written.shape or 0 in read.shape:
         return False
-    a, b = _block(table, written), _block(table, read)
-    if a is None or b is None or a[0] >= b[1] or b[0] >= a[1]:
+    ours, theirs = _block(table, written), _block(table, read)
+    if ours is None or theirs is None or ours[0] >= theirs[1] or theirs[0] >= ours[1]:
         return False
-    return whole or a != b or written.strides != read.strides
+    return whole or ours != theirs or written.strides != read.strides
 
 
 def check_written(target: Any) -> None:
@@ -119,19 +124,24 @@ def check_in_place(name: str, values: list) -> None:
             check_apart(target, value, whole)
 
 
-def any_view(values) -> bool:
-    """Whether one of an op's arguments is a view, or a list."""
+def check_out(name: str, out: Any, values) -> None:
+    """What PyTorch checks before the op `name` writes its result into a given tensor."""
+    data = out._data
+    if data.base is not None and repeats(data) and name not in REPEATED:
+        raise RuntimeError(_REPEATS)
+    owner = owner_of(data)
     for value in values:
         raw = getattr(value, "_data", None)
-        if raw is not None and raw.base is not None or value.__class__ in (list, tuple):
-            return True
-    return False
+        if raw is None:
+            shared = value.__class__ in (list, tuple)
+        else:
+            shared = owner_of(raw) is owner and (raw is not data or name in APART)
+        if shared:
+            _check_operands(name, out, values)
+            return
 
 
-def check_out(name: str, out: Any, values: list) -> None:
-    """What PyTorch checks before the op `name` writes its result into a given tensor."""
-    if name not in REPEATED:
-        check_written(out)
+def _check_operands(name: str, out: Any, values) -> None:
     if name in BESIDE_OPERANDS or name.startswith(("linalg_", "fft_")) and name not in APART:
         return
     changed = name in CHANGING

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .._dispatch import KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, op
-from .._dispatch.overlap import check_in_place
+from .._dispatch.backend import owner_of
+from .._dispatch.overlap import check_in_place, repeats
 from .._dispatch.record import INPLACE
 from .._tensor import Tensor
 from .._types.dtypes import bool_
@@ -79,7 +80,12 @@ def setitem(tensor: Tensor, index, value) -> None:
         value = make(value, dtype=tensor.dtype, device=tensor.device)
     if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._table is not tensor._table):
         value = value.to(device=tensor.device if value._data.ndim == 0 else None, dtype=tensor.dtype)
-    if tensor._data.base is not None or isinstance(value, Tensor) and value._data.base is not None:
+    if (
+        isinstance(value, Tensor)
+        and owner_of(value._data) is owner_of(tensor._data)
+        or tensor._data.base is not None
+        and repeats(tensor._data)
+    ):
         _check_overlap(tensor, basic, advanced, value)
     if advanced is None:
         if tensor._node is LEAF and MODE.grad and basic != (...,):

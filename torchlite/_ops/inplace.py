@@ -6,7 +6,7 @@ import math
 
 from .._dispatch import INPLACE, MODE, VIEW, call, composite, op
 from .._dispatch.graph import bump
-from .._dispatch.overlap import check_in_place, check_written
+from .._dispatch.overlap import check_in_place, check_written, meets, repeats
 from .._dispatch.shapes import broadcast, strides_in
 from .._dispatch.slots import SLOTS
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format
@@ -66,7 +66,8 @@ def copy_(F, input, src, non_blocking):
         call.guarded(input)
         call.late((src,))
     if src._table is input._table and (not MODE.grad or input._node is src._node is None):
-        if input._data.base is not None or src._data.base is not None:
+        ours, theirs = input._data, src._data
+        if (ours.base is not None or theirs.base is not None) and (repeats(ours) or meets(input._table, ours, theirs)):
             check_in_place("_copy", [input, src])
         try:
             input._table._copy_(input._data, src._data)

@@ -170,12 +170,12 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "is currently not supported."
         )
     d = from_np(array.dtype)
-    if any(s % array.itemsize for s in array.strides):
+    if not array.flags.forc and any(s % array.itemsize for s in array.strides):
         raise ValueError(
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
             "memory."
         )
-    if any(s < 0 for s in array.strides):
+    if not array.flags.forc and any(s < 0 for s in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
             "currently supported. (You can probably work around this by making a copy of your array  with "
