@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._types.dtypes import from_np
+from torchlite._types.dtypes import bfloat16, float16, float32, float64, from_np
 
 
 class DeviceBackend:
     """A backend whose raw arrays are those of `machinery.array`; a runtime's adds which devices there are."""
 
     name: str
+    # The kernels compute half precision in float32 themselves, numbers included.
+    takes_numbers = frozenset((float16, bfloat16, float32, float64))
 
     def __init__(self) -> None:
         self._devices: dict[int, Any] = {}

@@ -10,11 +10,21 @@ import numpy as np
 
 import torchlite_array
 import torchlite_array.linalg
-from torchlite._types.dtypes import FROM_NUMPY, dtype, from_np
+from torchlite._types.dtypes import FROM_NUMPY, dtype, float32, float64, from_np
+from torchlite_array import special
 from torchlite_array.strides import adopted, block, owner
 
+from .halves import backward_in_float32, in_float32
 from .memory import keep_freed_memory
 from .products import alone, steady_dot, steady_matmul
+
+# The shared kernels that add up, or round more than once: half precision runs through them in float32.
+_ROUNDING = """
+    _adaptive_avg_pool _adaptive_avg_pool_backward _avg_pool _avg_pool_backward _col2im _floor_divide _index_put
+    _lerp_number _lerp_tensor _trunc_divide addbmm addcdiv addcmul addmm addmv baddbmm cumprod deg2rad floor_divide
+    hypot index_add lerp linear_recurrence logaddexp logaddexp2 logit logsumexp mean prod rad2deg scatter_add
+    scatter_reduce sinc special_entr special_xlog1py std_correction sum var_correction xlogy
+""".split()
 
 
 class NumpyBackend:
@@ -37,6 +47,8 @@ class NumpyBackend:
         xp = torchlite_array.Namespace(np, dot=steady_dot, matmul=steady_matmul)
         table = torchlite_array.bind(xp)
         table.update(torchlite_array.bind_package(sys.modules[__name__], xp))
+        for name in (*_ROUNDING, *(name for name in vars(special) if name in table)):
+            table[name] = in_float32(table[name])
         for name in vars(torchlite_array.linalg):
             if name in table:
                 table[name] = alone(table[name])
@@ -46,6 +58,10 @@ class NumpyBackend:
         return table
 
     as_array = staticmethod(np.asarray)
+    in_float32 = staticmethod(in_float32)
+    backward_in_float32 = staticmethod(backward_in_float32)
+    # Dtypes that a Python number is combined with by the kernels themselves.
+    takes_numbers = frozenset((float32, float64))
 
     def from_numpy(self, array: np.ndarray, index: int) -> np.ndarray:
         return array

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from .._types.devices import device
-from .._types.dtypes import dtype
+from .._types.dtypes import dtype, float16, float32, float64
+
+_REAL = frozenset((float32, float64, float16))
 
 
 class OutOfMemoryError(RuntimeError):
@@ -70,6 +72,16 @@ class Backend(Protocol):
 
     # Only of "cpu":
 
+    takes_numbers: frozenset[dtype]
+
+    def in_float32(self, kernel: Any) -> Any:
+        """A kernel that computes in float32 where its arrays have half precision."""
+        ...
+
+    def backward_in_float32(self, backward: Any, table: Any, g: Any, node: Any, get: Any, get_out: Any) -> Any:
+        """A node's backward function likewise."""
+        ...
+
     def adopt(self, array: np.ndarray) -> Any:
         """A raw array on the memory of any NumPy array, which owns what lies from its first to its last element."""
         ...
@@ -127,6 +139,11 @@ class Table:
         self.backend = backend
         self.device = where
         self.array = backend.array
+        # The dtypes that Python numbers are combined with in the kernels, and how half precision is computed in float32
+        # where the kernels do not do so themselves.
+        self.takes_numbers = getattr(backend, "takes_numbers", _REAL)
+        self.in_float32 = getattr(backend, "in_float32", None)
+        self.backward_in_float32 = getattr(backend, "backward_in_float32", None)
         self._move: Any = None  # set by the registry: between tables, so no backend's business
         for name in ("as_array", "to_numpy", "dtype_of", "offset_between", "copy_into", "owns"):
             setattr(self, name, getattr(backend, name))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._types.devices import device, get_default_device
-from .._types.dtypes import _EXTRA, bool_, can_cast, dtype, get_default_dtype
+from .._types.dtypes import _EXTRA, FLOAT, bool_, can_cast, dtype, float16, get_default_dtype
 from .._types.layouts import Size
 from . import promotion
 from .backend import is_view
@@ -233,8 +233,11 @@ def raw_of_alike(items):
 def call_kernel(op: Op, table, raw, values):
     positional = [r for r, p in zip(raw, op.params, strict=True) if not p.kwonly]
     keywords = {p.name: r for r, p in zip(raw, op.params, strict=True) if p.kwonly}
+    kernel = getattr(table, op.name)
+    if op.name in _WITH_NUMBERS and table.in_float32 is not None:
+        kernel = table.in_float32(kernel)
     try:
-        return getattr(table, op.name)(*positional, **keywords)
+        return kernel(*positional, **keywords)
     except Exception as error:
         raise explained(op, error, values) from error.__cause__
 
@@ -365,6 +368,8 @@ def promote(op: Op, values: list) -> list:
     if not flat:
         return values
     to = promotion.result_dtype(flat)
+    if to.itemsize == 2 and op.name in _WITH_NUMBERS and len(flat) == 2:
+        values = _numbers_of(values, chosen, to)
     if op.promote == INT_TO_FLOAT and to.category < 2:
         to = get_default_dtype()
     cast = SLOTS.F.to
@@ -384,12 +389,36 @@ def promote(op: Op, values: list) -> list:
         first = chosen[0]
         table = table_among(values) or table_of(get_default_device())
         values[first] = wrap(table, table._full((), values[first], to), to)
-    elif op.promote != ALWAYS_BOOL and op.tags & POINTWISE and len(chosen) == 2 and to.name in _EXTRA:
-        table = table_among(values)
-        for i in chosen:  # ml_dtypes makes bfloat16 with a Python float float32
-            if not isinstance(values[i], Tensor):
-                values[i] = wrap(table, table._full((), values[i], to), to)
+    elif op.tags & POINTWISE and len(chosen) == 2 and (to.name in _EXTRA or to is float16):
+        _round_numbers(op, values, chosen, to)
     return values
+
+
+def _numbers_of(values: list, chosen: list, to: dtype) -> list:
+    """A 0-d tensor of more precision beside half precision counts as the number that it holds, on the CPU."""
+
+    def number(value):
+        if not isinstance(value, Tensor) or value._node is not None or value.dtype.category != FLOAT:
+            return value
+        return value if value._data.ndim or value.dtype.itemsize <= 2 else value.item()
+
+    if table_among(values).in_float32 is None:
+        return values
+    return [number(value) if i in chosen else value for i, value in enumerate(values)]
+
+
+def _round_numbers(op: Op, values: list, chosen: list, to: dtype) -> None:
+    """Python numbers beside half precision as arrays of its dtype, where the kernel does not take them as they are."""
+    table = table_among(values)
+    if to in table.takes_numbers or to.category == FLOAT and op.name in _WITH_NUMBERS and table.in_float32 is not None:
+        return
+    for i in chosen:
+        if not isinstance(values[i], Tensor):
+            values[i] = wrap(table, table._full((), values[i], to), to)
+
+
+# The ops that take a number beside half precision as it is, on the CPU too; others round it first there.
+_WITH_NUMBERS = frozenset(("mul", "div", "floor_divide", "_floor_divide", "_trunc_divide"))
 
 
 def finish(op: Op, table, values, data):
@@ -607,6 +636,8 @@ def _direct(op, values, target, table, kernel, wants):
         values = [target, *promote(op, values)[1:]]
         if any(isinstance(v, Tensor) and v._data.ndim > target._data.ndim for v in values[1:]):
             return None
+    if op.name in _WITH_NUMBERS and target.dtype.itemsize == 2 and table.in_float32 is not None:
+        return None
     before = _alias(target) if wants else None
     positional = [raw_value(r) for r, p in zip(values, op.params, strict=True) if not p.kwonly]
     keywords = {p.name: raw_value(r) for r, p in zip(values, op.params, strict=True) if p.kwonly}

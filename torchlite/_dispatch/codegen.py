@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types.dtypes import float16, float32, float64, int64
+from .._types.dtypes import int64
 from . import call
 from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, version, view_meta
 from .overlap import meets, repeats
@@ -214,7 +214,6 @@ class Differentiable:
         return tensor.dtype
 
 
-_REAL = frozenset((float32, float64, float16))
 SLOTS.F = F = Differentiable()
 GLOBALS.update(
     general=call.general,
@@ -238,7 +237,6 @@ GLOBALS.update(
     of_composite=call.of_composite,
     renamed=call.renamed,
     NODE_MADE=None,
-    REAL=_REAL,
     int64=int64,
     OPERANDS=_OPERANDS,
     is_operand=_is_operand,

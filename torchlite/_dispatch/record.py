@@ -179,6 +179,11 @@ class Op:
         return bool(self.plan.keeps) or any(kind == "value" for _, kind, _ in self.plan.saves)
 
     @functools.cached_property
+    def rounds(self) -> bool:
+        """Whether its formulas compute rather than move: in half precision they want float32."""
+        return bool(self.tags & POINTWISE) or not self.tags & (VIEW | MAYBE_VIEW) and self.name != "to"
+
+    @functools.cached_property
     def result_type(self):
         """The named tuple of several outputs."""
         return _named_result(self.name, self.outputs) if self.outputs else None

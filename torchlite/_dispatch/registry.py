@@ -10,7 +10,7 @@ from .._types.devices import ADDED, EXTRAS, FOREIGN, device, installed_backends
 from .backend import Backend, Table
 from .fallback import Absent, stand_in
 from .layouts import keeps_layout
-from .record import REGISTRY, Op
+from .record import MAYBE_VIEW, REGISTRY, VIEW, Op
 
 _tables: dict[device, Table] = {}
 _lock = threading.RLock()
@@ -117,6 +117,9 @@ def _resolve(record: Op, kernels: dict, table: Table):
     kernel = kernels.get(record.name)
     if kernel is None and record.composite is not None:
         kernel = functools.partial(record.composite, table)
+        rounds = record._vjp is not None and not record.tags & (VIEW | MAYBE_VIEW) and record.name[-1] != "_"
+        if rounds and table.in_float32 is not None:
+            kernel = table.in_float32(kernel)
     if kernel is None:
         return stand_in(record, table, lambda: table_of(device("cpu")))
     return kernel if record.layout is None or record.is_implicit else keeps_layout(record.layout, kernel, table)

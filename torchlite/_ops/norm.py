@@ -192,13 +192,13 @@ op(
 def rms_norm(F, input, normalized_shape, weight, eps):
     """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions (Zhang and Sennrich, 2019).
 
-    ``eps=None`` is the machine epsilon of the input's dtype.
+    ``eps=None`` is the machine epsilon of the dtype that it is computed in: float32's for half precision.
     """
     n_dims = _check_normalized_shape(input, normalized_shape, weight, None, "*")
     if eps is None:
-        from torchlite._types.dtypes import finfo
+        from torchlite._types.dtypes import finfo, float32
 
-        eps = finfo(input.dtype).eps
+        eps = finfo(float32 if input.dtype.itemsize == 2 else input.dtype).eps
     if input.dtype.is_complex:
         # As PyTorch does: the mean of the squares, not of the squared magnitudes.
         out = input * F.rsqrt(F.mean(input * input, _last_dims(n_dims), True) + eps)

@@ -130,7 +130,11 @@ class RawMode:
 
     @staticmethod
     def run(node, g):
-        return (node._op._backward or backward_function(node._op))(node._table, g, node, get_raw, get_out_raw)
+        op, table = node._op, node._table
+        backward = op._backward or backward_function(op)
+        if table.backward_in_float32 is not None and g.__class__ is not list and g.itemsize == 2 and op.rounds:
+            return table.backward_in_float32(backward, table, g, node, get_raw, get_out_raw)
+        return backward(table, g, node, get_raw, get_out_raw)
 
     @staticmethod
     def add(table, a, b):

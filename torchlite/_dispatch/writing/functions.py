@@ -344,7 +344,7 @@ def write_with_number(
     part in promotion.
     """
     name = number.name
-    pieces = [f"dtype_ in REAL and ({name}.__class__ is float or {name}.__class__ is int)"]
+    pieces = [f"dtype_ in table_.takes_numbers and ({name}.__class__ is float or {name}.__class__ is int)"]
     if op.promote != INT_TO_FLOAT:
         pieces.append(f"or {name}.__class__ is int and dtype_ is int64")
     if others:

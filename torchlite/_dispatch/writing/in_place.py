@@ -58,7 +58,8 @@ def _write_other(source: Source, other: str) -> None:
         tests = ["(raw_.base is not None or self._data.base is not None)", "meets(self._table, self._data, raw_)"]
         with source.condition("if", tests, "and"):
             source.line("return None")
-    with source.block(f"elif dtype_ in REAL and ({other}.__class__ is float or {other}.__class__ is int):"):
+    is_number = f"{other}.__class__ is float or {other}.__class__ is int"
+    with source.block(f"elif dtype_ in self._table.takes_numbers and ({is_number}):"):
         source.line(f"raw_ = float({other})")
     with source.block(f"elif dtype_ is int64 and {other}.__class__ is int:"):
         source.line(f"raw_ = {other}")
