@@ -7,6 +7,8 @@ from itertools import product
 
 import numpy as xp
 
+from .strides import owner
+
 
 def _lowest(dtype):
     if dtype.kind in "iu":
@@ -85,7 +87,7 @@ def _max_pool(input, kernel, stride, padding, dilation, ceil_mode):
         x = _combined(
             x, first + i, xp.maximum, kernel[i], stride[i], padding[i], dilation[i], out[i], _lowest(input.dtype)
         )
-    return x if x is not input else x.copy()
+    return x.copy() if owner(x) is owner(input) else x
 
 
 def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dilation, ceil_mode):
@@ -276,7 +278,7 @@ def _avg_pool(input, kernel, stride, padding, ceil_mode, count_include_pad, divi
     x, first = _single(input), input.ndim - len(kernel)
     for i in range(len(kernel)):
         x = _combined(x, first + i, xp.add, kernel[i], stride[i], padding[i], 1, out[i], 0)
-    if x is input:
+    if owner(x) is owner(input):
         x = x.copy()
     x = _divided(x, _divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, x.dtype))
     return x if x.dtype == input.dtype else x.astype(input.dtype)

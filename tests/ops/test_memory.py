@@ -6,6 +6,11 @@ import numpy as np
 import pytest
 
 import torchlite as torch
+from torchlite._dispatch import REGISTRY
+from torchlite._dispatch.backend import owner_of
+from torchlite._dispatch.record import MAYBE_VIEW, VIEW
+
+from .table import ROWS, leaves, load_rows, to_tensors
 
 VIEWS = {
     "view": lambda x: x.view(2, 12),
@@ -151,3 +156,118 @@ def test_numpy_names_of_dimensions():
     assert torch.aminmax(x, axis=1, keepdims=True).min.shape == (2, 1)
     with pytest.raises(TypeError, match="unexpected keyword argument 'axes'"):
         x.sum(axes=1)
+
+
+# Ops without a view's tag whose result may lie in an argument's memory, in PyTorch too: made of views, or the argument
+# itself where there is nothing to do.
+MADE_OF_VIEWS = {
+    "_torch_alpha_dropout", "_torch_dropout", "_torch_feature_alpha_dropout", "_torch_feature_dropout", "adjoint",
+    "alpha_dropout", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "cartesian_prod",
+    "chain_matmul", "chunk", "dropout", "dsplit", "einsum", "expand_as", "feature_alpha_dropout", "flatten", "hsplit",
+    "linalg_diagonal", "meshgrid", "movedim", "ravel", "reshape_as", "resolve_conj", "resolve_neg", "set_", "split",
+    "sum_to_size", "t", "tensor_split", "unflatten", "view", "view_as", "vsplit",
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_only_views_share_memory():
+    load_rows()
+    sharing = set()
+    for name, row in ROWS.items():
+        record = REGISTRY[name]
+        if record.tags & (VIEW | MAYBE_VIEW) or name.endswith("_") and name != "set_":
+            continue
+        for i in range(len(row.samples)):
+            args, kwargs = to_tensors(row.values(i))
+            torch.manual_seed(0)
+            results = [r for r in leaves(row.function()(*args, **kwargs)) if isinstance(r, torch.Tensor)]
+            given = {id(owner_of(t._data)) for t in leaves((args, kwargs))}
+            if any(id(owner_of(r._data)) in given for r in results):
+                sharing.add(name)
+    assert sharing <= MADE_OF_VIEWS
+
+
+F = torch.nn.functional
+NOTHING_TO_DO = {
+    "avg_pool2d": lambda x: F.avg_pool2d(x, 1, divisor_override=7),
+    "avg_pool1d": lambda x: F.avg_pool1d(x[0], 1),
+    "max_pool2d": lambda x: F.max_pool2d(x, 1),
+    "max_pool3d": lambda x: F.max_pool3d(x, 1),
+    "max_pool with indices": lambda x: F.max_pool2d(x, 1, return_indices=True)[0],
+    "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, 4),
+    "adaptive_max_pool2d": lambda x: F.adaptive_max_pool2d(x, 4),
+    "pixel_shuffle": lambda x: F.pixel_shuffle(x, 1),
+    "pixel_unshuffle": lambda x: F.pixel_unshuffle(x, 1),
+    "channel_shuffle": lambda x: F.channel_shuffle(x, 1),
+    "repeat_interleave": lambda x: torch.repeat_interleave(x, 1, 0),
+    "repeat_interleave, flat": lambda x: torch.repeat_interleave(x, 1),
+    "diff": lambda x: torch.diff(x, n=0),
+    "roll": lambda x: torch.roll(x, 0, 0),
+    "flip": lambda x: torch.flip(x, ()),
+    "tile": lambda x: torch.tile(x, (1,)),
+    "repeat": lambda x: x.repeat(1, 1, 1, 1),
+    "rot90": lambda x: torch.rot90(x, 0),
+    "pad": lambda x: F.pad(x, (0, 0)),
+    "pad reflect": lambda x: F.pad(x, (0, 0, 0, 0), mode="reflect"),
+    "pad circular": lambda x: F.pad(x, (0, 0, 0, 0), mode="circular"),
+    "interpolate": lambda x: F.interpolate(x, size=(4, 4)),
+    "interpolate bilinear": lambda x: F.interpolate(x, size=(4, 4), mode="bilinear"),
+    "cat": lambda x: torch.cat([x]),
+    "index": lambda x: x[[0, 1]],
+    "tril": lambda x: torch.tril(x, 9),
+    "sum of one": lambda x: torch.sum(x[:1], 0),
+    "amax of one": lambda x: torch.amax(x[:1], 0),
+    "cumsum of one": lambda x: torch.cumsum(x[:1], 0),
+    "softmax of 0-d": lambda x: torch.softmax(x[0, 0, 0, 0], 0),
+    "sort of 0-d": lambda x: torch.sort(x[0, 0, 0, 0])[0],
+    "renorm": lambda x: torch.renorm(x, 2, 0, 1e9),
+    "nan_to_num": lambda x: torch.nan_to_num(x),
+    "pow": lambda x: x**1,
+    "matrix_power": lambda x: torch.linalg.matrix_power(x, 1),
+    "clamp": lambda x: x.clamp(min=-9),
+    "round of integers": lambda x: torch.round(x),
+    "masked.sum": lambda x: torch.masked.sum(x[0, 0, 0, 0]),
+    "masked.amax": lambda x: torch.masked.amax(x[0, 0, 0, 0]),
+    "histogram's edges": lambda x: torch.histogram(x, x[0, 0, 0])[1],
+    "lstsq's residuals": lambda x: torch.linalg.lstsq(x[0, 0], x[0, 0]).residuals,
+    "ormqr": lambda x: torch.ormqr(x[0, 0][:, :0], x[0, 0, 0, :0], x[0, 0]),
+    "to another dtype": lambda x: x.to(torch.float64),
+    "masked_fill": lambda x: x.masked_fill(x < -9, 0),
+    "where": lambda x: torch.where(x > -9, x, x),
+    "slice_scatter": lambda x: torch.slice_scatter(x, x),
+    "unique of one": lambda x: torch.unique(x[0, 0, 0, :1]),
+    "kron": lambda x: torch.kron(x[0, 0, 0, 0], x[0, 0, 0, 0]),
+    "as_strided_copy": lambda x: torch.as_strided_copy(x, (2,), (1,)),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_TO_DO)
+def test_copies_though_there_is_nothing_to_do(name, device):
+    x = torch.arange(128.0, device=device).reshape(2, 4, 4, 4)
+    result = NOTHING_TO_DO[name](x)
+    assert owner_of(result._data) is not owner_of(x._data)
+    assert x.flatten().tolist() == list(range(128))
+
+
+ITSELF = {
+    "contiguous": lambda x: x.contiguous(),
+    "conj": lambda x: x.conj(),
+    "conj_physical": lambda x: x.conj_physical(),
+    "resolve_conj": lambda x: x.resolve_conj(),
+    "resolve_neg": lambda x: x.resolve_neg(),
+    "positive": lambda x: +x,
+    "real": lambda x: x.real,
+    "to": lambda x: x.to(torch.float32),
+    "type": lambda x: x.type(torch.float32),
+    "float": lambda x: x.float(),
+    "flatten of a vector": lambda x: x.flatten(),
+    "atleast_1d": lambda x: torch.atleast_1d(x),
+    "dropout outside training": lambda x: F.dropout(x, 0.5, False),
+    "as_tensor": lambda x: torch.as_tensor(x),
+}
+
+
+@pytest.mark.parametrize("name", ITSELF)
+def test_the_tensor_itself_where_there_is_nothing_to_do(name, device):
+    for x in (torch.zeros(4, device=device), torch.zeros(4, device=device, requires_grad=True)):
+        assert ITSELF[name](x) is x

@@ -444,6 +444,8 @@ def finish(op: Op, table, values, data):
 
 def _finish_view(op, table, values, data, wants):
     source = values[0]
+    if data is source._data and op.tags & MAYBE_VIEW:
+        return source
     several = data.__class__ in (tuple, list)
     outs = tuple(wrap(table, d) for d in (data if several else (data,)))
     kind = "inference" if MODE.inference else None if MODE.grad else "no_grad"

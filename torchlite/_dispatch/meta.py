@@ -163,7 +163,7 @@ class MetaBackend:
             reshape=_reshape,
             as_strided=_as_strided,
             clone=lambda x, *, memory_format=None: MetaArray(x.shape, x.dtype),
-            contiguous=lambda x, memory_format=None: MetaArray(x.shape, x.dtype),
+            contiguous=_contiguous,
         )
         return {name: kernel for name, kernel in table.items() if name in REGISTRY}
 
@@ -205,6 +205,12 @@ class MetaBackend:
 
     def random_engine(self, index):
         return None
+
+
+def _contiguous(x: MetaArray, memory_format=None) -> MetaArray:
+    if memory_format is None or memory_format.name == "contiguous_format":
+        return x if x.element_strides == contiguous_strides(x.shape) else MetaArray(x.shape, x.dtype)
+    return MetaArray(x.shape, x.dtype)
 
 
 _view = _ViewKernel("_view")

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.record import REGISTRY
+
+
+def apart(F, result, source):
+    """A result of rearranging `source`, copied where it lies in the same memory: for ops that are no views."""
+    return F.clone(result) if owner_of(result._data) is owner_of(source._data) else result
 
 
 def keep_dims(F, reduced, shape, dim, keepdim):

@@ -158,7 +158,12 @@ op(
     meta=lambda input: (input.shape, input.dtype.to_real()),
     doc="The angle in radians; for real numbers 0 or pi.",
 )
-op("conj_physical(Tensor input)", tags=UNARY, vjp={"input": lambda F, g: F.conj(g)}, doc="The complex conjugate.")
+op(
+    "conj_physical(Tensor input)",
+    tags=UNARY | MAYBE_VIEW,
+    vjp={"input": lambda F, g: F.conj(g)},
+    doc="The complex conjugate.",
+)
 op(
     "imag(Tensor input)",
     tags=VIEW,

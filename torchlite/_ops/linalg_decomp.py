@@ -289,7 +289,7 @@ def ormqr(F, input, tau, other, left, transpose):
         v, scale = _reflector_vector(F, input, i), tau[..., i, None, None]
         scale = scale.conj() if transpose else scale
         result = result - scale * (v @ (v.mH @ result)) if left else result - scale * ((result @ v) @ v.mH)
-    return result
+    return result if count else F.clone(result)
 
 
 # --- LU -------------------------------------------------------------------------------------------

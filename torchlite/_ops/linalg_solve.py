@@ -394,7 +394,7 @@ def linalg_lstsq(F, A, B, rcond, driver):
     cut = _epsilon(A) * max(m, n) if rcond is None else rcond
     solution = F.pinv_core(A, cut, 0.0, False) @ right
     rank = F.lstsq_rank(A.detach(), cut)
-    residuals = nothing = F.real(A.flatten()[:0])
+    residuals = nothing = F.real(F.clone(A.flatten()[:0]))
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         error = A @ solution - right
         residuals = F.real(error * error.conj()).sum(-2)

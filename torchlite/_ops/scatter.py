@@ -6,6 +6,7 @@ from torchlite._dispatch import INPLACE, NONDIFF, composite, op
 from torchlite._dispatch.shapes import broadcast, wrap_dim
 
 from .._types.dtypes import bool_, int64
+from ._gradients import apart
 from .index import _raw_index as raw_index
 
 
@@ -456,9 +457,8 @@ def repeat_interleave(F, input, repeats, dim, output_size):
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
         wide = F.unsqueeze(input, dim + 1).expand(*input.shape[: dim + 1], repeats, *input.shape[dim + 1 :])
-        return _sized(
-            wide.reshape(*input.shape[:dim], input.shape[dim] * repeats, *input.shape[dim + 1 :]), output_size, dim
-        )
+        wide = wide.reshape(*input.shape[:dim], input.shape[dim] * repeats, *input.shape[dim + 1 :])
+        return _sized(apart(F, wide, input), output_size, dim)
     if repeats.ndim == 0 or (repeats.ndim == 1 and repeats.shape[0] == 1):
         repeats = repeats.reshape(1).expand(input.shape[dim])
     elif repeats.ndim == 1 and repeats.shape[0] != input.shape[dim]:

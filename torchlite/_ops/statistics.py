@@ -434,7 +434,7 @@ op("histogram_counts(Tensor input, Tensor[] edges, Tensor? weight=None)", where=
 def _edges(F, column, bins, limits):
     """The bin edges of one dimension: given ones, or `bins` equal bins between limits or the data's own."""
     if hasattr(bins, "_data"):
-        return bins
+        return F.clone(bins)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if limits is not None:
@@ -514,11 +514,12 @@ def diff(F, input, n, dim, prepend, append):
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n and (prepend is not None or append is not None):
         input = F.cat([t for t in (prepend, input, append) if t is not None], dim)
-    for _ in builtins.range(builtins.min(n, input.shape[dim])):
+    size_before = input.shape[dim]
+    for _ in builtins.range(builtins.min(n, size_before)):
         size = input.shape[dim]
         ahead, behind = F.narrow(input, dim, 1, size - 1), F.narrow(input, dim, 0, size - 1)
         input = F.logical_xor(ahead, behind) if input.dtype.category == 0 else ahead - behind
-    return input
+    return input if n and size_before else F.clone(input)
 
 
 def _spacing(F, y, x, dx, dim):

@@ -6,6 +6,7 @@ import math
 
 from torchlite._dispatch import composite, op
 
+from ._gradients import apart
 from .conv import tuple_of, window_count
 
 # -- sliding blocks --------------------------------------------------------------------------------
@@ -224,7 +225,7 @@ def pixel_shuffle(F, input, upscale_factor):
     x = F.reshape(input, (*lead, channels // (r * r), r, r, height, width))
     first = n - 3
     x = F.permute(x, (*range(first), first, first + 3, first + 1, first + 4, first + 2))
-    return F.reshape(F.contiguous(x), (*lead, channels // (r * r), height * r, width * r))
+    return apart(F, F.reshape(F.contiguous(x), (*lead, channels // (r * r), height * r, width * r)), input)
 
 
 @composite("pixel_unshuffle(Tensor input, downscale_factor)", where="torch nn.functional")
@@ -252,7 +253,7 @@ def pixel_unshuffle(F, input, downscale_factor):
     x = F.reshape(input, (*lead, channels, height // r, r, width // r, r))
     first = n - 3
     x = F.permute(x, (*range(first), first, first + 2, first + 4, first + 1, first + 3))
-    return F.reshape(F.contiguous(x), (*lead, channels * r * r, height // r, width // r))
+    return apart(F, F.reshape(F.contiguous(x), (*lead, channels * r * r, height // r, width // r)), input)
 
 
 @composite("channel_shuffle(Tensor input, groups)", where="torch nn.functional", alias="native_channel_shuffle")
@@ -272,4 +273,4 @@ def channel_shuffle(F, input, groups):
             f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
         )
     x = F.reshape(input, (input.shape[0], groups, channels // groups, *input.shape[2:]))
-    return F.reshape(F.contiguous(F.transpose(x, 1, 2)), tuple(input.shape))
+    return apart(F, F.reshape(F.contiguous(F.transpose(x, 1, 2)), tuple(input.shape)), input)

@@ -63,6 +63,11 @@ def _cast(input, dtype, integers_to=None):
     return input if dtype is None or dtype is input.dtype else input.to(dtype)
 
 
+def _apart(result, input):
+    """A result in memory of its own."""
+    return F.clone(result) if result is input else result
+
+
 def _count(input, dims, keepdim, mask):
     """How many elements count."""
     ones = F.ones_like(input.detach().to(int64)) if mask is None else mask.to(dtype=int64).expand(input.shape)
@@ -81,7 +86,7 @@ def sum(
     x = _cast(input, dtype, int64)
     dims = _dims(x, dim)
     x = _filled(x, mask, 0)
-    return F.sum(x, dims, bool(keepdim)) if dims else x
+    return F.sum(x, dims, bool(keepdim)) if dims else _apart(x, input)
 
 
 def prod(
@@ -96,14 +101,14 @@ def prod(
     x = _filled(_cast(input, dtype, int64), mask, 1)
     for d in sorted(_dims(x, dim), reverse=True):
         x = F.prod(x, d, bool(keepdim))
-    return x
+    return _apart(x, input)
 
 
 def _extreme(name, input, dim, keepdim, dtype, mask):
     x = _cast(input, dtype)
     dims = _dims(x, dim)
     x = _filled(x, mask, _limits(x.dtype)[name == "amin"])
-    return getattr(F, name)(x, dims, bool(keepdim)) if dims else x
+    return getattr(F, name)(x, dims, bool(keepdim)) if dims else _apart(x, input)
 
 
 def amax(

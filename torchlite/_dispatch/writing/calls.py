@@ -57,6 +57,10 @@ def _write_result(source: Source, case: Case) -> None:
     if case.op.hidden:
         source.comment("The values beside the result are for the derivative alone.")
         source.line("data_ = outs_[0]")
+    if case.op.tags & MAYBE_VIEW:
+        source.comment("The kernel had nothing to do.")
+        with source.block(f"if data_ is {case.tensors[0].name}._data:"):
+            source.line(f"return {case.tensors[0].name}")
     source.comment("A kernel may return a NumPy scalar.")
     with source.block("if data_.__class__ is not table_.array:"):
         source.line("data_ = table_.as_array(data_)")
@@ -96,7 +100,6 @@ def _write_view(source: Source, case: Case) -> None:
     source.comment("With the input's memory it is a view: of the input, or of what the input is a view of.")
     shares = [
         f"if (base_ := data_.base) is not None and (base_ is (owner_ := {viewed}._data) or base_ is owner_.base)",
-        f"or data_ is {viewed}._data",
         "else None",
     ]
     source.expression("result_._meta = ", [f"({kept[0]}", kept[1], f"{kept[2]})", *shares])
