@@ -34,6 +34,7 @@ from . import testing as testing
 from . import utils as utils
 from . import version as version
 from ._stubs.arrangement import *
+from ._stubs.arrangement import _chunk_cat as _chunk_cat
 from ._stubs.basic import *
 from ._stubs.basic import dtype as dtype
 from ._stubs.elementwise import *

@@ -2,7 +2,7 @@
 
 import numpy as xp
 
-from torchlite._dispatch.checks import check_windows, diagonal_dims
+from torchlite._dispatch.checks import check_roll, check_windows, diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import FROM_NUMPY, from_np
 
@@ -130,14 +130,11 @@ def triu(input, diagonal=0):
 
 def roll(input, shifts, dims=()):
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
-    if not shifts:
-        raise RuntimeError("`shifts` required")
-    if not dims and len(shifts) == 1:
+    dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    dims = check_roll(input.ndim, shifts, dims)
+    if not dims:
         return xp.roll(input.reshape(-1), shifts[0]).reshape(input.shape)
-    if len(shifts) != len(dims):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    return xp.roll(input, shifts, tuple(wrap_dim(d, input.ndim) for d in dims)) if input.ndim else input.copy()
+    return xp.roll(input, shifts, dims)
 
 
 def repeat(input, repeats):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite._dispatch.checks import mean_error
 from torchlite._types.dtypes import from_np
 
 xp: Any = None
@@ -33,10 +34,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
     if dtype is not None and dtype.np != input.dtype:
         input = input.astype(dtype.np)
     if input.dtype.kind not in "fcVW":
-        raise RuntimeError(
-            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
-            + _name(input)
-        )
+        raise mean_error(from_np(input.dtype), dtype)
     total = xp.add.reduce(input, _axes(input, dim), keepdims=keepdim)
     count = input.size // total.size if total.size else 1
     return total / count if count else xp.full(total.shape, xp.nan, dtype=total.dtype)

@@ -37,9 +37,9 @@ def texts() -> dict[str, str]:
         if has_short_way(op):
             found[f"{op.name}_"] = in_place_text(op)
     for name in ("add", "div", "pow", "eq", "matmul"):
-        found[f"{name} operator"] = operator_text(REGISTRY[name])
+        found[f"{name} operator"] = operator_text(REGISTRY[name], "__op__")
     for name in ("add", "div", "pow"):
-        found[f"{name} reflected"] = reflected_text(REGISTRY[name])
+        found[f"{name} reflected"] = reflected_text(REGISTRY[name], "__rop__")
     return found
 
 
@@ -117,7 +117,8 @@ def test_the_way_below_interceptors_can_be_the_first_that_is_made(monkeypatch):
 def test_each_function_of_an_op_shows_its_own_text():
     op = REGISTRY["pow"]
     functions = [
-        function_for(op), direct_for(op), operator_for(op), operator_for(op, reflected=True), backward_function(op)
+        function_for(op), direct_for(op), operator_for(op, "__op__"),
+        operator_for(op, "__rop__", reflected=True), backward_function(op)
     ]  # fmt: skip
     found = [text_of(function) for function in functions]
     assert [text.partition("(")[0] for text in found] == [

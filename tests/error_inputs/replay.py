@@ -113,10 +113,16 @@ def answer(torch, case: dict, device: str = "cpu") -> list[str]:
         try:
             call(torch, case, device)
         except Exception as error:
-            return [type(error).__name__, str(error)]
+            return [type(error).__name__, _on_cpu(str(error), device)]
     if case["error"][0].endswith("Warning") and caught:
         return [caught[0].category.__name__, str(caught[0].message)]
     return NO_ERROR
+
+
+def _on_cpu(words: str, device: str) -> str:
+    """Words with the CPU's name for a device's: the answers were recorded there."""
+    kind = device.partition(":")[0]
+    return words.replace(f"torch.{kind}.", "torch.").replace(f"{kind}:0", "cpu").replace(kind, "cpu")
 
 
 def first_line(words: str) -> str:

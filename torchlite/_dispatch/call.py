@@ -37,7 +37,8 @@ from .graph import (
 )
 from .hooks import pack
 from .interceptors import intercepted, stack
-from .overlap import APART, check_in_place, check_out
+from .outputs import write_results
+from .overlap import check_in_place
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
 from .runtime import GLOBALS, LEAF, MODE, NOWHERE, recording
@@ -367,6 +368,10 @@ def promote(op: Op, values: list) -> list:
     flat = [v for i in chosen for v in (values[i] if values[i].__class__ is tuple else (values[i],))]
     if not flat:
         return values
+    if not any(isinstance(v, Tensor) for v in flat):
+        refused = refusal(op, values)  # most ops want one tensor at least
+        if refused is not None:
+            raise refused
     to = promotion.result_dtype(flat)
     if to.itemsize == 2 and op.name in _WITH_NUMBERS and len(flat) == 2:
         values = _numbers_of(values, chosen, to)
@@ -383,9 +388,6 @@ def promote(op: Op, values: list) -> list:
         else:
             values[i] = promotion.as_category(value, to)
     if not any(isinstance(v, Tensor) for v in flat):
-        refused = refusal(op, values)  # most ops want one tensor at least
-        if refused is not None:
-            raise refused
         first = chosen[0]
         table = table_among(values) or table_of(get_default_device())
         values[first] = wrap(table, table._full((), values[first], to), to)
@@ -779,54 +781,12 @@ def _keep_retaining(tensor, node, old=None) -> None:
 
 
 def write_out(op: Op, result, out, values=()):
-    """out=: results written into given tensors, resized when empty or of another shape. `values` are the op's
-    arguments.
-    """
-    if out.__class__ in (tuple, list) or result.__class__ is not Tensor and isinstance(result, tuple):
-        for r, o in zip(result, out, strict=True):
-            _write_one(op, r, o, values)
-        return op.result_type(out) if op.outputs else tuple(out)
-    _write_one(op, result, out, values)
-    return out
-
-
-def _write_one(op: Op, result, out, values) -> None:
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{op.name.lstrip('_')}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    """out=: results written into given tensors; `values` are the op's arguments."""
     if GLOBALS["GUARDED"]:
-        guarded(out)
-    if MODE.grad and (out._node is not None or result._node is not None):
-        raise RuntimeError(
-            f"{op.name.lstrip('_')}(): functions with out=... arguments don't support automatic differentiation, but "
-            "one of the arguments requires grad."
-        )
-    if result._table is not out._table:
-        raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
-    if not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
-            f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}"
-        )
-    if out._data.shape != result._data.shape:
-        if out._data.size:
-            import warnings
-
-            warnings.warn(
-                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does "
-                f"not match the required output shape {list(result.shape)}. This behavior is deprecated, and in a "
-                "future PyTorch release outputs will not be resized unless they have zero elements. You can "
-                "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-                UserWarning,
-                stacklevel=4,
-            )
-        if op.name in APART:
-            check_out(op.name, out, values)
-        if out._data.base is None:
-            out._data = out._table._empty(result._data.shape, out.dtype)
-        else:
-            SLOTS.resize(out, tuple(result._data.shape))
-    check_out(op.name, out, values)
-    out._table.copy_into(out._data, result._data)
-    bump(out)
+        for tensor in out if out.__class__ in (tuple, list) else (out,):
+            if isinstance(tensor, Tensor):
+                guarded(tensor)
+    return write_results(op, result, out, values)
 
 
 # -- creation -------------------------------------------------------------------

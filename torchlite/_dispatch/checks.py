@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import NoReturn
 
-from .._types.dtypes import from_np
+from .._types.dtypes import dtype, from_np
 from .shapes import wrap_dim
 
 _MOST = 2**63 - 1  # sizes, strides and offsets are 64-bit integers
@@ -62,6 +62,28 @@ def diagonal_dims(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     return first, second
+
+
+def mean_error(given: dtype, wanted: dtype | None) -> RuntimeError:
+    """The error of a mean that would be no floating-point number."""
+    which = "Input" if wanted is None else "Optional"
+    return RuntimeError(
+        f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: "
+        f"{(wanted or given).scalar_name}"
+    )
+
+
+def check_roll(ndim: int, shifts: tuple, dims: tuple) -> tuple[int, ...]:
+    """The dimensions of a roll counted from the front; none where all elements roll as one row."""
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if not dims and len(shifts) == 1:
+        return ()
+    if len(shifts) != len(dims):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    return tuple(wrap_dim(d, ndim) for d in dims)
 
 
 def check_gather(shape, dim: int, index_shape, integral: bool) -> None:

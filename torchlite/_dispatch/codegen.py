@@ -151,18 +151,28 @@ def in_place_method(op: Op):
     return method
 
 
-def operator_for(op: Op, reflected: bool = False):
+def operator_for(op: Op, dunder: str, reflected: bool = False):
     """A binary operator: NotImplemented for operands that the op does not take."""
     function = function_for(op)
     if reflected:
-        return _reflected_operator(op, function)
+        return _reflected_operator(op, function, dunder)
     if len(op.params) != 2:
         raise RuntimeError(f"op {op.name} takes more than two arguments and is no operator")
-    return _plain_operator(function) if op.is_implicit else _fast_operator(op, operator_text(op), "operator")
+    if op.is_implicit:
+        return _plain_operator(function, dunder)
+    return _fast_operator(op, operator_text(op, dunder), "operator")
 
 
-def _plain_operator(function):
+def _no_tensor(dunder: str, value) -> TypeError:
+    """The error of an operator's method that is called with no tensor before its operands."""
+    cls = type(value).__name__
+    return TypeError(f"descriptor '{dunder}' for 'torch._C.TensorBase' objects doesn't apply to a '{cls}' object")
+
+
+def _plain_operator(function, dunder: str):
     def operator(self, other):
+        if not isinstance(self, call.Tensor):
+            raise _no_tensor(dunder, self)
         if other.__class__ not in _OPERANDS and not _is_operand(other):
             return NotImplemented
         return function(self, other)
@@ -170,10 +180,12 @@ def _plain_operator(function):
     return operator
 
 
-def _reflected_operator(op: Op, function):
+def _reflected_operator(op: Op, function, dunder: str):
     """`number op tensor`: the hot path, with the Python number first."""
 
     def operator(self, other):
+        if not isinstance(self, call.Tensor):
+            raise _no_tensor(dunder, self)
         if other.__class__ not in _OPERANDS and not _is_operand(other):
             return NotImplemented
         return function(other, self)
@@ -181,7 +193,7 @@ def _reflected_operator(op: Op, function):
     first, second = op.params[:2]
     if op.is_implicit or not takes_number(op, first) or second.kind != "number":
         return operator
-    return _fast_operator(op, reflected_text(op), "reflected operator")
+    return _fast_operator(op, reflected_text(op, dunder), "reflected operator")
 
 
 def _fast_operator(op: Op, text: str, variant: str):
@@ -240,6 +252,7 @@ GLOBALS.update(
     int64=int64,
     OPERANDS=_OPERANDS,
     is_operand=_is_operand,
+    no_tensor=_no_tensor,
     freed=freed,
     meets=meets,
     repeats=repeats,

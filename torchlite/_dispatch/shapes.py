@@ -70,12 +70,12 @@ def infer_size(shape, numel: int) -> tuple[int, ...]:
     if len(unknown) > 1:
         raise RuntimeError("only one dimension can be inferred")
     if unknown:
-        if known == 0:
+        if known == 0 and numel == 0:
             raise RuntimeError(
                 f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension "
                 "size -1 can be any value and is ambiguous"
             )
-        if numel % known == 0:
+        if known and numel % known == 0:
             return shape[: unknown[0]] + (numel // known,) + shape[unknown[0] + 1 :]
     elif known == numel:
         return shape

@@ -366,11 +366,15 @@ def _method(public: str, args: tuple) -> tuple[tuple, tuple]:
 def _as_given(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     """Arguments without those that are defaults: what a call most likely had."""
     defaults = {p.name: p.default for p in op.params} | {"out": None}
-    kwargs = {name: value for name, value in kwargs.items() if value is not defaults.get(name, EMPTY)}
+    kwargs = {name: value for name, value in kwargs.items() if not _is_default(value, defaults.get(name, EMPTY))}
     params = op.params
-    while args and len(args) <= len(params) and args[-1] is params[len(args) - 1].default:
+    while args and len(args) <= len(params) and _is_default(args[-1], params[len(args) - 1].default):
         args = args[:-1]
     return args, kwargs
+
+
+def _is_default(value, default) -> bool:
+    return value is default or value.__class__ is default.__class__ and value.__class__ is float and value == default
 
 
 def refusal(op: Op, values) -> TypeError | None:

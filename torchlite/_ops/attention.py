@@ -82,7 +82,7 @@ op(
 
 def _check(query, key, value, attn_mask, is_causal):
     if query.dtype is not key.dtype or query.dtype is not value.dtype:
-        names = tuple(_c_name(t.dtype) for t in (query, key, value))
+        names = tuple(t.dtype.c_name for t in (query, key, value))
         raise RuntimeError(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {names[0]} key.dtype: "
             f"{names[1]} and value.dtype: {names[2]} instead."
@@ -100,13 +100,8 @@ def _check(query, key, value, attn_mask, is_causal):
         if attn_mask.dtype.category != 0 and attn_mask.dtype is not query.dtype:
             raise RuntimeError(
                 "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                f"{_c_name(attn_mask.dtype)} and  query.dtype: {_c_name(query.dtype)} instead."
+                f"{attn_mask.dtype.c_name} and  query.dtype: {query.dtype.c_name} instead."
             )
-
-
-def _c_name(dtype):
-    names = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}
-    return names.get(dtype.name, dtype.name)
 
 
 @composite(

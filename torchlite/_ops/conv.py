@@ -60,8 +60,11 @@ def _check_parameters(weight, stride, padding, dilation, output_padding, groups)
         raise RuntimeError("negative padding is not supported")
     if min(stride) <= 0:
         raise RuntimeError("non-positive stride is not supported")
-    if min(dilation) <= 0:
-        raise RuntimeError(f"dilation should be greater than zero, but got {_list(dilation)}")
+    if min(dilation) < 0:
+        raise RuntimeError("dilation should be greater than zero")
+    if min(dilation) == 0:
+        shown = [1, *dilation] if count == 1 else _list(dilation)  # one dimension is a plane of one row
+        raise RuntimeError(f"dilation should be greater than zero, but got {shown}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
 
@@ -70,17 +73,7 @@ def _check_types(input, weight, bias):
     if input.dtype is not weight.dtype:
         raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}")
     if bias is not None and bias.dtype is not input.dtype:
-        names = [str(t.dtype).removeprefix("torch.").removeprefix("torchlite.") for t in (input, bias)]
-        short = {
-            "float32": "float",
-            "float64": "double",
-            "float16": "c10::Half",
-            "bfloat16": "c10::BFloat16",
-            "int64": "long",
-            "int32": "int",
-        }
-        first, second = (short.get(n, n) for n in names)
-        raise RuntimeError(f"Input type ({first}) and bias type ({second}) should be the same")
+        raise RuntimeError(f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same")
 
 
 def _check_channels(input, weight, bias, groups, transposed):
@@ -123,6 +116,8 @@ def _check_ranks(input, weight, gap):
 
 def _convolution_meta(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     count = len(weight.shape) - 2
+    if count < 1:
+        raise RuntimeError("weight should have at least three dimensions")
     stride, padding, dilation, extra = (tuple_of(v, count) for v in (stride, padding, dilation, output_padding))
     _check_parameters(weight, stride, padding, dilation, extra, groups)
     _check_ranks(input, weight, " ")

@@ -258,12 +258,18 @@ def empty_strided(F, size, stride, dtype, layout, device, pin_memory, requires_g
 def empty_permuted(F, size, physical_layout, dtype, layout, device, pin_memory, requires_grad):
     """An uninitialised dense tensor whose dimensions lie in memory in the order `physical_layout`."""
     size = _size("empty_permuted", size)
-    order = tuple(d + len(size) if d < 0 else d for d in physical_layout)
+    order = tuple(physical_layout)
     if len(order) != len(size):
         raise RuntimeError(
             "Number of dimensions in size does not match the length of the physical_layout; "
             f"i.e. len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}"
         )
+    for i, d in enumerate(order):
+        if not 0 <= d < len(size):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {d} at index {i}).  "
+                "NB: negative dims not currently supported; file an issue if you want it."
+            )
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed")
     return _make(
@@ -454,12 +460,10 @@ def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires
 
 
 def _ends(name: str, start, end, dtype):
-    for label, value in (("start", start), ("end", end)):
-        if isinstance(value, call.Tensor) and value.ndim:
-            raise RuntimeError(
-                f"{name} only supports 0-dimensional start and end tensors, but got {label} with {value.ndim} "
-                "dimension(s)."
-            )
+    ends = [(n, v.ndim) for n, v in (("start", start), ("end", end)) if isinstance(v, call.Tensor)]
+    if any(ndim for _, ndim in ends):
+        got = " and ".join(f"{label} with {ndim} dimension(s)" for label, ndim in ends)
+        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {got}.")
     start, end = _number(start), _number(end)
     complex_ends = isinstance(start, complex) or isinstance(end, complex)
     if complex_ends and dtype is not None and dtype.category < 3:

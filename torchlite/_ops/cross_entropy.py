@@ -142,6 +142,8 @@ def nll_loss(F, input, target, weight, size_average, ignore_index, reduce, reduc
     """
     reduction = reduction_of(size_average, reduce, reduction)
     _check_target(input, target, weight)
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}")
     return _negative_log_likelihood(F, input, target, weight, ignore_index, reduction)
 
 
@@ -232,6 +234,30 @@ def cross_entropy(F, input, target, weight, size_average, ignore_index, reduce, 
     return F._cross_entropy(input, target, weight, ignore_index, reduction)
 
 
+def _check_linear(input, linear_weight, target, linear_bias, ignore_index):
+    """The errors of a loss on a linear layer, before the layer."""
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
+    if linear_weight.ndim < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.ndim}")
+    if input.shape[-1] != linear_weight.shape[-1]:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{input.shape[-1]} and {linear_weight.shape[-1]}, respectively"
+        )
+    if linear_weight.ndim > 2 and input.ndim == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
+            f"(N, {input.shape[-1]}), got unbatched input with shape {tuple(input.shape)}"
+        )
+    if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
+        raise RuntimeError(
+            f"expected linear_bias shape {tuple(linear_weight.shape[:-1])}, got {tuple(linear_bias.shape)}"
+        )
+    if ignore_index is not None and target.dtype.category >= 2:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+
+
 @composite(
     "linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, *, Tensor? linear_bias=None, Tensor? "
     "weight=None, reduction='mean', ignore_index=None, label_smoothing=0.0, options=None)",
@@ -245,16 +271,8 @@ def linear_cross_entropy(
     A weight of shape (C, d1, ..., in_features) gives logits of shape (N, C, d1, ...). ``options`` asks PyTorch for a
     chunked computation, which changes memory use and not the result; here it is accepted and has no effect.
     """
-    if linear_weight.ndim < 2:
-        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.ndim}")
-    if input.ndim and input.shape[-1] != linear_weight.shape[-1]:
-        raise RuntimeError(
-            "expected equal input and linear_weight last dimensions (in_features), got "
-            f"{input.shape[-1]} and {linear_weight.shape[-1]}, respectively"
-        )
+    _check_linear(input, linear_weight, target, linear_bias, ignore_index)
     out_features = linear_weight.shape[:-1]
-    if linear_bias is not None and tuple(linear_bias.shape) != tuple(out_features):
-        raise RuntimeError(f"expected linear_bias shape {tuple(out_features)}, got {tuple(linear_bias.shape)}")
     if len(out_features) > 1:
         flat = linear_weight.reshape(-1, linear_weight.shape[-1])
         logits = F.linear(input, flat, None if linear_bias is None else linear_bias.reshape(-1)).reshape(

@@ -179,13 +179,14 @@ def _embedding_backward(F, grad, indices, rows, padding_idx, scale_grad_by_freq)
 
 
 def _embedding_meta(weight, indices):
-    _check_indices(indices, "embedding")
+    check_indices(indices, "embedding")
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     return tuple(indices.shape) + tuple(weight.shape[1:]), weight.dtype
 
 
-def _check_indices(indices, function, argument="argument #1 'indices'"):
+def check_indices(indices, function, argument="argument #1 'indices'"):
+    """RuntimeError for indices that are no int32 or int64."""
     if indices.dtype is not int64 and indices.dtype is not int32:
         raise RuntimeError(
             f"Expected tensor for {argument} to have one of the following scalar types: Long, Int; but got "
@@ -238,8 +239,8 @@ def _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last
         raise RuntimeError(f"input has to be a 1D Tensor, but got Tensor of dimension {indices.ndim}")
     if offsets.ndim != 1:
         raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {offsets.ndim}")
-    _check_indices(indices, "embedding_bag", "argument #2 'indices'")
-    _check_indices(offsets, "embedding_bag", "argument #3 'offsets'")
+    check_indices(indices, "embedding_bag", "argument #2 'indices'")
+    check_indices(offsets, "embedding_bag", "argument #3 'offsets'")
     rows = weight.shape[0]
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise RuntimeError(

@@ -282,6 +282,9 @@ def ormqr(F, input, tau, other, left, transpose):
         raise RuntimeError(f"torch.ormqr: {'input' if input.ndim < 2 else 'other'} must have at least 2 dimensions.")
     if other.shape[-2 if left else -1] != input.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]")
+    if tau.shape[-1] != min(other.shape[-2 if left else -1], input.shape[-1]):
+        side = -2 if left else -1
+        raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
     count = tau.shape[-1]
     forward = left == transpose
     result = other

@@ -9,7 +9,7 @@ import warnings
 
 from torchlite._dispatch import composite
 from torchlite._dispatch.shapes import broadcast
-from torchlite._types.dtypes import promote_types
+from torchlite._types.dtypes import int64, promote_types
 
 LEGACY = "size_average=None, reduce=None, reduction='mean'"
 WRONG_SIZE = (
@@ -137,6 +137,8 @@ def poisson_nll_loss(F, input, target, log_input, full, size_average, eps, reduc
 )
 def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
     """``(log var + (input - target) ** 2 / var) / 2``, with ``var`` at least ``eps`` (Nix and Weigend, 1994)."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -245,7 +247,7 @@ def binary_cross_entropy_with_logits(F, input, target, weight, size_average, red
 def soft_margin_loss(F, input, target, size_average, reduce, reduction):
     """``log(1 + exp(-target * input))`` for targets of -1 and 1."""
     reduction = reduction_of(size_average, reduce, reduction)
-    return reduced(F.log1p(F.exp(-target * input)), reduction)
+    return reduced(F.log1p(F.exp(-input * target)), reduction)
 
 
 @composite(
@@ -304,12 +306,16 @@ def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce,
         )
     x = input if input.ndim == 2 else input.reshape(1, -1)
     count, classes = x.shape
+    if weight is not None and weight.numel() != classes:
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     if target.ndim > 1 or target.numel() != count:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
             f"size). Expected target size [{count}], but got {list(target.shape)}. Input has shape "
             f"{list(input.shape)}."
         )
+    if target.dtype is not int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.scalar_name}")
     index = target.reshape(-1, 1)
     if index.device.type != "meta" and bool(((index < 0) | (index >= classes)).any()):
         raise RuntimeError("target out of range")
@@ -330,12 +336,12 @@ def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
     ended by -1.
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    if input.shape != target.shape:
-        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    if (input.numel() == 0 and (input.ndim == 0 or 0 in input.shape[1:])) or input.ndim > 2:
+    if (input.numel() == 0 and (input.ndim < 2 or 0 in input.shape[1:])) or input.ndim > 2:
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
         )
+    if input.shape != target.shape:
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     classes = input.shape[-1] if input.ndim else 1
     x, labels = input.reshape(-1, classes), target.reshape(-1, classes)
     listed = F.cumsum((labels < 0).to(labels.dtype), 1) == 0

@@ -112,7 +112,7 @@ def _dot_rule(name, a, b):
         raise RuntimeError(f"1D tensors expected, but got {len(a.shape)}D and {len(b.shape)}D tensors")
     if a.dtype is not b.dtype:
         one, two = a.dtype.scalar_name, b.dtype.scalar_name
-        raise RuntimeError(f"{name} : expected both vectors to have same dtype, but found {one} and {two}")
+        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {one} and {two}")
     n, m = a.shape[0], b.shape[0]
     if n != m:
         raise RuntimeError(
@@ -392,12 +392,6 @@ def inner(F, input, other):
 # --- chains and contractions ----------------------------------------------------------------------
 
 
-def _short_name(x):
-    return {"int64": "long int", "int32": "int", "float32": "float", "float64": "double"}.get(
-        x.dtype.name, x.dtype.scalar_name
-    )
-
-
 def _chain_order(sizes):
     """The cheapest bracketing of a chain of products: split[i][j] is where i..j is cut (Cormen et al., "Introduction to
     Algorithms", 15.2).
@@ -439,8 +433,8 @@ def linalg_multi_dot(F, tensors):
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {tensor.ndim}D")
         if tensor.dtype is not tensors[0].dtype:
             raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {_short_name(tensors[0])} and "
-                f"tensor {i} {_short_name(tensor)}"
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype.c_name} and "
+                f"tensor {i} {tensor.dtype.c_name}"
             )
         if i and tensors[i - 1].shape[1] != tensor.shape[0]:
             raise RuntimeError(
@@ -537,6 +531,7 @@ def linalg_cross(F, input, other, dim):
     """
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    wrap_dim(dim, input.ndim)
     if input.shape[dim] != 3 or other.shape[dim] != 3:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
@@ -584,9 +579,9 @@ def _check_int_mm(input, mat2):
             f"int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got {input.shape[1]} and {mat2.shape[0]}"
         )
     if input.dtype is not int8 and input.dtype is not uint8:
-        raise RuntimeError(f"int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got {_short_name(input)}")
+        raise RuntimeError(f"int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got {input.dtype.c_name}")
     if mat2.dtype is not int8:
-        raise RuntimeError(f"int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got {_short_name(mat2)}")
+        raise RuntimeError(f"int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got {mat2.dtype.c_name}")
 
 
 @composite("_int_mm(Tensor input, Tensor mat2)", where="torch")

@@ -9,7 +9,7 @@ import math
 from torchlite._dispatch import composite
 
 from .conv import tuple_of
-from .pooling_records import pooled
+from .pooling_records import check_padding, pooled
 
 _WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
 _BATCHED = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
@@ -28,6 +28,10 @@ def _window(kernel_size, stride, padding, dilation, count, function):
     empty = stride is None or (isinstance(stride, (tuple, list)) and not stride)
     stride = kernel if empty else _numbers(stride, count, "stride", function)
     padding, dilation = _numbers(padding, count, "padding", function), _numbers(dilation, count, "dilation", function)
+    if function == "max_pool1d":
+        for name, (n,) in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
+            if n <= 0:
+                raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {n}")
     if min(stride) == 0:
         raise RuntimeError("stride should not be zero")
     if min(kernel) <= 0:
@@ -51,8 +55,10 @@ def _refuse(input, function, integers=True):
         raise NotImplementedError(f"\"{function}\" not implemented for '{input.dtype.scalar_name}'")
 
 
-def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode):
+def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode, indices):
     shape = list(input.shape)
+    if input.ndim in (count + 1, count + 2) and (count > 1 or indices):
+        check_padding(kernel, padding, dilation)
     if count == 1:
         if input.ndim not in (2, 3) or 0 in shape[input.ndim - 2 :]:
             raise RuntimeError(
@@ -69,6 +75,11 @@ def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode):
             raise RuntimeError(f"max_pool1d() Invalid computed output size: {out}")
     elif input.ndim not in (count + 1, count + 2):
         raise RuntimeError(f"non-empty {_BATCHED[count]} (batch mode) tensor expected for input")
+    elif count == 3 and 0 in shape[input.ndim - 4 :]:
+        raise RuntimeError(
+            "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length,"
+            f" but input has a shape of {shape} and non-batch dimension 0 has length zero!"
+        )
     elif 0 in shape[input.ndim - count - 1 :]:
         raise RuntimeError(
             f"Expected {_BATCHED[count]} (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}"
@@ -78,7 +89,7 @@ def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode):
 
 def _max_pool(F, count, input, kernel_size, stride, padding, dilation, ceil_mode, indices):
     kernel, stride, padding, dilation = _window(kernel_size, stride, padding, dilation, count, f"max_pool{count}d")
-    _check_max(input, kernel, stride, padding, dilation, count, ceil_mode)
+    _check_max(input, kernel, stride, padding, dilation, count, ceil_mode, indices)
     if indices:
         return tuple(F._max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode))
     return F._max_pool(input, kernel, stride, padding, dilation, ceil_mode)
@@ -92,7 +103,7 @@ def _avg_pool(F, count, input, kernel_size, stride, padding, ceil_mode, count_in
                 f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while "
                 "checking arguments for avg_pool1d)"
             )
-        if input.ndim < count + 1:
+        if input.ndim < count + 1 and count == 2:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "
                 f"{max(input.ndim, 1) - 1}], but got {-count - 1})"
@@ -104,12 +115,28 @@ def _avg_pool(F, count, input, kernel_size, stride, padding, ceil_mode, count_in
     return F._avg_pool(input, kernel, stride, padding, bool(ceil_mode), count_include_pad, divisor_override)
 
 
+def _refuse_negative(input, size, function):
+    """RuntimeError for a negative size of an adaptive pool's output, which in one dimension is a plane of one row."""
+    shown = (1, *size) if len(size) == 1 else size
+    if "max" in function:
+        shape = [*input.shape[: input.ndim - len(size)], *shown]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {shape}")
+    name = function.replace("1d", "2d")
+    listed = f"{shown[0]}, {','.join(map(str, shown[1:]))}"
+    raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{listed}}}")
+
+
 def _adaptive_size(input, output_size, count, function):
     if output_size is None or isinstance(output_size, int) or hasattr(output_size, "__index__"):
         output_size = (output_size,) * count
+    elif count > 1 and input.ndim <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     output_size = tuple(output_size)
     if len(output_size) != count:
-        raise RuntimeError(f"{function}: output_size must be {count}")
+        if count == 1:
+            raise RuntimeError(f"{function}() argument 'output_size' should contain one int (got {len(output_size)})")
+        words = "(): internal error: output_size.size()" if "max" in function else ": output_size"
+        raise RuntimeError(f"{function}{words} must be {count}")
     if input.ndim not in (count + 1, count + 2):
         colon = ":" if "max" in function else ""
         raise RuntimeError(f"{function}(): Expected {_BATCHED[count]} tensor, but got{colon} {list(input.shape)}")
@@ -117,10 +144,7 @@ def _adaptive_size(input, output_size, count, function):
         n if o is None else int(o) for o, n in zip(output_size, input.shape[input.ndim - count :], strict=True)
     )
     if min(size) < 0:
-        raise RuntimeError(
-            f"{function}: elements of output_size must be greater than or equal to 0 but received "
-            f"{{{', '.join(str(n) for n in size)}}}"
-        )
+        _refuse_negative(input, size, function)
     for dim in range(input.ndim - count, input.ndim):
         if input.shape[dim] == 0:
             raise RuntimeError(
@@ -283,9 +307,10 @@ def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_s
     if str(indices.dtype).rpartition(".")[2] != "int64":
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype.scalar_name}")
     if tuple(indices.shape) != tuple(input.shape):
+        plane = [1] if count == 1 else []  # one dimension is a plane of one column
         raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
-            f"tensor with shape: {list(indices.shape)}"
+            f"Expected shape of indices to be same as that of the input tensor ({[*input.shape, *plane]}) but got "
+            f"indices tensor with shape: {[*indices.shape, *plane]}"
         )
     if input.ndim not in (count + 1, count + 2):
         raise RuntimeError(

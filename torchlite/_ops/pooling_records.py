@@ -23,10 +23,8 @@ def _spatial(shape, count):
     return tuple(shape[len(shape) - count :])
 
 
-def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
-    count = len(kernel)
-    size = _spatial(shape, count)
-    out = tuple(pooled(*numbers, ceil_mode) for numbers in zip(size, kernel, stride, padding, dilation, strict=True))
+def check_padding(kernel, padding, dilation):
+    """RuntimeError for padding that is negative or wider than half a window."""
     for p, k, d in zip(padding, kernel, dilation, strict=True):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
@@ -35,6 +33,13 @@ def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
                 f"dilation={d}"
             )
+
+
+def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
+    count = len(kernel)
+    size = _spatial(shape, count)
+    out = tuple(pooled(*numbers, ceil_mode) for numbers in zip(size, kernel, stride, padding, dilation, strict=True))
+    check_padding(kernel, padding, dilation)
     if min(out) < 1:
         channels = shape[len(shape) - count - 1] if len(shape) > count else 1
         lead = (channels, 1) if count == 1 else (channels,)

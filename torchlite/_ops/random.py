@@ -392,11 +392,17 @@ def multinomial(F, input, num_samples, replacement, generator):
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > input.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if input.shape[-1] > 2**24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
     input = input.detach()
     if input.numel() == 0:
         return call.create("_empty", (*input.shape[:-1], num_samples), int64, device=input.device)
     if input.device.type != "meta":
-        if not bool(F.isfinite(input).all()) or bool((input < 0).any()):
+        negative, finite = bool((input < 0).any()), bool(F.isfinite(input).all())
+        if negative or not finite:
+            if replacement and num_samples > 1:
+                entry = "entry < 0" if negative else "entry = infinity or NaN"
+                raise RuntimeError(f"invalid multinomial distribution (encountering probability {entry})")
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
         if bool((input.sum(-1) == 0).any()):
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")

@@ -223,29 +223,36 @@ def atleast_3d(F, tensors):
     return _at_least(_three_dims, tensors)
 
 
+def _stacked(name, tensors, reshaped):
+    """The tensors of a list as a function reshapes each. RuntimeError for none."""
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return [reshaped(t) for t in tensors]
+
+
 @composite("hstack(Tensor[] tensors)", where="torch")
 def hstack(F, tensors):
     """Tensors joined along the second dimension, vectors along the first."""
-    tensors = [_one_dim(t) for t in tensors]
+    tensors = _stacked("hstack", tensors, _one_dim)
     return F.cat(tensors, 0 if tensors and tensors[0].ndim == 1 else 1)
 
 
 @composite("vstack(Tensor[] tensors)", where="torch", alias="row_stack")
 def vstack(F, tensors):
     """Tensors joined along the first dimension, vectors as rows."""
-    return F.cat([_two_dims(t) for t in tensors], 0)
+    return F.cat(_stacked("vstack", tensors, _two_dims), 0)
 
 
 @composite("dstack(Tensor[] tensors)", where="torch")
 def dstack(F, tensors):
     """Tensors joined along the third dimension."""
-    return F.cat([_three_dims(t) for t in tensors], 2)
+    return F.cat(_stacked("dstack", tensors, _three_dims), 2)
 
 
 @composite("column_stack(Tensor[] tensors)", where="torch")
 def column_stack(F, tensors):
     """Tensors joined along the second dimension, vectors as columns."""
-    return F.cat([t.reshape(-1, 1) if t.ndim < 2 else t for t in tensors], 1)
+    return F.cat(_stacked("column_stack", tensors, lambda t: t.reshape(-1, 1) if t.ndim < 2 else t), 1)
 
 
 @composite("block_diag(*tensors)", where="torch")
@@ -621,6 +628,40 @@ op(
     doc="""A real tensor with a last dimension of two (real and imaginary part) as a complex view.""",
 )
 op("_view_dtype(Tensor input, dtype)", where="", tags=VIEW)
+
+# --- chunks ----------------------------------------------------------------------------------
+
+
+def _check_chunks(tensors, dim, num_chunks):
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if num_chunks < 1:
+        raise RuntimeError("_chunk_cat expects positive num_chunks")
+    if any(not t.numel() for t in tensors):
+        raise RuntimeError("_chunk_cat expects non-empty tensor")
+    if dim < 0 and any(t.ndim != tensors[0].ndim for t in tensors):
+        raise RuntimeError("_chunk_cat expects non-negative dim when input tensors have different ndims")
+    if any(dim >= t.ndim for t in tensors):
+        raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
+    if any(t.shape[:dim] != tensors[0].shape[:dim] for t in tensors):
+        raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors")
+
+
+@composite("_chunk_cat(Tensor[] tensors, dim, num_chunks)", where="torch")
+def _chunk_cat(F, tensors, dim, num_chunks):
+    """Each tensor filled up with zeros along `dim` and cut there into `num_chunks`, whose elements lie in a row; the
+    rows of all tensors joined.
+    """
+    _check_chunks(tensors, dim, num_chunks)
+    dim = wrap_dim(dim, tensors[0].ndim)
+    rows = []
+    for t in tensors:
+        missing = -t.shape[dim] % num_chunks
+        if missing:
+            t = F.cat([t, F.new_zeros(t, (*t.shape[:dim], missing, *t.shape[dim + 1 :]))], dim)
+        rows.append(t.reshape(*t.shape[:dim], num_chunks, -1))
+    return F.cat(rows, dim + 1)
+
 
 # --- copies of views -----------------------------------------------------------------------------
 

@@ -301,7 +301,11 @@ op(
 @composite("narrow(Tensor input, dim, start, length)", tags=VIEW)
 def narrow(F, input, dim, start, length):
     """The `length` entries of a dimension from `start` on, as a view."""
+    if not input.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     size = input.shape[wrap_dim(dim, input.ndim)]
+    if hasattr(start, "_data") and (start.ndim or start.dtype.category != 1):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     start = int(start)
     if not -size <= start <= size:
         raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")

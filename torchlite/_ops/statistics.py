@@ -244,7 +244,9 @@ def nanmedian(F, input, dim, keepdim):
 @composite("aminmax(Tensor input, *, dim=None, keepdim=False)", outputs=("min", "max"))
 def aminmax(F, input, dim, keepdim):
     """The least and the greatest element, of all or along `dim`: `(min, max)`."""
-    if not input.numel() and (dim is None or not input.shape[dim]):
+    if dim is not None and input.ndim and not input.shape[dim]:
+        raise IndexError(f"aminmax: Expected reduction dim {wrap_dim(dim, input.ndim)} to have non-zero size.")
+    if dim is None and not input.numel():
         raise RuntimeError(
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
         )
@@ -619,22 +621,28 @@ def gradient(F, input, spacing, dim, edge_order):
     `spacing` is a number, one a dimension, or the samples' coordinates, a vector a dimension.
     """
     if edge_order not in (1, 2):
-        raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2, but got {edge_order}")
-    dims = list(builtins.range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    dims = list(builtins.range(input.ndim)) if dim is None else list(wrap_dims(dim, input.ndim))
     if spacing is None or isinstance(spacing, (int, float, complex)):
         each = [1.0 if spacing is None else spacing] * len(dims)
     else:
         each = list(spacing)
         if len(each) != len(dims):
             expected = (
-                f"'self.dim() = {input.ndim}', since dim argument was not given"
+                f"or a list of length equal to 'self.dim() = {input.ndim}', since dim argument was not given, but got "
+                f"a list of length {len(each)}"
                 if dim is None
-                else f"'dim' = {len(dims)}"
+                else "or it's spacing and dim arguments to have the same length, but got a spacing argument of length "
+                f"{len(each)} and a dim argument of length {len(dims)}."
             )
-            raise RuntimeError(
-                "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
-                f"{expected}, but got a list of length {len(each)}"
-            )
+            comma = "," if dim is None else ""
+            raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar{comma} {expected}")
+        for where in (getattr(at, "device", input.device) for at in each):
+            if where != input.device:
+                raise RuntimeError(
+                    f"torch.gradient expected each tensor to be on the same device, but got devices {input.device} "
+                    f"and {where}!"
+                )
     return tuple(_gradient_along(F, input, d, s, edge_order) for d, s in zip(dims, each, strict=True))
 
 

@@ -25,7 +25,7 @@ _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 def _lazy_operator(dunder: str, build):
     def first_use(self, *args):
-        made = build()
+        made = build(dunder)
         made.__name__ = made.__qualname__ = dunder
         setattr(call.Tensor, dunder, made)
         return made(self, *args)
@@ -52,11 +52,11 @@ def _in_place_operator(record):
 
 
 for _name, _op in _OPERATORS.items():
-    _lazy_operator(f"__{_name}__", lambda op=_op: operator_for(REGISTRY[op]))
-    _lazy_operator(f"__r{_name}__", lambda op=_op: operator_for(REGISTRY[op], reflected=True))
+    _lazy_operator(f"__{_name}__", lambda dunder, op=_op: operator_for(REGISTRY[op], dunder))
+    _lazy_operator(f"__r{_name}__", lambda dunder, op=_op: operator_for(REGISTRY[op], dunder, reflected=True))
     if _name != "matmul":
-        _lazy_operator(f"__i{_name}__", lambda op=_op: _in_place_operator(REGISTRY[op]))
+        _lazy_operator(f"__i{_name}__", lambda dunder, op=_op: _in_place_operator(REGISTRY[op]))
 for _name in _COMPARISONS:
-    _lazy_operator(f"__{_name}__", lambda op=_name: operator_for(REGISTRY[op]))
+    _lazy_operator(f"__{_name}__", lambda dunder, op=_name: operator_for(REGISTRY[op], dunder))
 for _name, _op in {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "positive"}.items():
-    _lazy_operator(f"__{_name}__", lambda op=_op: function_for(REGISTRY[op]))
+    _lazy_operator(f"__{_name}__", lambda dunder, op=_op: function_for(REGISTRY[op]))

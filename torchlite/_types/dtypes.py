@@ -23,6 +23,14 @@ def _ml_dtypes(name: str) -> np.dtype:
         ) from None
 
 
+_C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
+    "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "complex32": "c10::complex<c10::Half>",
+    "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
+}  # fmt: skip
+
+
 class dtype:
     """A data type such as `torch.float32`. Instances are singletons and are compared by identity.
 
@@ -48,6 +56,11 @@ class dtype:
             self._np = _ml_dtypes(self.name) if self.name in _EXTRA else np.dtype(self.name)
             FROM_NUMPY[self._np] = self
         return self._np
+
+    @property
+    def c_name(self) -> str:
+        """C++'s name of the type, which some of PyTorch's messages have."""
+        return _C_NAMES.get(self.name) or (f"c10::{self.scalar_name}" if "float8" in self.name else self.name)
 
     @property
     def is_floating_point(self) -> bool:

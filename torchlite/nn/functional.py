@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY, F, namespace_function
 from torchlite._dispatch.codegen import in_place_method
+from torchlite._ops.embedding import check_indices
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -179,6 +180,8 @@ def batch_norm(
         _check_several(input.shape)
         if eps <= 0.0:
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    elif eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return F.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
@@ -248,6 +251,9 @@ def embedding(
     tensor([[2.],
             [1.]])
     """
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    check_indices(input, "embedding")
     if padding_idx is not None:
         padding_idx = _wrapped_padding(padding_idx, weight.shape[0])
     if max_norm is not None:

@@ -35,6 +35,18 @@ __all__ = ["Adam"]
 _FIRST, _WITH_LARGEST = ("exp_avg", "exp_avg_sq"), ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
 
+def _check_tensor_betas(betas: Any, capturable: bool, foreach: bool | None) -> None:
+    """ValueError unless the betas are both numbers or both tensors of one element."""
+    tensors = [isinstance(beta, torch.Tensor) for beta in betas]
+    if not all(tensors) and not all(isinstance(beta, float) for beta in betas):
+        raise ValueError("betas must be either both floats or both Tensors")
+    for i, beta in enumerate(betas if all(tensors) else ()):
+        if not capturable and foreach:
+            raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+        if beta.numel() != 1:
+            raise ValueError(f"Tensor betas[{i}] must be 1-element")
+
+
 class Adam(Optimizer):
     """Steps of the running mean of the gradient over the root of the running mean of its square, both corrected for
     their start (Kingma and Ba 2014).
@@ -75,6 +87,7 @@ class Adam(Optimizer):
         _check_lr(lr)
         _check_nonnegative(eps=eps)
         _check_betas(betas)
+        _check_tensor_betas(betas, capturable, foreach)
         _check_nonnegative(weight_decay=weight_decay)
         kinds = {torch.Tensor if isinstance(beta, torch.Tensor) else type(beta) for beta in betas[:2]}
         if len(kinds) > 1 or not kinds <= {torch.Tensor, float}:

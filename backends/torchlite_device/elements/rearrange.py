@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlite._dispatch.checks import check_windows, diagonal_dims
+from torchlite._dispatch.checks import check_roll, check_windows, diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 from torchlite_kernels import rearrange as texts
@@ -253,14 +253,11 @@ def _rolled(x: Array, shift: int, width: int) -> Array:
 
 def roll(input: Array, shifts, dims=()):
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
-    if not shifts:
-        raise RuntimeError("`shifts` required")
-    if (dims or len(shifts) != 1) and len(shifts) != len(dims):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    dims = check_roll(input.ndim, shifts, dims)
     out: Array = contiguous_array(input)
     for i, shift in enumerate(shifts):
-        dim = wrap_dim(dims[i], input.ndim) if dims else 0
+        dim = dims[i] if dims else 0
         if out.size and input.ndim:
             n, inner = (out.shape[dim], math.prod(out.shape[dim + 1 :])) if dims else (out.size, 1)
             if shift % n:

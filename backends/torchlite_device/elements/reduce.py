@@ -7,6 +7,7 @@ import math
 import struct
 from typing import Any
 
+from torchlite._dispatch.checks import mean_error
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 from torchlite._types.dtypes import from_np
 from torchlite_kernels.reduce import MORE, OPS, REAL_OF, acc_kind, aux_kind, reduction_text, work_kind
@@ -281,11 +282,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
     else:
         kind = input.kind
     if kind in WHOLE:
-        name = from_np(input.dtype).scalar_name if dtype is None else dtype.scalar_name
-        raise RuntimeError(
-            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-            f"Got: {name}"
-        )
+        raise mean_error(from_np(input.dtype), dtype)
     return reduce("mean", input, dim, keepdim, kind, work_kind(kind))
 
 

@@ -47,6 +47,7 @@ for _name in ("atleast_1d", "atleast_2d", "atleast_3d"):
 row("hstack", S([(2,), (3,)]), S([(2, 1), (2, 3)]), S([()]))
 row("vstack", S([(3,), (3,)]), S([(2, 3), (1, 3)]))
 row("dstack", S([(3,), (3,)]), S([(2, 3), (2, 3)]))
+row("_chunk_cat", S([(4, 3), (3, 2)], 0, 2), S([(2, 3, 4), (2, 4)], 1, 3))
 row("column_stack", S([(3,), (3, 2)]), S([(), ()]))
 row("block_diag", S(A((2, 3)), A((1, 2))), S(A((2,)), A(())))
 row("broadcast_to", S((3, 1), (2, 3, 4)))

@@ -361,17 +361,17 @@ def write_with_number(
 # -- operators -----------------------------------------------------------------------
 
 
-def operator_text(op: Op) -> str:
+def operator_text(op: Op, dunder: str) -> str:
     """`input op other` for Python's operator: the hot path, and NotImplemented for what the op does not take."""
     first, second = (p.name for p in op.params)
     source = Source()
     with source.block(f"def operator({first}, {second}):"):
         write_hot_path(source, op, ["not ACTIVE"])
-        _write_operands(source, op, second)
+        _write_operands(source, op, dunder, first, second)
     return source.text()
 
 
-def reflected_text(op: Op) -> str:
+def reflected_text(op: Op, dunder: str) -> str:
     """`number op tensor`: Python hands over the tensor first."""
     number, tensor = op.params[:2]
     tests = ["not ACTIVE", is_plain(tensor.name)]
@@ -383,11 +383,13 @@ def reflected_text(op: Op) -> str:
         with source.condition("if", tests):
             _write_device_and_dtype(source, tensor)
             write_with_number(source, op, "if", tensor, number)
-        _write_operands(source, op, number.name)
+        _write_operands(source, op, dunder, tensor.name, number.name)
     return source.text()
 
 
-def _write_operands(source: Source, op: Op, other: str) -> None:
+def _write_operands(source: Source, op: Op, dunder: str, tensor: str, other: str) -> None:
+    with source.block(f"if not isinstance({tensor}, Tensor):"):
+        source.line(f"raise no_tensor({dunder!r}, {tensor})")
     source.comment("Python asks the other operand's class where the op does not take it.")
     with source.block(f"if {other}.__class__ not in OPERANDS and not is_operand({other}):"):
         source.line("return NotImplemented")

@@ -263,6 +263,7 @@ def blackman(
     >>> torch.signal.windows.blackman(5).round(decimals=4)[1:4]
     tensor([0.3400, 1.0000, 0.3400])
     """
+    dtype = _checked("blackman", M, dtype, layout)
     return general_cosine(
         M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )

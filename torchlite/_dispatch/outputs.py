@@ -1,0 +1,192 @@
+"""`out=`: results written into given tensors, and which dtypes PyTorch's ops write to, with its words for the others.
+
+Most ops cast what they computed. Others want a dtype of their own, and say so each in its way: one entry here, whatever
+the device.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from .._types.dtypes import can_cast, dtype
+from .graph import bump
+from .overlap import APART, check_out
+from .record import Op
+from .runtime import GLOBALS, MODE
+from .slots import SLOTS
+
+# A result of any dtype is written.
+_ANY = frozenset(
+    "eq ge gt le lt ne logical_and logical_not logical_or logical_xor bernoulli cumprod cumsum eye linspace logspace "
+    "range _ones _zeros _new _filled".split()
+)
+# "Expected out tensor to have dtype float, but got double instead".
+_EXACT = frozenset(
+    "_addmm_activation addmm addmv alias_copy as_strided_copy baddbmm bmm cross detach_copy diagonal_copy expand_copy "
+    "frobenius_norm gather index_add index_copy index_reduce inverse linalg_cross linalg_det linalg_inv linalg_solve "
+    "linalg_svdvals linalg_vector_norm matmul mm msort permute_copy renorm scatter scatter_add scatter_reduce "
+    "select_copy slice_copy slice_scatter squeeze_copy t_copy take_along_dim transpose_copy tril triu unfold_copy "
+    "unsqueeze_copy view_as_real_copy view_as_complex_copy view_copy aminmax linalg_qr linalg_slogdet qr slogdet "
+    "split_with_sizes_copy triangular_solve linalg_lu linalg_svd svd unbind_copy linalg_inv_ex linalg_lu_factor "
+    "linalg_solve_ex linalg_lu_factor_ex argmax argmin sort topk isin matrix_power diag max min median "
+    "nanmedian".split()
+)
+# The same in other words: `want` and `got` are names such as Float, `c_want` and `c_got` such as float.
+_ALIKE = "{name}(): self and result must have the same scalar type"
+_FOUND = "Found dtype {got} but expected {want}"
+_SCALAR = "expected scalar type {want} but found {got}"
+_OWN_WORDS = {
+    **dict.fromkeys("abs ceil clamp conj_physical floor frac neg sgn sign trunc bitwise_not".split(), _FOUND),
+    **dict.fromkeys(("isneginf", "isposinf", "signbit"), "{name} does not support non-boolean outputs."),
+    **dict.fromkeys(("all", "any"), "{name} only supports bool tensor for result, got: {got}"),
+    **dict.fromkeys(
+        ("amax", "amin"),
+        "Expected the dtype for input and out to match, but got {want} for input's dtype and {got} for out's dtype.",
+    ),
+    **dict.fromkeys(("cummax", "cummin", "logcumsumexp"), "expected scalar_type {want} but found {got}"),
+    **dict.fromkeys(("dot", "vdot"), "result dtype {got} does not match input dtype {want}"),
+    **dict.fromkeys(("index_select", "masked_select"), _ALIKE),
+    **dict.fromkeys(
+        ("linalg_matrix_norm", "linalg_norm"), "linalg.{short} expected out tensor dtype {want} but got: {got}"
+    ),
+    **dict.fromkeys(
+        ("nonzero", "nonzero_static"), "{name}: Expected out tensor to have scalar type {want} but got scalar type{got}"
+    ),
+    **dict.fromkeys(("complex", "polar"), "Expected object of scalar type {want} but got scalar type {got} for "
+        "argument 'out'"),
+    **dict.fromkeys(
+        ("inner", "tensordot"),
+        "tensordot: Expected the output tensor to have dtype {want}, but got an output tensor with dtype {got}",
+    ),
+    **dict.fromkeys(("quantile", "nanquantile"), "quantile() out tensor must be same dtype as the input tensor"),
+    **dict.fromkeys(
+        ("chain_matmul", "linalg_multi_dot"), "multi_dot(): expected out tensor to have dtype {c_want} but got {c_got}"
+    ),
+    "addbmm": "self and mat2 must have the same dtype, but got {got} and {want}",
+    "float_power": "the output given to float_power has dtype {got} but the operation's result requires dtype {want}",
+    "heaviside": "heaviside is not yet implemented for tensors with different dtypes.",
+    "histc": "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {c_want} and "
+    "hist {c_got}",
+    "linalg_solve_triangular": _SCALAR,
+    "native_batch_norm": _SCALAR,
+    "linalg_vecdot": "linalg.vecdot: Expected out of dtype{want} but found {got}",
+    "multinomial": "multinomial expects Long tensor out, got: {got}",
+    "mv": "addmv input tensors must have the same dtype, but got {got}, {want}, and {want}",
+    "nan_to_num": "nan_to_num: dtype of out: {got} should be same as input: {want}",
+    "nuclear_norm": "linalg.matrix_norm expected out tensor dtype {want} but got: {got}",
+    "ormqr": "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{want} and result has "
+    "dtype {got}",
+    "take": "take(): self and out expected to have the same dtype, but got self.dtype = {want} and out.dtype = {got}",
+    "where": "Expected out type to be {want} but got {got}",
+    "_int_mm": "int_mm_out_cpu: Expected result dtype to be of type kInt but got {c_got}",
+}  # fmt: skip
+# Ops of several results that name each in the words.
+_KTHVALUE = ("output values must be of same type as input", "output indices must be of scalar type Long")
+_MODE = tuple("expected scalar type '{want}' but got '{got}' for " + f"{name} output" for name in ("values", "indices"))
+_FREXP = (
+    "torch.frexp() expects mantissa to have dtype {c_want} but got {c_got}",
+    "torch.frexp() expects exponent to have int dtype but got {c_got}",
+)
+_SEVERAL = {"kthvalue": _KTHVALUE, "mode": _MODE, "frexp": _FREXP}
+# Casts as most ops do, with words of its own where it cannot.
+_CASTS = {
+    **dict.fromkeys(
+        "fft_fft fft_fft2 fft_fftn fft_ifft fft_ifft2 fft_ifftn fft_rfft fft_rfft2 fft_rfftn fft_ihfft fft_ihfft2 "
+        "fft_ihfftn".split(),
+        "{short} expects a complex output tensor, but got {got}",
+    ),
+    **dict.fromkeys(
+        "fft_hfft fft_hfft2 fft_hfftn fft_irfft fft_irfft2 fft_irfftn".split(),
+        "{short} expects a floating point output tensor, but got {got}",
+    ),
+    **dict.fromkeys(
+        ("cholesky_solve", "linalg_tensorinv", "linalg_tensorsolve", "linalg_cond", "linalg_householder_product",
+         "linalg_matrix_rank", "linalg_pinv"),
+        "{dotted}: Expected result to be safely castable from {want} dtype, but got result with dtype {got}",
+    ),
+    "linalg_eigvals": "torch.linalg.eigvals: Expected eigenvalues to be safely castable from {want} dtype, but got "
+    "eigenvalues with dtype {got}",
+    "logsumexp": "logsumexp(): Expected floating point type for result tensor, but got: {got}",
+    "mean": "mean.dtype_out(): input types can't be cast to the desired output type {got}",
+}  # fmt: skip
+_CAST_TYPE_ERRORS = frozenset(("cat", "column_stack", "dstack", "hstack", "stack", "vstack"))
+
+
+def check_out_dtype(op: Op, result: dtype, out: dtype, place: int = 0) -> None:
+    """Whether an op's result of a dtype may be written to a tensor of another; `place` counts several results. Raises
+    RuntimeError (of joined tensors TypeError).
+    """
+    if result is out or op.name in _ANY:
+        return
+    name = op.name
+    short = name.partition("_")[2] if name.startswith(("linalg_", "fft_", "special_")) else name
+    dotted = f"linalg.{short}" if name.startswith("linalg_") else name
+    if name in _EXACT:
+        words = "Expected out tensor to have dtype {c_want}, but got {c_got} instead"
+    elif name in _SEVERAL:
+        words = _SEVERAL[name][place]
+    else:
+        words = _OWN_WORDS.get(name, "")
+        if not words:
+            if can_cast(result, out):
+                return
+            if name in _CAST_TYPE_ERRORS:
+                raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.scalar_name}")
+            words = _CASTS.get(name, "result type {want} can't be cast to the desired output type {got}")
+    raise RuntimeError(
+        words.format(
+            name=name,
+            short=short,
+            dotted=dotted,
+            want=result.scalar_name,
+            got=out.scalar_name,
+            c_want=result.c_name,
+            c_got=out.c_name,
+        )
+    )
+
+
+def write_results(op: Op, result, out, values):
+    """out=: results written into given tensors, resized when empty or of another shape. `values` are the op's
+    arguments.
+    """
+    if out.__class__ in (tuple, list) or isinstance(result, tuple):
+        if len(out) != len(result):
+            raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
+        for place, (r, o) in enumerate(zip(result, out, strict=True)):
+            _write_one(op, r, o, values, place)
+        return op.result_type(out) if op.outputs else tuple(out)
+    _write_one(op, result, out, values)
+    return out
+
+
+def _write_one(op: Op, result, out, values, place: int = 0) -> None:
+    if not isinstance(out, GLOBALS["Tensor"]):
+        raise TypeError(f"{op.name.lstrip('_')}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if MODE.grad and (out._node is not None or result._node is not None):
+        raise RuntimeError(
+            f"{op.name.lstrip('_')}(): functions with out=... arguments don't support automatic differentiation, but "
+            "one of the arguments requires grad."
+        )
+    if result._table is not out._table:
+        raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
+    check_out_dtype(op, result.dtype, out.dtype, place)
+    if out._data.shape != result._data.shape:
+        if out._data.size:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does "
+                f"not match the required output shape {list(result.shape)}. This behavior is deprecated, and in a "
+                "future PyTorch release outputs will not be resized unless they have zero elements. You can "
+                "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                UserWarning,
+                stacklevel=6,
+            )
+        if op.name in APART:
+            check_out(op.name, out, values)
+        if out._data.base is None:
+            out._data = out._table._empty(result._data.shape, out.dtype)
+        else:
+            SLOTS.resize(out, tuple(result._data.shape))
+    check_out(op.name, out, values)
+    out._table.copy_into(out._data, result._data)
+    bump(out)
