@@ -1,26 +1,29 @@
-"""NumPy functions called on Tensors: they run as the torch ops of the same meaning, so they are differentiable and give
-Tensors.
+"""NumPy functions called on Tensors. They have NumPy's meaning: those that torch's ops can say (`numpy_table`, and the
+ufuncs here) are differentiable and give Tensors. All others go through arrays and give what NumPy gives, as in PyTorch,
+which refuses that for a Tensor that requires grad and for one on another device.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+import inspect
+from typing import Any
 
 import numpy as np
 
 from .._dispatch import NAMESPACES, call, function_for
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
+from .._dispatch.public import torch
+from .._types import dtypes
+from .numpy_table import TABLE, dtype_of
 
 # NumPy's name -> torch's, where they differ.
 _UFUNCS = {
-    "negative": "neg", "absolute": "abs", "fabs": "abs", "power": "pow", "float_power": "float_power", "divide": "div",
+    "negative": "neg", "absolute": "abs", "fabs": "abs", "power": "pow", "float_power": "pow", "divide": "div",
     "true_divide": "div", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arccosh": "acosh", "arcsinh": "asinh",
     "arctanh": "atanh", "arctan2": "atan2", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le",
     "greater": "gt", "greater_equal": "ge", "invert": "bitwise_not", "left_shift": "bitwise_left_shift",
     "right_shift": "bitwise_right_shift", "rint": "round", "conjugate": "conj", "mod": "remainder",
-    "degrees": "rad2deg", "radians": "deg2rad",
+    "degrees": "rad2deg", "radians": "deg2rad", "conj": "conj",
 }  # fmt: skip
 _REDUCE = {
     "add": "sum",
@@ -31,217 +34,203 @@ _REDUCE = {
     "logical_or": "any",
 }
 _ACCUMULATE = {"add": "cumsum", "multiply": "cumprod"}
-# NumPy's keyword -> torch's.
-_KEYWORDS = {
-    "axis": "dim", "keepdims": "keepdim", "axes": "dims", "axis1": "dim1", "axis2": "dim2", "a": "input", "x": "input",
-    "arrays": "tensors", "arr": "input", "m": "input", "array": "input", "ary": "input", "newshape": "shape",
-    "reps": "dims", "decimals": "decimals", "ddof": "correction", "source": "source", "destination": "destination",
-    "shift": "shifts", "k": "k",
-}  # fmt: skip
-_FUNCTIONS = {
-    "concatenate": "cat", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin", "around": "round",
-    "round": "round", "expand_dims": "unsqueeze", "moveaxis": "movedim", "vdot": "vdot", "nan_to_num": "nan_to_num",
-    "clip": "clamp", "array_split": "tensor_split", "concat": "cat", "argwhere": "argwhere",
-    "broadcast_arrays": "broadcast_tensors", "row_stack": "vstack", "product": "prod", "matrix_transpose": "adjoint",
-}  # fmt: skip
+# Ufuncs that are several ops.
+_COMPOSED = {
+    "cbrt": lambda x: torch.sign(x) * torch.abs(x) ** (1 / 3),
+    "divmod": lambda x, y: (torch.floor_divide(x, y), torch.remainder(x, y)),
+    "modf": lambda x: (torch.sub(x, torch.trunc(x)), torch.trunc(x)),
+    "vecdot": lambda x, y: torch.sum(torch.conj(x) * y, -1),
+    "matvec": lambda x, y: torch.matmul(x, y.unsqueeze(-1))[..., 0],
+    "vecmat": lambda x, y: torch.matmul(torch.conj(x).unsqueeze(-2), y)[..., 0, :],
+}
+# Whose torch namesake means something else, or whose words are other types'.
+_NOT_TORCHS = {"ldexp", "frexp", "heaviside", "sign", "spacing", "isnat", "modf_"}
 
 
-def _torch(name: str):
-    record = NAMESPACES["torch"].get(name) or NAMESPACES["Tensor"].get(name)
-    return None if record is None else function_for(record)
+# -- ufuncs -------------------------------------------------------------------------------------------
 
 
-def _tensor(value: Any, like: Tensor) -> Any:
-    """Arrays beside a Tensor become Tensors on its device; numbers stay."""
-    if isinstance(value, np.ndarray):
-        from .creation import as_tensor
-
-        return as_tensor(value, device=like.device)
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, list | tuple):
-        return type(value)(_tensor(v, like) for v in value)
-    return value
-
-
-def _first(values) -> Tensor | None:
-    for value in values:
-        if isinstance(value, call.Tensor):
-            return value
-        if isinstance(value, list | tuple):
-            found = _first(value)
-            if found is not None:
-                return found
-    return None
-
-
-def array_ufunc(ufunc, method, inputs, kwargs):
-    """`ufunc(*inputs)` where one is a Tensor: the torch op; an `out=` array gets the values."""
+def array_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+    """`ufunc(*inputs)` and its methods where one argument is a Tensor."""
     out = kwargs.pop("out", None)
-    like = _first((inputs, out))
-    assert like is not None
-    name = ufunc.__name__
-    if method == "__call__":
-        function = _torch(_UFUNCS.get(name, name))
-        if function is None or kwargs:
-            return NotImplemented
-        result = function(*(_tensor(v, like) for v in inputs))
-    elif method in ("reduce", "accumulate"):
-        function = _torch((_REDUCE if method == "reduce" else _ACCUMULATE).get(name, ""))
-        if function is None:
-            return NotImplemented
-        axis = kwargs.get("axis", 0)
-        more = {"keepdim": True} if kwargs.get("keepdims") else {}
-        result = function(inputs[0], **({} if axis is None else {"dim": axis}), **more)
-    else:
-        return NotImplemented
+    kwargs = {k: v for k, v in kwargs.items() if v is not np._NoValue and v is not None or k == "axis"}
+    result = NotImplemented
+    if not out or not _masked(kwargs):
+        result = _by_ops(ufunc, method, inputs, dict(kwargs))
+    if result is NotImplemented:
+        return _through_arrays(getattr(ufunc, method), inputs, kwargs if out is None else {**kwargs, "out": out})
     return result if out is None else _write(result, out)
 
 
-def _write(result, out):
+def _masked(kwargs: dict[str, Any]) -> bool:
+    return kwargs.get("where", True) is not True
+
+
+def _by_ops(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+    if method == "__call__":
+        return NotImplemented if kwargs else _called(ufunc, inputs)
+    if method == "outer" and not kwargs:
+        a, b = (np.asarray(v) if not isinstance(v, call.Tensor) else v for v in inputs)
+        return _called(ufunc, (a.reshape(*a.shape, *(1,) * b.ndim), b))
+    if method == "reduce" and ufunc.__name__ in _REDUCE and len(inputs) <= 3:
+        names = ("array", "axis", "dtype")
+        given = {"axis": 0, **dict(zip(names[1:], inputs[1:], strict=False)), **kwargs}
+        if not given.keys() <= {"axis", "dtype", "keepdims"} or given["axis"] == () or not inputs[0].ndim:
+            return NotImplemented
+        return TABLE[_REDUCE[ufunc.__name__]](inputs[0], **given)
+    if method == "accumulate" and ufunc.__name__ in _ACCUMULATE and len(inputs) == 1 and kwargs.keys() <= {"axis"}:
+        return TABLE[_ACCUMULATE[ufunc.__name__]](inputs[0], kwargs.get("axis", 0))
+    return NotImplemented
+
+
+def _called(ufunc: Any, inputs: tuple) -> Any:
+    """A ufunc as torch's op. With arrays or NumPy's numbers among its operands this is how `array + tensor` arrives,
+    which has torch's dtypes; among Tensors and Python's numbers it has NumPy's.
+    """
+    name = ufunc.__name__
+    function = _COMPOSED.get(name) or _function(_UFUNCS.get(name, name))
+    if function is None or name in _NOT_TORCHS:
+        return NotImplemented
+    like = next(v for v in inputs if isinstance(v, call.Tensor))
+    if not any(isinstance(v, (np.ndarray, np.generic, list, tuple)) for v in inputs):
+        kinds = _loop(ufunc, inputs)
+        if kinds is None:
+            return NotImplemented
+        inputs = tuple(
+            v.to(k) if isinstance(v, call.Tensor) else torch.full((), v, dtype=k, device=like.device)
+            for v, k in zip(inputs, kinds, strict=False)
+        )
+        result = function(*inputs)
+        kind = kinds[-1]
+        if isinstance(result, call.Tensor):
+            return result if result.dtype is kind else result.to(kind)
+        return result
+    return function(*(_operand(v, like) for v in inputs))
+
+
+def _loop(ufunc: Any, inputs: tuple) -> list[Any] | None:
+    """The dtypes in which NumPy computes a ufunc of these operands, its result's last; None where it has none."""
+    numbers = {bool: np.dtype(bool), int: int, float: float, complex: complex}
+    given = tuple(v.dtype.np if isinstance(v, call.Tensor) else numbers.get(type(v)) for v in inputs)
+    if None in given:
+        return None
+    try:
+        return [dtype_of(d) for d in ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout))]
+    except TypeError:
+        return None
+
+
+def _operand(value: Any, like: Any) -> Any:
+    """Arrays and lists beside a Tensor become Tensors on its device, NumPy's numbers Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (np.ndarray, list, tuple)):
+        from .creation import as_tensor
+
+        return as_tensor(np.asarray(value), device=like.device)
+    return value
+
+
+@functools.cache
+def _function(name: str) -> Any:
+    record = NAMESPACES["torch"].get(name)
+    return None if record is None else function_for(record)
+
+
+# -- functions ----------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _form(name: str) -> tuple[Any, inspect.Signature] | None:
+    found = TABLE.get(name)
+    return None if found is None else (found, inspect.signature(found))
+
+
+def array_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A NumPy function called with a Tensor: by ops if they can say it, else through arrays."""
+    module = (function.__module__ or "").removeprefix("numpy").lstrip(".").partition(".")[0]
+    name = f"{module}.{function.__name__}" if module in ("linalg", "fft") else function.__name__
+    given = {k: v for k, v in kwargs.items() if v is not np._NoValue}
+    form = _form(name)
+    if form is not None:
+        result = _by_form(*form, args, given)
+        if result is not NotImplemented:
+            return result
+    return _through_arrays(function, args, given)
+
+
+def _by_form(function: Any, signature: inspect.Signature, args: tuple, kwargs: dict[str, Any]) -> Any:
+    args, kwargs = _plain_numbers(args), {k: _plain_numbers(v) for k, v in kwargs.items()}
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError:
+        return NotImplemented
+    out = bound.arguments.pop("out", None)
+    first = next(iter(bound.arguments.values()), None)
+    if isinstance(first, (np.ndarray, int, float, complex)):  # the Tensor came second
+        like = next((v for v in bound.arguments.values() if isinstance(v, call.Tensor)), None)
+        if like is None:
+            return NotImplemented
+        bound.arguments[next(iter(bound.arguments))] = _operand(np.asarray(first), like)
+    elif not isinstance(first, (call.Tensor, tuple, list, str)) and not hasattr(first, "__iter__"):
+        return NotImplemented
+    result = function(*bound.args, **bound.kwargs)
+    return result if out is None or result is NotImplemented else _write(result, out)
+
+
+def _plain_numbers(value: Any) -> Any:
+    """NumPy's integers, which stand for axes and lengths, as Python's."""
+    if isinstance(value, (np.integer, np.bool_)):
+        return value.item()
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain_numbers, value))
+    return value
+
+
+def _write(result: Any, out: Any) -> Any:
+    """The result into `out`, Tensors or arrays, which is returned."""
     targets = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(targets, results, strict=True):
         if isinstance(target, call.Tensor):
+            if target.shape != value.shape:
+                raise ValueError(f"output array has shape {tuple(target.shape)}, not {tuple(value.shape)}")
             target.copy_(value)
         elif target is not None:
-            target[...] = value.detach().cpu().numpy()
+            if target.shape != tuple(value.shape):
+                raise ValueError(f"output array has shape {target.shape}, not {tuple(value.shape)}")
+            target[...] = value.numpy()
     return targets[0] if len(targets) == 1 else targets
 
 
-def _transpose(a, axes=None):
-    return a.permute(*(axes if axes is not None else reversed(range(a.ndim))))
+# -- through arrays -------------------------------------------------------------------------------------
 
 
-def _mean(function_name: str):
-    def call(a, axis=None, dtype=None, out=None, keepdims=False, **kwargs):
-        function = _torch(function_name)
-        more = {"correction": kwargs.pop("ddof", 0)} if function_name in ("std", "var") else {}
-        if kwargs:
-            return NotImplemented
-        return function(
-            a if dtype is None else a.to(_dtype(dtype)),
-            **({"dim": axis} if axis is not None else {}),
-            **({"keepdim": True} if keepdims else {}),
-            **more,
-        )
-
-    return call
-
-
-def _dtype(d):
-    from .._types.dtypes import from_np
-
-    return d if d.__class__.__name__ == "dtype" and hasattr(d, "category") else from_np(np.dtype(d))
-
-
-def _like(name: str):
-    def call(a, dtype=None, order="K", subok=True, shape=None, **kwargs):
-        return _torch(name)(a, dtype=None if dtype is None else _dtype(dtype))
-
-    return call
-
-
-def _shape(a):
-    return tuple(a.shape)
-
-
-def _where(condition, x=None, y=None):
-    function = _torch("where")
-    return function(condition) if x is None else function(condition, x, y)
-
-
-def _stack(name: str):
-    def call(arrays, axis=0, out=None, **kwargs):
-        function = _torch(name)
-        if axis is None:
-            return function([a.reshape(-1) for a in arrays], 0)
-        return function(list(arrays), axis)
-
-    return call
-
-
-def _dot(a, b, out=None):
-    """NumPy's dot: over the last dimension of a and the last but one of b."""
-    if a.ndim == 0 or b.ndim == 0:
-        return a * b
-    return (
-        _torch("matmul")(a, b)
-        if a.ndim <= 2 and b.ndim <= 2
-        else _torch("tensordot")(a, b, ([a.ndim - 1], [max(b.ndim - 2, 0)]))
-    )
-
-
-def _plain(value):
-    return value.detach().numpy() if isinstance(value, call.Tensor) else value
-
-
-_SPECIAL = {
-    "dot": _dot,
-    "transpose": _transpose,
-    "mean": _mean("mean"),
-    "sum": _mean("sum"),
-    "prod": _mean("prod"),
-    "std": _mean("std"),
-    "var": _mean("var"),
-    "zeros_like": _like("zeros_like"),
-    "ones_like": _like("ones_like"),
-    "empty_like": _like("empty_like"),
-    "shape": _shape,
-    "ndim": lambda a: a.ndim,
-    "size": lambda a, axis=None: a.numel() if axis is None else a.shape[axis],
-    "where": _where,
-    "concatenate": _stack("cat"),
-    "concat": _stack("cat"),
-    "stack": _stack("stack"),
-    "copy": lambda a, order="K", subok=False: a.clone(),
-    "iscomplexobj": lambda x: x.is_complex(),
-    "isrealobj": lambda x: not x.is_complex(),
-    "array_equal": lambda a1, a2, equal_nan=False: bool(_torch("equal")(a1, a2)),
-    "allclose": lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: bool(
-        _torch("allclose")(a, b, rtol, atol, equal_nan)
-    ),
-    "swapaxes": lambda a, axis1, axis2: a.transpose(axis1, axis2),
-    "array_repr": lambda arr, *args: repr(arr),
-    "array_str": lambda a, *args: str(a),
-    "full_like": lambda a, fill_value, dtype=None, **kwargs: _torch("full_like")(
-        a, fill_value, dtype=None if dtype is None else _dtype(dtype)
-    ),
-    "result_type": lambda *args: np.result_type(*(a.dtype.np if isinstance(a, call.Tensor) else a for a in args)),
-    "may_share_memory": lambda a, b, max_work=None: np.may_share_memory(_plain(a), _plain(b)),
-    "shares_memory": lambda a, b, max_work=None: np.shares_memory(_plain(a), _plain(b)),
-}
-
-
-def _find(function):
-    name = function.__name__
-    special = _SPECIAL.get(name)
-    if special is not None:
-        return special
-    module = function.__module__.removeprefix("numpy").lstrip(".")
-    if module in ("linalg", "fft"):
-        names = NAMESPACES.get(module, {})
-        record = names.get(name)
-        return None if record is None else function_for(record)
-    return _torch(_FUNCTIONS.get(name, name))
-
-
-def array_function(function, args, kwargs):
-    """A NumPy function called with a Tensor: the torch function of the same meaning; TypeError (NotImplemented) where
-    there is none.
+def _through_arrays(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """NumPy's function on the Tensors' arrays, which share their memory, so that what it writes arrives. RuntimeError
+    if one requires grad, TypeError if one is on another device.
     """
-    like = _first((args, tuple(kwargs.values())))
-    found = _find(function)
-    if found is None or like is None:
+    shared: dict[int, Any] = {}
+    args, kwargs = _as_arrays(args, shared), _as_arrays(kwargs, shared)
+    if not shared:
         return NotImplemented
-    out = kwargs.pop("out", None)
-    args = tuple(_tensor(a, like) for a in args)
-    kwargs = {k: _tensor(v, like) for k, v in kwargs.items() if v is not np._NoValue}
-    if found not in _SPECIAL.values():
-        kwargs = {
-            _KEYWORDS.get(k, k): v for k, v in kwargs.items() if not (k in ("axis", "dtype", "out") and v is None)
-        }
-    result = found(*args, **kwargs)
-    if result is NotImplemented:
-        return NotImplemented
-    return result if out is None else _write(result, out)
+    result = function(*args, **kwargs)
+    if isinstance(result, tuple) and type(result) is tuple:
+        return tuple(shared.get(id(r), r) for r in result)
+    return shared.get(id(result), result)
+
+
+def _as_arrays(value: Any, shared: dict[int, Any]) -> Any:
+    if isinstance(value, call.Tensor):
+        array = value.numpy()
+        if array is value._data:
+            array = array.view()  # an object of this call's own
+        shared[id(array)] = value
+        return array
+    if isinstance(value, dtypes.dtype):
+        return value.np
+    if type(value) in (list, tuple):
+        return type(value)([_as_arrays(v, shared) for v in value])
+    if type(value) is dict:
+        return {k: _as_arrays(v, shared) for k, v in value.items()}
+    return value

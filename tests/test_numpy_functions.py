@@ -1,0 +1,382 @@
+"""NumPy's public functions called on Tensors: each gives what it gives on arrays.
+
+A call is text in which these names are arrays, or Tensors of the same values: `a`, `b` 2x3, `v`, `u` of four elements,
+`i`, `j` integers 2x3, `k` sorted integers, `s` a symmetric matrix, `p` a positive vector, `z` complex, `f` bools.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+
+ARRAYS = {
+    "a": np.array([[0.5, -1.25, 2.0], [3.5, 0.25, -0.75]]),
+    "b": np.array([[1.5, 2.5, 0.5], [-1.0, 4.0, 3.0]]),
+    "v": np.array([3.0, -1.0, 2.0, 0.5]),
+    "u": np.array([0.25, 1.5, -2.0, 4.0]),
+    "i": np.array([[3, 1, 2], [0, 5, 4]]),
+    "j": np.array([[2, 3, 1], [1, 2, 2]]),
+    "k": np.array([1, 2, 2, 5]),
+    "s": np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]]),
+    "p": np.array([0.5, 1.5, 3.0, 0.25]),
+    "z": np.array([1.0 + 2.0j, -0.5j, 3.0, 2.0 - 1.0j]),
+    "f": np.array([[True, False, True], [False, False, True]]),
+    "n": np.array([1.0, np.nan, 2.0, 0.5]),
+    "h": np.array([1, 200, 3], dtype=np.uint8),
+    "r": np.array([1.5, 2.5, -0.5], dtype=np.float32),
+}
+
+FUNCTIONS = {
+    "all": ["f", "f, axis=0", "a, 1, keepdims=True", "f, where=f"],
+    "allclose": ["a, a", "a, b", "a, a + 1e-9, rtol=0.0"],
+    "amax": ["a", "a, axis=(0, 1)"],
+    "amin": ["a", "a, 1"],
+    "angle": ["z", "z, deg=True", "a"],
+    "any": ["f", "f, axis=1"],
+    "append": ["v, u", "a, b, axis=0", "v, [1, 2]"],
+    "apply_along_axis": ["np.sort, 0, a", "lambda x: x.sum(), 1, a"],
+    "apply_over_axes": ["np.sum, a, [0, 1]"],
+    "argmax": ["a", "a, 0", "a, axis=1, keepdims=True", "f"],
+    "argmin": ["a", "i, 1"],
+    "argpartition": ["v, 2"],
+    "argsort": ["v", "a, axis=0", "a, None"],
+    "argwhere": ["a > 0"],
+    "around": ["a", "a, 1"],
+    "array2string": ["i"],
+    "array_equal": ["a, a", "a, b", "n, n, equal_nan=True"],
+    "array_equiv": ["a, a", "a, a[0]"],
+    "array_split": ["v, 3", "a, [1], 1"],
+    "astype": ["a, np.float32", "a, np.int64"],
+    "atleast_1d": ["v", "v[0]", "v[0], a"],
+    "atleast_2d": ["v", "a"],
+    "atleast_3d": ["v", "a", "v[0]"],
+    "average": ["a", "a, 0", "v, weights=p", "a, 1, [1.0, 2.0, 3.0]", "v, returned=True, weights=p"],
+    "bincount": ["k", "k, weights=v", "k, minlength=9"],
+    "block": ["[v, u]", "[[a, b], [b, a]]"],
+    "broadcast_arrays": ["v, a[:, :1]", "[1.0, 2.0, 3.0], a", "v, 2.0"],
+    "broadcast_to": ["v, (2, 4)"],
+    "can_cast": ["v.dtype, np.float64"],
+    "choose": ["k[:2] - 1, [v[:2], u[:2]]"],
+    "clip": ["a, 0, 1", "a, None, 1", "i, 1, 3", "a, a_min=b, a_max=2", "a, min=0", "i, 0.5, 2.5"],
+    "column_stack": ["(v, u)"],
+    "common_type": ["a, i"],
+    "compress": ["[True, False, True], a, 1"],
+    "concat": ["[a, b]"],
+    "concatenate": ["[a, b], axis=1", "[a, i]", "[a, b], axis=None", "(v, [1.0]), dtype=np.float32", "[r, v]"],
+    "convolve": ["v, u", "v, u, 'same'"],
+    "copy": ["a"],
+    "corrcoef": ["a", "v, u"],
+    "correlate": ["v, u"],
+    "count_nonzero": ["i", "i, 0", "i, axis=1, keepdims=True"],
+    "cov": ["a", "v, u", "a, rowvar=False, ddof=0"],
+    "cross": ["a, b", "a[0], b", "a.T, b.T, axis=0", "a, b, -1, -1, 0"],
+    "cumprod": ["v", "a, 1", "a"],
+    "cumsum": ["v", "a, 0", "a", "i", "h", "i, 1, np.float64"],
+    "cumulative_prod": ["v", "a, axis=1, include_initial=True"],
+    "cumulative_sum": ["v", "v, include_initial=True", "a, axis=0"],
+    "delete": ["v, 1", "a, [0], axis=1"],
+    "diag": ["v", "s", "v, 1"],
+    "diag_indices_from": ["s"],
+    "diagflat": ["a", "v, 1"],
+    "diagonal": ["s", "a, 1"],
+    "diff": ["v", "a, axis=0", "v, 2", "v, prepend=0.0"],
+    "digitize": ["v, p[:2]", "v, np.array([0.0, 1.0])"],
+    "dot": ["a, b.T", "v, u", "s, s", "v, 2.0", "v, i[0, 0]"],
+    "dsplit": ["a.reshape(1, 2, 3), 3"],
+    "dstack": ["(a, b)"],
+    "ediff1d": ["v"],
+    "einsum": ["'ij,kj->ik', a, b", "'i,i', v, k", "'ij->j', a"],
+    "einsum_path": ["'ij,jk', a, s"],
+    "empty_like": [],
+    "expand_dims": ["a, 0", "a, (0, 3)", "a, axis=-1"],
+    "extract": ["f, a"],
+    "fix": ["a"],
+    "flatnonzero": ["i"],
+    "flip": ["a", "a, 0", "a, (0, 1)", "a, axis=-1"],
+    "fliplr": ["a"],
+    "flipud": ["a"],
+    "full_like": ["a, 3", "i, 2.5", "a, 1, dtype=np.int64", "a, 4, shape=(5,)", "a, v[:3]"],
+    "geomspace": ["p[0], p[2], 4"],
+    "gradient": ["v", "a", "a, axis=0", "v, 2.0", "v, p"],
+    "histogram": ["v", "v, 3, (0.0, 2.0)"],
+    "histogram2d": ["v, u, 2"],
+    "histogram_bin_edges": ["v, 4"],
+    "histogramdd": ["a.T, 2"],
+    "hsplit": ["a, 3", "v, 2"],
+    "hstack": ["(a, b)", "[v, u]"],
+    "i0": ["v"],
+    "imag": ["z", "a"],
+    "inner": ["v, u", "a, b", "a, 2.0"],
+    "insert": ["v, 1, 9.0", "a, 0, 7.0, axis=1"],
+    "interp": ["v, p[:2], u[:2]", "1.2, k, v"],
+    "intersect1d": ["k, i"],
+    "isclose": ["a, a", "a, b"],
+    "iscomplex": ["z"],
+    "iscomplexobj": ["z", "a"],
+    "isin": ["i, [1, 2]", "i, k"],
+    "isneginf": ["a"],
+    "isposinf": ["a"],
+    "isreal": ["z"],
+    "isrealobj": ["a"],
+    "ix_": ["k, k"],
+    "kron": ["a, b", "v, i"],
+    "lexsort": ["(v, u)"],
+    "linspace": ["v[0], v[1], 5", "v, u, 3"],
+    "logspace": ["v, u, 3"],
+    "matrix_transpose": ["a"],
+    "max": ["a", "a, 0", "a, axis=1, keepdims=True", "a, initial=9.0", "a, axis=0, initial=0, where=f"],
+    "may_share_memory": ["a, a"],
+    "mean": ["a", "i", "a, 0", "a, axis=(0, 1)", "a, 1, keepdims=True", "a, where=f", "r", "a, 0, np.float32"],
+    "median": ["v", "a", "a, 0", "a, axis=1, keepdims=True", "i", "n"],
+    "meshgrid": ["v, u", "v, u, indexing='ij'", "v, k, sparse=True", "v[:2], u[:2], p[:3]"],
+    "min": ["a", "i, 0"],
+    "min_scalar_type": ["k"],
+    "moveaxis": ["a, 0, 1"],
+    "nan_to_num": ["n", "n, nan=3.0"],
+    "nanargmax": ["n"],
+    "nanargmin": ["n"],
+    "nancumprod": ["n"],
+    "nancumsum": ["n"],
+    "nanmax": ["n", "v"],
+    "nanmean": ["n", "a, 0"],
+    "nanmedian": ["n"],
+    "nanmin": ["n", "a, 1"],
+    "nanpercentile": ["n, 30"],
+    "nanprod": ["n"],
+    "nanquantile": ["n, 0.3"],
+    "nanstd": ["n"],
+    "nansum": ["n", "a, 0"],
+    "nanvar": ["n"],
+    "ndim": ["a"],
+    "nonzero": ["a > 0", "i"],
+    "ones_like": ["a", "a, dtype=np.int32", "a, shape=(4,)"],
+    "outer": ["v, u", "a, v"],
+    "packbits": ["f"],
+    "pad": ["a, 1", "v, (1, 2)", "v, 2, 'reflect'", "v, 1, 'constant', constant_values=5.0", "a, ((0, 1), (2, 0))"],
+    "partition": ["v, 2"],
+    "percentile": ["v, 30", "a, [25, 75]", "a, 50, 0", "a, 10, axis=1, keepdims=True", "v, 30, method='lower'"],
+    "permute_dims": ["a, (1, 0)"],
+    "piecewise": ["v, [v < 0, v >= 0], [-1.0, 1.0]"],
+    "poly": ["v"],
+    "polyadd": ["v, u"],
+    "polyder": ["v"],
+    "polydiv": ["v, u"],
+    "polyfit": ["p, v, 1"],
+    "polyint": ["v"],
+    "polymul": ["v, u"],
+    "polysub": ["v, u"],
+    "polyval": ["v, u"],
+    "prod": ["v", "a, 0", "i", "a, axis=(0, 1), keepdims=True", "h"],
+    "ptp": ["a", "a, 0"],
+    "quantile": ["v, 0.3", "a, [0.25, 0.75], 1", "v, p[:1]"],
+    "ravel": ["a", "a, 'F'"],
+    "ravel_multi_index": ["(k[:2], k[:2]), (9, 9)"],
+    "real": ["z", "a"],
+    "real_if_close": ["z", "v + 0j"],
+    "repeat": ["v, 2", "a, 2, axis=0", "a, [1, 2], 0", "a, k[:2], axis=0"],
+    "reshape": ["a, (3, 2)", "a, -1", "a, (3, 2), 'F'", "a, shape=(6,)"],
+    "resize": ["a, (3, 3)"],
+    "result_type": ["a, i"],
+    "roll": ["v, 1", "a, 1", "a, 1, axis=0", "a, (1, 2), axis=(0, 1)", "a, 1, (0, 1)"],
+    "rollaxis": ["a, 1"],
+    "roots": ["v"],
+    "rot90": ["a", "a, 2"],
+    "round": ["a", "a, 1", "i", "i, -1"],
+    "searchsorted": ["k, v", "k, 2", "k, v, 'right'"],
+    "select": ["[v < 0, v > 1], [v, u]", "[v < 0], [v], 7.0"],
+    "setdiff1d": ["k, i"],
+    "setxor1d": ["k, i"],
+    "shape": ["a"],
+    "shares_memory": ["a, a"],
+    "sinc": ["v", "k"],
+    "size": ["a", "a, 1"],
+    "sort": ["v", "a, axis=0", "a, None", "a, 1"],
+    "sort_complex": ["z"],
+    "split": ["v, 2", "a, [1], axis=1", "a, 3, 1"],
+    "squeeze": ["a[None]", "a[None], 0", "a[None], axis=(0,)"],
+    "stack": ["[a, b]", "[a, b], axis=-1", "(a, i)"],
+    "std": ["a", "a, 0", "a, 0, None, None, 1", "a, axis=1, ddof=1, keepdims=True", "i", "v, correction=1", "r"],
+    "sum": ["a", "i", "a, 0", "a, axis=(0, 1)", "f", "h", "a, 1, keepdims=True", "a, where=f", "a, initial=3.0"],
+    "swapaxes": ["a, 0, 1"],
+    "take": ["v, [0, 2]", "a, 1, 1", "a, k[:2], axis=1", "a, [[0, -1]]", "v, 9, mode='clip'"],
+    "take_along_axis": ["a, i % 2, 0", "v, k[:2] - 3, None"],
+    "tensordot": ["a, b, 2", "a, b, ([1], [1])", "s, a, (1, 1)"],
+    "tile": ["v, 2", "a, (2, 1)"],
+    "trace": ["s", "s, 1", "i"],
+    "transpose": ["a", "a, (1, 0)"],
+    "trapezoid": ["v", "v, dx=0.5", "a, axis=0", "v, p"],
+    "tril": ["s", "s, -1"],
+    "tril_indices_from": ["s"],
+    "trim_zeros": ["i[1]"],
+    "triu": ["s", "s, 1"],
+    "triu_indices_from": ["s"],
+    "union1d": ["k, i"],
+    "unique": ["k", "k, return_counts=True"],
+    "unique_all": ["k"],
+    "unique_counts": ["k"],
+    "unique_inverse": ["k"],
+    "unique_values": ["k"],
+    "unpackbits": ["h"],
+    "unravel_index": ["k, (3, 3)"],
+    "unstack": ["a", "a, axis=1"],
+    "unwrap": ["v"],
+    "vander": ["v"],
+    "var": ["a", "a, 0, ddof=1", "i, 1"],
+    "vdot": ["v, u", "z, z", "a, b"],
+    "vsplit": ["a, 2"],
+    "vstack": ["(v, u)", "[a, b]"],
+    "where": ["a > 0", "f, a, b", "f, a, 0", "f, 1, i", "f, i, 0.5"],
+    "zeros_like": ["a", "a, np.int8"],
+    "linalg.cholesky": ["s"],
+    "linalg.cond": ["s", "s, 1"],
+    "linalg.cross": ["a, b"],
+    "linalg.det": ["s"],
+    "linalg.diagonal": ["s", "s, offset=1"],
+    "linalg.eig": [],
+    "linalg.eigh": [],
+    "linalg.eigvals": [],
+    "linalg.eigvalsh": ["s"],
+    "linalg.inv": ["s"],
+    "linalg.lstsq": ["a.T, v[:3]"],
+    "linalg.matmul": ["a, b.T"],
+    "linalg.matrix_norm": ["a", "a, ord=1"],
+    "linalg.matrix_power": ["s, 3"],
+    "linalg.matrix_rank": ["s", "a"],
+    "linalg.matrix_transpose": ["a"],
+    "linalg.multi_dot": ["[a, s, b.T]"],
+    "linalg.norm": ["v", "a", "a, 1", "a, axis=1", "v, np.inf", "a, 'nuc'", "i"],
+    "linalg.outer": ["v, u"],
+    "linalg.pinv": ["a"],
+    "linalg.qr": ["s, mode='r'", "s"],
+    "linalg.slogdet": ["s"],
+    "linalg.solve": ["s, v[:3]", "s, a.T"],
+    "linalg.svd": ["a, compute_uv=False"],
+    "linalg.svdvals": ["a"],
+    "linalg.tensordot": ["a, b, axes=2"],
+    "linalg.tensorinv": ["s.reshape(3, 3), 1"],
+    "linalg.tensorsolve": ["s, v[:3]"],
+    "linalg.trace": ["s"],
+    "linalg.vecdot": ["a, b"],
+    "linalg.vector_norm": ["v", "a, axis=0", "a, ord=1"],
+    "fft.fft": ["v", "a, 4", "a, axis=0", "z", "v, norm='ortho'"],
+    "fft.fft2": ["a"],
+    "fft.fftn": ["a", "a, axes=(0,)"],
+    "fft.fftshift": ["v", "a, 0"],
+    "fft.hfft": ["z"],
+    "fft.ifft": ["z"],
+    "fft.ifft2": ["a"],
+    "fft.ifftn": ["a"],
+    "fft.ifftshift": ["v"],
+    "fft.ihfft": ["v"],
+    "fft.irfft": ["z"],
+    "fft.irfft2": ["a"],
+    "fft.irfftn": ["a"],
+    "fft.rfft": ["v"],
+    "fft.rfft2": ["a"],
+    "fft.rfftn": ["a"],
+    # Not dispatched, but they take arrays.
+    "array": ["a", "a, dtype=np.float32"],
+    "asarray": ["a"],
+    "ascontiguousarray": ["a.T"],
+    "asanyarray": ["a"],
+    "lib.stride_tricks.sliding_window_view": ["v, 2"],
+}
+# Functions that have no result to compare, or take no numbers; what they do is tested below.
+ELSEWHERE = {
+    "busday_count", "busday_offset", "datetime_as_string", "is_busday", "array_repr", "array_str", "copyto",
+    "fill_diagonal", "place", "put", "put_along_axis", "putmask", "save", "savetxt", "savez", "savez_compressed",
+}  # fmt: skip
+# The arguments of ufuncs that do not take two matrices of floats.
+UFUNCS = {
+    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm"), ["i, j", "i, 3"]),
+    **dict.fromkeys(("left_shift", "right_shift", "bitwise_left_shift", "bitwise_right_shift"), ["i, j", "i, 1"]),
+    **dict.fromkeys(("invert", "bitwise_not", "bitwise_invert", "bitwise_count"), ["i"]),
+    **dict.fromkeys(("arccosh", "acosh"), ["p + 1"]),
+    **dict.fromkeys(("arccos", "arcsin", "acos", "asin"), ["a / 4"]),
+    **dict.fromkeys(("arctanh", "atanh"), ["a / 4"]),
+    **dict.fromkeys(("sqrt", "log", "log2", "log10", "log1p"), ["p", "k"]),
+    **dict.fromkeys(("power", "pow"), ["p, v", "i, j", "a, 2", "p, 0.5"]),
+    "float_power": ["p, v", "i, 2"],
+    "ldexp": ["a, j"],
+    "isnat": [],
+    "matmul": ["a, s", "v, u"],
+    "matvec": ["s, v[:3]"],
+    "vecmat": ["v[:3], s"],
+    "vecdot": ["a, b"],
+}
+
+
+def _public():
+    """Every dispatched function of numpy, numpy.linalg and numpy.fft."""
+    for prefix, module in (("", np), ("linalg.", np.linalg), ("fft.", np.fft)):
+        for name in dir(module):
+            found = getattr(module, name)
+            if not name.startswith("_") and type(found).__name__ == "_ArrayFunctionDispatcher":
+                yield prefix + name
+
+
+def _calls():
+    for name, calls in FUNCTIONS.items():
+        yield from (f"np.{name}({arguments})" for arguments in calls if _has(name))
+    for name in dir(np):
+        ufunc = getattr(np, name)
+        if isinstance(ufunc, np.ufunc):
+            usual = ["a", "i", "v[0]", "r"] if ufunc.nin == 1 else ["a, b", "i, j", "a, 2", "a, i", "3.0, a"]
+            yield from (f"np.{name}({arguments})" for arguments in UFUNCS.get(name, usual))
+
+
+def _has(name: str) -> bool:
+    found = np
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is not None
+
+
+def _tensors():
+    return {name: torch.from_numpy(array.copy()) for name, array in ARRAYS.items()}
+
+
+def _plain(value):
+    if isinstance(value, torch.Tensor):
+        return value.detach().numpy()
+    return [_plain(v) for v in value] if isinstance(value, (tuple, list)) else value
+
+
+def _same(have, want, call):
+    if isinstance(want, (tuple, list)):
+        assert len(have) == len(want), call
+        for h, w in zip(have, want, strict=True):
+            _same(h, w, call)
+    elif isinstance(want, (np.ndarray, np.generic, float, complex)):
+        have = np.asarray(have)
+        assert have.shape == np.shape(want), call
+        assert have.dtype == np.asarray(want).dtype, (call, have.dtype, np.asarray(want).dtype)
+        np.testing.assert_allclose(have, want, rtol=1e-6 if have.dtype.itemsize < 8 else 1e-11, atol=1e-12, err_msg=call)
+    else:
+        assert have == want, call
+
+
+def test_every_function_is_here():
+    names = set(_public())
+    if np.__version__.startswith("2.1"):
+        pytest.skip("written for a later NumPy's list")
+    assert names - FUNCTIONS.keys() - ELSEWHERE == set()
+
+
+@pytest.mark.parametrize("call", list(_calls()))
+def test_a_function_gives_what_it_gives_on_arrays(call):
+    code = compile(call, "call", "eval")
+    with np.errstate(all="ignore"):
+        try:
+            want = eval(code, {"np": np, **ARRAYS})
+        except TypeError:  # floats where NumPy wants integers
+            with pytest.raises(TypeError):
+                eval(code, {"np": np, **_tensors()})
+            return
+        have = eval(code, {"np": np, **_tensors()})
+    _same(_plain(have), _plain(want), call)

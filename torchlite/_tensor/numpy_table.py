@@ -1,0 +1,822 @@
+"""NumPy's functions in terms of torch's: each has NumPy's name, parameters and meaning, takes Tensors and is
+differentiable. What a function here does not cover (an option, a function without a form in ops) it leaves to NumPy by
+NotImplemented.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import fft as torch_fft
+from .. import linalg as torch_linalg
+from .._dispatch import call
+from .._dispatch.public import torch
+from .._types import dtypes
+from .._types.dtypes import float64, from_np
+
+Function = Callable[..., Any]
+TABLE: dict[str, Function] = {}
+
+
+def numpys(*names: str) -> Callable[[Function], Function]:
+    """Enters a function under NumPy's names: "sum", "linalg.norm"."""
+
+    def enter(function: Function) -> Function:
+        for name in names:
+            TABLE[name] = function
+        return function
+
+    return enter
+
+
+# -- arguments ----------------------------------------------------------------------------------------
+
+
+def dtype_of(d: Any) -> Any:
+    """A torch dtype for what NumPy takes as one."""
+    return d if isinstance(d, dtypes.dtype) else from_np(np.dtype(d))
+
+
+def tensor(value: Any, like: Any = None) -> Any:
+    """A Tensor for an array, a list or a number, with NumPy's dtype."""
+    if isinstance(value, call.Tensor):
+        return value
+    from .creation import as_tensor
+
+    return as_tensor(np.array(value), device=None if like is None else like.device)
+
+
+def tensors(values: Any) -> list[Any]:
+    """Several, on the device of the first Tensor, in the dtype that NumPy brings them to."""
+    like = next(v for v in values if isinstance(v, call.Tensor))
+    found = [tensor(v, like) for v in values]
+    kind = common(found)
+    return [v.to(kind) for v in found]
+
+
+def common(values: Any) -> Any:
+    """The dtype in which NumPy combines arrays, whatever their dimensions."""
+    kind = values[0].dtype
+    for v in values[1:]:
+        kind = kind if v.dtype is kind else dtype_of(np.promote_types(kind.np, v.dtype.np))
+    return kind
+
+
+def real(x: Any) -> Any:
+    """A Tensor of floating point: integers become float64, as in NumPy."""
+    return x.to(float64) if x.dtype.category < dtypes.FLOAT else x
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes as a tuple: all for None."""
+    found = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    return tuple(np.lib.array_utils.normalize_axis_index(int(a), ndim) for a in found)
+
+
+def flat(x: Any) -> Any:
+    return x.reshape(-1)
+
+
+def together(x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+    """The elements along some axes in one last dimension, and the shape that a reduction keeps."""
+    axes = axes_of(axis, x.ndim)
+    rest = [d for d in range(x.ndim) if d not in axes]
+    kept = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+    moved = x.permute(*rest, *axes) if x.ndim else x
+    return moved.reshape(*(x.shape[d] for d in rest), math.prod(x.shape[d] for d in axes)), kept
+
+
+# -- arrangement --------------------------------------------------------------------------------------
+
+
+@numpys("transpose", "permute_dims")
+def transpose(a, axes=None):
+    return a.permute(*(axes_of(axes, a.ndim) if axes is not None else reversed(range(a.ndim))))
+
+
+@numpys("matrix_transpose", "linalg.matrix_transpose")
+def matrix_transpose(x, /):
+    return x.transpose(-1, -2)
+
+
+@numpys("reshape")
+def reshape(a, /, shape=None, order="C", *, newshape=None, copy=None):
+    shape = newshape if shape is None else shape
+    if order not in ("C", "A") or copy is not None or not isinstance(shape, (int, tuple, list)):
+        return NotImplemented
+    return a.reshape(*([shape] if isinstance(shape, int) else shape))
+
+
+@numpys("ravel")
+def ravel(a, order="C"):
+    return flat(a) if order == "C" else NotImplemented
+
+
+@numpys("squeeze")
+def squeeze(a, axis=None):
+    if axis is None:
+        return a.squeeze()
+    axes = axes_of(axis, a.ndim)
+    if any(a.shape[d] != 1 for d in axes):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return a.reshape(*(n for d, n in enumerate(a.shape) if d not in axes))
+
+
+@numpys("expand_dims")
+def expand_dims(a, axis):
+    axes = axes_of(axis, a.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1))
+    for d in sorted(axes):
+        a = a.unsqueeze(d)
+    return a
+
+
+numpys("moveaxis")(lambda a, source, destination: a.movedim(source, destination))
+numpys("swapaxes")(lambda a, axis1, axis2: a.transpose(axis1, axis2))
+numpys("copy")(lambda a, order="K", subok=False: a.clone())
+numpys("rot90")(lambda m, k=1, axes=(0, 1): torch.rot90(m, k, list(axes)))
+numpys("fliplr")(lambda m: m.flip(1))
+numpys("flipud")(lambda m: m.flip(0))
+numpys("tril")(lambda m, k=0: torch.tril(m, k))
+numpys("triu")(lambda m, k=0: torch.triu(m, k))
+numpys("diag")(lambda v, k=0: torch.diag(v, k))
+numpys("diagflat")(lambda v, k=0: torch.diagflat(v, k))
+numpys("diagonal")(lambda a, offset=0, axis1=0, axis2=1: torch.diagonal(a, offset, axis1, axis2))
+numpys("linalg.diagonal")(lambda x, /, *, offset=0: torch.diagonal(x, offset, -2, -1))
+numpys("real")(lambda val: val.real)
+numpys("imag")(lambda val: val.imag if val.is_complex() else torch.zeros_like(val))
+numpys("astype")(lambda x, dtype, /, *, copy=True, device=None: x.to(dtype_of(dtype), copy=copy))
+numpys("tile")(lambda A, reps: torch.tile(A, (reps,) if isinstance(reps, int) else tuple(reps)))
+
+
+@numpys("flip")
+def flip(m, axis=None):
+    return m.flip(axes_of(axis, m.ndim)) if m.ndim else m.clone()
+
+
+@numpys("roll")
+def roll(a, shift, axis=None):
+    if isinstance(shift, (tuple, list)) != isinstance(axis, (tuple, list)):
+        return NotImplemented  # they broadcast
+    return torch.roll(a, shift, () if axis is None else axis)
+
+
+@numpys("repeat")
+def repeat(a, repeats, axis=None):
+    if not isinstance(repeats, (int, call.Tensor)):
+        repeats = tensor(repeats, a)
+    return torch.repeat_interleave(a, repeats, axis)
+
+
+def _at_least(ndim: int, grow: Function) -> Function:
+    def function(*arys):
+        like = next(a for a in arys if isinstance(a, call.Tensor))
+        found = tuple(a if a.ndim >= ndim else grow(a) for a in (tensor(a, like) for a in arys))
+        return found[0] if len(found) == 1 else found
+
+    return function
+
+
+numpys("atleast_1d")(_at_least(1, lambda a: a.reshape(1)))
+numpys("atleast_2d")(_at_least(2, lambda a: a.reshape(1, -1)))
+numpys("atleast_3d")(_at_least(3, lambda a: a.reshape(1, -1, 1) if a.ndim < 2 else a.unsqueeze(-1)))
+
+
+@numpys("broadcast_to")
+def broadcast_to(array, shape, subok=False):
+    return array.expand(*((shape,) if isinstance(shape, int) else shape))
+
+
+@numpys("broadcast_arrays")
+def broadcast_arrays(*args, subok=False):
+    like = next(a for a in args if isinstance(a, call.Tensor))
+    return tuple(torch.broadcast_tensors(*(tensor(a, like) for a in args)))
+
+
+def _joined(name: str, function: Function) -> None:
+    @numpys(name)
+    def join(tup, *, dtype=None, casting="same_kind"):
+        return function(tensors(tup) if dtype is None else [tensor(a).to(dtype_of(dtype)) for a in tup])
+
+
+for _name in ("vstack", "hstack", "dstack", "column_stack"):
+    _joined(_name, getattr(torch, _name))
+numpys("row_stack")(TABLE["vstack"])
+
+
+@numpys("concatenate", "concat")
+def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    arrays = tensors(arrays)
+    if axis is None:
+        arrays, axis = [flat(a) for a in arrays], 0
+    if len({a.ndim for a in arrays}) > 1:
+        raise ValueError("all the input array dimensions except for the concatenation axis must match exactly")
+    result = torch.cat(arrays, axis)
+    return result if dtype is None else result.to(dtype_of(dtype))
+
+
+@numpys("stack")
+def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    result = torch.stack(tensors(list(arrays)), axis)
+    return result if dtype is None else result.to(dtype_of(dtype))
+
+
+@numpys("append")
+def append(arr, values, axis=None):
+    arr, values = tensors([arr, values])
+    return torch.cat([flat(arr), flat(values)]) if axis is None else torch.cat([arr, values], axis)
+
+
+@numpys("unstack")
+def unstack(x, /, *, axis=0):
+    return tuple(x.unbind(axis))
+
+
+def _parts(ary, indices_or_sections, axis, strict):
+    if strict and isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections:
+        raise ValueError("array split does not result in an equal division")
+    if not isinstance(indices_or_sections, int):
+        indices_or_sections = [int(i) for i in indices_or_sections]
+    return list(torch.tensor_split(ary, indices_or_sections, axis))
+
+
+numpys("array_split")(lambda ary, indices_or_sections, axis=0: _parts(ary, indices_or_sections, axis, False))
+numpys("split")(lambda ary, indices_or_sections, axis=0: _parts(ary, indices_or_sections, axis, True))
+numpys("vsplit")(lambda ary, indices_or_sections: _parts(ary, indices_or_sections, 0, True))
+numpys("hsplit")(lambda ary, indices_or_sections: _parts(ary, indices_or_sections, int(ary.ndim > 1), True))
+numpys("dsplit")(lambda ary, indices_or_sections: _parts(ary, indices_or_sections, 2, True))
+
+
+@numpys("meshgrid")
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    like = next(x for x in xi if isinstance(x, call.Tensor))
+    xi = tuple(flat(tensor(x, like)) for x in xi)
+    n = len(xi)
+    places = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
+    found = [x.reshape(*(-1 if d == p else 1 for d in range(n))) for x, p in zip(xi, places, strict=True)]
+    if not sparse:
+        found = list(torch.broadcast_tensors(*found))
+    return tuple(x.clone() for x in found) if copy else tuple(found)
+
+
+def _filled(name: str, *first: str) -> None:
+    make = getattr(torch, name.replace("_like", ""))
+
+    def fill(a, value, dtype, order, shape):
+        if order not in ("K", "C", "A"):
+            return NotImplemented
+        shape = a.shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+        kind = a.dtype if dtype is None else dtype_of(dtype)
+        if name != "full_like":
+            return make(shape, dtype=kind, device=a.device)
+        return make((), 0, dtype=kind, device=a.device).expand(shape) + tensor(value, a).to(kind)
+
+    if name == "full_like":
+        numpys(name)(
+            lambda a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None: fill(
+                a, fill_value, dtype, order, shape
+            )
+        )
+    else:
+        first_name = "prototype" if name == "empty_like" else "a"
+        text = f"lambda {first_name}, dtype=None, order='K', subok=True, shape=None, *, device=None"
+        numpys(name)(eval(f"{text}: fill({first_name}, None, dtype, order, shape)", {"fill": fill}))
+
+
+for _name in ("empty_like", "zeros_like", "ones_like", "full_like"):
+    _filled(_name)
+
+
+# -- choosing -----------------------------------------------------------------------------------------
+
+
+@numpys("take")
+def take(a, indices, axis=None, out=None, mode="raise"):
+    if mode != "raise":
+        return NotImplemented
+    indices = tensor(indices, a)
+    x, axis = (flat(a), 0) if axis is None else (a, axes_of(axis, a.ndim)[0])
+    return x[(slice(None),) * axis + (indices.long(),)]
+
+
+@numpys("take_along_axis")
+def take_along_axis(arr, indices, axis=-1):
+    if axis is None:
+        arr, axis = flat(arr), 0
+    n = arr.shape[axis]
+    return torch.take_along_dim(arr, torch.where(indices < 0, indices + n, indices).long(), axis)
+
+
+@numpys("where")
+def where(condition, x=None, y=None, /):
+    like = next(v for v in (condition, x, y) if isinstance(v, call.Tensor))
+    condition = tensor(condition, like).bool()
+    if x is None and y is None:
+        return tuple(torch.nonzero(torch.atleast_1d(condition), as_tuple=True))
+    return torch.where(condition, *_operands(x, y, like))
+
+
+def _operands(x: Any, y: Any, like: Any) -> tuple[Any, Any]:
+    """Two values of one dtype, NumPy's: a Python number does not change the other's, if it is of its kind."""
+    numbers = [type(v) in (bool, int, float, complex) for v in (x, y)]
+    found = [tensor(v, like) for v in (x, y)]
+    given = [v if n else t.dtype.np for v, n, t in zip((x, y), numbers, found, strict=True)]
+    kind = dtype_of(np.result_type(*given))
+    return found[0].to(kind), found[1].to(kind)
+
+
+@numpys("clip")
+def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs):
+    if kwargs:
+        return NotImplemented
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    if low is None and high is None:
+        return a.clone()
+    bounds = [b if b is None or isinstance(b, (int, float)) else tensor(b, a) for b in (low, high)]
+    kinds = [b if isinstance(b, (int, float)) else b.dtype.np for b in bounds if b is not None]
+    kind = dtype_of(np.result_type(a.dtype.np, *kinds))
+    if any(isinstance(b, call.Tensor) for b in bounds):
+        bounds = [b if b is None else tensor(b, a).to(kind) for b in bounds]
+    return torch.clamp(a.to(kind), *bounds)
+
+
+@numpys("nonzero")
+def nonzero(a):
+    return tuple(torch.nonzero(a, as_tuple=True)) if a.ndim else NotImplemented
+
+
+numpys("argwhere")(lambda a: torch.nonzero(a))
+numpys("flatnonzero")(lambda a: torch.nonzero(flat(a))[:, 0])
+
+
+@numpys("sort")
+def sort(a, axis=-1, kind=None, order=None, *, stable=None):
+    x, axis = (flat(a), 0) if axis is None else (a, axis)
+    return torch.sort(x, axis, stable=True)[0]
+
+
+@numpys("argsort")
+def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
+    x, axis = (flat(a), 0) if axis is None else (a, axis)
+    return torch.argsort(x, axis, stable=True)
+
+
+@numpys("nan_to_num")
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    return torch.nan_to_num(x, nan, posinf, neginf) if copy else NotImplemented
+
+
+@numpys("pad")
+def pad(array, pad_width, mode="constant", *, constant_values=0, **kwargs):
+    if mode != "constant" or kwargs or not isinstance(constant_values, (int, float)) or isinstance(pad_width, dict):
+        return NotImplemented
+    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
+    return torch.constant_pad_nd(array, [int(n) for pair in widths[::-1] for n in pair], constant_values)
+
+
+# -- rounding, and other values ------------------------------------------------------------------------
+
+
+@numpys("round", "around")
+def round_(a, decimals=0, out=None):
+    if a.dtype.category < dtypes.FLOAT:
+        return a.clone() if decimals >= 0 and a.dtype.category else NotImplemented
+    return NotImplemented if a.is_complex() else torch.round(a, decimals=decimals) if decimals else torch.round(a)
+
+
+numpys("fix")(lambda x, out=None: torch.trunc(x))
+numpys("sinc")(lambda x: torch.sinc(real(x)))
+numpys("i0")(lambda x: torch.i0(real(x)))
+numpys("angle")(lambda z, deg=False: torch.angle(real(z)) * (180 / math.pi if deg else 1))
+numpys("iscomplexobj")(lambda x: x.is_complex())
+numpys("isrealobj")(lambda x: not x.is_complex())
+numpys("isposinf")(lambda x, out=None: torch.isposinf(x))
+numpys("isneginf")(lambda x, out=None: torch.isneginf(x))
+
+
+# -- reductions ---------------------------------------------------------------------------------------
+
+
+def _kept(result: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    if not keepdims:
+        return result
+    axes = axes_of(axis, x.ndim)
+    return result.reshape(*(1 if d in axes else n for d, n in enumerate(x.shape)))
+
+
+def _summed(name: str) -> None:
+    function = getattr(torch, name.removeprefix("nan"))
+
+    @numpys(name)
+    def reduce(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+        if initial is not None or where is not None:
+            return NotImplemented
+        if name.startswith("nan") and a.dtype.category >= dtypes.FLOAT:
+            a = torch.where(torch.isnan(a), torch.full_like(a, int("prod" in name)), a)
+        unsigned = a.dtype.category == dtypes.INT and not a.dtype.is_signed
+        kind = dtype_of(dtype) if dtype is not None else dtypes.uint64 if unsigned else None
+        if axis == ():
+            return a.to(kind or (dtypes.int64 if a.dtype.category < dtypes.FLOAT else a.dtype))
+        if "sum" in name:
+            return function(a, axis, bool(keepdims), dtype=kind)
+        flat_, kept = together(a, axis)
+        result = function(flat_, -1, dtype=kind)
+        return result.reshape(kept) if keepdims else result
+
+
+for _name in ("sum", "prod", "nansum", "nanprod"):
+    _summed(_name)
+
+
+@numpys("mean", "nanmean")
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+    if where is not None:
+        return NotImplemented
+    x = real(a) if dtype is None else a.to(dtype_of(dtype))
+    return x.clone() if axis == () else torch.mean(x, axis, bool(keepdims))
+
+
+@numpys("nanmean")
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+    if where is not None or axis == ():
+        return NotImplemented
+    return torch.nanmean(real(a) if dtype is None else a.to(dtype_of(dtype)), axis, bool(keepdims))
+
+
+def _spread(name: str) -> None:
+    @numpys(name)
+    def spread(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+        if where is not None or mean is not None or axis == ():
+            return NotImplemented
+        x = real(a) if dtype is None else a.to(dtype_of(dtype))
+        free = ddof if correction is None else correction
+        return getattr(torch, name)(x, axis, correction=free, keepdim=bool(keepdims))
+
+
+_spread("std")
+_spread("var")
+
+
+def _extreme(names: tuple[str, ...], function_name: str) -> None:
+    @numpys(*names)
+    def extreme(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+        if initial is not None or where is not None or axis == () or a.is_complex():
+            return NotImplemented
+        return getattr(torch, function_name)(a, axes_of(axis, a.ndim), bool(keepdims))
+
+    @numpys("nan" + names[0])
+    def without_nan(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+        if a.is_floating_point() and bool(torch.isnan(a).any()):
+            return NotImplemented
+        return extreme(a, axis, None, keepdims, initial, where)
+
+
+_extreme(("max", "amax"), "amax")
+_extreme(("min", "amin"), "amin")
+
+
+@numpys("ptp")
+def ptp(a, axis=None, out=None, keepdims=False):
+    axes = axes_of(axis, a.ndim)
+    return torch.amax(a, axes, bool(keepdims)) - torch.amin(a, axes, bool(keepdims))
+
+
+def _truth(name: str) -> None:
+    @numpys(name)
+    def truth(a, axis=None, out=None, keepdims=False, *, where=None):
+        if where is not None or axis == ():
+            return NotImplemented
+        return getattr(torch, name)(a.bool(), axes_of(axis, a.ndim), bool(keepdims)) if a.ndim else a.bool()
+
+
+_truth("all")
+_truth("any")
+
+
+def _place(name: str) -> None:
+    @numpys(name)
+    def place(a, axis=None, out=None, *, keepdims=False):
+        if a.is_complex():
+            return NotImplemented
+        result = getattr(torch, name)(a if a.dtype.category else a.to(dtypes.uint8), axis)
+        return _kept(result, a, axis, keepdims)
+
+
+_place("argmax")
+_place("argmin")
+
+
+@numpys("count_nonzero")
+def count_nonzero(a, axis=None, *, keepdims=False):
+    return torch.sum(a != 0, axes_of(axis, a.ndim), bool(keepdims))
+
+
+def _running(name: str, function_name: str) -> None:
+    @numpys(name)
+    def running(a, axis=None, dtype=None, out=None):
+        if a.dtype.category == dtypes.INT and not a.dtype.is_signed and dtype is None:
+            dtype = np.uint64
+        x, axis = (flat(a), 0) if axis is None else (a, axis)
+        return getattr(torch, function_name)(x, axis, dtype=None if dtype is None else dtype_of(dtype))
+
+
+_running("cumsum", "cumsum")
+_running("cumprod", "cumprod")
+
+
+def _standards_running(name: str, whole: str) -> None:
+    @numpys(name)
+    def running(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
+        if axis is None and x.ndim != 1:
+            return NotImplemented
+        result = TABLE[whole](x, 0 if axis is None else axis, dtype)
+        if not include_initial:
+            return result
+        first = torch.full_like(result.narrow(0 if axis is None else axis, 0, 1), int("prod" in name))
+        return torch.cat([first, result], 0 if axis is None else axis)
+
+
+_standards_running("cumulative_sum", "cumsum")
+_standards_running("cumulative_prod", "cumprod")
+
+
+def _quantile(a: Any, q: Any, axis: Any, keepdims: bool) -> Any:
+    x, kept = together(real(a), axis)
+    number = isinstance(q, (int, float))
+    places = torch.full((), q, dtype=x.dtype, device=x.device) if number else tensor(q, a).to(x.dtype)
+    if places.ndim > 1 or a.is_complex() or not x.shape[-1] or x.dtype not in (dtypes.float32, float64):
+        return NotImplemented
+    result = torch.quantile(x, places, -1)
+    return result.reshape(*places.shape, *kept) if keepdims else result
+
+
+@numpys("quantile")
+def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
+    if method != "linear" or weights is not None or not isinstance(a, call.Tensor):
+        return NotImplemented
+    return _quantile(a, q, axis, keepdims)
+
+
+@numpys("percentile")
+def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
+    if method != "linear" or weights is not None or not isinstance(a, call.Tensor):
+        return NotImplemented
+    return _quantile(a, q / 100 if isinstance(q, (int, float)) else tensor(q, a).to(float64) / 100, axis, keepdims)
+
+
+@numpys("median")
+def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    return _quantile(a, 0.5, axis, keepdims)
+
+
+@numpys("average")
+def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
+    if isinstance(axis, (tuple, list)) or not isinstance(a, call.Tensor):
+        return NotImplemented
+    x = real(a)
+    if weights is None:
+        result = mean(x, axis, keepdims=keepdims)
+        total = torch.full_like(result, x.numel() / max(result.numel(), 1))
+        return (result, total) if returned else result
+    w = real(tensor(weights, a))
+    kind = common([x, w])
+    x, w = x.to(kind), w.to(kind)
+    if w.shape != x.shape:
+        if axis is None or w.ndim != 1 or w.shape[0] != x.shape[axis]:
+            return NotImplemented
+        w = w.reshape(*(-1 if d == axis % x.ndim else 1 for d in range(x.ndim)))
+    total = torch.sum(w.expand(x.shape), axis, bool(keepdims))
+    if bool((total == 0).any()):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    result = torch.sum(x * w, axis, bool(keepdims)) / total
+    return (result, total) if returned else result
+
+
+@numpys("diff")
+def diff(a, n=1, axis=-1, prepend=None, append=None):
+    if prepend is not None or append is not None:
+        return NotImplemented
+    return torch.diff(a, n, axis) if n else a
+
+
+@numpys("trapezoid")
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    if not isinstance(y, call.Tensor) or x is not None:
+        return NotImplemented
+    y = real(y)
+    parts = y.narrow(axis, 1, y.shape[axis] - 1) + y.narrow(axis, 0, y.shape[axis] - 1)
+    return torch.sum(parts * (dx / 2.0), axis)
+
+
+# -- products -----------------------------------------------------------------------------------------
+
+
+def _pair(a: Any, b: Any) -> list[Any]:
+    return tensors([a, b])
+
+
+@numpys("dot")
+def dot(a, b, out=None):
+    a, b = _pair(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    if a.ndim <= 2 and b.ndim <= 2:
+        return torch.matmul(a, b)
+    return torch.tensordot(a, b, ([a.ndim - 1], [max(b.ndim - 2, 0)]))
+
+
+@numpys("inner")
+def inner(a, b, /):
+    a, b = _pair(a, b)
+    return torch.inner(a, b) if a.ndim and b.ndim else a * b
+
+
+@numpys("vdot")
+def vdot(a, b, /):
+    a, b = _pair(a, b)
+    return torch.vdot(flat(a), flat(b))
+
+
+@numpys("outer")
+def outer(a, b, out=None):
+    a, b = _pair(a, b)
+    return flat(a).unsqueeze(1) * flat(b)
+
+
+@numpys("linalg.outer")
+def linalg_outer(x1, x2, /):
+    return torch.outer(*_pair(x1, x2))
+
+
+@numpys("tensordot")
+def tensordot(a, b, axes=2):
+    a, b = _pair(a, b)
+    if not isinstance(axes, int):
+        axes = tuple([x] if isinstance(x, int) else [int(d) for d in x] for x in axes)
+    return torch.tensordot(a, b, axes)
+
+
+numpys("linalg.tensordot")(lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes))
+numpys("kron")(lambda a, b: torch.kron(*_pair(a, b)))
+numpys("linalg.matmul")(lambda x1, x2, /: torch.matmul(*_pair(x1, x2)))
+numpys("linalg.multi_dot")(lambda arrays, *, out=None: torch_linalg.multi_dot(tensors(arrays)))
+numpys("linalg.vecdot")(lambda x1, x2, /, *, axis=-1: torch_linalg.vecdot(*_pair(x1, x2), dim=axis))
+
+
+@numpys("einsum")
+def einsum(*operands, out=None, optimize=False, **kwargs):
+    if kwargs or not isinstance(operands[0], str):
+        return NotImplemented
+    return torch.einsum(operands[0], *tensors(operands[1:]))
+
+
+@numpys("trace")
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    return TABLE["sum"](torch.diagonal(a, offset, axis1, axis2), -1, dtype)
+
+
+numpys("linalg.trace")(lambda x, /, *, offset=0, dtype=None: trace(x, offset, -2, -1, dtype))
+
+
+@numpys("cross")
+def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = _pair(a, b)
+    a, b = a.movedim(axisa, -1), b.movedim(axisb, -1)
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        return NotImplemented
+    result = torch_linalg.cross(*torch.broadcast_tensors(a, b))
+    return result.movedim(-1, axisc)
+
+
+numpys("linalg.cross")(lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis=axis))
+
+
+# -- linear algebra -----------------------------------------------------------------------------------
+
+
+def _of_matrix(name: str) -> Function:
+    return lambda a: getattr(torch_linalg, name)(real(a))
+
+
+for _name in ("det", "inv", "eigvals", "eig", "slogdet"):
+    numpys(f"linalg.{_name}")(_of_matrix(_name))
+
+
+@numpys("linalg.norm")
+def norm(x, ord=None, axis=None, keepdims=False):
+    return torch_linalg.norm(real(x), ord, axis, bool(keepdims))
+
+
+@numpys("linalg.vector_norm")
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    return torch_linalg.vector_norm(real(x), ord, axis, bool(keepdims))
+
+
+@numpys("linalg.matrix_norm")
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    return torch_linalg.matrix_norm(real(x), ord, (-2, -1), bool(keepdims))
+
+
+@numpys("linalg.solve")
+def solve(a, b):
+    a, b = (real(t) for t in _pair(a, b))
+    return torch_linalg.solve(a, b.unsqueeze(-1)).squeeze(-1) if b.ndim == 1 else torch_linalg.solve(a, b)
+
+
+@numpys("linalg.cholesky")
+def cholesky(a, /, *, upper=False):
+    return torch_linalg.cholesky(real(a), upper=upper)
+
+
+@numpys("linalg.qr")
+def qr(a, mode="reduced"):
+    if mode not in ("reduced", "complete", "r"):
+        return NotImplemented
+    found = torch_linalg.qr(real(a), mode)
+    return found[1] if mode == "r" else np.linalg._linalg.QRResult(*found)
+
+
+@numpys("linalg.svd")
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+    if not compute_uv:
+        return torch_linalg.svdvals(real(a))
+    return np.linalg._linalg.SVDResult(*torch_linalg.svd(real(a), full_matrices))
+
+
+numpys("linalg.svdvals")(lambda x, /: torch_linalg.svdvals(real(x)))
+numpys("linalg.eigh")(lambda a, UPLO="L": torch_linalg.eigh(real(a), UPLO))
+numpys("linalg.eigvalsh")(lambda a, UPLO="L": torch_linalg.eigvalsh(real(a), UPLO))
+numpys("linalg.matrix_power")(lambda a, n: torch_linalg.matrix_power(a, n))
+
+
+# -- Fourier transforms ---------------------------------------------------------------------------------
+
+
+def _transform(name: str) -> None:
+    function = getattr(torch_fft, name)
+
+    @numpys(f"fft.{name}")
+    def transform(a, n=None, axis=-1, norm=None, out=None):
+        return function(real(a), n, axis, norm)
+
+
+def _transform_of_several(name: str, axes_: Any) -> None:
+    function = getattr(torch_fft, name)
+
+    @numpys(f"fft.{name}")
+    def transform(a, s=None, axes=axes_, norm=None, out=None):
+        return function(real(a), s, axes, norm)
+
+
+for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+    _transform(_name)
+for _name in ("fft", "ifft", "rfft", "irfft"):
+    _transform_of_several(_name + "n", None)
+    _transform_of_several(_name + "2", (-2, -1))
+numpys("fft.fftshift")(lambda x, axes=None: torch_fft.fftshift(x, axes))
+numpys("fft.ifftshift")(lambda x, axes=None: torch_fft.ifftshift(x, axes))
+
+
+# -- questions ----------------------------------------------------------------------------------------
+
+numpys("shape")(lambda a: tuple(a.shape))
+numpys("ndim")(lambda a: a.ndim)
+numpys("array_repr")(lambda arr, max_line_width=None, precision=None, suppress_small=None: repr(arr))
+numpys("array_str")(lambda a, max_line_width=None, precision=None, suppress_small=None: str(a))
+
+
+@numpys("size")
+def size(a, axis=None):
+    return math.prod(a.shape[d] for d in axes_of(axis, a.ndim))
+
+
+@numpys("result_type")
+def result_type(*arrays_and_dtypes):
+    return np.result_type(*(a.dtype.np if isinstance(a, call.Tensor) else a for a in arrays_and_dtypes))
+
+
+@numpys("array_equal")
+def array_equal(a1, a2, equal_nan=False):
+    if equal_nan:
+        return NotImplemented
+    like = a1 if isinstance(a1, call.Tensor) else a2
+    a1, a2 = tensor(a1, like), tensor(a2, like)
+    return a1.shape == a2.shape and bool(torch.eq(a1, a2).all())
+
+
+@numpys("isclose")
+def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    if not isinstance(rtol, float) or not isinstance(atol, float):
+        return NotImplemented
+    return torch.isclose(*torch.broadcast_tensors(*_pair(a, b)), rtol, atol, equal_nan)
+
+
+@numpys("allclose")
+def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    found = isclose(a, b, rtol, atol, equal_nan)
+    return NotImplemented if found is NotImplemented else bool(found.all())
