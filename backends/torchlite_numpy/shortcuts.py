@@ -45,7 +45,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
         return _add_reduce(input, _axes(input, dim), None, None, keepdim)
     if dtype is not None:
         input = input.astype(dtype.np, copy=False)
-    return _add_reduce(input, _axes(input, dim), np.int64 if input.dtype.kind in "iub" else None, None, keepdim)
+    wide = np.int64 if dtype is None else dtype.np  # NumPy's default widens what was asked for
+    return _add_reduce(input, _axes(input, dim), wide if input.dtype.kind in "iub" else None, None, keepdim)
 
 
 def _axes(input, dim):

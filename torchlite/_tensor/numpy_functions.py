@@ -14,6 +14,7 @@ import numpy as np
 from .._dispatch import NAMESPACES, call, function_for
 from .._dispatch.public import torch
 from .._types import dtypes
+from . import numpy_linalg  # noqa: F401  (fills the table)
 from .numpy_table import TABLE, dtype_of
 
 # NumPy's name -> torch's, where they differ.
@@ -36,6 +37,7 @@ _REDUCE = {
 _ACCUMULATE = {"add": "cumsum", "multiply": "cumprod"}
 # Ufuncs that are several ops.
 _COMPOSED = {
+    "sign": lambda x: torch.sgn(x),
     "cbrt": lambda x: torch.sign(x) * torch.abs(x) ** (1 / 3),
     "divmod": lambda x, y: (torch.floor_divide(x, y), torch.remainder(x, y)),
     "modf": lambda x: (torch.sub(x, torch.trunc(x)), torch.trunc(x)),
@@ -43,8 +45,6 @@ _COMPOSED = {
     "matvec": lambda x, y: torch.matmul(x, y.unsqueeze(-1))[..., 0],
     "vecmat": lambda x, y: torch.matmul(torch.conj(x).unsqueeze(-2), y)[..., 0, :],
 }
-# Whose torch namesake means something else, or whose words are other types'.
-_NOT_TORCHS = {"ldexp", "frexp", "heaviside", "sign", "spacing", "isnat", "modf_"}
 
 
 # -- ufuncs -------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def _called(ufunc: Any, inputs: tuple) -> Any:
     """
     name = ufunc.__name__
     function = _COMPOSED.get(name) or _function(_UFUNCS.get(name, name))
-    if function is None or name in _NOT_TORCHS:
+    if function is None:
         return NotImplemented
     like = next(v for v in inputs if isinstance(v, call.Tensor))
     if not any(isinstance(v, (np.ndarray, np.generic, list, tuple)) for v in inputs):
@@ -110,10 +110,14 @@ def _called(ufunc: Any, inputs: tuple) -> Any:
 
 def _loop(ufunc: Any, inputs: tuple) -> list[Any] | None:
     """The dtypes in which NumPy computes a ufunc of these operands, its result's last; None where it has none."""
-    numbers = {bool: np.dtype(bool), int: int, float: float, complex: complex}
-    given = tuple(v.dtype.np if isinstance(v, call.Tensor) else numbers.get(type(v)) for v in inputs)
-    if None in given:
+    return _resolved(ufunc, *(v.dtype if isinstance(v, call.Tensor) else type(v) for v in inputs))
+
+
+@functools.lru_cache(1024)
+def _resolved(ufunc: Any, *kinds: Any) -> list[Any] | None:
+    if not all(k in (bool, int, float, complex) or isinstance(k, dtypes.dtype) for k in kinds):
         return None
+    given = tuple(k.np if isinstance(k, dtypes.dtype) else np.dtype(bool) if k is bool else k for k in kinds)
     try:
         return [dtype_of(d) for d in ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout))]
     except TypeError:

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import fft as torch_fft
-from .. import linalg as torch_linalg
 from .._dispatch import call
 from .._dispatch.public import torch
 from .._types import dtypes
@@ -104,7 +102,7 @@ def matrix_transpose(x, /):
 
 
 @numpys("reshape")
-def reshape(a, /, shape=None, order="C", *, newshape=None, copy=None):
+def reshape(a, /, shape=None, order="C", *, copy=None, newshape=None):
     shape = newshape if shape is None else shape
     if order not in ("C", "A") or copy is not None or not isinstance(shape, (int, tuple, list)):
         return NotImplemented
@@ -196,15 +194,14 @@ def broadcast_arrays(*args, subok=False):
     return tuple(torch.broadcast_tensors(*(tensor(a, like) for a in args)))
 
 
-def _joined(name: str, function: Function) -> None:
+def _joined(name: str) -> None:
     @numpys(name)
     def join(tup, *, dtype=None, casting="same_kind"):
-        return function(tensors(tup) if dtype is None else [tensor(a).to(dtype_of(dtype)) for a in tup])
+        return getattr(torch, name)(tensors(tup) if dtype is None else [tensor(a).to(dtype_of(dtype)) for a in tup])
 
 
 for _name in ("vstack", "hstack", "dstack", "column_stack"):
-    _joined(_name, getattr(torch, _name))
-numpys("row_stack")(TABLE["vstack"])
+    _joined(_name)
 
 
 @numpys("concatenate", "concat")
@@ -262,32 +259,36 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     return tuple(x.clone() for x in found) if copy else tuple(found)
 
 
-def _filled(name: str, *first: str) -> None:
-    make = getattr(torch, name.replace("_like", ""))
-
-    def fill(a, value, dtype, order, shape):
-        if order not in ("K", "C", "A"):
-            return NotImplemented
-        shape = a.shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
-        kind = a.dtype if dtype is None else dtype_of(dtype)
-        if name != "full_like":
-            return make(shape, dtype=kind, device=a.device)
-        return make((), 0, dtype=kind, device=a.device).expand(shape) + tensor(value, a).to(kind)
-
-    if name == "full_like":
-        numpys(name)(
-            lambda a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None: fill(
-                a, fill_value, dtype, order, shape
-            )
-        )
-    else:
-        first_name = "prototype" if name == "empty_like" else "a"
-        text = f"lambda {first_name}, dtype=None, order='K', subok=True, shape=None, *, device=None"
-        numpys(name)(eval(f"{text}: fill({first_name}, None, dtype, order, shape)", {"fill": fill}))
+def _as_asked(a: Any, dtype: Any, order: str, shape: Any) -> dict[str, Any] | None:
+    """What functions such as `zeros_like` make; None for an order that is not C's."""
+    if order not in ("K", "C", "A"):
+        return None
+    size = a.shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+    return {"size": size, "dtype": a.dtype if dtype is None else dtype_of(dtype), "device": a.device}
 
 
-for _name in ("empty_like", "zeros_like", "ones_like", "full_like"):
-    _filled(_name)
+@numpys("empty_like")
+def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    asked = _as_asked(prototype, dtype, order, shape)
+    return torch.empty(**asked) if asked else NotImplemented
+
+
+@numpys("zeros_like")
+def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    asked = _as_asked(a, dtype, order, shape)
+    return torch.zeros(**asked) if asked else NotImplemented
+
+
+@numpys("ones_like")
+def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    asked = _as_asked(a, dtype, order, shape)
+    return torch.ones(**asked) if asked else NotImplemented
+
+
+@numpys("full_like")
+def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    asked = _as_asked(a, dtype, order, shape)
+    return torch.zeros(**asked) + tensor(fill_value, a).to(asked["dtype"]) if asked else NotImplemented
 
 
 # -- choosing -----------------------------------------------------------------------------------------
@@ -408,8 +409,6 @@ def _kept(result: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _summed(name: str) -> None:
-    function = getattr(torch, name.removeprefix("nan"))
-
     @numpys(name)
     def reduce(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
         if initial is not None or where is not None:
@@ -421,9 +420,9 @@ def _summed(name: str) -> None:
         if axis == ():
             return a.to(kind or (dtypes.int64 if a.dtype.category < dtypes.FLOAT else a.dtype))
         if "sum" in name:
-            return function(a, axis, bool(keepdims), dtype=kind)
+            return torch.sum(a, axis, bool(keepdims), dtype=kind)
         flat_, kept = together(a, axis)
-        result = function(flat_, -1, dtype=kind)
+        result = torch.prod(flat_, -1, dtype=kind)
         return result.reshape(kept) if keepdims else result
 
 
@@ -431,7 +430,7 @@ for _name in ("sum", "prod", "nansum", "nanprod"):
     _summed(_name)
 
 
-@numpys("mean", "nanmean")
+@numpys("mean")
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     if where is not None:
         return NotImplemented
@@ -611,177 +610,6 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     return torch.sum(parts * (dx / 2.0), axis)
 
 
-# -- products -----------------------------------------------------------------------------------------
-
-
-def _pair(a: Any, b: Any) -> list[Any]:
-    return tensors([a, b])
-
-
-@numpys("dot")
-def dot(a, b, out=None):
-    a, b = _pair(a, b)
-    if a.ndim == 0 or b.ndim == 0:
-        return a * b
-    if a.ndim <= 2 and b.ndim <= 2:
-        return torch.matmul(a, b)
-    return torch.tensordot(a, b, ([a.ndim - 1], [max(b.ndim - 2, 0)]))
-
-
-@numpys("inner")
-def inner(a, b, /):
-    a, b = _pair(a, b)
-    return torch.inner(a, b) if a.ndim and b.ndim else a * b
-
-
-@numpys("vdot")
-def vdot(a, b, /):
-    a, b = _pair(a, b)
-    return torch.vdot(flat(a), flat(b))
-
-
-@numpys("outer")
-def outer(a, b, out=None):
-    a, b = _pair(a, b)
-    return flat(a).unsqueeze(1) * flat(b)
-
-
-@numpys("linalg.outer")
-def linalg_outer(x1, x2, /):
-    return torch.outer(*_pair(x1, x2))
-
-
-@numpys("tensordot")
-def tensordot(a, b, axes=2):
-    a, b = _pair(a, b)
-    if not isinstance(axes, int):
-        axes = tuple([x] if isinstance(x, int) else [int(d) for d in x] for x in axes)
-    return torch.tensordot(a, b, axes)
-
-
-numpys("linalg.tensordot")(lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes))
-numpys("kron")(lambda a, b: torch.kron(*_pair(a, b)))
-numpys("linalg.matmul")(lambda x1, x2, /: torch.matmul(*_pair(x1, x2)))
-numpys("linalg.multi_dot")(lambda arrays, *, out=None: torch_linalg.multi_dot(tensors(arrays)))
-numpys("linalg.vecdot")(lambda x1, x2, /, *, axis=-1: torch_linalg.vecdot(*_pair(x1, x2), dim=axis))
-
-
-@numpys("einsum")
-def einsum(*operands, out=None, optimize=False, **kwargs):
-    if kwargs or not isinstance(operands[0], str):
-        return NotImplemented
-    return torch.einsum(operands[0], *tensors(operands[1:]))
-
-
-@numpys("trace")
-def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    return TABLE["sum"](torch.diagonal(a, offset, axis1, axis2), -1, dtype)
-
-
-numpys("linalg.trace")(lambda x, /, *, offset=0, dtype=None: trace(x, offset, -2, -1, dtype))
-
-
-@numpys("cross")
-def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    if axis is not None:
-        axisa = axisb = axisc = axis
-    a, b = _pair(a, b)
-    a, b = a.movedim(axisa, -1), b.movedim(axisb, -1)
-    if a.shape[-1] != 3 or b.shape[-1] != 3:
-        return NotImplemented
-    result = torch_linalg.cross(*torch.broadcast_tensors(a, b))
-    return result.movedim(-1, axisc)
-
-
-numpys("linalg.cross")(lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis=axis))
-
-
-# -- linear algebra -----------------------------------------------------------------------------------
-
-
-def _of_matrix(name: str) -> Function:
-    return lambda a: getattr(torch_linalg, name)(real(a))
-
-
-for _name in ("det", "inv", "eigvals", "eig", "slogdet"):
-    numpys(f"linalg.{_name}")(_of_matrix(_name))
-
-
-@numpys("linalg.norm")
-def norm(x, ord=None, axis=None, keepdims=False):
-    return torch_linalg.norm(real(x), ord, axis, bool(keepdims))
-
-
-@numpys("linalg.vector_norm")
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    return torch_linalg.vector_norm(real(x), ord, axis, bool(keepdims))
-
-
-@numpys("linalg.matrix_norm")
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    return torch_linalg.matrix_norm(real(x), ord, (-2, -1), bool(keepdims))
-
-
-@numpys("linalg.solve")
-def solve(a, b):
-    a, b = (real(t) for t in _pair(a, b))
-    return torch_linalg.solve(a, b.unsqueeze(-1)).squeeze(-1) if b.ndim == 1 else torch_linalg.solve(a, b)
-
-
-@numpys("linalg.cholesky")
-def cholesky(a, /, *, upper=False):
-    return torch_linalg.cholesky(real(a), upper=upper)
-
-
-@numpys("linalg.qr")
-def qr(a, mode="reduced"):
-    if mode not in ("reduced", "complete", "r"):
-        return NotImplemented
-    found = torch_linalg.qr(real(a), mode)
-    return found[1] if mode == "r" else np.linalg._linalg.QRResult(*found)
-
-
-@numpys("linalg.svd")
-def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
-    if not compute_uv:
-        return torch_linalg.svdvals(real(a))
-    return np.linalg._linalg.SVDResult(*torch_linalg.svd(real(a), full_matrices))
-
-
-numpys("linalg.svdvals")(lambda x, /: torch_linalg.svdvals(real(x)))
-numpys("linalg.eigh")(lambda a, UPLO="L": torch_linalg.eigh(real(a), UPLO))
-numpys("linalg.eigvalsh")(lambda a, UPLO="L": torch_linalg.eigvalsh(real(a), UPLO))
-numpys("linalg.matrix_power")(lambda a, n: torch_linalg.matrix_power(a, n))
-
-
-# -- Fourier transforms ---------------------------------------------------------------------------------
-
-
-def _transform(name: str) -> None:
-    function = getattr(torch_fft, name)
-
-    @numpys(f"fft.{name}")
-    def transform(a, n=None, axis=-1, norm=None, out=None):
-        return function(real(a), n, axis, norm)
-
-
-def _transform_of_several(name: str, axes_: Any) -> None:
-    function = getattr(torch_fft, name)
-
-    @numpys(f"fft.{name}")
-    def transform(a, s=None, axes=axes_, norm=None, out=None):
-        return function(real(a), s, axes, norm)
-
-
-for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-    _transform(_name)
-for _name in ("fft", "ifft", "rfft", "irfft"):
-    _transform_of_several(_name + "n", None)
-    _transform_of_several(_name + "2", (-2, -1))
-numpys("fft.fftshift")(lambda x, axes=None: torch_fft.fftshift(x, axes))
-numpys("fft.ifftshift")(lambda x, axes=None: torch_fft.ifftshift(x, axes))
-
-
 # -- questions ----------------------------------------------------------------------------------------
 
 numpys("shape")(lambda a: tuple(a.shape))
@@ -813,7 +641,7 @@ def array_equal(a1, a2, equal_nan=False):
 def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
     if not isinstance(rtol, float) or not isinstance(atol, float):
         return NotImplemented
-    return torch.isclose(*torch.broadcast_tensors(*_pair(a, b)), rtol, atol, equal_nan)
+    return torch.isclose(*torch.broadcast_tensors(*tensors([a, b])), rtol, atol, equal_nan)
 
 
 @numpys("allclose")

@@ -1,0 +1,178 @@
+"""NumPy's products, `numpy.linalg` and `numpy.fft` in terms of torch's: more of `numpy_table`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import fft as torch_fft
+from .. import linalg as torch_linalg
+from .._dispatch.public import torch
+from .numpy_table import TABLE, Function, flat, numpys, real, tensors
+
+# -- products -----------------------------------------------------------------------------------------
+
+
+def _pair(a: Any, b: Any) -> list[Any]:
+    return tensors([a, b])
+
+
+@numpys("dot")
+def dot(a, b, out=None):
+    a, b = _pair(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    if a.ndim <= 2 and b.ndim <= 2:
+        return torch.matmul(a, b)
+    return torch.tensordot(a, b, ([a.ndim - 1], [max(b.ndim - 2, 0)]))
+
+
+@numpys("inner")
+def inner(a, b, /):
+    a, b = _pair(a, b)
+    return torch.inner(a, b) if a.ndim and b.ndim else a * b
+
+
+@numpys("vdot")
+def vdot(a, b, /):
+    a, b = _pair(a, b)
+    return torch.vdot(flat(a), flat(b))
+
+
+@numpys("outer")
+def outer(a, b, out=None):
+    a, b = _pair(a, b)
+    return flat(a).unsqueeze(1) * flat(b)
+
+
+@numpys("linalg.outer")
+def linalg_outer(x1, x2, /):
+    return torch.outer(*_pair(x1, x2))
+
+
+@numpys("tensordot")
+def tensordot(a, b, axes=2):
+    a, b = _pair(a, b)
+    if not isinstance(axes, int):
+        axes = tuple([x] if isinstance(x, int) else [int(d) for d in x] for x in axes)
+    return torch.tensordot(a, b, axes)
+
+
+numpys("linalg.tensordot")(lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes))
+numpys("kron")(lambda a, b: torch.kron(*_pair(a, b)))
+numpys("linalg.matmul")(lambda x1, x2, /: torch.matmul(*_pair(x1, x2)))
+numpys("linalg.multi_dot")(lambda arrays, *, out=None: torch_linalg.multi_dot(tensors(arrays)))
+numpys("linalg.vecdot")(lambda x1, x2, /, *, axis=-1: torch_linalg.vecdot(*_pair(x1, x2), dim=axis))
+
+
+@numpys("einsum")
+def einsum(*operands, out=None, optimize=False, **kwargs):
+    if kwargs or not isinstance(operands[0], str):
+        return NotImplemented
+    return torch.einsum(operands[0], *tensors(operands[1:]))
+
+
+@numpys("trace")
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    return TABLE["sum"](torch.diagonal(a, offset, axis1, axis2), -1, dtype)
+
+
+numpys("linalg.trace")(lambda x, /, *, offset=0, dtype=None: trace(x, offset, -2, -1, dtype))
+
+
+@numpys("cross")
+def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = _pair(a, b)
+    a, b = a.movedim(axisa, -1), b.movedim(axisb, -1)
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        return NotImplemented
+    result = torch_linalg.cross(*torch.broadcast_tensors(a, b))
+    return result.movedim(-1, axisc)
+
+
+numpys("linalg.cross")(lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis=axis))
+
+
+# -- linear algebra -----------------------------------------------------------------------------------
+
+
+def _of_matrix(name: str) -> Function:
+    return lambda a: getattr(torch_linalg, name)(real(a))
+
+
+for _name in ("det", "inv", "eigvals", "eig", "slogdet"):
+    numpys(f"linalg.{_name}")(_of_matrix(_name))
+
+
+@numpys("linalg.norm")
+def norm(x, ord=None, axis=None, keepdims=False):
+    return torch_linalg.norm(real(x), ord, axis, bool(keepdims))
+
+
+@numpys("linalg.vector_norm")
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    return torch_linalg.vector_norm(real(x), ord, axis, bool(keepdims))
+
+
+@numpys("linalg.matrix_norm")
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    return torch_linalg.matrix_norm(real(x), ord, (-2, -1), bool(keepdims))
+
+
+@numpys("linalg.solve")
+def solve(a, b):
+    a, b = (real(t) for t in _pair(a, b))
+    return torch_linalg.solve(a, b.unsqueeze(-1)).squeeze(-1) if b.ndim == 1 else torch_linalg.solve(a, b)
+
+
+@numpys("linalg.cholesky")
+def cholesky(a, /, *, upper=False):
+    return torch_linalg.cholesky(real(a), upper=upper)
+
+
+@numpys("linalg.qr")
+def qr(a, mode="reduced"):
+    if mode not in ("reduced", "complete", "r"):
+        return NotImplemented
+    found = torch_linalg.qr(real(a), "reduced" if mode == "r" else mode)
+    return found[1] if mode == "r" else np.linalg._linalg.QRResult(*found)
+
+
+@numpys("linalg.svd")
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+    if not compute_uv:
+        return torch_linalg.svdvals(real(a))
+    return np.linalg._linalg.SVDResult(*torch_linalg.svd(real(a), full_matrices))
+
+
+numpys("linalg.svdvals")(lambda x, /: torch_linalg.svdvals(real(x)))
+numpys("linalg.eigh")(lambda a, UPLO="L": torch_linalg.eigh(real(a), UPLO))
+numpys("linalg.eigvalsh")(lambda a, UPLO="L": torch_linalg.eigvalsh(real(a), UPLO))
+numpys("linalg.matrix_power")(lambda a, n: torch_linalg.matrix_power(a, n))
+
+
+# -- Fourier transforms ---------------------------------------------------------------------------------
+
+
+def _transform(name: str) -> None:
+    @numpys(f"fft.{name}")
+    def transform(a, n=None, axis=-1, norm=None, out=None):
+        return getattr(torch_fft, name)(real(a), n, axis, norm)
+
+
+def _transform_of_several(name: str, axes_: Any) -> None:
+    @numpys(f"fft.{name}")
+    def transform(a, s=None, axes=axes_, norm=None, out=None):
+        return getattr(torch_fft, name)(real(a), s, axes, norm)
+
+
+for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+    _transform(_name)
+for _name in ("fft", "ifft", "rfft", "irfft"):
+    _transform_of_several(_name + "n", None)
+    _transform_of_several(_name + "2", (-2, -1))
+numpys("fft.fftshift")(lambda x, axes=None: torch_fft.fftshift(x, axes))
+numpys("fft.ifftshift")(lambda x, axes=None: torch_fft.ifftshift(x, axes))
