@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from torchlite._settings.switches import SWITCHES
 from torchlite_kernels import atomics
 from torchlite_kernels import planes as texts
 from torchlite_kernels.kinds import CATEGORY
@@ -166,13 +167,19 @@ def _scatter_program(
     return ("#define WIDE\n" if wide else "") + text + texts.SCATTER, kinds, (16,) if wide else ()
 
 
+def _depends_on_order(operation: str, kind: str) -> bool:
+    """Whether the order in which equal places are combined can be seen."""
+    return operation == "set" or operation in ("add", "multiply") and kind[0] in "fc"
+
+
 def scatter_planes(operation: str, out: Planes, index: Planes, source: Planes, wrap: bool, code: int) -> None:
     """out[p, index[p, n, q], q] = that combined with source[p, n, q], the operation being set, add, multiply, amax or
     amin.
 
     Steps of 0 repeat the index or the source.
 
-    On a CPU places that occur more than once are combined in their order; on a GPU in any.
+    On a CPU places that occur more than once are combined in their order; on a GPU in any, unless
+    `torch.use_deterministic_algorithms` is on.
     """
     device = out.array.device
     P, N, Q = out.sizes[0], index.sizes[1], out.sizes[2]
@@ -180,8 +187,10 @@ def scatter_planes(operation: str, out: Planes, index: Planes, source: Planes, w
     if not P * N * Q:
         return
     check_room(index.array, size, code)
-    parallel = not device.is_cpu and (
-        operation == "set" or atomics.possible(operation, out.array.kind, device.long_atomics)
+    parallel = (
+        not device.is_cpu
+        and (operation == "set" or atomics.possible(operation, out.array.kind, device.long_atomics))
+        and not (SWITCHES.deterministic and _depends_on_order(operation, out.array.kind))
     )
     text, kinds, widths = _scatter_program(device, operation, out.array, source.array, index.array, parallel)
     tail = (*out.steps, *index.steps, *source.steps, size, wrap)
