@@ -145,7 +145,7 @@ class Reader:
         self._stream = stream
         start = stream.tell()
         stream.seek(0, os.SEEK_END)
-        self._size = stream.tell()
+        self.length = stream.tell()
         stream.seek(start)
         try:
             self._zip = zipfile.ZipFile(stream)
@@ -171,7 +171,20 @@ class Reader:
     def _map_file(self, how: str) -> mmap_module.mmap:
         # Copy on write, as PyTorch: tensors may be changed, the file is not, unless the mapping is to be shared.
         access = mmap_module.ACCESS_WRITE if how == "shared" else mmap_module.ACCESS_COPY
-        return mmap_module.mmap(self._stream.fileno(), 0, access=access)
+        mapped = mmap_module.mmap(self._stream.fileno(), 0, access=access)
+        if how == "shared":
+            self._forget_checksums(mapped)
+        return mapped
+
+    def _forget_checksums(self, mapped: mmap_module.mmap) -> None:
+        """Take the checksums of storages out of a file whose mapping is to be written to: 0 is none."""
+        at: int = self._zip.start_dir  # type: ignore[attr-defined]
+        for info in self._zip.infolist():
+            if info.CRC and info.filename.startswith(f"{self.top}data/"):
+                info.CRC = 0
+                struct.pack_into("<L", mapped, at + 16, 0)
+                struct.pack_into("<L", mapped, info.header_offset + 14, 0)
+            at += 46 + sum(struct.unpack_from("<3H", mapped, at + 28))
 
     def names(self) -> list[str]:
         """The names of all records."""
@@ -193,7 +206,7 @@ class Reader:
         except (struct.error, ValueError, OverflowError, OSError):
             raise corrupt(f"file {name}", "its header lies outside of the archive") from None
         start = info.header_offset + _LOCAL_HEADER + path_length + extra_length
-        if signature != b"PK\3\4" or start + info.file_size > self._size:
+        if signature != b"PK\3\4" or start + info.file_size > self.length:
             raise corrupt(f"file {name}", "its data lie outside of the archive")
         return info, start
 
@@ -234,7 +247,7 @@ class Reader:
                 np.frombuffer(self._map, np.uint8, info.file_size, start) if info.file_size else np.empty(0, np.uint8)
             )
         self._given += info.file_size
-        if self._given > self._size:
+        if self._given > self.length:
             raise corrupt(f"file {name}", "records lie over each other: they are longer together than the archive")
         try:
             out = np.empty(info.file_size, np.uint8)

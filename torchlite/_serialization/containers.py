@@ -87,8 +87,13 @@ class PyTorchFileReader:
     """Reads the records of an archive, from a path or a seekable binary file."""
 
     def __init__(self, name_or_buffer: Any):
-        stream = open(name_or_buffer, "rb") if _is_path(name_or_buffer) else name_or_buffer  # noqa: SIM115
-        self._reader = Reader(stream)
+        self._opened = open(name_or_buffer, "rb") if _is_path(name_or_buffer) else None  # noqa: SIM115
+        self._reader = Reader(name_or_buffer if self._opened is None else self._opened)
+
+    def __del__(self) -> None:
+        opened = getattr(self, "_opened", None)
+        if opened is not None:
+            opened.close()
 
     def has_record(self, name: str) -> bool:
         """Whether there is a record of that name."""

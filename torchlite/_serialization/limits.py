@@ -18,8 +18,9 @@ from .._types.devices import device
 from .._types.layouts import Size
 from . import names
 
-_FREE = 1 << 18  # steps that any pickle may take, beside those that its bytes pay for
+_FREE = 1 << 16  # steps that any pickle may take, beside those that its bytes pay for
 _STEPS_PER_BYTE = 16
+_COPIES = 4  # how often the bytes of a file may be worked out
 _DEEPEST_KEY = 100
 _SAME_HASH = 100
 _SMALL = 1 << 60  # integers below it are their own hash
@@ -39,10 +40,13 @@ def short(value: Any) -> str:
 
 
 class Limits:
-    """The steps that one pickle has left. `size` is its length in bytes, or that of what is left of its file."""
+    """The steps that one pickle has left, and the bytes of tensors that it may work out. `size` is its length in bytes,
+    or that of what is left of its file, and `held` that of the whole file.
+    """
 
-    def __init__(self, size: int):
+    def __init__(self, size: int, held: int):
         self._left = _FREE + _STEPS_PER_BYTE * size
+        self._bytes = _FREE + _COPIES * held
         self._same: collections.Counter[tuple[int, int]] = collections.Counter()
 
     def spend(self, steps: int) -> None:
@@ -50,6 +54,12 @@ class Limits:
         self._left -= steps
         if self._left < 0:
             raise pickle.UnpicklingError("the pickle asks for more work or memory than what it holds can need")
+
+    def spend_bytes(self, count: int) -> None:
+        """Pay for memory of tensors that is no storage of the file."""
+        self._bytes -= count
+        if self._bytes < 0:
+            raise pickle.UnpicklingError("the pickle asks for more memory than what the file holds can need")
 
     def check_key(self, key: Any, target: Any) -> None:
         """Before `key` is hashed for a dict or set."""
@@ -157,14 +167,14 @@ def _layout(limits: Limits, args: tuple) -> None:
 
 
 def _rebuilt(limits: Limits, args: tuple) -> None:
-    """A tensor's size and strides are walked, and a lazy conjugate or negative is worked out on its memory."""
+    """A tensor's size and strides are walked, and a lazy sign is worked out on its memory."""
     for values in args:
         if type(values) is tuple:
             limits.spend(len(values))
     metadata = args[-1] if args else None
     if type(metadata) is dict and (metadata.get("neg") or metadata.get("conj")):
-        storage = getattr(args[0], "_untyped_storage", args[0])
-        limits.spend(storage.nbytes() if isinstance(storage, UntypedStorage) else 0)
+        held = getattr(args[0], "_untyped_storage", args[0])
+        limits.spend_bytes(held.nbytes() if isinstance(held, UntypedStorage) else 0)
 
 
 def _from_type(limits: Limits, args: tuple) -> None:

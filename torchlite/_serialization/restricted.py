@@ -21,6 +21,7 @@ from .limits import CHECKS, TENSOR_FUNCTIONS, Limits, check_text, short
 from .names import REBUILDERS, plain_value
 
 _BLOCKED = ("sys", "os", "posix", "nt")
+_LONG = 1 << 16
 _MARK = object()
 
 
@@ -120,32 +121,34 @@ def is_allowed(module: str, name: str) -> bool:
 
 
 class RestrictedUnpickler:
-    """Reads one pickle from a stream that holds `size` bytes more; `persistent_load(id)` makes the storages. Raises
-    UnpicklingError (EOFError where the data end too early), and what the functions that build tensors raise.
+    """Reads one pickle from a stream that holds `size` bytes more, of a file of `held` bytes; `persistent_load(id)`
+    makes the storages. Raises UnpicklingError (EOFError where the data end too early), and what the functions that
+    build tensors raise.
     """
 
-    def __init__(self, stream, persistent_load, encoding: str = "utf-8", size: int = 0):
+    def __init__(self, stream, persistent_load, encoding: str = "utf-8", size: int = 0, held: int = 0):
         self._read_some, self._persistent_load, self._encoding = stream, persistent_load, encoding
         self._allowed = _user_names()
         self._allowed_ids = {id(v) for v in self._allowed.values()}
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
-        self._limits = Limits(size)
+        self._limits = Limits(size, max(size, held))
+        self._end = stream.tell() + size
 
     def load(self) -> Any:
-        handlers = _HANDLERS
+        handlers, read = _HANDLERS, self._read_some.read
         try:
             while True:
-                code = self._read(1)[0]
-                if code == 46:  # STOP
-                    out = self._stack.pop()
-                    if out is _MARK:
-                        raise pickle.UnpicklingError("unexpected MARK found")
-                    return out
+                code = read(1)
                 handler = handlers.get(code)
-                if handler is None:
-                    raise pickle.UnpicklingError(f"Unsupported operand {code}")
-                handler(self)
+                if handler is not None:
+                    handler(self)
+                elif code == pickle.STOP:
+                    return self._pop()
+                elif code:
+                    raise pickle.UnpicklingError(f"Unsupported operand {code[0]}")
+                else:
+                    raise EOFError("Ran out of input: the pickle ends too early")
         except (MemoryError, RecursionError) as error:
             raise pickle.UnpicklingError(f"the pickle is not well formed: {type(error).__name__}") from None
         except (
@@ -167,11 +170,9 @@ class RestrictedUnpickler:
         (count,) = struct.unpack(form, self._read(struct.calcsize(form)))
         if count < 0 or count > 1 << 40:
             raise pickle.UnpicklingError("String is too long")
-        chunks = []
-        while count > 0:  # in pieces, so that a false length cannot claim memory
-            chunks.append(self._read(min(count, 1 << 24)))
-            count -= len(chunks[-1])
-        return b"".join(chunks)
+        if count > _LONG and self._read_some.tell() + count > self._end:  # before a false length claims memory
+            raise EOFError("Ran out of input: the pickle ends too early")
+        return self._read(count)
 
     def _line(self) -> str:
         line = self._read_some.readline(4096)
@@ -318,6 +319,9 @@ class RestrictedUnpickler:
             raise pickle.UnpicklingError(f"Memo value not found at index {index}")
         self._push(self._memo[index])
 
+    def _tuple_of_one(self) -> None:
+        self._stack[-1] = (self._top(),)
+
     def _tuple(self, count: int) -> None:
         if len(self._stack) < count or any(item is _MARK for item in self._stack[-count:]):
             raise pickle.UnpicklingError("unexpected MARK found")
@@ -368,7 +372,7 @@ def _protocol(vm: RestrictedUnpickler) -> None:
         raise pickle.UnpicklingError(f"unsupported pickle protocol: {version}")
 
 
-def _opcodes() -> dict[int, Any]:
+def _opcodes() -> dict[bytes, Any]:
     p, push = pickle, RestrictedUnpickler._push
     vm = RestrictedUnpickler
     table = {
@@ -394,7 +398,7 @@ def _opcodes() -> dict[int, Any]:
         p.EMPTY_DICT: lambda m: push(m, {}),
         p.EMPTY_SET: lambda m: push(m, set()),
         p.TUPLE: lambda m: push(m, tuple(m._pop_mark())),
-        p.TUPLE1: lambda m: m._tuple(1),
+        p.TUPLE1: vm._tuple_of_one,
         p.TUPLE2: lambda m: m._tuple(2),
         p.TUPLE3: lambda m: m._tuple(3),
         p.FROZENSET: vm._frozen_set,
@@ -422,7 +426,7 @@ def _opcodes() -> dict[int, Any]:
         p.LONG_BINPUT: lambda m: m._memoize(struct.unpack("<I", m._read(4))[0]),
         p.MEMOIZE: lambda m: m._memoize(len(m._memo)),
     }
-    return {code[0]: handler for code, handler in table.items()}
+    return table
 
 
 _HANDLERS = _opcodes()

@@ -20,7 +20,7 @@ import numpy as np
 from .. import _utils
 from .._dispatch import call, table_of
 from .._tensor import Parameter, Tensor
-from .._tensor.storage import UntypedStorage
+from .._tensor.storage import UntypedStorage, warn_of_hooks
 from .._tensor.typed_storage import TypedStorage
 from .._types.devices import device as device_type
 from .._types.layouts import layout
@@ -117,6 +117,7 @@ def _tensor_args(tensor: Tensor, storages: Storages):
 
 
 def _reduce_tensor(tensor: Tensor, storages: Storages):
+    warn_of_hooks(tensor)
     state = dict(tensor.__dict__)
     if isinstance(tensor, Parameter) and type(tensor) is Parameter:
         plain = tensor.detach()
@@ -127,6 +128,11 @@ def _reduce_tensor(tensor: Tensor, storages: Storages):
     if type(tensor) is Tensor and not state:
         return function, args
     return _utils._rebuild_from_type_v2, (function, type(tensor), args, state)
+
+
+def _reduces_itself(cls: type) -> bool:
+    """Whether a subclass of Tensor says itself how it is pickled."""
+    return cls.__reduce_ex__ is not Tensor.__reduce_ex__ or cls.__reduce__ is not Tensor.__reduce__
 
 
 def pickler_class(module, storages: Storages, legacy: bool = False):
@@ -154,7 +160,7 @@ def pickler_class(module, storages: Storages, legacy: bool = False):
 
         def reducer_override(self, obj):
             if isinstance(obj, Tensor):
-                return _reduce_tensor(obj, storages)
+                return NotImplemented if _reduces_itself(type(obj)) else _reduce_tensor(obj, storages)
             if isinstance(obj, layout):
                 return _utils._get_layout, (str(obj),)
             if isinstance(obj, device_type):

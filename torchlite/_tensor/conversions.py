@@ -23,7 +23,15 @@ class Conversions(Protocols):
     __slots__ = ()
 
     def __copy__(self):
-        return self.detach() if self.is_leaf and self._node is None else self.clone()
+        """A leaf of the same class and attributes on the same memory."""
+        out = self.detach()
+        if type(self) is not call.Tensor:
+            out = out.as_subclass(type(self))
+        if self.requires_grad:
+            out.requires_grad_()
+        if self.__dict__:
+            out.__dict__.update(self.__dict__)
+        return out
 
     def __deepcopy__(self, memo):
         if id(self) in memo:

@@ -4,7 +4,28 @@ from typing import TYPE_CHECKING
 
 from .._dispatch.hooks import RemovableHandle
 
-__all__ = ["BackwardHook", "RemovableHandle"]
+__all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
+
+
+def unserializable_hook(f):
+    """Mark a hook on a tensor as one that nobody expects in a pickle of the tensor, so that there is no warning.
+
+    >>> import torchlite as torch, pickle
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> _ = x.register_hook(torch.utils.hooks.unserializable_hook(lambda grad: grad))
+    >>> pickle.loads(pickle.dumps(x))
+    tensor([1.], requires_grad=True)
+    """
+    f.__torch_unserializable__ = True
+    return f
+
+
+def warn_if_has_hooks(tensor):
+    """A warning for each hook on a tensor that would not be in its pickle."""
+    from .._tensor.storage import warn_of_hooks
+
+    warn_of_hooks(tensor)
+
 
 if TYPE_CHECKING:
     from ._backward_hook import BackwardHook

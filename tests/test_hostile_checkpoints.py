@@ -1,0 +1,128 @@
+"""Damaged and hostile checkpoints: a sample of `python -m tests.hostile`, and what it takes for granted."""
+
+import io
+import pickle
+import subprocess
+import sys
+import time
+
+import pytest
+
+import torchlite as torch
+from tests.hostile import corpus, damage
+from torchlite._serialization.globals import names_in
+
+HARM = {**{name: corpus.around(code) for name, code in corpus.harm().items()}, **corpus.old_harm()}
+HARM["overlapping records"] = corpus.overlapping()
+FINE = ("deep list", "neg of one number seen often", "conj", "meta of text")
+
+
+@pytest.mark.parametrize("name", [name for name in HARM if name not in FINE])
+def test_harm_is_refused_soon(name):
+    """One error of four types, which names a record, before much work or memory is spent."""
+    begin = time.perf_counter()
+    with pytest.raises((pickle.UnpicklingError, RuntimeError, EOFError, ValueError)) as caught:
+        torch.load(io.BytesIO(HARM[name]))
+    assert caught.type in (pickle.UnpicklingError, RuntimeError, EOFError, ValueError)
+    assert len(str(caught.value)) < 3000 and time.perf_counter() - begin < 10
+    assert any(
+        word in str(caught.value).rpartition("WeightsUnpickler error")[2]
+        for word in ("data.pkl", "data/", "magic number", "protocol version", "object", "storage")
+    )
+
+
+def test_a_sample_of_damaged_files():
+    """In a process of its own, which would tell what is executed, written, and how much memory is taken."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.hostile.child", "0", "0", "5", "1500", "each"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert [line for line in done.stdout.splitlines() if line.startswith("wrong")] == []
+
+
+def test_a_lazy_sign_is_worked_out_on_memory_alone():
+    """2**38 times the same number: as large as it is in the file."""
+    found = torch.load(io.BytesIO(HARM["neg of one number seen often"]))
+    assert found.shape == (2**38,) and found.stride() == (0,) and found.untyped_storage().nbytes() <= 16
+    assert found[5].item() == 0
+
+
+def test_keys_that_checkpoints_have_are_read():
+    value = {
+        (1, (2, "a")): 1, frozenset((1, 2)): 2, 2.5: 3, None: 4, True: 5, b"k": 6, -1: 7, 2**70: 8,
+        **{(i, i + 1): i for i in range(500)}, **{float(i): i for i in range(1000, 1500)},
+    }  # fmt: skip
+    file = io.BytesIO()
+    torch.save(value, file, pickle_protocol=4)
+    file.seek(0)
+    assert torch.load(file) == value
+
+
+def test_the_whole_of_every_file_is_read():
+    for name, data in corpus.files().items():
+        assert torch.load(io.BytesIO(data)) is not None, name
+
+
+# -- names ---------------------------------------------------------------------------------
+
+
+def told(code: bytes) -> list[str]:
+    return torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(corpus.around(b"\x80\x04" + code + b".")))
+
+
+SYSTEM = corpus.text("os"), corpus.text("system")
+DECOY = corpus.text("collections") + corpus.text("OrderedDict")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        b"".join(SYSTEM) + b"\x93",
+        b"".join(SYSTEM) + DECOY + b"00\x93",
+        b"".join(SYSTEM) + b"(" + DECOY + b"1\x93",
+        SYSTEM[0] + b"q\x07" + SYSTEM[1] + b"q\x08" + DECOY + b"0000h\x07h\x08\x93",
+        DECOY + b"q\x010" + SYSTEM[0] + b"q\x0100h\x01" + SYSTEM[1] + b"\x93",
+        SYSTEM[0] + b"\x94" + SYSTEM[1] + b"\x94" + DECOY + b"0000g0\ng1\n\x93",
+        SYSTEM[0] + SYSTEM[1] + b"20\x93",
+        b"(ios\nsystem\n",
+        b"cos\nsystem\n",
+        b"U\x02osU\x06system\x93",
+    ],
+)
+def test_names_are_found_however_they_are_written(code):
+    assert told(code) == ["os.system"]
+
+
+def test_names_that_are_not_in_the_file_are_told_as_such():
+    assert told(DECOY + b"]0\x93") == [] and told(corpus.text("os") + b")\x93") == ["os.?"]
+    assert told(b"\x82\x07") == ["copyreg.extension 7"]
+    assert told(b"(cos\nsystem\n" + corpus.text("true") + b"o") == ["os.system"]
+
+
+def test_damaged_names_are_one_error():
+    for code in (b"\x93", b"h\x05", b"X\xff\xff\xff\x7fab", b"t", b"c\xff\n\n", b"\xff", b"", b"00", b"I x\n"):
+        with pytest.raises(pickle.UnpicklingError, match=r"\(in the record data\.pkl\)$"):
+            told(code)
+    with pytest.raises(ValueError, match="Expected input to be a checkpoint returned by torch.save"):
+        torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(b"no archive"))
+    kinds = {kind_of_error(damage.file(3, index)[1]) for index in range(330)}
+    assert kinds <= {None, pickle.UnpicklingError, RuntimeError, ValueError} and pickle.UnpicklingError in kinds
+
+
+def kind_of_error(data: bytes):
+    try:
+        torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data))
+    except Exception as error:
+        return type(error)
+    return None
+
+
+def test_every_opcode_is_known():
+    assert (
+        names_in(pickle.dumps([{1: (2, "a", b"b", 3.5)}, {4}, frozenset((5,)), bytearray(b"c"), None, True], 5))
+        == set()
+    )
