@@ -26,7 +26,8 @@ VARARGS = {
 }  # fmt: skip
 
 _INT = """
-    bins blank C embed_dim num_head num_heads chunks col col decimals diagonal dim0 dim1 dim2 dimension dim downscale_factor edge_order end_dim
+    bins blank C embed_dim num_head num_heads chunks col decimals diagonal dim0 dim1 dim2 dimension dim
+    downscale_factor edge_order end_dim
     fill_dim group groups growth_interval high HxW ignore_index ind index k length low m minlength n N n_fft niter
     num_classes num_groups num_layers num_samples offset padding_idx physical_layout pow q r row size_dim start_dim
     steps storage_offset upscale_factor axis window_length hop_length win_length

@@ -34,7 +34,8 @@ _RULES = {
     layouts.convolved: "convolution",
     layouts.like_first: """
         flip sort argsort index_fill put frexp nan_to_num isreal fill local_response_norm slice_scatter
-        select_scatter diagonal_scatter dropout2d dropout3d feature_alpha_dropout bernoulli poisson binomial hardtanh relu6 threshold index_put
+        select_scatter diagonal_scatter dropout2d dropout3d feature_alpha_dropout bernoulli poisson binomial hardtanh
+        relu6 threshold index_put
     """,
     layouts.pointwise: """
         igamma igammac special_zeta special_chebyshev_polynomial_t special_chebyshev_polynomial_u

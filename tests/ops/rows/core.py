@@ -10,7 +10,15 @@ def _through_a_view(torch, x, column):
     return out
 
 
-row("alias", S((2, 3)), S(()), oracle=lambda torch, x: x.view_as(x), call=lambda x: x.alias(), noncontiguous=False)
+row(
+    "alias",
+    S((2, 3)),
+    S(()),
+    oracle=lambda torch, x: x.view_as(x),
+    call=lambda x: x.alias(),
+    covers=("_through",),
+    noncontiguous=False,
+)
 row("_copy_slices", S((3, 4), A((3,))), oracle=_through_a_view, meta=False)
 # That gradients move as well is tests/test_toy_backend.py's: here the only other device has no data.
 row(
