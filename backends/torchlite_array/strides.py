@@ -43,6 +43,11 @@ def adopted(x):
     return xp.ndarray(x.shape, x.dtype, _Memory.of(x), 0, x.strides)
 
 
+def writable(x):
+    """An array on the memory of `x` that may be written, whatever `x` says: NumPy cannot tell of what came by DLPack."""
+    return x if x.flags.writeable else xp.ndarray(x.shape, x.dtype, _Memory.of(x, False), 0, x.strides)
+
+
 def start_of(x):
     return x.__array_interface__["data"][0]
 
@@ -54,8 +59,9 @@ class _Memory:
         self.keeper, self.__array_interface__ = keeper, interface
 
     @staticmethod
-    def of(x):
+    def of(x, read_only=None):
         """The bytes from the first to the last element of an array whose strides are not negative."""
         span = 0 if not x.size else x.itemsize + sum((n - 1) * s for n, s in zip(x.shape, x.strides, strict=True))
-        data = x.__array_interface__["data"]
+        address, protected = x.__array_interface__["data"]
+        data = address, protected if read_only is None else read_only
         return xp.asarray(_Memory(x, {"data": data, "shape": (span,), "typestr": "|u1", "version": 3}))

@@ -12,7 +12,7 @@ import torchlite_array
 import torchlite_array.linalg
 from torchlite._types.dtypes import FROM_NUMPY, dtype, float32, float64, from_np
 from torchlite_array import special
-from torchlite_array.strides import adopted, block, owner
+from torchlite_array.strides import adopted, block, owner, writable
 
 from .halves import backward_in_float32, in_float32
 from .memory import keep_freed_memory
@@ -77,7 +77,7 @@ class NumpyBackend:
         return raw.__array_interface__["data"][0] - base.__array_interface__["data"][0]
 
     def from_dlpack(self, exporter: Any) -> np.ndarray:
-        return adopted(np.from_dlpack(exporter))
+        return adopted(writable(np.from_dlpack(exporter)))
 
     def adopt(self, array: np.ndarray) -> np.ndarray:
         """A raw array on the memory of any NumPy array."""

@@ -14,6 +14,7 @@ from .._types.devices import device as device_type
 from .._types.devices import get_default_device
 from .._types.dtypes import from_np, get_default_dtype
 from .._types.layouts import Size
+from .capsules import is_capsule
 from .interop import from_dlpack as _from_dlpack
 from .interop import from_foreign, is_foreign
 
@@ -109,6 +110,13 @@ def _is_storage(data) -> bool:
     return data.__class__.__name__.endswith("Storage") and hasattr(data, "_tensor")
 
 
+def _exports(data) -> bool:
+    """Whether the data is another library's array on the host that it shares by DLPack."""
+    return not isinstance(data, (list, tuple, int, float, complex, np.ndarray, np.generic)) and hasattr(
+        data, "__dlpack__"
+    )
+
+
 def _is_foreign(data) -> bool:
     """Whether the data is another library's array on a CUDA device."""
     return not isinstance(data, (list, tuple, int, float, complex, np.ndarray, np.generic)) and is_foreign(data)
@@ -125,8 +133,14 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
-    if isinstance(data, call.Tensor) or _is_foreign(data):
-        out = (data.detach() if isinstance(data, call.Tensor) else from_foreign(data)).clone()
+    if isinstance(data, call.Tensor) or _is_foreign(data) or _exports(data):
+        out = (
+            data.detach()
+            if isinstance(data, call.Tensor)
+            else from_foreign(data)
+            if _is_foreign(data)
+            else from_dlpack(data)
+        ).clone()
         out = out.to(device=device, dtype=dtype)
         return out.requires_grad_() if requires_grad else out
     if _is_storage(data):
@@ -217,48 +231,118 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     return tensor(data, dtype=dtype, device=device)
 
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False) -> Tensor:
+_NUMBERS = (bool, int, float, complex)
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
     """The object as a tensor: shares memory where possible (copy=None), always copies (True), or never (False:
     ValueError when it would have to).
+
+    obj: a tensor, an array or capsule of another library, an object with the buffer protocol (read as elements of
+    `dtype`, the default one when None), a storage, numbers and nested sequences.
     """
-    if copy:
-        return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
-    out = as_tensor(obj, dtype, device)
-    if (
-        copy is False
-        and not isinstance(obj, call.Tensor)
-        and not _is_foreign(obj)
-        and not (isinstance(obj, np.ndarray) and np.shares_memory(out.numpy(), obj))
-    ):
-        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    if isinstance(obj, np.generic) and copy is False:
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
+    shared = _sharing(obj, dtype)
+    if shared is None:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
+    where = None if device is None else call._device(device)
+    if where is None and shared.is_cpu and not isinstance(obj, call.Tensor):
+        where = get_default_device()
+    if copy is False:
+        if where is not None and table_of(where) is not shared._table:
+            raise ValueError(f"can't alias tensor from device '{shared.device}' to '{where}'.")
+        if dtype is not None and dtype is not shared.dtype:
+            raise ValueError(
+                f"can't alias tensor with dtype '{shared.dtype.scalar_name}' into dtype '{dtype.scalar_name}'."
+            )
+    out = shared.to(device=where, dtype=dtype)
+    if copy and out is shared:
+        out = out.clone()
+    if requires_grad is None:
+        return out
+    if not requires_grad and not out.is_leaf:
+        return out.detach()
+    return out.requires_grad_(requires_grad) if out.is_leaf else out
+
+
+def _sharing(obj, dtype) -> Tensor | None:
+    """A tensor on the memory of an object; None for one that is no memory."""
     if isinstance(obj, call.Tensor):
-        out = out.detach() if out is obj and (out.requires_grad or requires_grad) and not requires_grad else out
-    return out.requires_grad_() if requires_grad else out
+        return obj
+    if isinstance(obj, np.ndarray):
+        return from_numpy(obj)
+    if isinstance(obj, (list, tuple, str, range, np.generic, *_NUMBERS)):
+        return None
+    if is_capsule(obj) or hasattr(obj, "__dlpack__"):
+        return from_dlpack(obj)
+    if _is_foreign(obj):
+        return from_foreign(obj)
+    if _is_storage(obj):
+        return None
+    if hasattr(obj, "__array__"):
+        return from_numpy(np.asarray(obj))
+    try:
+        memoryview(obj)
+    except TypeError:
+        return None
+    return frombuffer(obj, dtype=dtype or get_default_dtype())
 
 
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Tensor:
-    """A 1-d tensor on the memory of an object with the buffer protocol."""
-    view = memoryview(buffer)
-    if view.nbytes == 0:
-        raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
-    if offset < 0 or offset >= view.nbytes:
+    """A 1-d tensor on the memory of an object with the buffer protocol: `count` elements (all when negative) from the
+    byte `offset` on.
+
+    ValueError for an object without the protocol, an empty one, and where the elements do not lie in it.
+    """
+    if not isinstance(dtype, dtypes.dtype):
+        raise TypeError(f"frombuffer(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    if not view.c_contiguous:
+        raise RuntimeError("could not retrieve buffer from object")
+    length, size = view.nbytes, dtype.itemsize
+    if length == 0 or count == 0:
+        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if offset < 0 or offset >= length:
         raise ValueError(
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({view.nbytes} bytes) "
-            "minus 1"
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} bytes) minus 1"
         )
-    if count < 0 and (view.nbytes - offset) % dtype.itemsize:
+    if count < 0:
+        if (length - offset) % size:
+            raise ValueError(
+                f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element "
+                f"size ({size})"
+            )
+        count = (length - offset) // size
+    if offset + count * size > length:
         raise ValueError(
-            f"buffer length ({view.nbytes - offset} bytes) after offset ({offset} bytes) must be a multiple of "
-            f"element size ({dtype.itemsize})"
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({length} bytes)"
         )
-    array = np.frombuffer(buffer, dtype.np, count, offset)
+    if view.readonly:
+        import warnings
+
+        warnings.warn(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
+            "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the "
+            "buffer to protect its data or make it writable before converting it to a tensor.",
+            UserWarning,
+            stacklevel=2,
+        )
     table = table_of(device_type("cpu"))
-    out = call.wrap(table, table.from_numpy(array), dtype)
+    out = call.wrap(table, table.backend.adopt(np.frombuffer(buffer, dtype.np, count, offset)), dtype)
     return out.requires_grad_() if requires_grad else out
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
-    """A tensor on the memory of any object with `__dlpack__`."""
+    """A tensor on the memory of any object with `__dlpack__`, or of a capsule, which can be taken over once."""
+    if device is not None and call._device(device).type == "meta":
+        raise BufferError("Cannot pack tensors on meta")
     out = _from_dlpack(ext_tensor)
     out = out.clone() if copy else out
     return out if device is None else out.to(device)

@@ -16,6 +16,7 @@ import numpy as np
 from .._dispatch import call, table_of
 from .._dispatch.backend import owner_of
 from .._types.devices import device as device_type
+from .capsules import Capsule, exported, is_capsule
 
 
 class DLDeviceType(enum.IntEnum):
@@ -64,12 +65,16 @@ def dlpack(tensor: Any, stream: Any, **options: Any) -> Any:
     if tensor._node is not None:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     options = {name: value for name, value in options.items() if value is not None}
-    if tensor.is_cpu and stream is not None:
-        raise AssertionError("stream should be None on cpu.")
-    if not tensor.is_cuda:
-        return _exporter(tensor).__dlpack__(**options)
     if stream is not None and type(stream) is not int:
         raise TypeError("stream must be ``int`` or ``none``")
+    if not tensor.is_cuda:
+        stream = None if stream == -1 else stream
+    if tensor.is_cpu and stream is not None:
+        raise AssertionError("stream should be None on cpu.")
+    if tensor.is_cpu:
+        return exported(tensor._data, tensor.dtype, options)
+    if not tensor.is_cuda:
+        return _exporter(tensor).__dlpack__(**options)
     found = tensor._table.backend.to_dlpack(tensor._data, stream)
     if stream is not None:
         options["stream"] = stream
@@ -77,6 +82,8 @@ def dlpack(tensor: Any, stream: Any, **options: Any) -> Any:
 
 
 def _exporter(tensor: Any) -> Any:
+    if tensor.device.type == "meta":
+        raise BufferError("Cannot pack tensors on meta")
     if not hasattr(tensor._data, "__dlpack__"):
         raise BufferError(f"a tensor on {tensor.device} cannot be shared by DLPack: go through the host with .cpu()")
     return tensor._data
@@ -84,17 +91,27 @@ def _exporter(tensor: Any) -> Any:
 
 def dlpack_device(tensor: Any) -> tuple[int, int]:
     """What `__dlpack_device__` gives: DLPack's number of the device type, and the index."""
+    if tensor.is_cpu:
+        return DLDeviceType.kDLCPU, 0
     return (DLDeviceType.kDLCUDA, tensor.get_device()) if tensor.is_cuda else _exporter(tensor).__dlpack_device__()
 
 
 def from_dlpack(exporter: Any) -> Any:
-    """A tensor on the memory of an object with `__dlpack__`. BufferError for a device type that has no backend."""
+    """A tensor on the memory of an object with `__dlpack__`, or of a capsule. BufferError for a device type that has no
+    backend, RuntimeError for other objects and for a capsule that was taken over already.
+    """
+    if is_capsule(exporter) or not hasattr(exporter, "__dlpack__"):
+        exporter = Capsule(exporter)
+    elif isinstance(exporter, call.Tensor) and exporter.is_cpu:
+        exporter = Capsule(exporter.__dlpack__())
     kind, index = exporter.__dlpack_device__() if hasattr(exporter, "__dlpack_device__") else (1, 0)
     name = _TYPES.get(int(kind))  # type: ignore[call-overload]
     if name is None:
         raise BufferError(f"from_dlpack: no backend for DLPack's device type {int(kind)}")
     table = table_of(device_type(name) if name == "cpu" else device_type(name, int(index)))
-    return call.wrap(table, table.backend.from_dlpack(exporter))
+    out = call.wrap(table, table.backend.from_dlpack(exporter))
+    hidden = getattr(exporter, "dtype", None) if isinstance(exporter, Capsule) else None
+    return out if hidden is None else call.wrap(table, table._view_dtype(out._data, hidden), hidden)
 
 
 def is_foreign(data: Any) -> bool:

@@ -18,4 +18,4 @@ def to_dlpack(tensor: Tensor) -> Any:
     >>> torch.utils.dlpack.to_dlpack(torch.ones(2)).__class__.__name__
     'PyCapsule'
     """
-    return tensor.__dlpack__()
+    return tensor.detach().__dlpack__()
