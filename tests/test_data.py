@@ -242,7 +242,7 @@ def test_large_batches_travel_whole_and_leave_nothing(context):
 def test_dropping_the_iterator_ends_the_workers():
     iterator = iter(DataLoader(Large(), batch_size=1, num_workers=2))
     next(iterator)
-    processes, folders = list(iterator._processes), iterator._folders
+    processes, folders = list(iterator._workers), iterator._folders
     del iterator
     assert not any(p.is_alive() for p in processes) and not any(os.path.exists(folder) for folder in folders)
 
@@ -250,10 +250,10 @@ def test_dropping_the_iterator_ends_the_workers():
 def test_persistent_workers():
     loader = DataLoader(Squares(), batch_size=4, num_workers=2, persistent_workers=True)
     iterator = iter(loader)
-    pids = [p.pid for p in iterator._processes]
+    pids = [p.pid for p in iterator._workers]
     next(iterator)  # abandoned half way
     assert [int(b["index"][0]) for b in loader] == [0, 4, 8, 12, 16]
-    assert [p.pid for p in iter(loader)._processes] == pids
+    assert [p.pid for p in iter(loader)._workers] == pids
     loader._iterator.close()
 
 
@@ -358,5 +358,7 @@ def test_a_stream_longer_than_it_says_warns():
         def __len__(self):
             return 4
 
-    with pytest.warns(UserWarning, match="was reported to be 2"):
-        list(DataLoader(Liar(), batch_size=2))
+    loader = DataLoader(Liar(), batch_size=2)
+    assert len(loader) == 2
+    with pytest.warns(UserWarning, match="was reported to be 4"):
+        list(loader)

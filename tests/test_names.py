@@ -52,3 +52,24 @@ def test_every_module_of_a_lazy_table_exists():
     for package in (torchlite, torchlite.utils, torchlite.nn):
         for name in getattr(package, "_MODULES", package.__dict__.get("_LATER", ())):
             assert hasattr(package, name), name
+
+
+def test_tools_that_programs_borrow():
+    tools = torch._utils
+    assert tools._element_size(torch.float64) == 8
+    assert tools._get_device_index("cuda:1") == 1 and tools._get_device_index("cpu", allow_cpu=True) == -1
+    assert tools._get_device_index("cuda", optional=True) is None and tools._get_device_index(3) == 3
+    for where, words in (("cpu", "Expected a non cpu device"), ("cuda", "with a specified index or an integer")):
+        with pytest.raises(ValueError, match=words):
+            tools._get_device_index(where)
+    tensors = [torch.ones(2, 2), torch.zeros(3)]
+    flat = tools._flatten_dense_tensors(tensors)
+    parts = tools._unflatten_dense_tensors(flat, tensors)
+    assert flat.shape == (7,) and all(map(torch.equal, parts, tensors))
+    mixed = [torch.ones(1), torch.ones(1, dtype=torch.int64), torch.zeros(1)]
+    chunks = list(tools._take_tensors(mixed, 100))
+    assert [len(chunk) for chunk in chunks] == [2, 1]
+    ordered = tools._reorder_tensors_as([t for chunk in chunks for t in chunk], mixed)
+    assert all(a is b for a, b in zip(ordered, mixed, strict=True))
+    call = tools.render_call(torch.sum, [torch.ones(100)], {"dim": 0})
+    assert call == "torch.sum(tensor([...], size=(100,)), dim=0)"

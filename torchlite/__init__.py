@@ -46,7 +46,7 @@ del _d, _name
 
 _MODULES = {
     "_C", "__future__", "_dynamo", "_utils", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func",
-    "functional", "linalg", "masked", "nn", "opencl", "optim", "overrides", "random",
+    "functional", "linalg", "masked", "multiprocessing", "nn", "opencl", "optim", "overrides", "random",
     "serialization", "signal", "special", "storage", "testing", "utils", "version",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.

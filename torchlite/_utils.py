@@ -156,11 +156,19 @@ class KeyErrorMessage(str):
 
 
 class ExceptionWrapper:
-    """An exception of another process, with its traceback as text, to be raised again here."""
+    """An exception, with its traceback as text, to be raised again elsewhere: in another thread or process.
 
-    def __init__(self, error: BaseException, where: str = "in background"):
+    exc_info: an exception, or what `sys.exc_info()` gave; the one that is being handled where there is none. where:
+    what the message says of the place.
+    """
+
+    def __init__(self, exc_info: Any = None, where: str = "in background"):
+        import sys
         import traceback
 
+        if exc_info is None:
+            exc_info = sys.exc_info()
+        error = exc_info if isinstance(exc_info, BaseException) else exc_info[1]
         self.exc_type, self.where = type(error), where
         self.exc_msg = "".join(traceback.format_exception(error))
 
@@ -174,3 +182,81 @@ class ExceptionWrapper:
         except Exception:
             raise RuntimeError(message) from None  # its type takes other arguments
         raise error
+
+
+# -- tools that programs borrow --------------------------------------------------------------------
+
+
+def _element_size(dtype) -> int:
+    """The bytes of an element of a dtype."""
+    if not isinstance(dtype, dtypes.dtype):
+        raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+    return dtype.itemsize
+
+
+def _get_device_index(where, optional: bool = False, allow_cpu: bool = False):
+    """The index of a device, a number or a name; -1 for the CPU with `allow_cpu`. `optional`: None where none is
+    given. ValueError otherwise.
+    """
+    if isinstance(where, str):
+        where = device(where)
+    index = where if isinstance(where, int) else None
+    if isinstance(where, device):
+        if where.type == "cpu":
+            if not allow_cpu:
+                raise ValueError(f"Expected a non cpu device, but got: {where}")
+            return -1
+        index = where.index
+    if index is None and not optional:
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{where}")
+    return index
+
+
+def _flatten_dense_tensors(tensors):
+    """The elements of tensors of one dtype, one after the other."""
+    import torchlite as torch
+
+    return torch.cat([tensor.contiguous().view(-1) for tensor in tensors])
+
+
+def _unflatten_dense_tensors(flat, tensors):
+    """Views of a flat tensor with the shapes of `tensors`."""
+    parts, start = [], 0
+    for tensor in tensors:
+        parts.append(flat.narrow(0, start, tensor.numel()).view_as(tensor))
+        start += tensor.numel()
+    return tuple(parts)
+
+
+def _take_tensors(tensors, size_limit: int):
+    """Lists of tensors of one type each, of `size_limit` bytes or a tensor more."""
+    open_lists: dict[Any, list] = {}
+    for tensor in tensors:
+        key = tensor.dtype, tensor.device
+        chunk, size = open_lists.setdefault(key, [[], 0])
+        bytes_of = tensor.numel() * tensor.element_size()
+        if chunk and size + bytes_of > size_limit:
+            yield chunk
+            chunk, size = open_lists[key] = [[], 0]
+        chunk.append(tensor)
+        open_lists[key][1] = size + bytes_of
+    yield from (chunk for chunk, _ in open_lists.values() if chunk)
+
+
+def _reorder_tensors_as(tensors, ordered_tensors):
+    """Tensors, in any order of types, in the order of `ordered_tensors`."""
+    queues: dict[Any, list] = {}
+    for tensor in tensors:
+        queues.setdefault((tensor.dtype, tensor.device), []).append(tensor)
+    iterators = {key: iter(queue) for key, queue in queues.items()}
+    return tuple(next(iterators[tensor.dtype, tensor.device]) for tensor in ordered_tensors)
+
+
+def render_call(fn, args, kwargs) -> str:
+    """A call as text, its tensors by their shapes."""
+    from ._tensor.printing import printoptions
+    from .overrides import resolve_name
+
+    with printoptions(threshold=0, edgeitems=0):
+        given = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
+    return f"{resolve_name(fn) or fn}({', '.join(given)})"

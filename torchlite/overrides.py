@@ -42,3 +42,20 @@ def handle_torch_function(function: Any, relevant: Any, *args: Any, **kwargs: An
         if has_torch_function((value,)):
             return type(value).__torch_function__(function, (type(value),), args, kwargs)
     raise TypeError(f"no implementation found for {function}")
+
+
+_PLACES = ("torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special")
+
+
+def resolve_name(f: Any) -> str | None:
+    """The name under which a function or method of torch is public, such as "torch.sum"; None for others."""
+    import torchlite as torch
+
+    name = getattr(f, "__name__", None)
+    for place in _PLACES if isinstance(name, str) else ():
+        owner: Any = torch
+        for part in place.split(".")[1:]:
+            owner = getattr(owner, part)
+        if getattr(owner, name, None) is f:  # type: ignore[arg-type]
+            return f"{place}.{name}"
+    return None

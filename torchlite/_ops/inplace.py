@@ -187,7 +187,8 @@ def set_(F, input, source, storage_offset, size, stride):
     else:
         size = tuple(size)
         strides = strides_in(size, "contiguous_format") if stride is None or not len(stride) else tuple(stride)
-        put_into(input, storage or source.untyped_storage(), size, strides, storage_offset)
+        storage = source.untyped_storage() if storage is None else storage
+        put_into(input, storage, size, strides, storage_offset)
     bump(input)
     return input
 

@@ -435,6 +435,16 @@ class UntypedStorage(_StorageBase):
 
         return os.dup(mapping_of(self._tensor._data).descriptor), self.nbytes()
 
+    @classmethod
+    def _new_shared_fd_cpu(cls, descriptor: int, size: int) -> UntypedStorage:
+        """The storage on the shared memory behind a descriptor, which becomes the storage's own."""
+        return _storage_over(_wrap_bytes(map_descriptor(descriptor, size)))
+
+    def _move_to_file(self, filename: str) -> None:
+        """Move the bytes to a file that other processes can map; the tensors go along."""
+        self._only_on_cpu("_share_filename_")
+        _adopt_memory(self, map_file(filename, True, self.nbytes()))
+
     def _only_on_cpu(self, name: str) -> None:
         if not self._on_cpu:
             raise RuntimeError(f"{name}: only available on CPU")
@@ -551,6 +561,13 @@ def map_shared(nbytes: int) -> np.ndarray:
     descriptor = os.memfd_create("torchlite") if hasattr(os, "memfd_create") else -1
     if descriptor >= 0:
         os.ftruncate(descriptor, max(nbytes, 1))
+    return map_descriptor(descriptor, nbytes)
+
+
+def map_descriptor(descriptor: int, nbytes: int) -> np.ndarray:
+    """The memory behind a descriptor, which is closed with it; -1: memory that only forked processes see."""
+    import os
+
     mapping = Mapping(descriptor, max(nbytes, 1))
     if descriptor >= 0:
         mapping.descriptor = descriptor

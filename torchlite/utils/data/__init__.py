@@ -1,7 +1,7 @@
 """Data sets, samplers and the DataLoader."""
 
-from ._collate import default_collate, default_convert
-from ._workers import get_worker_info
+from ._utils.collate import default_collate, default_convert
+from ._utils.worker import get_worker_info
 from .dataloader import DataLoader
 from .dataset import (
     ChainDataset,

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import multiprocessing
+import multiprocessing.connection as connections
+import os
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ._collate import default_collate, default_convert
-from ._fetch import fetcher_for
-from ._pin import pinned
-from ._workers import WorkersIterator
+from torchlite import accelerator
+from torchlite._utils import ExceptionWrapper
+
+from ._utils.collate import default_collate, default_convert
+from ._utils.fetch import fetcher_for
+from ._utils.pin_memory import pin_memory
+from ._utils.transport import make_folders, receive, send
+from ._utils.worker import Settings, _End, _serve, _stop
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 
@@ -23,22 +31,216 @@ Item = TypeVar("Item", covariant=True)
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
-class _SingleProcessIterator:
-    """Batches made when they are asked for."""
+class _BaseDataLoaderIter:
+    """The batches of one epoch."""
 
-    def __init__(self, loader: Any, indices: Iterator[Any]) -> None:
-        self._indices = indices
-        self._fetcher = fetcher_for(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
-        self._loader = loader
+    def __init__(self, loader: DataLoader) -> None:
+        self._dataset = loader.dataset
+        self._is_stream = loader._is_stream
+        self._auto_collation = loader._auto_collation
+        self._drop_last = loader.drop_last
+        self._index_sampler = loader._index_sampler
+        self._num_workers = loader.num_workers
+        self._timeout = loader.timeout
+        self._collate_fn = loader.collate_fn
+        self._persistent_workers = loader.persistent_workers
+        self._pin_memory = loader.pin_memory and accelerator.is_available()
+        if loader.pin_memory and not self._pin_memory:
+            warnings.warn(
+                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
+                "used.",
+                stacklevel=4,
+            )
+        self._sampler_iter: Any = iter(self._index_sampler)
+        # Drawn without workers as well, so that the stream of random numbers goes on as PyTorch's.
+        self._base_seed = draw_seed(loader.generator)
+        self._num_yielded = 0
+        self._len_called = loader._IterableDataset_len_called
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
+    def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
+        """Begin another epoch."""
+        self._sampler_iter = iter(self._index_sampler)
+        self._num_yielded = 0
+        self._len_called = loader._IterableDataset_len_called
+
+    def _next_index(self):
+        return next(self._sampler_iter)
+
+    def _next_data(self) -> Any:
+        raise NotImplementedError
+
     def __next__(self) -> Any:
-        return self._fetcher.fetch(next(self._indices))
+        data = self._next_data()
+        self._num_yielded += 1
+        if self._is_stream and self._len_called is not None and self._num_yielded > self._len_called:
+            hint = (
+                "For multiprocessing data-loading, this could be caused by not properly configuring the "
+                "IterableDataset replica at each worker. Please see "
+                "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+                if self._num_workers
+                else ""
+            )
+            warnings.warn(
+                f"Length of IterableDataset {self._dataset} was reported to be {self._len_called} (when accessing "
+                f"len(dataloader)), but {self._num_yielded} samples have been fetched. {hint}",
+                stacklevel=2,
+            )
+        return pin_memory(data) if self._pin_memory else data
 
     def __len__(self) -> int:
-        return len(self._loader)
+        return len(self._index_sampler)
+
+    def __getstate__(self) -> Any:
+        raise NotImplementedError("{} cannot be pickled", type(self).__name__)
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """Batches made when they are asked for."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        super().__init__(loader)
+        self._dataset_fetcher = fetcher_for(self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
+
+    def _next_data(self) -> Any:
+        return self._dataset_fetcher.fetch(self._next_index())
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """Batches made by worker processes, in the order of the sampler unless `in_order` is False."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        super().__init__(loader)
+        self._in_order, self._prefetch_factor = loader.in_order, loader.prefetch_factor or 2
+        self._folders = make_folders()
+        settings = Settings(loader, self._base_seed, self._folders)
+        self._limit = settings.limit
+        context: Any = loader.multiprocessing_context or multiprocessing.get_context()
+        forked = context.get_start_method() == "fork"
+        self._pipes: list[Any] = []
+        self._workers: list[Any] = []
+        self._finalizer = weakref.finalize(self, _stop, self._workers, self._pipes, self._folders)
+        for worker in range(self._num_workers):
+            mine, theirs = context.Pipe()
+            self._pipes.append(mine)
+            process = context.Process(
+                target=_serve, args=(theirs, settings, worker, list(self._pipes) if forked else []), daemon=True
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter(
+                    "ignore", DeprecationWarning
+                )  # forking with threads: ours start again in the child
+                process.start()
+            theirs.close()
+            self._workers.append(process)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._sent = self._next = 0
+        self._waiting: dict[int, int] = {}  # number of the task -> worker
+        self._ready: dict[int, Any] = {}
+        self._active = [True] * len(self._pipes)
+        self._cycle = itertools.cycle(range(len(self._pipes)))
+        for _ in range(self._prefetch_factor * len(self._pipes)):
+            self._give_work()
+
+    def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
+        """Begin another epoch with the same workers."""
+        super()._reset(loader, first_iter)
+        while self._waiting:
+            self._receive()
+        for worker, pipe in enumerate(self._pipes):
+            self._waiting[-1 - worker] = worker
+            send(pipe, (-1 - worker, None), self._folders, self._limit)
+        while self._waiting:
+            self._receive()
+        self._begin()
+
+    def _give_work(self) -> None:
+        if not any(self._active):
+            return
+        try:
+            index = self._next_index()
+        except StopIteration:
+            return
+        worker = next(w for w in self._cycle if self._active[w])
+        self._waiting[self._sent] = worker
+        try:
+            send(self._pipes[worker], (self._sent, index), self._folders, self._limit)
+        except (BrokenPipeError, ConnectionResetError):
+            self._lost()
+        self._sent += 1
+
+    def _lost(self):
+        # A pipe closes a moment before its process has ended.
+        for sentinel in connections.wait([p.sentinel for p in self._workers], 2):
+            next(p for p in self._workers if p.sentinel == sentinel).join(2)
+        gone = [str(p.pid) for p in self._workers if not p.is_alive()]
+        self._shutdown_workers()
+        raise RuntimeError(f"DataLoader worker (pid(s) {', '.join(gone)}) exited unexpectedly")
+
+    def _receive(self) -> None:
+        """Take one answer. RuntimeError when a worker died or the time is over."""
+        wanted = {self._pipes[w] for w in self._waiting.values()}
+        # One whose stream has ended may go.
+        sentinels = [p.sentinel for p, active in zip(self._workers, self._active, strict=True) if active]
+        found = connections.wait([*wanted, *sentinels], self._timeout or None)
+        if not found:
+            for process in self._workers:
+                process.terminate()  # they are busy with something endless and would not listen
+            self._shutdown_workers()
+            raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
+        pipe = next((item for item in found if item in wanted), None)
+        if pipe is None:
+            self._lost()
+        try:
+            number, data = receive(pipe)
+        except (EOFError, ConnectionResetError):
+            self._lost()
+        worker = self._waiting.pop(number)
+        if isinstance(data, _End):
+            if self._active[worker] and not self._persistent_workers:
+                with contextlib.suppress(OSError):  # it may be gone already
+                    send(self._pipes[worker], None, self._folders, self._limit)
+            self._active[worker] = False
+            self._give_work()
+        elif number >= 0:
+            self._ready[number] = data
+
+    def _next_number(self) -> int | None:
+        """The batch to hand out now, None when it is still waited for. StopIteration when there is no more."""
+        if not self._in_order:
+            if self._ready:
+                return next(iter(self._ready))
+        else:
+            while self._next < self._sent and self._next not in self._waiting and self._next not in self._ready:
+                self._next += 1  # a worker's stream ended
+            if self._next in self._ready:
+                self._next += 1
+                return self._next - 1
+        if not self._waiting:
+            if not self._persistent_workers:
+                self._shutdown_workers()
+            raise StopIteration
+        return None
+
+    def _next_data(self) -> Any:
+        while True:
+            number = self._next_number()
+            if number is not None:
+                data = self._ready.pop(number)
+                self._give_work()
+                if isinstance(data, ExceptionWrapper):
+                    data.reraise()
+                return data
+            self._receive()
+
+    def _shutdown_workers(self) -> None:
+        """End the workers now (happens by itself at the end of the epoch, or when the iterator is dropped)."""
+        self._finalizer()
+        self._waiting.clear()
 
 
 def _conflict(**given) -> None:
@@ -141,8 +343,10 @@ class DataLoader(Generic[Item]):
         self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
         self.persistent_workers = persistent_workers
         self.multiprocessing_context = multiprocessing_context
-        self._iterator: WorkersIterator | None = None
+        self._iterator: _BaseDataLoaderIter | None = None
+        self._IterableDataset_len_called: int | None = None
         self._ready = True
+        self.check_worker_number_rationality()
 
     @property
     def multiprocessing_context(self) -> Any:
@@ -163,6 +367,11 @@ class DataLoader(Generic[Item]):
                         f"{multiprocessing.get_all_start_methods()!r}, but got multiprocessing_context={context!r}"
                     )
                 context = multiprocessing.get_context(context)
+            if not isinstance(context, multiprocessing.context.BaseContext):
+                raise TypeError(
+                    "multiprocessing_context option should be a valid context object or a string specifying the start "
+                    f"method, but got multiprocessing_context={context}"
+                )
         self._context = context
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -178,37 +387,43 @@ class DataLoader(Generic[Item]):
     def _index_sampler(self):
         return self.batch_sampler if self._auto_collation else self.sampler
 
-    def __iter__(self) -> Iterator[Any]:
-        indices = iter(self._index_sampler)
-        base_seed = draw_seed(
-            self.generator
-        )  # in every epoch, also without workers: so the stream of random numbers goes on as PyTorch's
+    def _get_iterator(self) -> _BaseDataLoaderIter:
+        """The iterator of a new epoch."""
         if not self.num_workers:
-            return self._counted(_SingleProcessIterator(self, indices))
-        if not self.persistent_workers:
-            return self._counted(WorkersIterator(self, base_seed, indices))
-        if self._iterator is None or not self._iterator._finalizer.alive:
-            self._iterator = WorkersIterator(self, base_seed, indices)
-        else:
-            self._iterator.restart(indices)
-        return self._counted(self._iterator)
+            return _SingleProcessDataLoaderIter(self)
+        self.check_worker_number_rationality()
+        return _MultiProcessingDataLoaderIter(self)
 
-    def _counted(self, batches):
-        """The iterator, pinned if that is wanted; a stream that says its length is watched."""
-        if self.pin_memory:
-            batches = pinned(batches)
-        return _Watched(batches, self) if self._is_stream and hasattr(self.dataset, "__len__") else batches
+    def __iter__(self) -> Iterator[Any]:
+        if not (self.persistent_workers and self.num_workers):
+            return self._get_iterator()
+        if self._iterator is None or not self._iterator._finalizer.alive:  # type: ignore[attr-defined]
+            self._iterator = self._get_iterator()
+        else:
+            self._iterator._reset(self)
+        return self._iterator
 
     def __len__(self) -> int:
         if not self._is_stream:
             return len(self._index_sampler)
-        length = len(self.dataset)  # type: ignore[arg-type]
+        # Iterators that are made after this warn of more batches.
+        length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
     def check_worker_number_rationality(self) -> None:
-        """Accepted for compatibility: the number of workers is the caller's choice."""
+        """Warn of more workers than there are processors for this process."""
+        count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        if count is None or self.num_workers <= count:
+            return
+        warnings.warn(
+            f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number of "
+            f"worker in current system is {count}, which is smaller than what this DataLoader is going to create. "
+            "Please be aware that excessive worker creation might get DataLoader running slow or even freeze, lower "
+            "the worker number to avoid potential slowness/freeze if necessary.",
+            stacklevel=3,
+        )
 
 
 class _Endless(Sampler):
@@ -216,36 +431,6 @@ class _Endless(Sampler):
 
     def __iter__(self) -> Iterator[Any]:
         return itertools.repeat(None)
-
-
-class _Watched:
-    """Warns when a stream gives more batches than its length promises."""
-
-    def __init__(self, batches: Any, loader: DataLoader) -> None:
-        self._batches, self._loader, self._expected, self._given = batches, loader, len(loader), 0
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __len__(self) -> int:
-        return self._expected
-
-    def __next__(self) -> Any:
-        batch = next(self._batches)
-        self._given += 1
-        if self._given == self._expected + 1:
-            hint = (
-                "For multiprocessing data-loading, this could be caused by not properly configuring the "
-                "IterableDataset replica at each worker."
-                if self._loader.num_workers
-                else ""
-            )
-            warnings.warn(
-                f"Length of IterableDataset {self._loader.dataset} was reported to be {self._expected} (when "
-                f"accessing len(dataloader)), but {self._given} samples have been fetched. {hint}",
-                stacklevel=2,
-            )
-        return batch
 
 
 def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers) -> None:

@@ -1,0 +1,145 @@
+"""From a list of items to a batch."""
+
+from __future__ import annotations
+
+import collections.abc
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import torchlite as torch
+
+default_collate_err_msg_format = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
+_CONVERT_KINDS = "biufc"
+
+
+def default_convert(data: Any) -> Any:
+    """NumPy arrays (also inside containers) as tensors; everything else as it is."""
+    if isinstance(data, torch.Tensor):
+        return data
+    if isinstance(data, (np.ndarray, np.generic)):
+        return torch.as_tensor(data) if data.dtype.kind in _CONVERT_KINDS else data
+    if isinstance(data, collections.abc.Mapping):
+        return _like_mapping(data, {key: default_convert(data[key]) for key in data})
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*(default_convert(item) for item in data))
+    if isinstance(data, tuple):
+        return [default_convert(item) for item in data]
+    if isinstance(data, collections.abc.Sequence) and not isinstance(data, (str, bytes)):
+        return _like_sequence(data, [default_convert(item) for item in data])
+    return data
+
+
+def _like_mapping(example, values: dict):
+    """The values in a mapping of the example's type, or in a dict where that type cannot be made so."""
+    try:
+        if isinstance(example, collections.abc.MutableMapping):
+            out = copy.copy(example)
+            out.update(values)
+            return out
+        return type(example)(values)  # type: ignore[call-arg]
+    except TypeError:
+        return values
+
+
+def _like_sequence(example, values: list):
+    try:
+        if isinstance(example, collections.abc.MutableSequence):
+            out = copy.copy(example)
+            for i, value in enumerate(values):
+                out[i] = value
+            return out
+        return type(example)(values)  # type: ignore[call-arg]
+    except TypeError:
+        return values
+
+
+def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """Tensors of one shape, stacked."""
+    return torch.stack(list(batch), 0)
+
+
+def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """Arrays of one shape, stacked in a tensor; TypeError for text and objects."""
+    first = batch[0]
+    if first.dtype.kind in "SUO":
+        raise TypeError(default_collate_err_msg_format.format(first.dtype))
+    if first.shape == ():
+        return collate_numpy_scalar_fn(batch)
+    return torch.stack([torch.as_tensor(item) for item in batch], 0)
+
+
+def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """NumPy's numbers in a tensor."""
+    return torch.as_tensor(np.stack([np.asarray(item) for item in batch]))
+
+
+def collate_float_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """Numbers in a float64 tensor."""
+    return torch.tensor(batch, dtype=torch.float64)
+
+
+def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """Integers, or booleans, in a tensor."""
+    return torch.tensor(batch)
+
+
+def collate_str_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """Text stays as it is."""
+    return batch
+
+
+default_collate_fn_map: dict[Any, Callable[..., Any]] = {
+    torch.Tensor: collate_tensor_fn,
+    np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
+
+
+def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
+    """The items of a batch put together by the function that `collate_fn_map` has for their class (or a tuple of
+    classes): `function(batch, collate_fn_map=...)`; mappings and sequences of other classes are collated field by
+    field.
+    """
+    first = batch[0]
+    if collate_fn_map is not None:
+        found = collate_fn_map.get(type(first))
+        if found is None:
+            found = next((function for kind, function in collate_fn_map.items() if isinstance(first, kind)), None)
+        if found is not None:
+            return found(batch, collate_fn_map=collate_fn_map)
+
+    def inner(items):
+        return collate(items, collate_fn_map=collate_fn_map)
+
+    if isinstance(first, collections.abc.Mapping):
+        return _like_mapping(first, {key: inner([item[key] for item in batch]) for key in first})
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*(inner(column) for column in zip(*batch, strict=True)))
+    if isinstance(first, collections.abc.Sequence):
+        if any(len(item) != len(first) for item in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        columns = [inner(column) for column in zip(*batch, strict=True)]
+        return columns if isinstance(first, tuple) else _like_sequence(first, columns)
+    raise TypeError(default_collate_err_msg_format.format(type(first)))
+
+
+def default_collate(batch: Any) -> Any:
+    """The items of a batch put together: tensors, arrays and numbers are stacked along a new first dimension; dicts,
+    named tuples, tuples and lists are collated field by field; strings stay in a list.
+
+    RuntimeError for items of unequal length, TypeError for what has no batch.
+
+    >>> from torchlite.utils.data import default_collate
+    >>> default_collate([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])
+    {'x': tensor([1, 2]), 'name': ['a', 'b']}
+    """
+    return collate(batch, collate_fn_map=default_collate_fn_map)

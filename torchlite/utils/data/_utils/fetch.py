@@ -1,0 +1,65 @@
+"""How a batch is fetched from a data set, in the main process or in a worker."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from ..dataset import IterableDataset, Subset, TensorDataset
+from .collate import default_collate
+
+
+class _MapDatasetFetcher:
+    """Batches of a data set with items by index."""
+
+    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
+        self.dataset, self.auto_collation, self.collate_fn = dataset, auto_collation, collate_fn
+
+    def fetch(self, possibly_batched_index: Any) -> Any:
+        """One item, or the batch of those that a collection of indices names."""
+        dataset, index = self.dataset, possibly_batched_index
+        if not self.auto_collation:
+            return self.collate_fn(dataset[index])
+        if self.collate_fn is default_collate and type(dataset) in (Subset, TensorDataset):
+            index = list(index)
+            if all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in index):
+                rows = self._rows(dataset, index)
+                if rows is not None:
+                    return rows
+        fetch = getattr(dataset, "__getitems__", None)
+        return self.collate_fn(fetch(index) if callable(fetch) and fetch else [dataset[i] for i in index])
+
+    def _rows(self, dataset, index):
+        """The rows of a TensorDataset at once: the same as stacking them one by one."""
+        while type(dataset) is Subset:
+            index, dataset = [dataset.indices[i] for i in index], dataset.dataset
+        return [tensor[index] for tensor in dataset.tensors] if type(dataset) is TensorDataset and index else None
+
+
+class _IterableDatasetFetcher:
+    """Batches of a stream. StopIteration at its end."""
+
+    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
+        self.dataset_iter, self.auto_collation, self.collate_fn = iter(dataset), auto_collation, collate_fn
+        self.drop_last, self.ended = drop_last, False
+
+    def fetch(self, possibly_batched_index: Any) -> Any:
+        """The next item, or a batch of as many as there are indices."""
+        if self.ended:
+            raise StopIteration
+        if not self.auto_collation:
+            return self.collate_fn(next(self.dataset_iter))
+        wanted = len(possibly_batched_index)
+        batch = list(itertools.islice(self.dataset_iter, wanted))
+        self.ended = len(batch) < wanted
+        if not batch or (self.ended and self.drop_last):
+            raise StopIteration
+        return self.collate_fn(batch)
+
+
+def fetcher_for(dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
+    """What fetches from a data set of this kind."""
+    kind = _IterableDatasetFetcher if isinstance(dataset, IterableDataset) else _MapDatasetFetcher
+    return kind(dataset, auto_collation, collate_fn, drop_last)

@@ -1,0 +1,169 @@
+"""The worker processes of a DataLoader: what runs in them, and the iterator that gives them work."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import random
+import time
+from typing import Any
+
+import numpy as np
+
+import torchlite as torch
+from torchlite._utils import ExceptionWrapper
+
+from .fetch import fetcher_for
+from .transport import PIPE_LIMIT, receive, remove_folders, send
+
+MP_STATUS_CHECK_INTERVAL = 5.0  # seconds after which a worker without work looks whether its parent lives
+
+
+class WorkerInfo:
+    """What `get_worker_info()` tells inside a worker: id, num_workers, seed, dataset (this worker's copy)."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise RuntimeError("Cannot assign attributes to WorkerInfo objects")
+
+    def __repr__(self) -> str:
+        return "WorkerInfo(" + ", ".join(f"{name}={value}" for name, value in self.__dict__.items()) + ")"
+
+
+_worker_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """In a DataLoader's worker, what it has to know about itself; None in the main process."""
+    return _worker_info
+
+
+class _End:
+    """A worker's answer when its stream has ended."""
+
+
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """The four numbers that NumPy is seeded with in a worker."""
+    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return np.random.SeedSequence(entropy).generate_state(4).tolist()
+
+
+def _seed_everything(base_seed: int, worker: int) -> int:
+    """As PyTorch: Python and torch get base_seed + id, NumPy a state mixed of both."""
+    seed = base_seed + worker
+    random.seed(seed)
+    torch.manual_seed(seed)
+    np.random.seed(_generate_state(base_seed, worker))  # noqa: NPY002 user code in workers reads this stream
+    return seed
+
+
+class Settings:
+    """What a worker is told when it starts."""
+
+    def __init__(self, loader: Any, base_seed: int, folders: list[str]) -> None:
+        self.dataset, self.collate_fn, self.drop_last, self.batched = (
+            loader.dataset,
+            loader.collate_fn,
+            loader.drop_last,
+            loader._auto_collation,
+        )
+        self.init_fn, self.count, self.base_seed, self.folders = (
+            loader.worker_init_fn,
+            loader.num_workers,
+            base_seed,
+            folders,
+        )
+        self.limit = (
+            max(512, min(PIPE_LIMIT, 100_000 // loader.prefetch_factor)) if loader.prefetch_factor else PIPE_LIMIT
+        )
+
+
+def _serve(connection, settings: Settings, worker: int, others) -> None:
+    """The worker's main loop: every task gets exactly one answer."""
+    global _worker_info
+    for other in others:  # ends of pipes that a forked process inherits: they would keep pipes open that should close
+        other.close()
+    where = f"in DataLoader worker process {worker}"
+    answer: Any = None
+    error: ExceptionWrapper | None = None
+    fetcher: Any = None
+    try:
+        torch.set_num_threads(1)
+        seed = _seed_everything(settings.base_seed, worker)
+        _worker_info = WorkerInfo(id=worker, num_workers=settings.count, seed=seed, dataset=settings.dataset)
+        if settings.init_fn is not None:
+            settings.init_fn(worker)
+    except Exception as raised:
+        error = ExceptionWrapper(raised, where)
+    try:
+        while _wait_for_task(connection):
+            task = receive(connection)
+            if task is None:
+                return
+            number, index = task
+            if number < 0:  # a new epoch
+                fetcher, answer = None, None
+            elif error is not None:
+                answer, error = error, None
+            else:
+                try:
+                    fetcher = fetcher or fetcher_for(
+                        settings.dataset, settings.batched, settings.collate_fn, settings.drop_last
+                    )
+                    answer = fetcher.fetch(index)
+                except StopIteration:
+                    answer = _End()
+                    if not isinstance(
+                        settings.dataset, torch.utils.data.IterableDataset
+                    ):  # then the data set is broken: say so
+                        answer = ExceptionWrapper(RuntimeError("the dataset raised StopIteration"), where)
+                except Exception as raised:
+                    answer = ExceptionWrapper(raised, where)
+            _answer(connection, number, answer, settings, where)
+            answer = None
+    except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
+        return
+
+
+def _answer(connection, number: int, answer, settings: Settings, where: str) -> None:
+    try:
+        send(connection, (number, answer), settings.folders, settings.limit)
+    except (BrokenPipeError, ConnectionResetError):
+        raise
+    except Exception as raised:  # the batch, or the exception, does not pickle
+        cause = answer.exc_msg if isinstance(answer, ExceptionWrapper) else ""
+        wrapped = ExceptionWrapper(raised, where)
+        wrapped.exc_type, wrapped.exc_msg = RuntimeError, cause + wrapped.exc_msg
+        send(connection, (number, wrapped), settings.folders, settings.limit)
+
+
+def _wait_for_task(connection) -> bool:
+    """Whether a task came; False when the main process is gone."""
+    parent = multiprocessing.parent_process()
+    while not connection.poll(MP_STATUS_CHECK_INTERVAL):
+        if parent is not None and not parent.is_alive():
+            return False
+    return True
+
+
+def _stop(processes, pipes, folders) -> None:
+    """End the workers: ask, wait, and end those that do not listen."""
+    for pipe in pipes:
+        with contextlib.suppress(OSError, ValueError):  # gone already
+            send(pipe, None, folders)
+    deadline = time.monotonic() + 5
+    for process in processes:
+        process.join(max(0.1, deadline - time.monotonic()))
+        if process.is_alive():
+            process.terminate()
+            process.join(1)
+    for pipe in pipes:
+        pipe.close()
+    remove_folders(folders)
