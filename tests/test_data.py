@@ -254,7 +254,7 @@ def test_persistent_workers():
     next(iterator)  # abandoned half way
     assert [int(b["index"][0]) for b in loader] == [0, 4, 8, 12, 16]
     assert [p.pid for p in iter(loader)._workers] == pids
-    loader._iterator.close()
+    loader._iterator._shutdown_workers()
 
 
 def test_out_of_order_gives_all():
