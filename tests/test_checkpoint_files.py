@@ -7,6 +7,7 @@ import os
 import pickle
 import pickletools
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -15,10 +16,13 @@ import warnings
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import torchlite as torch
+from tests.hostile import corpus
 from torchlite import nn
+from torchlite._tensor.pickling import set_state
 from torchlite.serialization import LoadEndianness, safe_globals, skip_data
 
 posix = pytest.mark.skipif(os.name == "nt", reason="modes, links and users of POSIX")
@@ -239,6 +243,27 @@ def test_old_files_one_after_the_other_and_elsewhere():
     )["a"]
     found[0].zero_()
     assert found[1].sum() == 0
+
+
+def test_parts_of_storages_as_before_0_4():
+    """Ids of storages with the key, first element and length of a part, which PyTorch no longer writes."""
+    storage, four = corpus.tuple_of, struct.pack("<q", 4) + np.arange(4, dtype=np.float32).tobytes()
+
+    def part(key: str, first: int, count: int) -> bytes:
+        view = corpus.tuple_of(corpus.text(key), corpus.number(first), corpus.number(count))
+        whole = corpus.text("storage"), corpus.named("torch", "FloatStorage"), corpus.text("0"), corpus.text("cpu")
+        return storage(*whole, corpus.number(4), view) + b"Q"
+
+    data = corpus.old(
+        part("a", 0, 1) + part("b", 1, 3) + part("a", 0, 1) + b"\x87", b"]" + corpus.text("0") + b"a", four
+    )
+    first, rest, again = torch.load(io.BytesIO(data))
+    assert first is again and type(first) is type(rest) is torch.TypedStorage
+    first, rest = first._untyped_storage, rest._untyped_storage
+    assert bytes(first.tolist()) == four[8:12] and bytes(rest.tolist()) == four[12:]
+    assert first.data_ptr() + 4 == rest.data_ptr()
+    with pytest.raises(pickle.UnpicklingError, match="reaches beyond it"):
+        torch.load(io.BytesIO(corpus.old(part("a", 3, 2), b"]" + corpus.text("0") + b"a", four)))
 
 
 class Changing(nn.Module):
@@ -487,6 +512,35 @@ def test_subclasses():
         found = round_trip(value)
     assert type(found) is Marked and found.note == [1] and torch.equal(found, value)
     assert type(pickle.loads(pickle.dumps(value))) is Marked
+
+
+class Slotted(torch.Tensor):
+    __slots__ = ("inside", "unset")
+
+
+class WithState(torch.Tensor):
+    def __getstate__(self):
+        return "state", self.__dict__
+
+    def __setstate__(self, state):
+        self.__dict__.update(state[1])
+        self.told = state[0]
+
+
+def test_slots_and_states_of_subclasses():
+    value = torch.empty(2, device="meta").as_subclass(Slotted)
+    value.inside, value.note = torch.ones(2), "kept"
+    with safe_globals([Slotted, WithState]):
+        for again in (round_trip(value), pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):
+            assert type(again) is Slotted and again.note == "kept" and again.device.type == "meta"
+            assert torch.equal(again.inside, value.inside) and not hasattr(again, "unset")
+        value = torch.ones(2).as_subclass(WithState)
+        value.note = "kept"
+        for again in (round_trip(value), pickle.loads(pickle.dumps(value)), copy.copy(value)):
+            assert type(again) is WithState and (again.note, again.told) == ("kept", "state")
+        hostile = torch.ones(2).as_subclass(Slotted)
+        with pytest.raises(RuntimeError, match="Invalid serialized state"):
+            set_state(hostile, ({}, {"data": torch.zeros(1)}))
 
 
 class Reduced(torch.Tensor):

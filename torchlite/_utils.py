@@ -8,12 +8,11 @@ from typing import Any
 
 from ._dispatch import call, table_of
 from ._tensor import Parameter, Tensor
+from ._tensor.pickling import set_state
 from ._tensor.storage import UntypedStorage, tensor_in
 from ._tensor.typed_storage import TypedStorage
 from ._types import dtypes, layouts
 from ._types.devices import device
-
-_PROTECTED = frozenset(("_data", "_table", "dtype", "_node", "_meta", "__class__", "__dict__"))
 
 
 def _kind(value) -> str:
@@ -105,20 +104,8 @@ def _rebuild_parameter(data, requires_grad, backward_hooks):
     return Parameter(data, requires_grad is True)
 
 
-def _set_state(obj, state):
-    """Give a tensor the attributes it had. Attributes that make up the tensor itself cannot be set this way."""
-    attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
-    for values in (attributes, slots):
-        if not values:
-            continue
-        if not isinstance(values, dict) or not all(isinstance(name, str) and name not in _PROTECTED for name in values):
-            raise RuntimeError(f"Invalid serialized state: {type(values).__name__}")
-        obj.__dict__.update(values)
-    return obj
-
-
 def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
-    return _set_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+    return set_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
 
 
 def _rebuild_from_type_v2(func, new_type, args, state):
@@ -129,12 +116,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
         raise RuntimeError(f"expected a function that rebuilds a tensor, but it returned {_kind(out)}")
     if type(out) is not new_type:
         out = out.as_subclass(new_type)
-    # A class that says how it takes its state is asked, unless that is Tensor's own.
-    own = new_type.__dict__.get("__setstate__")
-    if own is not None:
-        own(out, state)
-        return out
-    return _set_state(out, state)
+    return set_state(out, state)
 
 
 def _get_layout(name):

@@ -227,7 +227,7 @@ def old_harm() -> dict[str, bytes]:
         "numel of the bytes": old(held(4), b"]" + text("0") + b"a", struct.pack("<q", 2**61) + bytes(16)),
         "too few bytes": old(held(4), b"]" + text("0") + b"a", four[:-3]),
         "deep key of a storage": old(held(4, nested(100_000))),
-        "a view": old(held(4, view=tuple_of(text("v"), number(0), number(2)))),
+        "a view": old(held(4, view=tuple_of(text("v"), number(3), number(2)))),
         "a module": old(tuple_of(text("module"), named("os", "system"), text("a"), text("b")) + b"Q"),
         "no keys": old(b"N", b""),
         "nothing": b"",

@@ -201,8 +201,6 @@ class _LegacyStorages:
             _compare_source(*identity[1:])
             return identity[1]
         kind, key, location, numel = _identity(identity, 6)
-        if identity[5] is not None:
-            raise pickle.UnpicklingError("views of storages as before PyTorch 0.4 cannot be loaded")
         if key not in self.loaded:
             d = kind.dtype or dtypes.uint8
             self._room -= 8 + numel * d.itemsize
@@ -214,7 +212,23 @@ class _LegacyStorages:
             self.arrays[key] = array, d.itemsize
             self.locations[key] = location
             self.loaded[key] = storage_of(array, kind.dtype)
-        return self.loaded[key]
+        return _part(self.loaded, self.loaded[key], identity[5])
+
+
+def _part(loaded: dict[str, Any], storage: Any, view: Any) -> Any:
+    """The part of a storage that a persistent id of before PyTorch 0.4 names: its key, first element and length."""
+    if view is None:
+        return storage
+    if type(view) is not tuple or [type(part) for part in view] != [str, int, int] or len(view[0]) > 200:
+        raise pickle.UnpicklingError(f"not a part of a storage: {short(view)}")
+    key, first, count = view
+    if key not in loaded:
+        held, item = getattr(storage, "_untyped_storage", storage), getattr(storage, "dtype", dtypes.uint8).itemsize
+        if not 0 <= first <= first + count <= held.nbytes() // item:
+            raise pickle.UnpicklingError(f"the part {short(key)} of a storage reaches beyond it")
+        part = held[first * item : (first + count) * item]
+        loaded[key] = part if held is storage else over(part, storage.dtype)
+    return loaded[key]
 
 
 class _Restored:
@@ -230,7 +244,7 @@ class _Restored:
         key = identity[2].decode() if isinstance(identity[2], bytes) else identity[2]
         if key not in self._done:
             self._done[key] = self._restore(self._storages.loaded[key], self._storages.locations[key])
-        return self._done[key]
+        return _part(self._done, self._done[key], identity[5])
 
 
 def load_legacy(stream, how: Reading) -> Any:

@@ -15,6 +15,7 @@ import struct
 from typing import Any
 
 from .._tensor import Parameter, Tensor
+from .._tensor.pickling import set_state
 from .._types.devices import device
 from .._types.layouts import Size
 from .limits import CHECKS, TENSOR_FUNCTIONS, Limits, check_text, short
@@ -258,11 +259,9 @@ class RestrictedUnpickler:
             self._limits.spend(len(state))
             target.__dict__.update(state)
         elif type(target) in (Tensor, Parameter):
-            from .._utils import _set_state
-
             parts = state if type(state) is tuple and len(state) == 2 else (state,)
             self._limits.spend(sum(len(part) for part in parts if isinstance(part, dict)))
-            _set_state(target, state)
+            set_state(target, state)
         elif id(type(target)) in self._allowed_ids:
             _build_user(target, state)
         else:

@@ -20,7 +20,8 @@ import numpy as np
 from .. import _utils
 from .._dispatch import call, table_of
 from .._tensor import Parameter, Tensor
-from .._tensor.storage import UntypedStorage, warn_of_hooks
+from .._tensor.pickling import state_of, warn_of_hooks
+from .._tensor.storage import UntypedStorage
 from .._tensor.typed_storage import TypedStorage
 from .._types.devices import device as device_type
 from .._types.layouts import layout
@@ -118,7 +119,7 @@ def _tensor_args(tensor: Tensor, storages: Storages):
 
 def _reduce_tensor(tensor: Tensor, storages: Storages):
     warn_of_hooks(tensor)
-    state = dict(tensor.__dict__)
+    state = state_of(tensor)
     if isinstance(tensor, Parameter) and type(tensor) is Parameter:
         plain = tensor.detach()
         if state:

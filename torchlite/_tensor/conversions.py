@@ -29,8 +29,10 @@ class Conversions(Protocols):
             out = out.as_subclass(type(self))
         if self.requires_grad:
             out.requires_grad_()
-        if self.__dict__:
-            out.__dict__.update(self.__dict__)
+        if self.__dict__ or type(self) is not call.Tensor:
+            from .pickling import set_state, state_of
+
+            set_state(out, state_of(self))
         return out
 
     def __deepcopy__(self, memo):
@@ -55,6 +57,12 @@ class Conversions(Protocols):
             meta_of(out).grad = copy.deepcopy(self.grad, memo)
         if self.__dict__:
             out.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        if type(self) is not call.Tensor:
+            from .pickling import slots_of
+
+            for name in slots_of(type(self)):
+                if hasattr(self, name):
+                    setattr(out, name, copy.deepcopy(getattr(self, name), memo))
         return out
 
     def _copied_with_storage(self, memo):
@@ -69,7 +77,7 @@ class Conversions(Protocols):
         return tensor_in(copy.deepcopy(storage_of(self), memo), self.dtype, *place_of(self))
 
     def __reduce_ex__(self, protocol):
-        from .storage import reduce_tensor
+        from .pickling import reduce_tensor
 
         return reduce_tensor(self)
 

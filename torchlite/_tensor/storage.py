@@ -10,7 +10,6 @@ import gc
 import math
 import mmap
 import sys
-import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -632,72 +631,11 @@ def is_shared(tensor: Properties) -> bool:
 # -- pickling --------------------------------------------------------------------------------------
 
 
-def rebuild(
-    array: np.ndarray, dtype_name: str, requires_grad: bool, cls, attributes: dict, where: str = "cpu", order=None
-):
-    """A tensor out of a pickle. `order` are the dimensions as they lie in memory, where that is not their own order."""
-    d = dtypes.ALL[dtype_name]
-    table = table_of(device_type(where))
-    out = call.wrap(table, table.from_numpy(array.view(d.np) if array.dtype != d.np else array), d)
-    return _finished(out if order is None else out.permute(np.argsort(order).tolist()), requires_grad, cls, attributes)
-
-
-def rebuild_meta(shape: tuple, stride: tuple, dtype_name: str, requires_grad: bool, cls, attributes: dict):
-    """A meta tensor out of a pickle."""
-    from .._dispatch.meta import MetaArray
-
-    d = dtypes.ALL[dtype_name]
-    out = call.wrap(table_of(device_type("meta")), MetaArray(shape, d, stride), d)
-    return _finished(out, requires_grad, cls, attributes)
-
-
-def _finished(out: Any, requires_grad: bool, cls, attributes: dict):
-    out = out.detach()
-    if cls is not call.Tensor:
-        out = out.as_subclass(cls)
-    if requires_grad:
-        out.requires_grad_()
-    if attributes:
-        out.__dict__.update(attributes)
-    return out
-
-
 def rebuild_storage(array: np.ndarray, where: str) -> UntypedStorage:
     """A storage out of a pickle."""
     storage = _storage_over(_wrap_bytes(array))
     storage._fixed = False
     return storage.to(device=where)
-
-
-def warn_of_hooks(tensor: Any) -> None:
-    """Hooks are not pickled: a warning for each, but for those that say so themselves."""
-    if not tensor.requires_grad:
-        return
-    for hook in list(tensor._gradient_hooks().values()):
-        if not hasattr(hook, "__torch_unserializable__"):
-            warnings.warn(
-                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
-                "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
-                stacklevel=4,
-            )
-
-
-def reduce_tensor(tensor: Any):
-    """What pickle stores: the elements as a NumPy array in the order in which they lie in memory, dtype, requires_grad,
-    class and attributes. What was computed becomes a leaf.
-    """
-    warn_of_hooks(tensor)
-    d, rest = tensor.dtype, (tensor.requires_grad, type(tensor), dict(tensor.__dict__))
-    if tensor.device.type == "meta":
-        return rebuild_meta, (tuple(tensor.shape), tuple(tensor.stride()), d.name, *rest)
-    array = tensor._table.to_numpy(tensor._data)
-    order = None
-    if not array.flags.c_contiguous and min(array.strides) > 0:
-        order = sorted(range(array.ndim), key=lambda dim: -array.strides[dim])
-        array = array.transpose(order)
-    if array.dtype.kind == "V" or d.name in dtypes._EXTRA:
-        array = np.ascontiguousarray(array).view(f"u{d.itemsize}")
-    return rebuild, (array, d.name, *rest, str(tensor.device), order)
 
 
 UntypedStorage.__module__ = _StorageBase.__module__ = "torchlite.storage"

@@ -22,7 +22,7 @@ def unserializable_hook(f):
 
 def warn_if_has_hooks(tensor):
     """A warning for each hook on a tensor that would not be in its pickle."""
-    from .._tensor.storage import warn_of_hooks
+    from .._tensor.pickling import warn_of_hooks
 
     warn_of_hooks(tensor)
 

@@ -1,0 +1,121 @@
+"""How tensors are pickled: what a subclass keeps beside the elements, and Python's own pickles of tensors."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._dispatch import call, table_of
+from .._types import dtypes
+from .._types.devices import device as device_type
+
+_OURS = "torchlite."
+
+
+def slots_of(cls: type) -> list[str]:
+    """The names in `__slots__` of the classes that a program made of Tensor."""
+    found = []
+    for base in cls.__mro__:
+        if base.__module__ != "torchlite" and not base.__module__.startswith(_OURS) and base is not object:
+            slots = base.__dict__.get("__slots__", ())
+            found += [slots] if isinstance(slots, str) else list(slots)
+    return [name for name in found if name not in ("__dict__", "__weakref__")]
+
+
+def state_of(tensor: Any) -> Any:
+    """What a tensor has beside its elements: what its class's `__getstate__` gives, else its attributes, and those in
+    slots as a second dict where there are any.
+    """
+    cls = type(tensor)
+    if cls.__getstate__ is not object.__getstate__:
+        return tensor.__getstate__()
+    attributes = dict(tensor.__dict__)
+    names = [name for name in slots_of(cls) if hasattr(tensor, name)] if cls is not call.Tensor else []
+    return (attributes, {name: getattr(tensor, name) for name in names}) if names else attributes
+
+
+_PROTECTED = frozenset(("_data", "_table", "dtype", "_node", "_meta", "__class__", "__dict__"))
+
+
+def set_state(tensor: Any, state: Any) -> Any:
+    """Give a tensor the state that it had, by its class's `__setstate__` where that has one. RuntimeError for a state
+    that would change the tensor itself.
+    """
+    own = getattr(type(tensor), "__setstate__", None)
+    if own is not None and own is not getattr(call.Tensor, "__setstate__", None):
+        own(tensor, state)
+        return tensor
+    attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    for values in (attributes, slots):
+        if values and (
+            not isinstance(values, dict) or not all(isinstance(name, str) and name not in _PROTECTED for name in values)
+        ):
+            raise RuntimeError(f"Invalid serialized state: {type(values).__name__}")
+    if attributes:
+        tensor.__dict__.update(attributes)
+    if slots:
+        declared = slots_of(type(tensor))
+        if not all(name in declared for name in slots):
+            raise RuntimeError(f"Invalid serialized state: {type(tensor).__name__} has no such slots")
+        for name, value in slots.items():
+            setattr(tensor, name, value)
+    return tensor
+
+
+def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, state: Any, where: str = "cpu", order=None):
+    """A tensor out of a pickle. `order` are the dimensions as they lie in memory, where that is not their own order."""
+    d = dtypes.ALL[dtype_name]
+    table = table_of(device_type(where))
+    out = call.wrap(table, table.from_numpy(array.view(d.np) if array.dtype != d.np else array), d)
+    return _finished(out if order is None else out.permute(np.argsort(order).tolist()), requires_grad, cls, state)
+
+
+def rebuild_meta(shape: tuple, stride: tuple, dtype_name: str, requires_grad: bool, cls, state: Any):
+    """A meta tensor out of a pickle."""
+    from .._dispatch.meta import MetaArray
+
+    d = dtypes.ALL[dtype_name]
+    out = call.wrap(table_of(device_type("meta")), MetaArray(shape, d, stride), d)
+    return _finished(out, requires_grad, cls, state)
+
+
+def _finished(out: Any, requires_grad: bool, cls, state: Any):
+    out = out.detach()
+    if cls is not call.Tensor:
+        out = out.as_subclass(cls)
+    if requires_grad:
+        out.requires_grad_()
+    return set_state(out, state) if state else out
+
+
+def warn_of_hooks(tensor: Any) -> None:
+    """Hooks are not pickled: a warning for each, but for those that say so themselves."""
+    if not tensor.requires_grad:
+        return
+    for hook in list(tensor._gradient_hooks().values()):
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
+                "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
+                stacklevel=4,
+            )
+
+
+def reduce_tensor(tensor: Any):
+    """What pickle stores: the elements as a NumPy array in the order in which they lie in memory, dtype, requires_grad,
+    class and attributes. What was computed becomes a leaf.
+    """
+    warn_of_hooks(tensor)
+    d, rest = tensor.dtype, (tensor.requires_grad, type(tensor), state_of(tensor))
+    if tensor.device.type == "meta":
+        return rebuild_meta, (tuple(tensor.shape), tuple(tensor.stride()), d.name, *rest)
+    array = tensor._table.to_numpy(tensor._data)
+    order = None
+    if not array.flags.c_contiguous and min(array.strides) > 0:
+        order = sorted(range(array.ndim), key=lambda dim: -array.strides[dim])
+        array = array.transpose(order)
+    if array.dtype.kind == "V" or d.name in dtypes._EXTRA:
+        array = np.ascontiguousarray(array).view(f"u{d.itemsize}")
+    return rebuild, (array, d.name, *rest, str(tensor.device), order)
