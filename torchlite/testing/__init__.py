@@ -1,0 +1,8 @@
+"""Comparing tensors in tests, and making random ones."""
+
+from . import _comparison as _comparison
+from . import _creation as _creation
+from ._comparison import assert_allclose, assert_close
+from ._creation import make_tensor
+
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]

@@ -1,0 +1,249 @@
+"""Comparing tensors, numbers, and sequences and mappings of them."""
+
+from __future__ import annotations
+
+import cmath
+import contextlib
+import numbers
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+import torchlite as torch
+
+# PyTorch's documented defaults: dtype name -> (rtol, atol); integers and bools are compared exactly.
+_TOLERANCES = {
+    "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
+    "complex32": (1e-3, 1e-5), "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7),
+}  # fmt: skip
+_NUMBER_DTYPES = {int: "int64", float: "float64", complex: "complex128"}
+
+
+def _tolerance(names: tuple[str, ...], rtol: float | None, atol: float | None) -> tuple[float, float]:
+    if (rtol is None) != (atol is None):
+        missing = "rtol" if rtol is None else "atol"
+        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
+    if rtol is not None and atol is not None:
+        return rtol, atol
+    pairs = [_TOLERANCES.get(name, (0.0, 0.0)) for name in names]
+    return max(p[0] for p in pairs), max(p[1] for p in pairs)
+
+
+def _place(where: tuple) -> str:
+    """Where in the compared structures something was."""
+    return "\n\nThe failure occurred for item " + "".join(f"[{part!r}]" for part in where) if where else ""
+
+
+class _Comparison:
+    """One call of `assert_close`: its options."""
+
+    def __init__(self, msg: str | Callable[[str], str] | None, **options: Any):
+        self.msg = msg
+        self.options = options
+
+    def fail(self, message: str, where: tuple = ()) -> NoReturn:
+        text = message + _place(where)
+        raise AssertionError(self.msg(text) if callable(self.msg) else self.msg if self.msg is not None else text)
+
+    def pairs(self, actual: Any, expected: Any, where: tuple = ()) -> list[tuple]:
+        """The pairs to compare, each with its place; the structures must be alike."""
+        both = (actual, expected)
+        if all(isinstance(x, Sequence) and not isinstance(x, str) for x in both):
+            if len(actual) != len(expected):
+                self.fail(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", where)
+            found = []
+            for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
+                found += self.pairs(a, e, (*where, i))
+            return found
+        if all(isinstance(x, Mapping) for x in both):
+            missing, more = set(expected) - set(actual), set(actual) - set(expected)
+            if missing or more:
+                self.fail(
+                    "The keys of the mappings do not match:\n"
+                    f"Missing keys in the actual mapping: {sorted(missing)}\n"
+                    f"Additional keys in the actual mapping: {sorted(more)}",
+                    where,
+                )
+            keys: Any = list(expected)
+            with contextlib.suppress(TypeError):  # keys of several types keep their order
+                keys = sorted(keys)
+            return [pair for key in keys for pair in self.pairs(actual[key], expected[key], (*where, key))]
+        return [(self.kind(actual, expected, where), actual, expected, where)]
+
+    def kind(self, actual: Any, expected: Any, where: tuple) -> Callable:
+        """What compares two values. TypeError where nothing does."""
+        both = (actual, expected)
+        if any(x is None for x in both):
+            return self.compare_none
+        if all(isinstance(x, (bool, np.bool_)) for x in both):
+            return self.compare_bools
+        if all(isinstance(x, (numbers.Number, np.number)) for x in both):
+            return self.compare_numbers
+        related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
+        if not self.options["allow_subclasses"]:
+            related = type(actual) is type(expected)
+        if related and all(isinstance(x, (torch.Tensor, np.ndarray)) for x in both):
+            return self.compare_tensors
+        raise TypeError(
+            f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}." + _place(where)
+        )
+
+    def compare_none(self, actual: Any, expected: Any, where: tuple) -> None:
+        if actual is not expected:
+            self.fail(f"None mismatch: {actual} is not {expected}", where)
+
+    def compare_bools(self, actual: Any, expected: Any, where: tuple) -> None:
+        if bool(actual) is not bool(expected):
+            self.fail(f"Booleans mismatch: {bool(actual)} is not {bool(expected)}", where)
+
+    def compare_numbers(self, actual: Any, expected: Any, where: tuple) -> None:
+        a, e = (x.item() if isinstance(x, np.number) else x for x in (actual, expected))
+        if self.options["check_dtype"] and type(a) is not type(e):
+            self.fail(f"The (d)types do not match: {type(a)} != {type(e)}.", where)
+        names = tuple(_NUMBER_DTYPES.get(type(x), "int64") for x in (a, e))
+        rtol, atol = _tolerance(names, self.options["rtol"], self.options["atol"])
+        if not self.close(a, e, rtol, atol):
+            self.fail(_scalar_words(a, e, rtol, atol), where)
+
+    def close(self, actual: Any, expected: Any, rtol: float, atol: float) -> bool:
+        """Whether two numbers are."""
+        if actual == expected:
+            return True
+        if self.options["equal_nan"] and cmath.isnan(actual) and cmath.isnan(expected):
+            return True
+        gap = abs(actual - expected)
+        return cmath.isfinite(gap) and gap <= atol + rtol * abs(expected)
+
+    def compare_tensors(self, actual: Any, expected: Any, where: tuple) -> None:
+        a, e = (torch.as_tensor(x) for x in (actual, expected))
+        options = self.options
+        for name, have, want, on in (
+            ("shape", a.shape, e.shape, True),
+            ("layout", a.layout, e.layout, options["check_layout"]),
+            ("stride()", a.stride(), e.stride(), options["check_stride"]),
+            ("device", a.device, e.device, options["check_device"]),
+            ("dtype", a.dtype, e.dtype, options["check_dtype"]),
+        ):
+            if on and have != want:
+                self.fail(f"The values for attribute '{name}' do not match: {have} != {want}.", where)
+        rtol, atol = _tolerance((a.dtype.name, e.dtype.name), options["rtol"], options["atol"])
+        if a.device.type == "meta" or e.device.type == "meta":
+            return
+        a, e = (_comparable(x.detach().cpu()) for x in (a, e))
+        if a.dtype is not e.dtype:
+            common = torch.promote_types(a.dtype, e.dtype)
+            a, e = a.to(common), e.to(common)
+        matches = torch.isclose(a, e, rtol=rtol, atol=atol, equal_nan=options["equal_nan"])
+        if bool(matches.all()):
+            return
+        words = (
+            _scalar_words(a.item(), e.item(), rtol, atol) if not a.ndim else _tensor_words(a, e, matches, rtol, atol)
+        )
+        self.fail(words, where)
+
+
+def _comparable(x: torch.Tensor) -> torch.Tensor:
+    """A tensor in a dtype that can be subtracted: integers as the largest, small floating-point numbers as
+    larger ones.
+    """
+    if x.dtype.category < 2:
+        return x.to(torch.int64)
+    if x.dtype.category == 2 and x.dtype.itemsize == 1:
+        return x.to(torch.float32)
+    return x.to(torch.complex64) if x.dtype.name == "complex32" else x
+
+
+def _allowed(tolerance: float, equal: bool) -> str:
+    return "" if equal else f" (up to {tolerance} allowed)"
+
+
+def _scalar_words(actual: Any, expected: Any, rtol: float, atol: float) -> str:
+    equal = rtol == 0 and atol == 0
+    gap = abs(actual - expected)
+    share = float("inf") if expected == 0 else gap / abs(expected)
+    return (
+        f"Scalars are not {'equal' if equal else 'close'}!\n\n"
+        f"Expected {expected} but got {actual}.\n"
+        f"Absolute difference: {gap}{_allowed(atol, equal)}\n"
+        f"Relative difference: {share}{_allowed(rtol, equal)}"
+    )
+
+
+def _tensor_words(actual: torch.Tensor, expected: torch.Tensor, matches: torch.Tensor, rtol: float, atol: float) -> str:
+    equal = rtol == 0 and atol == 0
+    wrong = int((~matches).sum())
+    lines = [
+        f"Tensor-likes are not {'equal' if equal else 'close'}!\n",
+        f"Mismatched elements: {wrong} / {matches.numel()} ({wrong / matches.numel():.1%})",
+    ]
+    gap = torch.abs(actual - expected)
+    share = gap / torch.abs(expected)
+    for name, values, tolerance in (("absolute", gap, atol), ("relative", share, rtol)):
+        values = torch.where(matches, torch.zeros_like(values), values).reshape(-1)
+        place = int(torch.argmax(values))
+        index = tuple(int(i) for i in np.unravel_index(place, tuple(matches.shape)))
+        lines.append(f"Greatest {name} difference: {values[place].item()} at index {index}{_allowed(tolerance, equal)}")
+    return "\n".join(lines)
+
+
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:
+    """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, for tensors, numbers, arrays,
+    and sequences or mappings of them.
+
+    Tolerances default by dtype (float32: rtol 1.3e-6, atol 1e-5; float64: 1e-7 both; integers exact). Also compared:
+    shape, dtype, device (switch off with check_*). TypeError for values that cannot be compared.
+
+    >>> import torchlite as torch
+    >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
+    """
+    comparison = _Comparison(
+        msg,
+        allow_subclasses=allow_subclasses,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_device=check_device,
+        check_dtype=check_dtype,
+        check_layout=check_layout,
+        check_stride=check_stride,
+    )
+    for compare, a, e, where in comparison.pairs(actual, expected):
+        compare(a, e, where)
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """Deprecated: `assert_close` without its checks of device and dtype."""
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "
+        "use `torch.testing.assert_close()` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    a, e = (x if isinstance(x, torch.Tensor) else torch.tensor(x) for x in (actual, expected))
+    e = e.to(a.dtype)
+    assert_close(
+        a, e, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False, check_stride=False,
+        msg=msg or None,
+    )  # fmt: skip
