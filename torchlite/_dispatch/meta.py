@@ -92,12 +92,11 @@ def rule_error(op: Op, values) -> Exception | None:
     try:
         _Rules.run(op, values)
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
-        return (
-            error
-            if type(error) in (RuntimeError, IndexError, TypeError, ValueError)
-            and not isinstance(error, AttributeError)
-            else None
-        )
+        if type(error) not in (RuntimeError, IndexError, TypeError, ValueError):
+            return None
+        # Without the frames that it went through: one of them will hold it, which would be a cycle with all tensors.
+        error.__context__ = None
+        return error.with_traceback(None)
     except Exception:
         return None
     return None

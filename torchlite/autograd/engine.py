@@ -422,15 +422,16 @@ class Run:
         else:
             found.grad = SLOTS.F.add(found.grad, call.wrap(table, g))
 
-    def executes(self, node) -> bool:
-        """Whether the pass runs this node, or adds to its leaf."""
-        if self.needed is not None:
-            return node in self.needed
+    def executes(self, what) -> bool:
+        """Whether the pass runs this node, or adds to this leaf."""
+        if isinstance(what, AccumulateGrad):
+            what = what.variable
+        if self.targets is not None and self.needed is not None:
+            return what in self.needed if isinstance(what, Node) else what in self.targets
         if self._executed is None:
-            self._executed = set(reachable(self.starts()))
-            for one in list(self._executed):
-                self._executed.update(e for e in flat(one._edges) if isinstance(e, Tensor))
-        return (node.variable if isinstance(node, AccumulateGrad) else node) in self._executed
+            nodes = reachable(self.starts())
+            self._executed = {e for one in nodes for e in flat(one._edges) if isinstance(e, Tensor)}.union(nodes)
+        return what in self._executed
 
     def order(self) -> list:
         """The nodes that the pass runs, in order; a leaf's AccumulateGrad where its gradient is complete."""

@@ -14,7 +14,7 @@ from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import activate
 from .._dispatch.runtime import count
 from .edges import GradientEdge
-from .engine import CURRENT
+from .engine import CURRENT, node_of
 
 
 class saved_tensors_hooks:
@@ -102,7 +102,8 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     lock = threading.Lock()
     found: dict[int, list] = {}  # by the pass
-    nodes = [at_edge(edge(t))[0] for t in tensors] if mode == "all" else []
+    # Weakly: the hooks that know them are theirs.
+    nodes = [weakref.ref(node_of(edge(t)) or t) for t in tensors] if mode == "all" else []
 
     def hook_of(position):
         def all_of(gradient):
@@ -110,7 +111,7 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
             key = graph_task_id()
             with lock:
                 if key not in found:
-                    found[key] = [[None] * len(nodes), sum(map(run.executes, nodes))]
+                    found[key] = [[None] * len(nodes), sum(run.executes(node()) for node in nodes)]
                 gradients, left = found[key]
                 gradients[position] = gradient
                 found[key][1] = left - 1
