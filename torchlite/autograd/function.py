@@ -23,6 +23,7 @@ class FunctionCtx:
     dirty_tensors: tuple = ()
     non_differentiable: tuple = ()
     materialize_grads = True
+    _materialize_non_diff_grads = True  # zeros also for outputs that are marked as not differentiable
     needs_input_grad: tuple = ()
 
     def save_for_backward(self, *tensors):
@@ -332,22 +333,22 @@ def _finish(node, tensors, result, wants):
     fixed = {id(t) for t in node.non_differentiable}
     node._several = several
     node._shape = tuple([o._data.shape if isinstance(o, Tensor) else None for o in outs])
-    node._dtypes = tuple([o.dtype if isinstance(o, Tensor) else None for o in outs])
+    without = () if node._materialize_non_diff_grads else fixed
+    node._dtypes = tuple([o.dtype if isinstance(o, Tensor) and id(o) not in without else None for o in outs])
     if not several:
         node._shape = node._shape[0]
     final: list[Any] = []
+    seen: dict[int, Any] = {}
     positions: dict[int, int] = {}
     for i, out in enumerate(outs):
         if not isinstance(out, Tensor):
             final.append(out)
             continue
-        fresh = out
-        if id(out) in inputs and id(out) not in dirty:
-            fresh = _as_view(out)
-        elif id(out) in positions:
-            fresh = final[positions[id(out)]]
+        fresh = seen.get(id(out))
+        if fresh is None:
+            fresh = seen[id(out)] = _as_view(out) if id(out) in inputs and id(out) not in dirty else out
         if wants and out.dtype.category >= 2 and id(out) not in fixed:
-            positions.setdefault(id(out), i)
+            positions.setdefault(id(fresh), i)
         elif wants and id(out) in fixed and base_of(fresh) is None:
             fresh._node = None
         final.append(fresh)

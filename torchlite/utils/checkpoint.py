@@ -3,19 +3,78 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import warnings
+import weakref
 from typing import Any
 
 from .. import Tensor
+from .._dispatch.public import torch
 from ..amp.autocast_mode import as_now
 from ..autograd import Function, backward
-from ..autograd.grad_mode import enable_grad, no_grad
-from ..autograd.graph import saved_tensors_hooks
+from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
+from ..autograd.graph import graph_task_id, saved_tensors_hooks
+from ..autograd.variable import Variable
 
-__all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "noop_context_fn"]
+__all__ = [
+    "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext",
+    "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "noop_context_fn",
+    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
+]  # fmt: skip
+_SELECTIVE = ("CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext",
+              "create_selective_checkpoint_contexts", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode")  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _SELECTIVE:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from . import _selective_checkpoint
+
+    return getattr(_selective_checkpoint, name)
 
 
 class CheckpointError(RuntimeError):
     """The second run of a checkpointed function did not save what the first one did."""
+
+
+class _StopRecomputationError(Exception):
+    """Ends a second run that has made all that is needed."""
+
+
+class _Choices:
+    """What `set_checkpoint_early_stop` and `set_checkpoint_debug_enabled` chose; None leaves it to the caller."""
+
+    early_stop: bool | None = None
+    debug: bool | None = None
+
+
+@contextlib.contextmanager
+def _choosing(name: str, value: bool) -> Any:
+    before = getattr(_Choices, name)
+    setattr(_Choices, name, value)
+    try:
+        yield
+    finally:
+        setattr(_Choices, name, before)
+
+
+def set_checkpoint_early_stop(enable: bool) -> Any:
+    """Inside, checkpointed parts that are called stop running again, or do not (`enable=False`), once all that backward
+    needs was made.
+
+    >>> import torchlite as torch
+    >>> from torchlite.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with set_checkpoint_early_stop(False):
+    ...     y = checkpoint(torch.exp, x, use_reentrant=False)
+    >>> y.sum().backward()
+    """
+    return _choosing("early_stop", enable)
+
+
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Any:
+    """Inside, errors of checkpointed parts say which ops saved tensors in both runs, or do not, whatever `debug` says."""
+    return _choosing("debug", enabled)  # type: ignore[arg-type]
 
 
 def noop_context_fn() -> Any:
@@ -50,25 +109,33 @@ class _Surroundings:
                 generator.set_state(state)
 
 
-class _Reentrant(Function):
+class CheckpointFunction(Function):
     """The whole part as one node, whose backward runs the part again with recording."""
 
     @staticmethod
-    def forward(ctx: Any, run: Any, surroundings: Any, *args: Any) -> Tensor:
-        ctx.run, ctx.surroundings = run, surroundings
+    def forward(ctx: Any, run: Any, surroundings: Any, *args: Any) -> Any:
+        if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
+        ctx.run_function, ctx.surroundings = run, surroundings
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
-        ctx.is_tensor = [isinstance(a, Tensor) for a in args]
+        ctx.places = [isinstance(a, Tensor) for a in args]
         ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
         with no_grad():
             return run(*args)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        if not Variable._execution_engine.is_checkpoint_valid():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
         saved = iter(ctx.saved_tensors)
-        args = [next(saved) if t else o for t, o in zip(ctx.is_tensor, ctx.others, strict=True)]
+        args = [next(saved) if t else o for t, o in zip(ctx.places, ctx.others, strict=True)]
         fresh = [a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args]
         with enable_grad(), ctx.surroundings.replay():
-            outs = ctx.run(*fresh)
+            outs = ctx.run_function(*fresh)
         outs = outs if isinstance(outs, tuple) else (outs,)
         pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
         if not pairs:
@@ -77,51 +144,141 @@ class _Reentrant(Function):
         return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in fresh))
 
 
-class _Recompute:
-    """Saved tensors of one run of the function: numbered while it runs, made again at the first one that is needed."""
+class _SaveInputs(Function):
+    """A node that holds the arguments, as any node holds what it saves: through the saved-tensor hooks around it."""
 
-    def __init__(self, function: Any, args: Any, kwargs: Any, context_fn: Any, surroundings: Any) -> None:
-        self.function, self.args, self.kwargs = function, args, kwargs
-        self.context_fn, self.surroundings = context_fn, surroundings
-        self.count = 0
-        self.found: dict[int, Tensor] = {}
-        self.shapes: list = []
+    @staticmethod
+    def forward(ctx: Any, anchor: Tensor, others: list, *tensors: Tensor) -> Tensor:
+        ctx.others = others
+        ctx.save_for_backward(*tensors)
+        return torch.empty((0,))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise AssertionError("nothing leads here")
+
+
+class _Place:
+    """Stands for one saved tensor of the part; `made` has it for each backward pass that asked (None once taken)."""
+
+    __slots__ = ("made", "__weakref__")
+
+    def __init__(self) -> None:
+        self.made: dict[int, Tensor | None] = {}
+
+
+def _metadata(tensor: Tensor) -> dict[str, Any]:
+    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
+
+
+# What of a saved tensor has to be the same in both runs, by `determinism_check`.
+_CHECKS: dict[str, Any] = {"default": _metadata, "none": lambda tensor: None}
+_passes = itertools.count(-2, -1)  # for tensors that are asked for outside of a backward pass
+
+
+class _Recompute:
+    """Saved tensors of one run of the function: places while it runs, made again when the first is needed."""
+
+    def __init__(self, function: Any, args: Any, kwargs: Any, context: Any, surroundings: Any, check: Any) -> None:
+        self.function, self.context, self.surroundings, self.check = function, context, surroundings, check
+        self.early_stop = True
+        self.complete = False  # whether the first run came to its end
+        self.places: list[Any] = []
+        self.told: list[Any] = []
+        self.runs: dict[int, list] = {}  # of each pass, what the second run saved
+        values = [*args, *kwargs.values()]
+        tensors = [v for v in values if isinstance(v, Tensor)]
+        spots = [None if isinstance(v, Tensor) else (v,) for v in values]
+        anchor = torch.empty((0,), requires_grad=True)
+        self.names = (len(args), list(kwargs))
+        with enable_grad():
+            self.inputs = _SaveInputs.apply(anchor, spots, *tensors).grad_fn
+
+    def arguments(self) -> Any:
+        tensors = iter(self.inputs.saved_tensors)
+        values = [next(tensors) if spot is None else spot[0] for spot in self.inputs.others]
+        count, names = self.names
+        return values[:count], dict(zip(names, values[count:], strict=True))
 
     def pack(self, tensor: Tensor) -> Any:
-        self.shapes.append((tuple(tensor.shape), tensor.dtype))
-        self.count += 1
-        return self.count - 1
+        place = _Place()
+        self.places.append(weakref.ref(place))
+        self.told.append(self.check(tensor))
+        return place
 
-    def unpack(self, number: Any) -> Any:
-        if number not in self.found:
-            self.run_again()
-        return self.found.pop(number)
+    def unpack(self, place: _Place) -> Any:
+        inside = graph_task_id()
+        key = next(_passes) if inside == -1 else inside
+        if key not in self.runs:
+            self.run_again(key)
+        if key not in place.made:
+            raise CheckpointError("torch.utils.checkpoint: the second run did not save what the first one did.")
+        found = place.made[key]
+        if found is None:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you "
+                "are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an "
+                "issue with details on your use case."
+            )
+        place.made[key] = None
+        if inside == -1:
+            for other in self.places:
+                if other() is not None:
+                    other().made.pop(key, None)
+            del self.runs[key]
+        return found
 
-    def run_again(self) -> Any:
-        made: list[Tensor] = []
+    def run_again(self, key: int) -> None:
+        made = self.runs[key] = []
+        me = weakref.ref(self)
 
         def pack(tensor):
-            made.append(tensor)
+            tensor = tensor.detach() if tensor.requires_grad else tensor
+            frame = me()
+            number = len(made)
+            if number < len(frame.places):
+                place = frame.places[number]()
+                if place is not None:
+                    place.made[key] = tensor
+            elif not frame.complete:
+                return tensor  # a backward within the first run has not seen all of it
+            made.append(frame.check(tensor))
+            if frame.early_stop and len(made) == len(frame.places):
+                raise _StopRecomputationError
             return tensor
 
-        with enable_grad(), self.surroundings.replay(), self.context_fn()[1], saved_tensors_hooks(pack, lambda t: t):
-            self.function(*self.args, **self.kwargs)
-        if len(made) != self.count:
+        args, kwargs = self.arguments()
+        with contextlib.suppress(_StopRecomputationError), saved_tensors_hooks(pack, lambda tensor: tensor):
+            with enable_grad(), self.surroundings.replay(), self.context:
+                self.function(*args, **kwargs)
+        self.compare(made)
+
+    def compare(self, made: list) -> None:
+        """CheckpointError unless the second run saved what the first one did."""
+        if len(made) != len(self.told):
             raise CheckpointError(
-                f"torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                f"recomputation.\nNumber of tensors "
-                f"saved during forward: {self.count}\nNumber of tensors saved during recomputation: {len(made)}."
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.told)}\nNumber of tensors saved "
+                f"during recomputation: {len(made)}.{_TIP}"
             )
-        for i, (tensor, (shape, dtype)) in enumerate(zip(made, self.shapes, strict=True)):
-            if tuple(tensor.shape) != shape or tensor.dtype is not dtype:
-                raise CheckpointError(
-                    "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata "
-                    "than during the forward pass.\n"
-                    f"tensor at position {i}:\n"
-                    f"saved metadata: {shape}, {dtype}\n"
-                    f"recomputed metadata: {tuple(tensor.shape)}, {tensor.dtype}"
-                )
-        self.found = dict(enumerate(made))
+        other = [
+            f"tensor at position {i}:\nsaved metadata: {first}\nrecomputed metadata: {second}\n"
+            for i, (first, second) in enumerate(zip(self.told, made, strict=True))
+            if first != second
+        ]
+        if other:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                f"during the forward pass.\n{''.join(other)}.{_TIP}"
+            )
+
+
+_TIP = (
+    "\n\nTip: To see a more detailed error message, either pass `debug=True` to\n"
+    "`torch.utils.checkpoint.checkpoint(...)` or wrap the code block\n"
+    "with `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\n"
+    "enable checkpoint-debug mode globally.\n"
+)
 
 
 def checkpoint(
@@ -132,14 +289,15 @@ def checkpoint(
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
-    preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
     """`function(*args, **kwargs)` without keeping what backward needs: it runs again then.
 
-    use_reentrant: True runs the part as one node (its inputs must require grad); False (the default) lets the part
-    record itself and makes its saved tensors again when the first is needed. The random state is replayed unless
-    `preserve_rng_state` is False. CheckpointError when the second run saves other tensors.
+    use_reentrant: True runs the part as one node (its inputs must require grad; `grad` and `backward(inputs=)` are
+    refused); False lets the part record itself and makes its saved tensors again when the first is needed, up to the
+    last that is (`early_stop`). context_fn gives two context managers, for the first run and for the second. The random
+    state is replayed unless `preserve_rng_state` is False. CheckpointError when the second run saves other tensors,
+    unless `determinism_check` is "none".
 
     >>> import torchlite as torch
     >>> from torchlite.utils.checkpoint import checkpoint
@@ -148,22 +306,52 @@ def checkpoint(
     >>> x.grad
     tensor([2.7183, 2.7183])
     """
-    surroundings = _Surroundings(preserve_rng_state, [*args, *kwargs.values()])
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant is None:
+        _warn_of_default("", "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception.")
+        use_reentrant = True
+    surroundings = _Surroundings(preserve, [*args, *kwargs.values()])
     if use_reentrant:
         if kwargs:
             raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
         if context_fn is not noop_context_fn or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-        return _Reentrant.apply(function, surroundings, *args)
-    again = _Recompute(function, args, kwargs, context_fn, surroundings)
-    with context_fn()[0], saved_tensors_hooks(again.pack, again.unpack):
-        return function(*args, **kwargs)
+        return CheckpointFunction.apply(function, surroundings, *args)
+    if determinism_check not in _CHECKS:
+        raise ValueError(f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}")
+    first, second = context_fn()
+    if not is_grad_enabled():
+        with first:
+            return function(*args, **kwargs)
+    again = _Recompute(function, args, kwargs, second, surroundings, _CHECKS[determinism_check])
+    again.early_stop = early_stop if _Choices.early_stop is None else _Choices.early_stop
+    with saved_tensors_hooks(again.pack, again.unpack), first:
+        found = function(*args, **kwargs)
+    again.complete = True
+    return found
+
+
+def _warn_of_default(name: str, when: str) -> None:
+    warnings.warn(
+        f"torch.utils.checkpoint{name}: the use_reentrant parameter should be passed explicitly. {when} "
+        "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can pass "
+        "use_reentrant=True. Refer to docs for more details on the differences between the two variants.",
+        stacklevel=3,
+    )
 
 
 def checkpoint_sequential(
-    functions: Any, segments: Any, input: Tensor, use_reentrant: Any = None, preserve_rng_state: bool = True
+    functions: Any, segments: Any, input: Tensor, use_reentrant: Any = None, **kwargs: Any
 ) -> Any:
     """A sequence of modules in `segments` parts, all but the last of them checkpointed."""
+    if use_reentrant is None:
+        _warn_of_default(
+            ".checkpoint_sequential", "In version 2.9 we will raise an exception if use_reentrant is not passed."
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(functions) // segments
 
@@ -178,5 +366,5 @@ def checkpoint_sequential(
     end = 0
     for start in range(0, size * (segments - 1), size):
         end = start + size
-        input = checkpoint(run(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
+        input = checkpoint(run(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return run(end, len(functions))(input)
