@@ -24,11 +24,16 @@ _HOMES = {
         "is_inference_mode_enabled", "layout", "memory_format",
     ),
     "._ops._linalg_common": ("_LinAlgError",),
+    ".autograd.graph": (
+        "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
+        "_will_engine_execute_node",
+    ),
+    ".autograd.grad_mode": ("_is_multithreading_enabled", "_is_view_replay_enabled"),
     ".random": ("default_generator",),
     "._serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
 }  # fmt: skip
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = {"_nn"}
+_MODULES = {"_autograd", "_functions", "_nn"}
 
 has_lapack = True
 has_openmp = has_mkl = _has_mkldnn = has_cuda = _has_cuda = False

@@ -746,8 +746,7 @@ def rebase(target, result):
     if owner._node is None and node is not None and not root_of(owner).late:
         root_of(owner).late = True
         watch_late(owner)
-    GLOBALS["REBASED"] += 1
-    root_of(target).rebased = GLOBALS["REBASED"]
+    rebased(target)
     if base is not None and (node is not None or base._node is not None):
         index = positions(target)
         part = new(Tensor)
@@ -766,6 +765,14 @@ def rebase(target, result):
     else:
         target._node = node
     return target
+
+
+def rebased(tensor) -> None:
+    """Let views of its memory that are older than now look for their history."""
+    GLOBALS["REBASED"] += 1
+    root_of(tensor).rebased = GLOBALS["REBASED"]
+    if base_of(tensor) is not None:
+        meta_of(tensor).stamp = GLOBALS["REBASED"]
 
 
 def _keep_retaining(tensor, node, old=None) -> None:

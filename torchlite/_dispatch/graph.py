@@ -247,6 +247,10 @@ class OutputOf:
         self.node, self.index = node, index
 
 
+# Not empty once a leaf got hooks: then backward passes see to it that a leaf's come as soon as its gradient is whole.
+LEAF_HOOKS: list[None] = []
+
+
 class AccumulateGrad(Node):
     """Stands for a leaf where the graph is looked at. The engine knows the leaf itself, which has its hooks."""
 
@@ -262,6 +266,14 @@ class AccumulateGrad(Node):
         if found.around is None:
             found.around = NodeHooks()
         self._hooks = found.around
+
+    def register_hook(self, hook):
+        LEAF_HOOKS[:] = [None]
+        return super().register_hook(hook)
+
+    def register_prehook(self, hook):
+        LEAF_HOOKS[:] = [None]
+        return super().register_prehook(hook)
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
@@ -347,7 +359,7 @@ def renew_history(view) -> None:
             refuse_view(found.kind, view, "its base or another view of its base has been")
         F, base = SLOTS.F, found.base
         with recording(True):
-            view._node = F._index(F.reshape(base, (-1,)), (positions(view),))._node
+            view._node = F._elements(F.reshape(base, (-1,)), positions(view))._node
     found.stamp = GLOBALS["REBASED"]
 
 

@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from .interceptors import activate
+
 
 def _reference(hooks: Any) -> Callable[[], Any]:
     """A way to a dictionary of hooks that does not keep it, where its class allows that."""
@@ -74,7 +76,11 @@ class Packed:
 
     def open(self):
         """The tensor that comes out."""
+        before = saved_tensor_hooks.stack
         found = self.unpack(self.value)
+        if saved_tensor_hooks.stack is not before:  # what it entered or left is so for itself alone
+            activate(len(before) - len(saved_tensor_hooks.stack))
+            saved_tensor_hooks.stack = before
         if not hasattr(found, "_data"):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Where a record is called otherwise than PyTorch's derivative.
-_NAMES: dict[str, str] = {}
+_NAMES: dict[str, str] = {"_copy_slices": "CopySlices", "_elements": "AsStridedBackward0"}
 
 
 def node_name(node) -> str:

@@ -114,6 +114,7 @@ class Op:
     # the kernel returns the result and, after it, values that only the formulas see (`out1`, `out2` …)
     hidden = False
     layout: Callable | None = None  # the rule of `layouts` that says how results lie in memory, where kernels do not
+    holds_arrays = False  # an argument that is no tensor to the schema holds arrays, which a node lets go of
     check: Callable | None = None  # refuses some arguments: called with them before promotion
     function: Callable | None = None  # the public function, once made
     direct: Callable | None = None  # the function for interceptors, once made
@@ -176,7 +177,7 @@ class Op:
         """Whether a node of this op holds tensors, which backward frees; one that holds sizes or a
         dtype can run again.
         """
-        return bool(self.plan.keeps) or any(kind == "value" for _, kind, _ in self.plan.saves)
+        return self.holds_arrays or bool(self.plan.keeps) or any(kind == "value" for _, kind, _ in self.plan.saves)
 
     @functools.cached_property
     def rounds(self) -> bool:

@@ -65,3 +65,13 @@ def shifted_on(F, x, dim, fill):
     size = x.shape[dim]
     head = F.full_like(F.slice(x, dim, 0, 1, 1), fill)
     return F.cat([head, F.slice(x, dim, 0, size - 1, 1)], dim)
+
+
+def not_differentiable(op_name, argument=""):
+    """A formula that says that PyTorch has none."""
+    where = f"{op_name}: {argument}" if argument else op_name
+
+    def formula(F, g):
+        raise NotImplementedError(f"the derivative for '{where}' is not implemented.")
+
+    return formula

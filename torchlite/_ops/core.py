@@ -22,6 +22,13 @@ SLOTS.copy_slices = op(
     where="",
     vjp={"base": _hole, "view": lambda F, g, index: F._index(F.reshape(F.contiguous(g), (-1,)), (index,))},
 )
+# The elements at flat positions, which a view takes from its base's new history. It holds no tensor of the program's.
+_elements = op(
+    "_elements(Tensor input, index)",
+    where="",
+    composite=lambda F, input, index: F._index(input, (index,)),
+    vjp={"input": lambda F, g, input_shape, index: F._index_backward(g, input_shape, (index,))},
+)
 # The input itself: how the engine ties a tensor to the history of another.
 op("_through(Tensor input)", where="", vjp={"input": lambda F, g: g})
 _moved = op("_moved(Tensor input, where, source)", where="", vjp={"input": lambda F, g, source: F._move(g, source)})

@@ -34,6 +34,8 @@ op(
     meta=lambda input, shape: (shape, input.dtype),
     vjp={"input": lambda F, g, index: F._index(g, index)},
 )
+# What they save beside tensors are arrays that came as such: a second backward is refused all the same.
+take_index.holds_arrays = True
 set_index = op(
     "_setitem(Tensor input, index, Tensor|Number value)",
     where="",

@@ -219,6 +219,8 @@ def _view_in_place(name, schema, doc, where="Tensor"):
         out = getattr(F, name)(call._alias(input), *args)
         input._data, input._node = out._data, out._node
         bump(input)
+        if MODE.grad and input._node is not None:
+            call.rebased(input)
         return input
 
     turned.__doc__ = doc

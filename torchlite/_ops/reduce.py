@@ -26,8 +26,9 @@ def _sum_dtype(input, dtype):
 
 
 def _extreme_vjp(F, g, input, dim, keepdim, out):
-    """Spread equally over the places that hold the extreme value."""
-    hit = F.to(F.eq(input, spread(F, out, input.shape, dim, keepdim)), F.dtype_of(g))
+    """Spread equally over the places that hold the extreme value, or NaN where that is it."""
+    value = spread(F, out, input.shape, dim, keepdim)
+    hit = F.to(F.logical_or(F.eq(input, value), F.logical_and(F.isnan(input), F.isnan(value))), F.dtype_of(g))
     count = F.sum(hit, dim, True)
     return F.div(F.mul(spread(F, g, input.shape, dim, keepdim), hit), F.expand(count, input.shape))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch import NONDIFF, composite, op
+from torchlite._dispatch import MODE, NONDIFF, call, composite, op
 from torchlite._dispatch.shapes import reduced, wrap_dim
 
 from .._types.dtypes import bool_, int32, int64
-from ._gradients import to_chosen
+from ._gradients import not_differentiable, to_chosen
 
 _PAIR = ("values", "indices")
 
@@ -139,6 +139,19 @@ op("unique_rows(Tensor input, dim)", where="", tags=NONDIFF).several = True
 op("unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF).several = True
 
 
+# Whose derivative is an error: their first results say that they want a gradient all the same.
+_undifferentiated = {
+    name: op(f"{name}(Tensor input)", where="", vjp={"input": not_differentiable(name)})
+    for name in ("_unique2", "_unique_dim", "_unique_consecutive")
+}
+
+
+def _with_node(name, input, found):
+    if MODE.grad and input.requires_grad:
+        call.record(_undifferentiated[name], input._table, [input], (found[0],))
+    return found
+
+
 def _asked_for(found, return_inverse, return_counts):
     chosen = (found[0],) + ((found[1],) if return_inverse else ()) + ((found[2],) if return_counts else ())
     return chosen if len(chosen) > 1 else chosen[0]
@@ -153,9 +166,9 @@ def unique(F, input, sorted, return_inverse, return_counts, dim):
     tensor([1, 3])
     """
     if dim is None:
-        found = F.unique_flat(input, return_inverse, return_counts)
+        found = _with_node("_unique2", input, F.unique_flat(input, return_inverse, return_counts))
     else:
-        found = F.unique_rows(input, wrap_dim(dim, input.ndim))
+        found = _with_node("_unique_dim", input, F.unique_rows(input, wrap_dim(dim, input.ndim)))
     return _asked_for(found, return_inverse, return_counts)
 
 
@@ -166,7 +179,8 @@ def unique_consecutive(F, input, return_inverse, return_counts, dim):
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    return _asked_for(F.unique_runs(input, dim), return_inverse, return_counts)
+    found = _with_node("_unique_consecutive", input, F.unique_runs(input, dim))
+    return _asked_for(found, return_inverse, return_counts)
 
 
 op("nonzero_indices(Tensor input)", where="", tags=NONDIFF)

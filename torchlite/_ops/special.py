@@ -6,6 +6,8 @@ import math
 
 from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, op
 
+from ._gradients import not_differentiable
+
 UNARY = POINTWISE | INPLACE
 TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
@@ -132,13 +134,6 @@ def mvlgamma(F, input, p):
     for j in range(1, p):
         total = total + F.lgamma(input - 0.5 * j)
     return total + math.log(math.pi) * p * (p - 1) / 4
-
-
-def not_differentiable(op_name, argument):
-    def formula(F, g):
-        raise NotImplementedError(f"the derivative for '{op_name}: {argument}' is not implemented.")
-
-    return formula
 
 
 def gamma_density(F, a, x):

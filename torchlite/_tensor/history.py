@@ -7,6 +7,7 @@ from collections import OrderedDict
 
 from .._dispatch import call
 from .._dispatch.graph import (
+    LEAF_HOOKS,
     OutputOf,
     alias_meta,
     base_of,
@@ -45,6 +46,10 @@ class History(Properties):
     @requires_grad.setter
     def requires_grad(self, value: bool):
         self.requires_grad_(value)
+
+    @requires_grad.deleter
+    def requires_grad(self):
+        raise RuntimeError("cannot delete requires_grad")
 
     def requires_grad_(self, requires_grad: bool = True):
         """Say whether a leaf wants a gradient; returns the tensor. RuntimeError for integers and for non-leaves."""
@@ -166,7 +171,13 @@ class History(Properties):
     def data(self, value):
         if not isinstance(value, call.Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self._node is not None and value.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._data, self._table, self.dtype = value._data, value._table, value.dtype
+
+    @data.deleter
+    def data(self):
+        raise RuntimeError("cannot delete data")
 
     def retain_grad(self):
         """Keep the gradient of a non-leaf in `.grad`."""
@@ -197,6 +208,7 @@ class History(Properties):
             found = meta_of(self)
             if found.hooks is None:
                 found.hooks = OrderedDict()
+                LEAF_HOOKS[:] = [None]
             return found.hooks
         node, index = self._place()
         return node_hooks(node).tensor.setdefault(index, OrderedDict())
@@ -208,6 +220,7 @@ class History(Properties):
         found = meta_of(self)
         if found.post_hooks is None:
             found.post_hooks = {}
+            LEAF_HOOKS[:] = [None]
         return RemovableHandle(found.post_hooks, hook)
 
     @property

@@ -77,7 +77,16 @@ def _has_nan(run, table, g) -> bool:
 
 
 def _tell(node) -> None:
-    warnings.warn(
-        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(node._trace)}",
-        stacklevel=2,
-    )
+    """Warn of the place; where warnings are errors, on stderr, since an error is on its way already."""
+    if node._trace is None:
+        text = (
+            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
+            "forward pass for more information."
+        )
+    else:
+        text = f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
+        text += "".join(node._trace)
+    try:
+        warnings.warn(text, stacklevel=2)
+    except Warning:
+        print(text, file=sys.stderr)

@@ -10,12 +10,24 @@ import threading
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.graph import AccumulateGrad, Node, OutputOf, bump, edge, freed, make_node, meta_of, node_hooks, version
+from .._dispatch.graph import (
+    LEAF_HOOKS,
+    AccumulateGrad,
+    Node,
+    OutputOf,
+    bump,
+    edge,
+    freed,
+    make_node,
+    meta_of,
+    node_hooks,
+    version,
+)
 from .._dispatch.hooks import Packed, saved_tensor_hooks
 from .._dispatch.interceptors import stack
 from .._dispatch.layouts import lying_as_leaf
 from .._dispatch.record import REGISTRY
-from .._dispatch.runtime import LEAF, MODE, recording, set_grad
+from .._dispatch.runtime import GLOBALS, LEAF, MODE, recording, set_grad
 from .._dispatch.slots import SLOTS
 from .._dispatch.writing.backward import backward_function
 from .._tensor import Parameter, Tensor
@@ -199,6 +211,9 @@ class Run:
     needed: set | None = None  # the nodes that lead to them
     useful: set | None = None  # these and the targets among the nodes
     callbacks: tuple = ()  # called when the pass is through
+    ready: dict | None = None  # leaves with hooks, by the node after which their gradients are whole
+    adds = True  # whether gradients are added to the leaves'
+    node: Node | None = None  # the one that runs, where it has hooks or packed tensors
     _identity = 0
     _executed: set | None = None
 
@@ -275,11 +290,12 @@ class Run:
         """
         heap, buffers, run, send = self.heap, self.buffers, self.mode.run, self.send
         wanted, useful, retain, add = self.wanted_nodes, self.useful, self.retain, self.mode.add
+        ready, watch = self.ready, GLOBALS["NODE_MADE"] is not None
         pop, push = heapq.heappop, heapq.heappush
         while heap:
             node = pop(heap)[1]
             g = buffers.pop(node)
-            if node._hooks is None and node._trace is None and not node._is_custom and not wanted:
+            if node._hooks is None and not node._is_custom and not wanted and not watch:
                 grads = run(node, g)
             else:
                 grads = self._with_hooks(node, g)
@@ -307,6 +323,33 @@ class Run:
                             send(one, part, table)
                 else:
                     send(target, grad, table)
+            if ready is not None and node in ready:
+                for leaf in ready[node]:
+                    self.finish(leaf)
+
+    def when_ready(self) -> None:
+        """Find for each leaf with hooks the last node that runs before its gradient is whole."""
+        last: dict = {}
+        for node in reachable(self.starts()):
+            if self.needed is None or node in self.needed:
+                for e in flat(node._edges):
+                    if isinstance(e, Tensor) and (e not in last or last[e]._seq > node._seq):
+                        last[e] = node
+        self.ready = {}
+        for leaf, node in last.items():
+            found = meta_of(leaf)
+            if found.hooks or found.post_hooks or found.around is not None:
+                self.ready.setdefault(node, []).append(leaf)
+
+    def finish(self, leaf) -> None:
+        """The gradient of a leaf is whole: its hooks, and what the pass is for."""
+        g = self.at_leaf(leaf)
+        if g is None:
+            return
+        if self.targets is not None:
+            self.captured[leaf, None] = g
+        if self.adds:
+            self.accumulate(leaf, g)
 
     def _with_hooks(self, node, g):
         """Run a node that has hooks, is a custom Function, was asked for by the caller, or is watched by anomaly mode.
@@ -321,7 +364,8 @@ class Run:
             return None
         if hooks is not None and hooks.pre:
             g = before_node(self.mode, node, hooks.pre, g)
-        if node._trace is not None:
+        self.node = node
+        if GLOBALS["NODE_MADE"] is not None:
             grads = self._traced(node, g)
         else:
             grads = node._run(self, g) if node._is_custom else self.mode.run(node, g)
@@ -340,8 +384,7 @@ class Run:
         several = g.__class__ is list
         grads = list(g) if several else [g]
         for index, functions in list(hooks.tensor.items()):
-            if grads[index] is not None:
-                grads[index] = self._hooked(functions, node._table, grads[index])
+            grads[index] = self._hooked(functions, node._table, grads[index])
         for index, who in list(hooks.retain.items()):
             tensor = who()
             if grads[index] is not None and tensor is not None:
@@ -352,12 +395,14 @@ class Run:
         return grads if several else grads[0]
 
     def _hooked(self, functions, table, g):
-        """A gradient after hooks, which may keep what they saw."""
-        value = self.mode.tensor(table, g)
+        """A gradient after hooks, which may keep what they saw; None of an output that has none."""
+        value = None if g is None else self.mode.tensor(table, g)
         for hook in list(functions.values()):
             answer = hook(value)
             if answer is not None:
                 value = checked_answer(value, answer, hook)
+        if value is None:
+            return None
         g = self.mode.untensor(value)
         self.given.add(id(g))
         return g
@@ -376,7 +421,7 @@ class Run:
         for tensor in list(leaves):
             found = meta_of(tensor)
             if found.hooks or found.around is not None or found.post_hooks:
-                self.accumulate(tensor, self.at_leaf(tensor))
+                self.finish(tensor)
             else:
                 self.add_to_grad(tensor, found, leaves.pop(tensor))
 
@@ -436,7 +481,7 @@ class Run:
     def order(self) -> list:
         """The nodes that the pass runs, in order; a leaf's AccumulateGrad where its gradient is complete."""
         nodes = [n for n in reachable(self.starts()) if self.needed is None or n in self.needed]
-        return sorted(nodes, key=lambda n: -n._seq)
+        return sorted(nodes, key=_seq, reverse=True)
 
 
 def reachable(roots) -> list:
@@ -551,7 +596,10 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
         CURRENT.runs = (*outer, run)
         try:
             if inputs is not None:
-                ends = _ends(run, inputs)
+                run.adds = accumulate
+                ends = _ends(run, inputs, accumulate)
+            if LEAF_HOOKS:
+                run.when_ready()
             for where, g in run.roots:
                 run.send(where, g, where._table if where.__class__ is not OutputOf else where.node._table)
             run.go()
@@ -559,7 +607,7 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
             if inputs is None:
                 run.deposit()
             else:
-                found = _collect(run, inputs, ends, accumulate)
+                found = _collect(run, ends, accumulate)
             while run.callbacks:
                 first, *rest = run.callbacks
                 run.callbacks = tuple(rest)
@@ -597,8 +645,10 @@ def _in_a_thread(*arguments):
     return found
 
 
-def _ends(run, inputs) -> list:
-    """Where the gradients of the inputs go, each (leaf, None) or (node, output); the run is told to go only there."""
+def _ends(run, inputs, accumulate: bool) -> list:
+    """Where the gradients of the inputs go, each (leaf, None) or (node, output); the run is told to go only there. To
+    accumulate, a node is run and its tensor retains the gradient; else the gradient is captured before that.
+    """
     ends: list[tuple[Any, int | None]] = []
     for item in inputs:
         where = edge(item) if isinstance(item, Tensor) else edge_of(item)
@@ -607,27 +657,27 @@ def _ends(run, inputs) -> list:
             end = where.node, where.index
         else:
             end = where, 0 if isinstance(where, Node) else None
-        if end[1] is not None:
+        if end[1] is not None and accumulate:
+            item.retain_grad()
+        elif end[1] is not None:
             run.wanted_nodes.setdefault(end[0], set()).add(end[1])
         ends.append(end)
     run.aim({end for end, _ in ends if end is not None})
+    if accumulate and run.needed is not None:
+        run.needed |= {end for end, index in ends if index is not None}
+        run.useful = run.needed
     return ends
 
 
-def _collect(run, inputs, ends, accumulate):
+def _collect(run, ends, accumulate):
     """The gradients that reached the ends, as Tensors or added to `.grad`."""
     found: dict = {}
-    for item, end in zip(inputs, ends, strict=True):
+    for end in ends:
         if end in found or end[0] is None:
             continue
-        where, index = end
-        g = found[end] = run.at_leaf(where) if index is None else run.captured.get(end)
-        if g is None or not accumulate:
-            continue
-        if index is None:
-            run.accumulate(where, g)
-        else:
-            run.add_to_grad(item, meta_of(item), g)
+        if end[1] is None:
+            run.finish(end[0])
+        found[end] = run.captured.get(end)
     if accumulate:
         return None
     made = []

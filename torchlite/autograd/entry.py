@@ -6,7 +6,7 @@ from .._dispatch.public import torch
 from .._dispatch.slots import SLOTS
 from .._tensor import Tensor
 from .edges import GradientEdge
-from .engine import edge_of, run_backward
+from .engine import run_backward
 
 
 def _tuple(value):
@@ -88,12 +88,9 @@ def grad(
 
 def _zeros(item, requires_grad: bool):
     """A gradient of zeros for an input that was not used."""
-    if isinstance(item, Tensor):
-        return torch.zeros_like(item, requires_grad=requires_grad)
-    where = edge_of(item)
-    shape = where._data.shape if isinstance(where, Tensor) else item.node._shape
-    table = where._table if isinstance(where, Tensor) else item.node._table
-    return torch.zeros(shape, device=table.device, requires_grad=requires_grad)
+    if isinstance(item, GradientEdge):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    return torch.zeros_like(item, requires_grad=requires_grad)
 
 
 def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_grads):

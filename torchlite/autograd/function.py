@@ -461,17 +461,47 @@ def once_differentiable(function):
     def once(ctx, *grads):
         with recording(False):
             found = function(ctx, *grads)
-        if not MODE.grad or not any(isinstance(g, Tensor) and g._node is not None for g in grads):
+        if not MODE.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return found
         parts = found if isinstance(found, tuple) else (found,)
-        refused = tuple(_Refuse.apply(p.detach().requires_grad_()) if isinstance(p, Tensor) else p for p in parts)
-        return refused if isinstance(found, tuple) else refused[0]
+        refuse = DelayedError(
+            "trying to differentiate twice a function that was marked with @once_differentiable", len(parts)
+        )
+        refused = refuse(*[p if p is None else p.detach().requires_grad_() for p in parts])
+        return (refused if len(parts) > 1 else (refused,)) if isinstance(found, tuple) else refused
 
     return once
 
 
-class _Refuse(Function):
+class _Error(Function):
     """Raises when it is differentiated."""
+
+    @staticmethod
+    def forward(ctx, message, *values):
+        ctx.message = message
+        return values
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise RuntimeError(ctx.message)
+
+
+_Error._backward_cls.__name__ = "Error"
+
+
+class DelayedError:
+    """`DelayedError(message, count)(*tensors)`: the tensors, whose derivative is an error."""
+
+    def __init__(self, message, count: int):
+        self.message = message.decode() if isinstance(message, bytes) else message
+
+    def __call__(self, *tensors):
+        found = _Error.apply(self.message, *tensors)
+        return found if len(found) > 1 else found[0]
+
+
+class _Undefined(Function):
+    """Its gradient is None."""
 
     @staticmethod
     def forward(ctx, value):
@@ -479,7 +509,17 @@ class _Refuse(Function):
 
     @staticmethod
     def backward(ctx, g):
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        return None
+
+
+_Undefined._backward_cls.__name__ = "UndefinedGradBackward"
+
+
+class UndefinedGrad:
+    """`UndefinedGrad()(tensor)`: the tensor, which passes no gradient on."""
+
+    def __call__(self, tensor):
+        return _Undefined.apply(tensor)
 
 
 class InplaceFunction(Function):

@@ -187,6 +187,17 @@ def is_multithreading_enabled() -> bool:
     return _threads.enabled
 
 
+_is_multithreading_enabled = is_multithreading_enabled
+
+
+def is_view_replay_enabled() -> bool:
+    """What `_force_original_view_tracking` said last."""
+    return _force_original_view_tracking.replay
+
+
+_is_view_replay_enabled = is_view_replay_enabled
+
+
 class _force_original_view_tracking(_ModeSetter):
     """Say whether views are tracked by the ops that made them. Here they are tracked by their place in memory, which
     gives the same gradients, whatever is said.

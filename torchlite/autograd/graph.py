@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import threading
 import weakref
@@ -9,12 +10,46 @@ from collections import defaultdict
 from typing import Any
 
 from .._dispatch.call import BEFORE_WRITES
-from .._dispatch.graph import Node, at_edge, bump, edge, root_of
+from .._dispatch.graph import Node as _Node
+from .._dispatch.graph import accumulator, at_edge, bump, edge, named, root_of
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import activate
 from .._dispatch.runtime import count
 from .edges import GradientEdge
-from .engine import CURRENT, node_of
+from .engine import CURRENT, flat, node_of
+from .grad_mode import is_multithreading_enabled
+
+
+class Node(abc.ABC):
+    """What a node of the graph is: `grad_fn` and everything in its `next_functions`. Nodes are instances without being
+    derived from it.
+    """
+
+    @abc.abstractmethod
+    def name(self) -> str:
+        """PyTorch's name for the node."""
+
+    @property
+    @abc.abstractmethod
+    def next_functions(self) -> tuple:
+        """((node, output index), ...) of the inputs."""
+
+    @property
+    @abc.abstractmethod
+    def metadata(self) -> dict:
+        """A dictionary for whatever anybody wants to note about the node."""
+
+    @abc.abstractmethod
+    def register_hook(self, fn):
+        """Call `fn(grad_inputs, grad_outputs)` after the node ran. Returns a handle with `remove()`."""
+
+    @abc.abstractmethod
+    def register_prehook(self, fn):
+        """Call `fn(grad_outputs)` before the node runs. Returns a handle with `remove()`."""
+
+    @classmethod
+    def __subclasshook__(cls, subclass) -> bool:
+        return NotImplemented if cls is not Node else issubclass(subclass, _Node) or subclass is Node
 
 
 class saved_tensors_hooks:
@@ -48,6 +83,8 @@ class saved_tensors_hooks:
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str):
     """Inside, entering saved-tensor hooks raises RuntimeError with this message."""
+    if saved_tensor_hooks.stack:
+        raise RuntimeError(error_message)
     before = saved_tensor_hooks.forbidden
     saved_tensor_hooks.forbidden = error_message
     try:
@@ -137,6 +174,46 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
 def graph_task_id() -> int:
     """A number of the backward pass that this thread is in; -1 outside."""
     return CURRENT.runs[-1].identity if CURRENT.runs else -1
+
+
+_current_graph_task_id = graph_task_id
+
+
+def _will_engine_execute_node(node) -> bool:
+    """Whether the backward pass that this thread is in runs a node, or adds to its leaf."""
+    if not CURRENT.runs:
+        raise RuntimeError(
+            "_will_engine_execute_node should only be called during the backward pass: there is none in this thread"
+        )
+    if not isinstance(node, _Node):
+        raise TypeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
+    return CURRENT.runs[-1].executes(node)
+
+
+def _current_graph_task_execution_order() -> list:
+    """The nodes that the backward pass of this thread runs, in their order."""
+    if not CURRENT.runs:
+        raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
+    if is_multithreading_enabled():
+        raise RuntimeError(
+            "_current_graph_task_execution_order expects the current backward to be executed with multithreading "
+            "disabled, e.g. by running:\n\nwith torch.autograd.set_multithreading_enabled(False):\n    ..."
+        )
+    run = CURRENT.runs[-1]
+    order: list[_Node] = []
+    leaves: dict = {}
+    for node in run.order():
+        order.append(named(node))
+        for where in flat(node._edges):
+            if hasattr(where, "_data") and run.executes(where):
+                leaves[where] = None
+    return [*order, *map(accumulator, leaves)]
+
+
+def _current_autograd_node():
+    """The node that runs now in this thread; None outside of a backward pass."""
+    run = CURRENT.runs[-1] if CURRENT.runs else None
+    return None if run is None or run.node is None else named(run.node)
 
 
 def increment_version(tensor) -> None:

@@ -15,6 +15,8 @@ def checked_answer(value, answer, hook):
     """
     if not isinstance(answer, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
+    if value is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
     if answer is value:
         return answer
     if answer._data.shape != value._data.shape:
@@ -39,8 +41,6 @@ def _checked_all(values: tuple, answer, hook) -> tuple:
     for value, item in zip(values, answer, strict=True):
         if item is None:
             found.append(None)
-        elif value is None:
-            raise RuntimeError("can't replace a None gradient with a non-None value")
         else:
             found.append(checked_answer(value, item, hook))
     return tuple(found)

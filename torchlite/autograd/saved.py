@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.graph import OutputOf, edge, freed
+from .._dispatch.graph import OutputOf, edge, freed, meta_of
 from .._dispatch.hooks import Packed, packed_by
 from .._tensor import Tensor
 from .._types.layouts import Size
@@ -18,7 +18,7 @@ class SavedTensor:
     _place: Any
 
     def __new__(cls, *args):
-        raise TypeError(f"cannot create '{cls.__module__}.{cls.__qualname__}' instances")
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     def register_hooks(self, pack_hook, unpack_hook) -> None:
         """Keep `pack_hook(tensor)` in place of the tensor; backward takes what `unpack_hook` makes of it.
@@ -110,8 +110,14 @@ class _Output:
         found = self.get()
         if found is None:
             return None
+        if found.__class__ is Packed:
+            return relinked(found, self.node)
         get_out_raw(self.node, self.index)
-        return relinked(found, self.node) if found.__class__ is Packed else get_out_tensor(self.node, self.index)
+        tensor = get_out_tensor(self.node, self.index)
+        if self.node._counter[self.index] is not None:  # it counts as the output does
+            counter = self.node._counter[self.index][0]
+            meta_of(tensor).root = counter.root or counter
+        return tensor
 
 
 def _raw(node, place) -> SavedTensor:

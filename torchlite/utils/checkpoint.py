@@ -9,6 +9,7 @@ import weakref
 from typing import Any
 
 from .. import Tensor
+from .._dispatch.interceptors import Interceptor
 from .._dispatch.public import torch
 from ..amp.autocast_mode import as_now
 from ..autograd import Function, backward
@@ -17,20 +18,9 @@ from ..autograd.graph import graph_task_id, saved_tensors_hooks
 from ..autograd.variable import Variable
 
 __all__ = [
-    "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext",
-    "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "noop_context_fn",
+    "CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn",
     "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
 ]  # fmt: skip
-_SELECTIVE = ("CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext",
-              "create_selective_checkpoint_contexts", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode")  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _SELECTIVE:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    from . import _selective_checkpoint
-
-    return getattr(_selective_checkpoint, name)
 
 
 class CheckpointError(RuntimeError):
@@ -49,7 +39,7 @@ class _Choices:
 
 
 @contextlib.contextmanager
-def _choosing(name: str, value: bool) -> Any:
+def _choosing(name: str, value: bool | None) -> Any:
     before = getattr(_Choices, name)
     setattr(_Choices, name, value)
     try:
@@ -73,8 +63,8 @@ def set_checkpoint_early_stop(enable: bool) -> Any:
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Any:
-    """Inside, errors of checkpointed parts say which ops saved tensors in both runs, or do not, whatever `debug` says."""
-    return _choosing("debug", enabled)  # type: ignore[arg-type]
+    """Inside, `debug` of checkpointed parts is this, whatever their callers say."""
+    return _choosing("debug", enabled)
 
 
 def noop_context_fn() -> Any:
@@ -158,6 +148,17 @@ class _SaveInputs(Function):
         raise AssertionError("nothing leads here")
 
 
+class _Names(Interceptor):
+    """Notes the ops that are called inside."""
+
+    def __init__(self) -> None:
+        self.called: list[str] = []
+
+    def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        self.called.append(op.name)
+        return function(*args, **kwargs)
+
+
 class _Place:
     """Stands for one saved tensor of the part; `made` has it for each backward pass that asked (None once taken)."""
 
@@ -182,6 +183,7 @@ class _Recompute:
     def __init__(self, function: Any, args: Any, kwargs: Any, context: Any, surroundings: Any, check: Any) -> None:
         self.function, self.context, self.surroundings, self.check = function, context, surroundings, check
         self.early_stop = True
+        self.names: list[_Names] = []  # for debugging, the ops of the first run and of the second
         self.complete = False  # whether the first run came to its end
         self.places: list[Any] = []
         self.told: list[Any] = []
@@ -190,14 +192,14 @@ class _Recompute:
         tensors = [v for v in values if isinstance(v, Tensor)]
         spots = [None if isinstance(v, Tensor) else (v,) for v in values]
         anchor = torch.empty((0,), requires_grad=True)
-        self.names = (len(args), list(kwargs))
+        self.form = (len(args), list(kwargs))
         with enable_grad():
             self.inputs = _SaveInputs.apply(anchor, spots, *tensors).grad_fn
 
     def arguments(self) -> Any:
         tensors = iter(self.inputs.saved_tensors)
         values = [next(tensors) if spot is None else spot[0] for spot in self.inputs.others]
-        count, names = self.names
+        count, names = self.form
         return values[:count], dict(zip(names, values[count:], strict=True))
 
     def pack(self, tensor: Tensor) -> Any:
@@ -230,11 +232,10 @@ class _Recompute:
 
     def run_again(self, key: int) -> None:
         made = self.runs[key] = []
-        me = weakref.ref(self)
+        frame = self
 
         def pack(tensor):
             tensor = tensor.detach() if tensor.requires_grad else tensor
-            frame = me()
             number = len(made)
             if number < len(frame.places):
                 place = frame.places[number]()
@@ -248,10 +249,24 @@ class _Recompute:
             return tensor
 
         args, kwargs = self.arguments()
-        with contextlib.suppress(_StopRecomputationError), saved_tensors_hooks(pack, lambda tensor: tensor):
-            with enable_grad(), self.surroundings.replay(), self.context:
-                self.function(*args, **kwargs)
+        stop = contextlib.suppress(_StopRecomputationError)
+        hooks = saved_tensors_hooks(pack, lambda tensor: tensor)
+        with stop, hooks, enable_grad(), self.surroundings.replay(), self.context, self.noting():
+            self.function(*args, **kwargs)
         self.compare(made)
+
+    def noting(self) -> Any:
+        """Note the ops of a run, for debugging."""
+        if not self.names:
+            return contextlib.nullcontext()
+        self.names[1:] = [_Names()]
+        return self.names[-1]
+
+    def tip(self) -> str:
+        if not self.names:
+            return _TIP
+        first, second = (", ".join(names.called) for names in self.names)
+        return f"\n\nOps of the original forward: {first}\nOps of the recomputation: {second}\n"
 
     def compare(self, made: list) -> None:
         """CheckpointError unless the second run saved what the first one did."""
@@ -259,7 +274,7 @@ class _Recompute:
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {len(self.told)}\nNumber of tensors saved "
-                f"during recomputation: {len(made)}.{_TIP}"
+                f"during recomputation: {len(made)}.{self.tip()}"
             )
         other = [
             f"tensor at position {i}:\nsaved metadata: {first}\nrecomputed metadata: {second}\n"
@@ -269,7 +284,7 @@ class _Recompute:
         if other:
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
-                f"during the forward pass.\n{''.join(other)}.{_TIP}"
+                f"during the forward pass.\n{''.join(other)}.{self.tip()}"
             )
 
 
@@ -297,7 +312,7 @@ def checkpoint(
     refused); False lets the part record itself and makes its saved tensors again when the first is needed, up to the
     last that is (`early_stop`). context_fn gives two context managers, for the first run and for the second. The random
     state is replayed unless `preserve_rng_state` is False. CheckpointError when the second run saves other tensors,
-    unless `determinism_check` is "none".
+    unless `determinism_check` is "none"; with `debug` it names the ops of both.
 
     >>> import torchlite as torch
     >>> from torchlite.utils.checkpoint import checkpoint
@@ -308,7 +323,9 @@ def checkpoint(
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant is None:
-        _warn_of_default("", "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception.")
+        _warn_of_default(
+            "", "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception."
+        )
         use_reentrant = True
     surroundings = _Surroundings(preserve, [*args, *kwargs.values()])
     if use_reentrant:
@@ -325,7 +342,10 @@ def checkpoint(
             return function(*args, **kwargs)
     again = _Recompute(function, args, kwargs, second, surroundings, _CHECKS[determinism_check])
     again.early_stop = early_stop if _Choices.early_stop is None else _Choices.early_stop
-    with saved_tensors_hooks(again.pack, again.unpack), first:
+    if debug if _Choices.debug is None else _Choices.debug:
+        again.names.append(_Names())
+    watch = again.names[0] if again.names else contextlib.nullcontext()
+    with saved_tensors_hooks(again.pack, again.unpack), first, watch:
         found = function(*args, **kwargs)
     again.complete = True
     return found

@@ -1,0 +1,12 @@
+"""Nodes that PyTorch has by name in C++."""
+
+from __future__ import annotations
+
+from .._dispatch.graph import AccumulateGrad
+from ..autograd.function import DelayedError, UndefinedGrad
+from ..autograd.graph import Node
+
+Node.register(DelayedError)
+Node.register(UndefinedGrad)
+
+__all__ = ["AccumulateGrad", "DelayedError", "UndefinedGrad"]
