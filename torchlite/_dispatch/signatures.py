@@ -324,13 +324,20 @@ def in_any_form(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple) ->
     """
     absent = next((i for i, value in enumerate(args) if value is ABSENT), len(args))
     surplus = len(more) - len(names)
+    others = {name: value for name, value in zip(names, more[surplus:], strict=True) if value is not None}
+    # An argument that came by NumPy's name has its default in its place: from there on, all by their names.
+    places = [i for i, p in enumerate(op.params) if not others.keys().isdisjoint(NUMPY_NAMES.get(p.name, ()))]
+    if places and places[0] < absent and args[places[0]] is op.params[places[0]].default:
+        rest = zip(op.params[places[0] :], args[places[0] :], strict=False)
+        kwargs = {**{p.name: value for p, value in rest if value is not p.default}, **kwargs}
+        args, absent = args[: places[0]], places[0]
     positional = (*args[:absent], *(value for value in more[:surplus] if value is not None))
     keywords = dict(zip([p.name for p in op.params][absent:], args[absent:], strict=False))
     keywords = {name: value for name, value in {**keywords, **kwargs}.items() if value is not ABSENT}
     positional, keywords = _as_given(op, positional, keywords)
     public = public_name(op)
     target, positional = _method(public, positional)
-    keywords |= {name: value for name, value in zip(names, more[surplus:], strict=True) if value is not None}
+    keywords |= others
     first, keywords = as_recorded(op, public, positional, keywords)
     return (*target, *first), keywords
 

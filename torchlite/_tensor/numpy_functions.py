@@ -57,9 +57,19 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
     result = NotImplemented
     if not out or not _masked(kwargs):
         result = _by_ops(ufunc, method, inputs, dict(kwargs))
-    if result is NotImplemented:
-        return _through_arrays(getattr(ufunc, method), inputs, kwargs if out is None else {**kwargs, "out": out})
-    return result if out is None else _write(result, out)
+    if result is not NotImplemented:
+        return result if out is None else _write(result, out)
+    result = _through_arrays(getattr(ufunc, method), inputs, kwargs if out is None else {**kwargs, "out": out})
+    return result if out is not None or result is NotImplemented else _as_tensors(result)
+
+
+def _as_tensors(result: Any) -> Any:
+    """What a ufunc gave on arrays, as Tensors (PyTorch has `__array_wrap__` for that), where torch has its dtype."""
+    from .creation import as_tensor
+
+    if isinstance(result, tuple):
+        return tuple(map(_as_tensors, result))
+    return as_tensor(result) if getattr(result, "dtype", None) in dtypes.FROM_NUMPY else result
 
 
 def _masked(kwargs: dict[str, Any]) -> bool:
@@ -141,6 +151,16 @@ def _function(name: str) -> Any:
     return None if record is None else function_for(record)
 
 
+# Whose callers want arrays, as they get from PyTorch's Tensors: they go on with arrays' methods and dtypes.
+_COERCING = {"atleast_1d", "atleast_2d", "atleast_3d", "ravel"}
+
+
+def _are_arrays(args: tuple) -> bool:
+    """Whether all Tensors are on the CPU and require no gradient."""
+    found = [a for a in args if isinstance(a, call.Tensor)]
+    return all(a.is_cpu and not a.requires_grad for a in found)
+
+
 # -- functions ----------------------------------------------------------------------------------------
 
 
@@ -156,7 +176,7 @@ def array_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     name = f"{module}.{function.__name__}" if module in ("linalg", "fft") else function.__name__
     given = {k: v for k, v in kwargs.items() if v is not np._NoValue}
     form = _form(name)
-    if form is not None:
+    if form is not None and not (name in _COERCING and _are_arrays(args)):
         result = _by_form(*form, args, given)
         if result is not NotImplemented:
             return result

@@ -58,6 +58,11 @@ class dtype:
         return self._np
 
     @property
+    def __numpy_dtype__(self) -> np.dtype:
+        """What NumPy (from 2.4 on) takes where it wants a dtype: `np.dtype(torch.float32)`."""
+        return self.np
+
+    @property
     def c_name(self) -> str:
         """C++'s name of the type, which some of PyTorch's messages have."""
         return _C_NAMES.get(self.name) or (f"c10::{self.scalar_name}" if "float8" in self.name else self.name)
@@ -209,11 +214,22 @@ def set_default_dtype(d: dtype) -> None:
     _Default.real = d
 
 
+_NOT_GIVEN: Any = object()
+
+
+def _limits_of(name: str, given: Any) -> dtype:
+    """The dtype of finfo or iinfo; Python's types stand for theirs."""
+    d = {float: float64, int: int64, bool: bool_, complex: complex128}.get(given) if isinstance(given, type) else given
+    if isinstance(d, dtype):
+        return d
+    raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {given.__class__.__name__}")
+
+
 class finfo:
     """Numerical limits of a floating-point or complex dtype: bits, eps, max, min, tiny, smallest_normal, resolution."""
 
     def __init__(self, type: dtype | None = None):
-        d = _Default.real if type is None else type
+        d = _Default.real if type is None else _limits_of("finfo", type)
         if d.category < FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d}'")
         real = d.to_real()
@@ -239,7 +255,10 @@ class finfo:
 class iinfo:
     """Numerical limits of an integer dtype: bits, max, min."""
 
-    def __init__(self, type: dtype):
+    def __init__(self, type: dtype = _NOT_GIVEN):
+        if type is _NOT_GIVEN:
+            raise TypeError('iinfo() missing 1 required positional arguments: "type"')
+        type = _limits_of("iinfo", type)
         if type.category >= FLOAT:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
         if type is bool_:
