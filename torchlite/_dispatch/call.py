@@ -43,7 +43,7 @@ from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINT
 from .registry import table_of
 from .runtime import GLOBALS, LEAF, MODE, NOWHERE, recording
 from .shapes import broadcast
-from .signatures import ABSENT, in_any_form, in_place_form, numpy_names, refusal
+from .signatures import ABSENT, OURS, in_any_form, in_place_form, numpy_names, refusal
 from .slots import SLOTS
 
 new = object.__new__
@@ -122,8 +122,9 @@ def renamed(op: Op, function, given: dict, also: dict):
     """A call with keywords of the Array API, `also` (None where one is not given): `function` with the arguments under
     the names of its own.
     """
-    defaults = {p.name: p.default for p in op.params} | {"out": None}
-    given = {name: v for name, v in given.items() if v is not ABSENT and v is not defaults[name]}
+    defaults = {p.name: p.default for p in op.params}
+    given = {name: v for name, v in given.items() if v is not ABSENT and v is not defaults.get(name)}
+    given = {OURS.get(name, name) if name not in defaults else name: v for name, v in given.items()}
     also = {name: v for name, v in also.items() if v is not None}
     given |= {op.also[name]: v for name, v in also.items() if not callable(op.also[name])}
     for p in op.params:

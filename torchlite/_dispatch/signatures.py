@@ -27,6 +27,7 @@ NUMBERS_AS_TENSORS = frozenset(
     for ending in ("", "_")
 )
 NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
+OURS = {theirs: ours for ours, names in NUMPY_NAMES.items() for theirs in names}
 _SHOWN = {
     "dtype": "torch.dtype", "layout": "torch.layout", "memory_format": "torch.memory_format", "device": "torch.device",
     "generator": "torch.Generator", "storage": "torch.Storage", "ints": "tuple of ints", "floats": "tuple of floats",

@@ -11,6 +11,7 @@ from typing import Any
 from .._dispatch import REGISTRY
 from .._dispatch.public import torch
 from .._types.dtypes import get_default_dtype
+from . import statistics  # noqa: F401  (has a record that is named here, and comes later)
 
 # The op: its keyword of the standard, and the parameter that it is another name for.
 _NAMES: dict[str, dict[str, str]] = {
@@ -63,6 +64,15 @@ def _linspace_open(function: Any, given: dict[str, Any], endpoint: bool) -> Any:
     return torch.clone(function(**{**given, "steps": given["steps"] + 1})[:-1])
 
 
+def _counting(function: Any, given: dict[str, Any], keepdims: bool) -> Any:
+    """`count_nonzero(keepdims=)`."""
+    result, x, dim = function(**given), given["input"], given.get("dim")
+    if not keepdims:
+        return result
+    dims = range(x.ndim) if dim is None else [d % x.ndim for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
+    return result.reshape([1 if d in dims else n for d, n in enumerate(x.shape)])
+
+
 for _name, _also in _NAMES.items():
     REGISTRY[_name].also = dict(_also)
     REGISTRY[_name].standard_first = _name in _FIRST
@@ -71,6 +81,7 @@ for _name in ("squeeze", "reshape"):
 for _name, _keyword, _adapt in (
     ("reshape", "copy", _reshape_copying),
     ("take", "axis", _take_along),
+    ("count_nonzero", "keepdims", _counting),
     ("eye", "k", _eye_off_diagonal),
     ("linspace", "endpoint", _linspace_open),
 ):

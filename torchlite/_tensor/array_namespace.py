@@ -8,11 +8,13 @@ import builtins
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import linalg as torch_linalg
 from .._dispatch import call
 from .._dispatch.public import torch
 from .._types import dtypes
-from . import array_api, functions
+from . import array_api, creation, functions
 from .array_api import wide
 
 if TYPE_CHECKING:
@@ -42,6 +44,16 @@ def _takes_numbers(name: str) -> Any:
 atan2, copysign, fmax, fmin, hypot, logaddexp, maximum, minimum, nextafter = map(
     _takes_numbers, ("atan2", "copysign", "fmax", "fmin", "hypot", "logaddexp", "maximum", "minimum", "nextafter")
 )
+
+
+logical_and, logical_or, logical_xor = map(_takes_numbers, ("logical_and", "logical_or", "logical_xor"))
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
+    """`torch.asarray`, which copies NumPy's arrays with negative steps instead of refusing them."""
+    if isinstance(obj, np.ndarray) and builtins.any(step < 0 for step in obj.strides) and copy is not False:
+        obj = np.ascontiguousarray(obj)
+    return creation.asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
 def equal(x1: Any, x2: Any, /) -> Any:
@@ -193,6 +205,13 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     """
     kinds = [getattr(a, "dtype", a) for a in arrays_and_dtypes]
     return functions.result_type(*kinds)
+
+
+def median(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The middle value, or the mean of the two, along an axis, or of all. The standard has none, but libraries ask for
+    what NumPy calls so.
+    """
+    return torch.quantile(x, 0.5, axis, bool(keepdims))
 
 
 class finfo:

@@ -175,8 +175,10 @@ def array_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     module = (function.__module__ or "").removeprefix("numpy").lstrip(".").partition(".")[0]
     name = f"{module}.{function.__name__}" if module in ("linalg", "fft") else function.__name__
     given = {k: v for k, v in kwargs.items() if v is not np._NoValue}
+    if name in _COERCING and _are_arrays(args):
+        return function(*_as_arrays(args, {}), **given)
     form = _form(name)
-    if form is not None and not (name in _COERCING and _are_arrays(args)):
+    if form is not None:
         result = _by_form(*form, args, given)
         if result is not NotImplemented:
             return result

@@ -150,7 +150,8 @@ def _write_other_names(source: Source, op: Op) -> None:
         tests += [f"{p.name} is ABSENT" for p in op.params if p.default is EMPTY]
     source.comment("Other libraries' names of arguments.")
     with source.block(f"if {' or '.join(tests)}:"):
-        given = Listing("{", [f"'{p.name}': {p.name}" for p in op.params] + ["'out': out"] * op.has_out, "}")
+        names = [p.name for p in op.params] + ["out"] * op.has_out + [*numpy_names(op)] * takes_any_form(op)
+        given = Listing("{", [f"'{name}': {name}" for name in names], "}")
         also = Listing("{", [f"'{name}': {name}" for name in op.also], "}")
         source.write(Listing("return renamed(", [f"{op.name}__op", f"{op.name}__function", given, also]))
 
