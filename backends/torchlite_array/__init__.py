@@ -89,11 +89,9 @@ def _instantiate(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> 
             continue
         if value.__module__ == module.__name__:
             bound = types.FunctionType(value.__code__, scope, value.__name__, value.__defaults__, value.__closure__)
-            bound.__kwdefaults__, bound.__doc__, bound.__module__ = (
-                value.__kwdefaults__,
-                value.__doc__,
-                value.__module__,
-            )
+            bound.__kwdefaults__, bound.__doc__ = value.__kwdefaults__, value.__doc__
+            bound.__module__ = value.__module__
+            bound.__dict__.update(vars(value))
             scope[name] = bound
         elif value.__module__.startswith("torchlite_"):
             origin = importlib.import_module(value.__module__)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from torchlite._dispatch.layouts import laid_out
 from torchlite._dispatch.shapes import expanded
 from torchlite_array.matmul import matmul as _shared_matmul
 from torchlite_array.reduce import sum as _shared_sum
@@ -12,6 +15,7 @@ from torchlite_array.strides import strided_view
 from .products import VECTOR, steady_dot
 
 _add_reduce, _dot = np.add.reduce, np.dot
+_SMALL = math.isqrt(VECTOR)  # matrices of fewer elements need fewer multiplications
 _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
 
 
@@ -56,9 +60,10 @@ def _axes(input, dim):
     return dim if dim.__class__ is int else tuple(dim) or None
 
 
+@laid_out
 def matmul(input, other):
     # np.dot starts BLAS in half the time of np.matmul.
     kind = input.dtype
     if input.ndim == 2 and other.ndim == 2 and kind is other.dtype and (kind is _SINGLE or kind is _DOUBLE):
-        return _dot(input, other) if input.size * other.shape[1] < VECTOR else steady_dot(input, other)
-    return _shared_matmul(input, other)
+        return _dot(input, other) if input.size < _SMALL > other.size else steady_dot(input, other)
+    return np.asarray(_shared_matmul(input, other), order="C")

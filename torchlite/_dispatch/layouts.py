@@ -293,8 +293,16 @@ def outputs(*rules: Callable) -> Callable:
 # -- ops under a rule ------------------------------------------------------------------------------
 
 
+def laid_out(kernel: Callable) -> Callable:
+    """Says of a kernel that it lays its results out by the record's rule itself."""
+    kernel.is_laid_out = True  # type: ignore[attr-defined]
+    return kernel
+
+
 def keeps_layout(rule: Callable, kernel: Callable, table) -> Callable:
     """The kernel with its results laid out by a rule."""
+    if getattr(kernel, "is_laid_out", False):
+        return kernel
     array = table.array
     row_major = _row_major_test(array)
     # Row-major arrays give a row-major result by these rules, and no more needs to be asked.
