@@ -23,7 +23,7 @@ _ROUNDING = """
     _adaptive_avg_pool _adaptive_avg_pool_backward _avg_pool _avg_pool_backward _col2im _floor_divide _index_put
     _lerp_number _lerp_tensor _trunc_divide addbmm addcdiv addcmul addmm addmv baddbmm cumprod deg2rad floor_divide
     hypot index_add lerp linear_recurrence logaddexp logaddexp2 logit logsumexp mean prod rad2deg scatter_add
-    scatter_reduce sinc special_entr special_xlog1py std_correction sum var_correction xlogy
+    scatter_reduce sinc special_entr special_xlog1py std_correction var_correction xlogy
 """.split()
 
 

@@ -12,6 +12,7 @@ from torchlite_array.matmul import matmul as _shared_matmul
 from torchlite_array.reduce import sum as _shared_sum
 from torchlite_array.strides import strided_view
 
+from .halves import in_float32
 from .products import VECTOR, steady_dot
 
 _add_reduce, _dot = np.add.reduce, np.dot
@@ -39,14 +40,18 @@ def expand(input, size):
 
 
 def sum(input, dim=None, keepdim=False, *, dtype=None):
-    if input.ndim > 2 and not input.flags.c_contiguous:
-        total = _shared_sum(input, dim, keepdim, dtype=dtype)
-        return total.copy(order="C") if total.ndim else total
     kind = input.dtype
-    if dtype is None and (kind is _SINGLE or kind is _DOUBLE):
+    if dtype is None and (kind is _SINGLE or kind is _DOUBLE) and (input.ndim < 3 or input.flags.c_contiguous):
         if dim.__class__ is int and input.ndim:
             return _add_reduce(input, dim, None, None, keepdim)
         return _add_reduce(input, _axes(input, dim), None, None, keepdim)
+    return in_float32(_sum)(input, dim, keepdim, dtype=dtype)
+
+
+def _sum(input, dim, keepdim, dtype):
+    if input.ndim > 2 and not input.flags.c_contiguous:
+        total = _shared_sum(input, dim, keepdim, dtype=dtype)
+        return total.copy(order="C") if total.ndim else total
     if dtype is not None:
         input = input.astype(dtype.np, copy=False)
     wide = np.int64 if dtype is None else dtype.np  # NumPy's default widens what was asked for
