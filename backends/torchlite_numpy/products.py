@@ -8,6 +8,7 @@ thread, and large products are cut by their shapes, into parts that our own thre
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from .blocks import share
 
 # Multiplications below which OpenBLAS leaves a product to one thread: with a vector, and of matrices.
 VECTOR, MATRIX = 9216, 1 << 18
+SMALL = math.isqrt(VECTOR)  # matrices of fewer elements each need fewer multiplications
 # Multiplications of a part at least, and rows or columns of it, and parts at most: BLAS copies the other matrix for
 # each of them.
 _PART, _LINES, _PARTS = 1 << 22, 128, 32
@@ -43,7 +45,7 @@ def _is_large(a, b):
 
 def steady_dot(a: np.ndarray, b: np.ndarray):
     """`np.dot` of arrays with one or two dimensions: the same numbers for any number of threads."""
-    if _is_small(a, b):
+    if a.size < SMALL > b.size or _is_small(a, b):
         return np.dot(a, b)
     with single_threaded:
         return _cut(a, b, np.empty((a.shape[0], b.shape[1]), a.dtype)) if _is_large(a, b) else np.dot(a, b)
@@ -68,7 +70,7 @@ def _cut(a, b, out):
 
 def steady_matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None):
     """`np.matmul`: the same numbers for any number of threads."""
-    if _is_small(a, b):
+    if a.size < SMALL > b.size or _is_small(a, b):
         return np.matmul(a, b, out=out)
     with single_threaded:
         if _is_large(a, b):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from torchlite._dispatch.layouts import laid_out
@@ -13,10 +11,9 @@ from torchlite_array.reduce import sum as _shared_sum
 from torchlite_array.strides import strided_view
 
 from .halves import in_float32
-from .products import VECTOR, steady_dot
+from .products import SMALL, steady_dot
 
 _add_reduce, _dot = np.add.reduce, np.dot
-_SMALL = math.isqrt(VECTOR)  # matrices of fewer elements need fewer multiplications
 _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
 
 
@@ -70,5 +67,5 @@ def matmul(input, other):
     # np.dot starts BLAS in half the time of np.matmul.
     kind = input.dtype
     if input.ndim == 2 and other.ndim == 2 and kind is other.dtype and (kind is _SINGLE or kind is _DOUBLE):
-        return _dot(input, other) if input.size < _SMALL > other.size else steady_dot(input, other)
+        return _dot(input, other) if input.size < SMALL > other.size else steady_dot(input, other)
     return np.asarray(_shared_matmul(input, other), order="C")
