@@ -411,6 +411,47 @@ def test_environment_variables(monkeypatch):
         torch.load(io.BytesIO(data))
 
 
+def test_errors_of_the_programs_own_functions_are_its_own():
+    def where(storage, location):
+        raise KeyError("mine")
+
+    for legacy in (False, True):
+        data = saved(torch.ones(1), _use_new_zipfile_serialization=not legacy)
+        with pytest.raises(KeyError, match="mine"):
+            torch.load(io.BytesIO(data), map_location=where)
+        with pytest.raises(TypeError, match="'int' object is not callable"):
+            torch.load(io.BytesIO(data), map_location=3)
+    with pytest.raises(AttributeError, match=r"(pickle|get) local object"):
+        saved(lambda: 1)
+    with pytest.raises(RuntimeError, match="Invalid device string: 'cuda:x'"):
+        torch.load(io.BytesIO(saved(torch.ones(1))), map_location="cuda:x")
+    with (
+        pytest.warns(UserWarning, match="pickle_load_args only works if"),
+        pytest.raises(TypeError, match="argument 'x'"),
+    ):
+        torch.load(io.BytesIO(saved(1)), x=1)
+
+
+def test_functions_are_saved_under_the_names_that_pytorch_has():
+    functions = [
+        torch.add,
+        torch.zeros,
+        nn.functional.relu,
+        torch.linalg.det,
+        torch.fft.fft,
+        torch.special.erf,
+        torch.div,
+    ]
+    data = saved(functions)
+    assert all(a is b for a, b in zip(torch.load(io.BytesIO(data), weights_only=False), functions, strict=True))
+    names = torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data))
+    assert "torch.linalg.det" in names and "torch.add" in names and "torch.nn.functional.relu" in names
+    theirs = b"\x80\x02](c__builtin__\ngetattr\nctorch._C\n_VariableFunctionsClass\nX\x03\0\0\0add\x86R"
+    theirs += b"ctorch._C._linalg\nlinalg_det\ne."
+    assert torch.load(io.BytesIO(corpus.around(theirs)), weights_only=False) == [torch.add, torch.linalg.det]
+    assert torch.add.__name__ == "add" and torch.zeros.__name__ == "zeros"
+
+
 # -- what is saved ------------------------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ from ._serialization.names import StorageType
 from ._serialization.options import LoadEndianness
 from ._serialization.options import local as _serialization_tls
 from ._serialization.reading import UNSAFE, Reading, SourceChangeWarning, load_archive, load_legacy
-from ._tensor.storage import storage_of
+from ._tensor.storage import UntypedStorage, storage_of
 from ._tensor.typed_storage import TypedStorage, typed_storage_of
 from ._types.devices import device as device_type
 from ._utils import _get_layout as _get_layout
@@ -32,8 +32,9 @@ __all__ = [
     "LoadEndianness", "SourceChangeWarning", "StorageType", "add_safe_globals", "check_module_version_greater_or_equal",
     "clear_safe_globals", "default_restore_location", "get_crc32_options", "get_default_load_endianness",
     "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag",
-    "mkdtemp", "register_package", "safe_globals", "save", "set_crc32_options", "set_default_load_endianness",
-    "set_default_mmap_options", "skip_data",
+    "mkdtemp", "normalize_storage_type", "register_package", "safe_globals", "save", "set_crc32_options",
+    "set_default_load_endianness", "set_default_mmap_options", "skip_data", "storage_to_tensor_type",
+    "validate_cuda_device",
 ]  # fmt: skip
 
 DEFAULT_PROTOCOL = 2
@@ -42,7 +43,7 @@ STORAGE_KEY_SEPARATOR = ","
 FileLike: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
 MAP_LOCATION: TypeAlias = "Callable[[Any, str], Any] | device_type | str | dict[str, str] | None"
 UNSAFE_MESSAGE = UNSAFE
-_packages: list[tuple[int, Callable, Callable]] = []
+_package_registry: list[tuple[int, Callable, Callable]] = []
 
 
 # -- options -----------------------------------------------------------------------------
@@ -263,7 +264,7 @@ class _open_zipfile_writer(_opener):
             self.file_like.abandon(*exc)
             return
         self.file_like.write_end_of_file()
-        if self._buffer is not None and hasattr(self._buffer, "flush"):
+        if self._buffer is not None:
             self._buffer.flush()
 
 
@@ -280,7 +281,7 @@ def _is_torchscript_zip(zip_file: Any) -> bool:
 
 
 def _check_seekable(f: Any) -> bool:
-    for name in ("read", "readline", "seek", "tell"):
+    for name in ("seek", "tell", "read", "readline"):
         if not hasattr(f, name):
             raise AttributeError(
                 f"{type(f).__name__!r} object has no attribute '{name}'. You can only torch.load from a file that is "
@@ -341,7 +342,7 @@ def _check_dill_version(pickle_module: Any) -> None:
 
 def location_tag(storage) -> str:
     """The name of the device in a checkpoint: "cpu", "cuda:0" …"""
-    for _, tagger, _ in _packages:
+    for _, tagger, _ in _package_registry:
         tag = tagger(storage)
         if tag:
             return tag
@@ -355,13 +356,13 @@ def register_package(priority: int, tagger: Callable, deserializer: Callable) ->
 
     Entries of lower priority are asked first.
     """
-    _packages.append((priority, tagger, deserializer))
-    _packages.sort(key=lambda entry: entry[0])
+    _package_registry.append((priority, tagger, deserializer))
+    _package_registry.sort(key=lambda entry: entry[0])
 
 
 def default_restore_location(storage, location: str):
     """The storage moved to the device that a file names. RuntimeError when that device is not there."""
-    for _, _, deserializer in _packages:
+    for _, _, deserializer in _package_registry:
         out = deserializer(storage, location)
         if out is not None:
             return out
@@ -370,6 +371,8 @@ def default_restore_location(storage, location: str):
     try:
         where = device_type(location)
     except RuntimeError:
+        if location.partition(":")[0] in ("cuda", "opencl", "xpu", "mps", "meta", "cpu"):
+            raise
         raise RuntimeError(
             f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})"
         ) from None
@@ -387,7 +390,27 @@ def default_restore_location(storage, location: str):
     return typed_storage_of(moved) if isinstance(storage, TypedStorage) else storage_of(moved)
 
 
-def _restorer(map_location) -> Callable:
+def validate_cuda_device(location: str) -> int:
+    """The index of the CUDA device that a checkpoint names. RuntimeError where there is no such device."""
+    default_restore_location(UntypedStorage(0), location)
+    return device_type(location).index or 0
+
+
+def normalize_storage_type(storage_type: type) -> type:
+    """The class of that name in `torch`."""
+    from ._tensor import typed_storage
+
+    return getattr(typed_storage, storage_type.__name__)
+
+
+def storage_to_tensor_type(storage: Any) -> Any:
+    """The old class of tensors over a storage of a class: `torch.FloatTensor` for a `torch.FloatStorage`."""
+    from ._tensor import legacy_types
+
+    return getattr(legacy_types, type(storage).__name__.replace("Storage", "Tensor"))
+
+
+def _get_restore_location(map_location) -> Callable:
     if map_location is None:
         return default_restore_location
     if isinstance(map_location, dict):
@@ -430,8 +453,6 @@ def save(
     _check_dill_version(pickle_module)
     if not _is_path(f) and not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
-    if not 2 <= pickle_protocol <= 5:
-        raise ValueError(f"pickle_protocol must be from 2 to 5, but got {pickle_protocol}")
     if not _use_new_zipfile_serialization:
         if _serialization_tls.skip_data:
             raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
@@ -447,6 +468,7 @@ def _save_legacy(obj: Any, f: Any, pickle_module: Any, pickle_protocol: int) -> 
     data, storages = writing.pickled_legacy(obj, pickle_module, pickle_protocol, location_tag)
     if not _is_path(f):
         writing.write_legacy(f, data, storages)
+        f.flush()
         return
     with replacing(os.fspath(f)) as stream:
         writing.write_legacy(stream, data, storages)
@@ -505,15 +527,21 @@ def load(
     mapped = options.load.mmap if mmap is None else bool(mmap)
     if mapped and not _is_path(f):
         raise ValueError("f must be a file path in order to use the mmap argument")
+    if pickle_load_args and weights_only:
+        warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
+        for name in pickle_load_args.keys() - {"encoding"}:
+            raise TypeError(f"Unpickler.__init__() got an unexpected keyword argument '{name}'")
     pickle_load_args.setdefault("encoding", "utf-8")
-    how = Reading(map_location, pickle_module or pickle, weights_only, _restorer(map_location), pickle_load_args)
+    how = Reading(
+        map_location, pickle_module or pickle, weights_only, _get_restore_location(map_location), pickle_load_args
+    )
     shared = mapped and _is_shared(options.load.mmap_flags)
     with _open_file_like(f, "r+b" if shared else "rb") as stream:
         if _is_zipfile(stream):
             return load_archive(stream, how, ("shared" if shared else "private") if mapped else "")
         if mapped:
             raise RuntimeError(
-                "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), "
+                f"mmap can only be used with files saved with `torch.save({f}, _use_new_zipfile_serialization=True), "
                 "please torch.save your checkpoint with this option in order to use mmap."
             )
         return load_legacy(stream, how)

@@ -126,9 +126,12 @@ def _unlisted(path: str, data: bytes) -> str:
         Unpickler(io.BytesIO(corpus.records(data)["data.pkl"])).load()
     except Exception:  # what it asked for before counts
         asked.discard(("", ""))
+    from torchlite._serialization.globals import today
     from torchlite._serialization.restricted import is_allowed
 
-    missing = [f"{m}.{n}" for m, n in asked if not is_allowed(m, n) and f"{m}.{n}" not in told]
+    missing = [
+        f"{m}.{n}" for m, n in (today(*names) for names in asked) if not is_allowed(m, n) and f"{m}.{n}" not in told
+    ]
     return f"not told: {missing}" if missing and not any("?" in name for name in told) else ""
 
 

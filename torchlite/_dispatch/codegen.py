@@ -94,17 +94,22 @@ def _made(op: Op, intercepted: bool = True) -> Callable:
 def _make_function(op: Op):
     function: Any = _made(op)
     GLOBALS[f"{op.name}__function"] = function
-    public = op.name
-    for space in op.where.split():
-        public = next((n for n, o in NAMESPACES[space].items() if o is op), public)
-        break
-    function.__name__ = function.__qualname__ = public
+    function.__name__ = function.__qualname__ = _public_name(op)
     function.__module__ = "torchlite"
     function.__doc__ = _docstring(op)
     function.op = op
     if takes_any_form(op) or more_keywords(op) or op.also:
         function.__signature__ = _full_signature(op)
     return function
+
+
+def _public_name(op: Op) -> str:
+    """What users call the op: by that name `__torch_function__` knows it."""
+    if not op.where and op.alias:
+        return op.alias.split()[0].rpartition(".")[2]
+    for space in op.where.split()[:1]:
+        return next((name for name, record in NAMESPACES[space].items() if record is op), op.name)
+    return op.name
 
 
 def _docstring(op: Op) -> str:

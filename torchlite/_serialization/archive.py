@@ -153,7 +153,7 @@ class Reader:
             zipfile.BadZipFile, zipfile.LargeZipFile, struct.error, ValueError, OverflowError, NotImplementedError,
             IndexError, UnicodeDecodeError, MemoryError, OSError,
         ):  # fmt: skip
-            raise corrupt("zip archive", "failed finding central directory") from None
+            raise corrupt("zip archive", "failed finding central directory. This is an internal miniz error") from None
         self._records: dict[str, zipfile.ZipInfo] = {}
         names = self._zip.infolist()
         self.top = names[0].filename.split("/")[0] + "/" if names else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import pickletools
+from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from typing import Any
 
 _MARK, _UNKNOWN = object(), object()
@@ -91,6 +92,11 @@ class _Machine:
             stack.extend([_UNKNOWN] * leaves)
 
 
+def today(module: str, name: str) -> tuple[str, str]:
+    """What protocol 2 writes as names of Python 2, by the names of Python 3."""
+    return NAME_MAPPING.get((module, name)) or (IMPORT_MAPPING.get(module, module), name)
+
+
 def names_in(data: bytes) -> set[tuple[str, str]]:
     """Module and name of all globals of a pickle; "?" for a part that is not text in it. UnpicklingError when the
     pickle is not well formed.
@@ -104,4 +110,4 @@ def names_in(data: bytes) -> set[tuple[str, str]]:
         raise pickle.UnpicklingError(
             f"the pickle is not well formed: {type(error).__name__}: {str(error)[:200]}"
         ) from None
-    return machine.found
+    return {today(module, name) for module, name in machine.found}

@@ -8,6 +8,7 @@ import functools
 import importlib
 
 from .. import _utils
+from .._dispatch import NAMESPACES, Op
 from .._tensor import Parameter, Tensor
 from .._tensor.storage import UntypedStorage
 from .._tensor.typed_storage import TypedStorage
@@ -66,6 +67,16 @@ REBUILDERS = {
 }
 
 
+@functools.cache
+def _public_place(op: Op, name: str) -> tuple[str, str]:
+    """Module and name of an op's function in PyTorch."""
+    places = [(space, n) for space, found in NAMESPACES.items() for n, record in found.items() if record is op]
+    space, found = next((place for place in places if place[1] == name), places[0] if places else ("torch", name))
+    if space == "Tensor":
+        return "torch", f"Tensor.{found}"
+    return "torch" if space == "torch" else f"torch.{space}", found
+
+
 def torch_name(obj) -> tuple[str, str] | None:
     """Module and name of an object of ours in PyTorch; None for objects that are not ours."""
     if isinstance(obj, StorageType):
@@ -78,6 +89,9 @@ def torch_name(obj) -> tuple[str, str] | None:
         return None
     if found is not None:
         return found
+    op = getattr(obj, "op", None)
+    if isinstance(op, Op):
+        return _public_place(op, obj.__name__)
     module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
     if isinstance(module, str) and isinstance(name, str) and (module == "torchlite" or module.startswith("torchlite.")):
         return "torch" + module.removeprefix("torchlite"), name
@@ -106,6 +120,13 @@ def lookup(module: str, name: str):
     found = plain_value(module, name) or _OBJECTS.get((module, name)) or REBUILDERS.get((module, name))
     if found is not None:
         return found
+    space = module.removeprefix("torch._C._")
+    if space in ("fft", "linalg", "special"):  # where PyTorch keeps its own functions
+        module, name = f"torch.{space}", name.removeprefix(f"{space}_")
+    elif (module, name) in (("torch._C", "_VariableFunctionsClass"), ("torch._C", "_VariableFunctions")):
+        return importlib.import_module("torchlite")
+    elif (module, name) in (("torch._C", "TensorBase"), ("torch._C", "_TensorBase")):
+        return Tensor
     out = importlib.import_module("torchlite" + module.removeprefix("torch"))
     for part in name.split("."):
         out = getattr(out, part)

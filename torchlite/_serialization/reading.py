@@ -61,14 +61,26 @@ def _unpickler_class(module, persistent_load):
 
 
 def _weights_only_message(reason: str) -> str:
-    if "allowlist" in reason:
-        return (
-            "Weights only load failed. This file can still be loaded, to do so you have two options, do those steps "
-            f"only if you trust the source of the checkpoint. \n\t(1) {UNSAFE}\n"
-            "\t(2) Alternatively, to load with `weights_only=True` please check the recommended steps in the "
-            f"following error message.\n\tWeightsUnpickler error: {reason}"
+    """PyTorch's words around what an unpickler says."""
+    if "was not an allowed global by default" in reason:
+        said = (
+            "Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo those "
+            f"steps only if you trust the source of the checkpoint\033[0m. \n\t(1) {UNSAFE}\n\t(2) Alternatively, to "
+            "load with `weights_only=True` please check the recommended steps in the following error message.\n\t"
+            f"WeightsUnpickler error: {reason}"
         )
-    return f"Weights only load failed. {UNSAFE}\n\tWeightsUnpickler error: {reason}"
+    else:
+        said = f"Weights only load failed. {UNSAFE}\n"
+        if "is blocked" not in reason:
+            said += (
+                "Please file an issue with the following so that we can make `weights_only=True` compatible with your "
+                "use case: WeightsUnpickler error: "
+            )
+        said += f"\n\n{reason}"
+    return (
+        f"{said}\n\nCheck the documentation of torch.load to learn more about types accepted by default with "
+        "weights_only https://pytorch.org/docs/stable/generated/torch.load.html."
+    )
 
 
 def _told(error: BaseException, record: str) -> str:
@@ -86,6 +98,8 @@ def unpickle(stream, size: int, held: int, record: str, persistent_load, how: Re
     try:
         encoding = how.pickle_options.get("encoding", "utf-8")
         return RestrictedUnpickler(stream, persistent_load, encoding, size, held).load()
+    except _Foreign as error:
+        raise error.cause from None
     except pickle.UnpicklingError as error:
         raise pickle.UnpicklingError(_weights_only_message(_told(error, record))) from None
     except (RuntimeError, EOFError) as error:
@@ -94,12 +108,30 @@ def unpickle(stream, size: int, held: int, record: str, persistent_load, how: Re
         raise
 
 
+class _Foreign(Exception):
+    """An error of the program's own function, which is no fault of the file's."""
+
+    def __init__(self, cause: Exception):
+        self.cause = cause
+
+
 class Reading:
     """What `load` was asked for."""
 
     def __init__(self, map_location: Any, module: Any, weights_only: bool, restore: Callable, pickle_options: dict):
         self.map_location, self.module, self.weights_only = map_location, module, weights_only
-        self.restore, self.pickle_options = restore, pickle_options
+        self._restore, self.pickle_options = restore, pickle_options
+
+    def restore(self, storage: Any, location: str) -> Any:
+        """A storage where `map_location` wants it."""
+        if self.map_location is None or not self.weights_only:
+            return self._restore(storage, location)
+        try:
+            return self._restore(storage, location)
+        except (RuntimeError, EOFError, pickle.UnpicklingError):
+            raise
+        except Exception as error:
+            raise _Foreign(error) from None
 
 
 # -- storages ----------------------------------------------------------------------------

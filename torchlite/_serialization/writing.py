@@ -176,7 +176,11 @@ def pickler_class(module, storages: Storages, legacy: bool = False):
         def save_global(self, obj, name=None):
             found = torch_name(obj)
             if found is None:
-                return super().save_global(obj, name)
+                try:
+                    return super().save_global(obj, name)
+                except pickle.PicklingError:
+                    pickle.dumps(obj)  # the error of the unpickler in C, which is another for what is local
+                    raise
             module_name, path = found
             self.write(pickle.GLOBAL + f"{module_name}\n{path}\n".encode())
             self.memoize(obj)
