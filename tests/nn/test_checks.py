@@ -210,3 +210,28 @@ def test_scaled_products_of_nothing(device, query, key, value, causal):
     assert out.shape == (*query[:-1], value[-1]) and not out.any()
     out.sum().backward()
     assert all(x.grad.shape == x.shape and not x.grad.any() for x in given)
+
+
+REFUSED = [
+    (dtype, mode) for dtype in ("int8", "int16", "int32", "int64", "bool") for mode in ("nearest", "bilinear", "area")
+] + [("uint8", "area"), ("complex64", "nearest")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "mode"), REFUSED)
+def test_images_that_cannot_be_resampled(device, dtype, mode):
+    image = torch.ones(1, 1, 2, 2, device=device).to(getattr(torch, dtype))
+    with pytest.raises(NotImplementedError, match="not implemented for '"):
+        F.interpolate(image, size=3, mode=mode)
+    assert F.interpolate(image.to(torch.uint8), size=3, mode="nearest").dtype is torch.uint8
+
+
+def test_cosine_embedding_of_unequal_ranks():
+    with pytest.raises(RuntimeError, match="1D target tensor expects 2D input tensors, but found inputs with sizes"):
+        F.cosine_embedding_loss(torch.ones(2, 3), torch.ones(3), torch.ones(2))
+
+
+def test_dropout_of_channels_that_are_not_there():
+    with pytest.warns(UserWarning, match="assuming that channel-wise 1D dropout behavior is desired"):
+        F.dropout2d(torch.ones(2, 3, 4))
+    with pytest.warns(UserWarning, match="Received a 5-D input to dropout2d.* please use dropout instead"):
+        F.dropout2d(torch.ones(1, 2, 2, 2, 2))

@@ -93,3 +93,57 @@ def test_swap_tensors():
     with pytest.raises(RuntimeError, match="Cannot swap t2 because it has weakref associated with it"):
         torch.utils.swap_tensors(a, b)
     assert held() is b
+
+
+def test_arguments_of_to():
+    layer, cpu = nn.Linear(2, 2), torch.device("cpu")
+    for args, got in (((cpu, True), "(torch.device, bool)"), ((None, True), "(NoneType, bool)"), (([],), "(list)")):
+        with pytest.raises(TypeError) as caught:
+            layer.to(*args)
+        assert f"to() received an invalid combination of arguments - got {got}, but expected one of:" in str(
+            caught.value
+        )
+    with pytest.raises(TypeError, match=r"got \(dict, non_blocking=bool\)"):
+        layer.to({}, non_blocking=True)
+    for args in ((torch.int64,), (cpu, torch.int64, True), (torch.tensor(3), True)):
+        with pytest.raises(TypeError, match="nn.Module.to only accepts floating point or complex dtypes"):
+            layer.to(*args)
+    assert layer.to(cpu, torch.float64, True).weight.dtype is torch.float64 and layer.to() is layer
+    with pytest.warns(UserWarning, match="Complex modules are a new feature under active development"):
+        layer.to(torch.complex64)
+    empty = nn.Linear(2, 2, device="meta")
+    with pytest.raises(NotImplementedError, match=r"Please use torch.nn.Module.to_empty\(\) instead"):
+        empty.to("cpu")
+    assert empty.to_empty(device="cpu").weight.is_cpu
+
+
+def test_loading_leaves_no_cycle():
+    import copy
+    import gc
+
+    layer = nn.LSTM(4, 4, bidirectional=True)
+    layer.load_state_dict(copy.deepcopy(layer).state_dict())
+    gc.collect()
+    gc.disable()
+    try:
+        layer.load_state_dict(copy.deepcopy(layer).state_dict())
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def test_lazy_buffers_are_loaded():
+    class Lazy(nn.modules.lazy.LazyModuleMixin, nn.Module):
+        pass
+
+    lazy, other, full = Lazy(), Lazy(), Lazy()
+    lazy.b, other.b, full.b = nn.UninitializedBuffer(), nn.UninitializedBuffer(), nn.Buffer(torch.ones(2))
+    lazy.load_state_dict(other.state_dict())
+    assert lazy.has_uninitialized_params()
+    with pytest.raises(RuntimeError, match="the shape of an uninitialized"):
+        full.load_state_dict(lazy.state_dict())
+    lazy.load_state_dict(full.state_dict())
+    assert lazy.b.tolist() == [1, 1]
+    replica = nn.ParameterDict({"a": torch.ones(1)})._replicate_for_data_parallel()
+    replica.a = torch.zeros(1)
+    assert list(replica.keys()) == ["a"] and replica["a"].item() == 0 and not replica._parameters

@@ -3,6 +3,7 @@
 import collections
 import gc
 import pickle
+import weakref
 
 import pytest
 
@@ -146,3 +147,23 @@ def test_hooks_after_an_error_see_what_was_there():
     with pytest.raises(ZeroDivisionError):
         fails(1)
     assert seen == [((10,), 11)]
+
+
+@pytest.mark.parametrize("register", ["register_full_backward_hook", "register_full_backward_pre_hook"])
+def test_hooks_leave_no_cycle(register):
+    layer = nn.Linear(2, 2)
+    getattr(layer, register)(ignore)
+    gc.collect()
+    gc.disable()
+    try:
+        x = torch.ones(1, 2, requires_grad=True)
+        out = layer(x)
+        gone = weakref.ref(out)
+        out.sum().backward()
+        del out
+        assert gone() is None and gc.collect() == 0
+        alive = weakref.ref(layer)
+        del layer
+        assert alive() is None
+    finally:
+        gc.enable()

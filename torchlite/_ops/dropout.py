@@ -158,9 +158,17 @@ _TOO_FEW = (
 )
 _DEPRECATED = (
     "{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future "
-    "release. To retain the behavior and silence this warning, please use feature_dropout instead. Note that {name} "
+    "release. To retain the behavior and silence this warning, please use dropout instead. Note that {name} "
     "exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel dimension, and an "
     "optional batch dimension (i.e. {low}D or {high}D inputs)."
+)
+
+
+_ONE_DIMENSION = (
+    "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input "
+    "is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
+    "interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+    "dropout behavior, please switch to using dropout1d instead."
 )
 
 
@@ -182,6 +190,8 @@ def _channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None
                 _DEPRECATED.format(name=name, ndim=input.ndim, spatial=spatial, low=spatial + 1, high=spatial + 2),
                 stacklevel=3,
             )
+        if spatial == 2 and input.ndim == 3:
+            warnings.warn(_ONE_DIMENSION, stacklevel=3)
         unbatched = input.ndim != spatial + 2 and spatial != 2
         result = _dropped(F, F.unsqueeze(input, 0) if unbatched else input, p, training, channels=True)
         return _given(REGISTRY[name], input, F.squeeze(result, 0) if unbatched else result, inplace)

@@ -388,7 +388,7 @@ def cosine_embedding_loss(F, input1, input2, target, margin, size_average, reduc
     if target.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     dim = target.ndim
-    if input1.ndim != dim + 1:
+    if input1.ndim != dim + 1 or input2.ndim != dim + 1:
         kind = "1D" if dim else "0D"
         raise RuntimeError(
             f"{kind} target tensor expects {dim + 1}D input tensors, but found inputs with sizes "

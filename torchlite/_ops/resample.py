@@ -7,6 +7,7 @@ import math
 import warnings
 
 from torchlite._dispatch import composite, op
+from torchlite._types.dtypes import uint8
 
 # -- interpolation ---------------------------------------------------------------------------------
 
@@ -97,6 +98,20 @@ def _check_mode(input, mode, align_corners, antialias):
         raise ValueError("lanczos mode requires antialias=True")
 
 
+def _check_dtype(input, mode, antialias):
+    """Images of bytes are resampled like those of floating point; what else holds integers, or is complex, is not."""
+    nearest = "upsample_nearest2d_channels_last" if input.ndim == 4 else "compute_indices_weights_nearest"
+    kernel = {
+        "area": "adaptive_avg_pool2d", "bicubic": "compute_indices_weights_cubic",
+        "bilinear": "upsample_bilinear2d_channels_last", "linear": "compute_indices_weights_linear",
+        "trilinear": "compute_indices_weights_linear",
+    }.get(mode, nearest)  # fmt: skip
+    bytes_too = mode not in ("area", "linear", "trilinear")
+    if not input.dtype.is_floating_point and not (bytes_too and input.dtype is uint8):
+        kernel = "compute_index_ranges_weights" if antialias else kernel
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
+
+
 @composite(
     "interpolate(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None, "
     "recompute_scale_factor=None, antialias=False)",
@@ -127,6 +142,7 @@ def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_sca
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input ({shown[0]}) output ({shown[1]})"
         )
+    _check_dtype(input, mode, antialias)
     if mode == "area":
         return F._adaptive_avg_pool(input, out)
     return F._resize(input, out, mode, bool(align_corners), factors, bool(antialias))

@@ -78,6 +78,7 @@ class StateDictMixin:
     _non_persistent_buffers_set: set[str]
     _modules: dict[str, Any]
     _load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _load_state_dict_post_hooks: OrderedDict[int, Any]
     _state_dict_hooks: OrderedDict[int, Any]
     _state_dict_pre_hooks: OrderedDict[int, Any]
 
@@ -191,6 +192,8 @@ class StateDictMixin:
             )
             return
         lazy = is_lazy(param)
+        if lazy and is_lazy(value):
+            return  # both wait for a shape
         # Checkpoints of PyTorch 0.3 hold scalars as one-element vectors.
         if not lazy and param.ndim == 0 and value.ndim == 1:
             value = value[0]
@@ -280,28 +283,26 @@ class StateDictMixin:
         if metadata is not None:
             state_dict._metadata = metadata
 
-        def load(module, local_state, prefix):
-            local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
-            if assign:
-                local_metadata["assign_to_params_buffers"] = assign
-            module._load_from_state_dict(local_state, prefix, local_metadata, True, missing, unexpected, errors)
-            for name, child in module._modules.items():
-                if child is not None:
-                    child_prefix = prefix + name + "."
-                    load(
-                        child,
-                        {key: value for key, value in local_state.items() if key.startswith(child_prefix)},
-                        child_prefix,
-                    )
-            for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
-                    raise AssertionError(
-                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
-                        "values, if incompatible_keys need to be modified, it should be done inplace."
-                    )
-
-        load(self, state_dict, "")
+        self._load_tree(state_dict, "", metadata, assign, missing, unexpected, errors)
         return missing, unexpected, errors
+
+    def _load_tree(self, local_state, prefix, metadata, assign, missing, unexpected, errors):
+        """Load this module, whose names begin with `prefix`, and its submodules."""
+        local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
+        if assign:
+            local_metadata["assign_to_params_buffers"] = assign
+        self._load_from_state_dict(local_state, prefix, local_metadata, True, missing, unexpected, errors)
+        for name, child in self._modules.items():
+            if child is not None:
+                child_prefix = prefix + name + "."
+                part = {key: value for key, value in local_state.items() if key.startswith(child_prefix)}
+                child._load_tree(part, child_prefix, metadata, assign, missing, unexpected, errors)
+        for hook in self._load_state_dict_post_hooks.values():
+            if hook(self, _IncompatibleKeys(missing, unexpected)) is not None:
+                raise AssertionError(
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                    "values, if incompatible_keys need to be modified, it should be done inplace."
+                )
 
     def _raise_load_errors(self, strict, missing, unexpected, errors):
         if strict:

@@ -320,7 +320,7 @@ def _describe(value, dict_style):
     if not isinstance(value, torch.Tensor):
         return f"Object of type: {type(value).__name__}"
     size = "x".join(str(n) for n in value.size())
-    where = "" if value.device.type == "cpu" else f" ({value.device})"
+    where = f" ({value.device})" if value.device.type in ("cuda", "opencl") else ""
     if dict_style:
         return (
             f"{'Parameter' if isinstance(value, Parameter) else 'Tensor'} containing: [{torch.typename(value)} of "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
@@ -92,26 +93,46 @@ def _after_registration(hooks, module, name, value):
     return value
 
 
+_TO_FORMS = (
+    "torch.device device = None, torch.dtype dtype = None, ", "torch.dtype dtype, ", "Tensor tensor, "
+)  # fmt: skip
+
+
+def _wrong_to(args, kwargs=()):
+    """The words for arguments of `to` that no form takes."""
+    kinds = ["torch.device" if isinstance(arg, torch.device) else type(arg).__name__ for arg in args]
+    kinds += [f"{name}={type(value).__name__}" for name, value in dict(kwargs).items()]
+    rest = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None"
+    forms = "".join(f" * ({form}{rest})\n" for form in _TO_FORMS)
+    return (
+        f"to() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected one of:\n{forms}"
+    )
+
+
 def _parse_to(args, kwargs):
     """`to(device, dtype, non_blocking)`, `to(dtype, non_blocking)`, `to(tensor, non_blocking)` -> (device, dtype,
     non_blocking, memory_format).
     """
-    device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
-    other, non_blocking = kwargs.pop("tensor", None), kwargs.pop("non_blocking", False)
-    memory_format = kwargs.pop("memory_format", None)
-    if kwargs:
-        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    args = list(args)
-    if args and isinstance(args[0], torch.Tensor):
-        other = args.pop(0)
-    elif args and isinstance(args[0], torch.dtype):
-        dtype = args.pop(0)
-    elif args:
-        device = args.pop(0)
-        if args and (args[0] is None or isinstance(args[0], torch.dtype)):
-            dtype = args.pop(0)
-    if args:
-        non_blocking = args.pop(0)
+    named, given = dict(kwargs), list(args)
+    device, dtype = named.pop("device", None), named.pop("dtype", None)
+    other, non_blocking = named.pop("tensor", None), named.pop("non_blocking", False)
+    memory_format = named.pop("memory_format", None)
+    if named:
+        raise TypeError(_wrong_to(args, kwargs))
+    if given and isinstance(given[0], torch.Tensor):
+        other = given.pop(0)
+    elif given and isinstance(given[0], torch.dtype):
+        dtype = given.pop(0)
+    elif given and (given[0] is None or isinstance(given[0], (str, int, torch.device))):
+        device = given.pop(0)
+        if given and (given[0] is None or isinstance(given[0], torch.dtype)):
+            dtype = given.pop(0)
+        elif given:
+            raise TypeError(_wrong_to(args, kwargs))
+    if given and isinstance(given[0], bool):
+        non_blocking = given.pop(0)
+    if given:
+        raise TypeError(_wrong_to(args, kwargs))
     if other is not None:
         device, dtype = other.device, other.dtype
     return (None if device is None else torch.device(device)), dtype, non_blocking, memory_format
@@ -600,9 +621,22 @@ class Module(HooksMixin, StateDictMixin):
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
+        if dtype is not None and dtype.is_complex:
+            warnings.warn(
+                "Complex modules are a new feature under active development whose design may change, and some modules "
+                "might not work as expected when using complex tensors as parameters or buffers. Please file an issue "
+                "at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does "
+                "not work as expected.",
+                stacklevel=2,
+            )
 
         def convert(tensor):
             wanted = dtype if tensor.is_floating_point() or tensor.is_complex() else None
+            if tensor.is_meta and device is not None and device.type != "meta":
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
+                )
             if memory_format is not None and tensor.dim() in (4, 5):
                 return tensor.to(device, wanted, non_blocking, memory_format=memory_format)
             return tensor.to(device, wanted, non_blocking)
@@ -647,6 +681,16 @@ class Module(HooksMixin, StateDictMixin):
     def cuda(self, device: DeviceLike = None) -> Self:
         """Move to a CUDA device."""
         return self._apply(lambda tensor: tensor.cuda(device))
+
+    def _replicate_for_data_parallel(self):
+        """A copy for another device: its own tables, the parameters to be set as ordinary attributes."""
+        replica = self.__new__(type(self))
+        replica.__dict__ = self.__dict__.copy()
+        replica._parameters = {}
+        replica._buffers = replica._buffers.copy()
+        replica._modules = replica._modules.copy()
+        replica._is_replica = True
+        return replica
 
     # Printing
 
