@@ -201,10 +201,25 @@ def execute(op: Op, values: list):
         op.check(*values)
     if op.promote is not None:
         values = promote(op, values)
+    if op.numbers:
+        values = held(op, values)
     table = table_among(values) or table_of(get_default_device())
     raw = [raw_value(v) for v in values]
     data = call_kernel(op, table, raw, values)
     return finish(op, table, values, data)
+
+
+def held(op: Op, values: list) -> list:
+    """The values with numbers that the dtype of the first tensor holds; RuntimeError for others."""
+    to = next((v.dtype for v in values if isinstance(v, Tensor)), None)
+    if to is None:
+        return values
+    return [
+        promotion.number_in(v, to, infinite=op.numbers[p.name])
+        if p.name in op.numbers and isinstance(v, NUMBERS)
+        else v
+        for p, v in zip(op.params, values, strict=True)
+    ]
 
 
 def raw_value(value):
@@ -386,6 +401,8 @@ def promote(op: Op, values: list) -> list:
             values[i] = tuple(v if v.dtype is to else cast(v, to) for v in value)
         elif isinstance(value, Tensor):
             values[i] = value if value.dtype is to else cast(value, to)
+        elif op.params[i].name in op.numbers:
+            values[i] = promotion.number_in(value, to, infinite=op.numbers[op.params[i].name])
         else:
             values[i] = promotion.as_category(value, to)
     if not any(isinstance(v, Tensor) for v in flat):
@@ -644,6 +661,8 @@ def _direct(op, values, target, table, kernel, wants):
     if op.name in _WITH_NUMBERS and target.dtype.itemsize == 2 and table.in_float32 is not None:
         return None
     before = _alias(target) if wants else None
+    if op.numbers:
+        values = held(op, values)
     positional = [raw_value(r) for r, p in zip(values, op.params, strict=True) if not p.kwonly]
     keywords = {p.name: raw_value(r) for r, p in zip(values, op.params, strict=True) if p.kwonly}
     try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .._types.dtypes import COMPLEX, FLOAT, _Default, bool_, dtype, int64, promote_types
+import math
+
+from .._types.dtypes import COMPLEX, FLOAT, _Default, bool_, dtype, finfo, int64, promote_types
 
 
 def number_dtype(value) -> dtype:
@@ -45,8 +47,53 @@ def result_dtype(values) -> dtype:
     return combined
 
 
+_C_NAMES = {
+    "bool": "bool", "int32": "int", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
+    "float64": "double",
+}  # fmt: skip
+
+
+def in_64_bits(value):
+    """A Python number; OverflowError for an integer that no dtype holds."""
+    if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
+        raise OverflowError("int too big to convert" if value > 0 else "can't convert negative int to unsigned")
+    return value
+
+
+def number_in(value, to: dtype, word: str = "", infinite: bool = False):
+    """A Python number as one that a dtype holds: fractions are cut off, unsigned dtypes take negative numbers of their
+    size. RuntimeError for one that it does not hold, unless floats may become `infinite`; `word` is the dtype's name in
+    the error.
+    """
+    in_64_bits(value)
+    if to.category == COMPLEX:
+        return complex(value)
+    if to is bool_:
+        return bool(value)
+    if isinstance(value, complex):
+        if value.imag:
+            raise _unheld(to, word)
+        value = value.real
+    if to.category == FLOAT:
+        value = float(value)
+        if not infinite and to.itemsize <= 2 and math.isfinite(value) and abs(value) > finfo(to).max:
+            raise _unheld(to, word)
+        return value
+    bits = to.itemsize * 8 - to.is_signed
+    low = -(1 << bits) if to.is_signed else 0 if isinstance(value, float) else 1 - (1 << bits)
+    if not math.isfinite(value) or not low <= value < 1 << bits:
+        raise _unheld(to, word)
+    return int(value) if to.is_signed else int(value) % (1 << bits)
+
+
+def _unheld(to: dtype, word: str) -> RuntimeError:
+    name = word or _C_NAMES.get(to.name, f"{to.name}_t")
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
 def as_category(value, to: dtype):
     """A Python number as the Python type that goes with `to`."""
+    in_64_bits(value)
     if to.category == COMPLEX:
         return complex(value)
     if to.category == FLOAT:

@@ -6,7 +6,7 @@ import ast
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._types import dtypes, layouts
@@ -115,6 +115,9 @@ class Op:
     hidden = False
     layout: Callable | None = None  # the rule of `layouts` that says how results lie in memory, where kernels do not
     holds_arrays = False  # an argument that is no tensor to the schema holds arrays, which a node lets go of
+    # The arguments whose numbers must be ones that the dtype holds in which the op computes, and whether one that is
+    # too large for half precision is infinite and no error.
+    numbers: Mapping[str, bool] = {}
     check: Callable | None = None  # refuses some arguments: called with them before promotion
     function: Callable | None = None  # the public function, once made
     direct: Callable | None = None  # the function for interceptors, once made

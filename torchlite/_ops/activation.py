@@ -110,7 +110,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, min_val, max_val: F._hardtanh_backward(g, input, min_val, max_val)},
     doc="``input`` limited to ``[min_val, max_val]``; the gradient is zero at and beyond the limits.",
-)
+).numbers = {"min_val": False, "max_val": False}
 
 op(
     "relu6(Tensor input)",
@@ -133,7 +133,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, threshold: F.where(F.le(input, threshold), F.zeros_like(g), g)},
     doc="``input`` where it is above ``threshold``, ``value`` elsewhere.",
-)
+).numbers = {"threshold": False, "value": False}
 
 
 def _hardshrink(F, input, lambd):

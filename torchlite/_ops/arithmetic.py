@@ -167,14 +167,14 @@ op(
         "min": clamp_min_vjp,
         "max": clamp_max_vjp,
     },
-)
+).numbers = {"min": False, "max": False}
 op(
     "_clamp_numbers(Tensor input, min, max)",
     where="",
     promote=DEFAULT,
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, min, max: only_where(F, inside(F, input, min, max), g)},
-)
+).numbers = {"min": False, "max": False}
 
 
 @composite("clamp(Tensor input, Tensor|Number? min=None, Tensor|Number? max=None)", tags=INPLACE, alias="clip")
@@ -184,8 +184,18 @@ def clamp(F, input, min, max):
 
     RuntimeError when both are absent.
     """
+    dtype = F.dtype_of(input)
+    if dtype is bool_ and all(bound is None or bound.__class__ is bool for bound in (min, max)):
+        which = (
+            "clamp_scalar"
+            if min is not None and max is not None
+            else "clamp_max_scalar"
+            if min is None
+            else "clamp_min_scalar"
+        )
+        raise NotImplementedError(f"\"{which}_cpu\" not implemented for 'Bool'")
     if (
-        F.dtype_of(input).category == 2
+        dtype.category == 2
         and (min is None or min.__class__ in (int, float))
         and (max is None or max.__class__ in (int, float))
     ):
@@ -202,7 +212,7 @@ op(
         "min": lambda F, g, input, min: only_where(F, F.lt(input, min), g),
     },
     doc="``input``, at least ``min``.",
-)
+).numbers = {"min": False}
 op(
     "clamp_max(Tensor input, Tensor|Number max)",
     promote=DEFAULT,
@@ -212,7 +222,7 @@ op(
         "max": lambda F, g, input, max: only_where(F, F.gt(input, max), g),
     },
     doc="``input``, at most ``max``.",
-)
+).numbers = {"max": False}
 
 # --- three operands -------------------------------------------------------------------------------
 
@@ -257,7 +267,7 @@ op(
         "tensor2": lambda F, g, tensor1, value: F.mul(g, F.conj(F.mul(tensor1, value))),
     },
     doc="``input + value * tensor1 * tensor2``.",
-)
+).numbers = {"value": True}
 op(
     "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, value=1)",
     promote=DEFAULT,
@@ -270,7 +280,7 @@ op(
         ),
     },
     doc="``input + value * tensor1 / tensor2``. RuntimeError for integers.",
-)
+).numbers = {"value": True}
 
 # --- complex numbers ------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import numpy as np
 from .._dispatch import NONDIFF, REGISTRY, call, composite, op
 from .._dispatch.checks import storage_span
 from .._dispatch.layouts import channels_last_strides, dense_like, placed, strides_in
+from .._dispatch.promotion import number_in
 from .._types.dtypes import bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
@@ -181,24 +182,8 @@ def empty(F, size, out, dtype, layout, device, pin_memory, requires_grad, memory
 
 
 def _fill_value(value, dtype):
-    """A fill value that the dtype takes, by C's conversion."""
-    value = _number(value)
-    if isinstance(value, complex) and dtype.category < 3:
-        if value.imag:
-            raise RuntimeError(f"value cannot be converted to type {dtype.scalar_name.lower()} without overflow")
-        value = value.real
-    if dtype.category == 1:
-        bits = dtype.itemsize * 8
-        if value != value or not -(1 << (bits - 1 if dtype.is_signed else bits)) <= value < 1 << (
-            bits - 1 if dtype.is_signed else bits
-        ):
-            if isinstance(value, int) and dtype is int64:
-                raise OverflowError("int too big to convert")
-            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
-        return int(value) if dtype.is_signed else int(value) % (1 << bits)
-    if dtype.category == 0:
-        return bool(value)
-    return value
+    """A fill value that the dtype takes."""
+    return number_in(_number(value), dtype, infinite=True)
 
 
 @composite(f"_filled(size, fill_value, *, out=None, {_TAIL})", where="", alias="torch.full")

@@ -43,6 +43,7 @@ set_index = op(
     vjp={"input": lambda F, g, index: F._setitem(g, index, 0), "value": lambda F, g, index: F._index(g, index)},
     meta=lambda input: (input.shape, input.dtype),
 )
+set_index.numbers = {"value": True}
 
 _BASIC = (int, slice, type(None), type(...))
 

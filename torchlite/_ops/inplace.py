@@ -7,6 +7,7 @@ import math
 from .._dispatch import INPLACE, MODE, VIEW, call, composite, op
 from .._dispatch.graph import bump
 from .._dispatch.overlap import check_in_place, check_written, meets, repeats
+from .._dispatch.promotion import number_in
 from .._dispatch.shapes import broadcast, strides_in
 from .._dispatch.slots import SLOTS
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format
@@ -35,6 +36,7 @@ _fill = op(
     meta=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g: F.zeros_like(g), "value": lambda F, g, value_dtype: F.to(F.sum(g), value_dtype)},
 )
+_fill.numbers = {"value": True}
 _fill_diagonal = op(
     "_fill_diagonal(Tensor input, value, wrap)",
     where="",
@@ -45,6 +47,7 @@ _fill_diagonal = op(
 
 
 def _filled(input, value):
+    value = number_in(value, input.dtype, infinite=True) if isinstance(value, (int, float, complex)) else value
     if call.GLOBALS["GUARDED"]:
         call.guarded(input)
     fill = getattr(input._table, "_fill_", None)  # a backend need not have it

@@ -58,7 +58,7 @@ op(
    >>> torch.constant_pad_nd(torch.ones(2), (1, 2))
    tensor([0., 1., 1., 0., 0.])
     """,
-)
+).numbers = {"value": False}
 
 
 # -- the modes that repeat the input ---------------------------------------------------------------

@@ -84,6 +84,11 @@ def neg_rule(input):
     return input.shape, input.dtype
 
 
+def check_power(input, exponent):
+    if exponent.__class__ is int and exponent < 0 and hasattr(input, "dtype") and input.dtype.category < 2:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+
 def pow_base(F, g, input, exponent):
     if not hasattr(exponent, "shape"):
         if exponent == 0:
@@ -132,13 +137,14 @@ binary(
 binary(
     "pow",
     names=("input", "exponent"),
+    check=check_power,
     vjp={"input": pow_base, "exponent": pow_exponent},
     doc="""``input ** exponent``. RuntimeError for an integer tensor to a negative integer.
 
     >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 4., 9.])
     """,
-)
+).numbers = {"exponent": False}
 binary("floor_divide", tags=TEST, doc="``input / other`` rounded down. RuntimeError for an integer division by zero.")
 binary(
     "_trunc_divide",
@@ -356,7 +362,7 @@ op(
         "input": lambda F, g, condition: F._choose(g, 0, condition),
         "other": lambda F, g, condition: F._choose(0, g, condition),
     },
-)
+).numbers = {"input": True, "other": True}
 
 
 @composite("_where(Tensor condition, Tensor|Number input, Tensor|Number other)", where="")

@@ -54,7 +54,7 @@ op(
     where="",
     meta=_fill_rule,
     vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0)},
-)
+).numbers = {"value": False}
 op(
     "_masked_fill_tensor(Tensor input, Tensor mask, Tensor value)",
     where="",
@@ -201,7 +201,7 @@ op(
     >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5., 6.]))
     tensor([6., 0., 5.])
     """,
-)
+).numbers = {"src": False, "value": False}
 
 
 def raw_indices(input, indices):
@@ -405,7 +405,7 @@ op(
     >>> torch.index_fill(torch.zeros(2), 0, torch.tensor([1]), 5)
     tensor([0., 5.])
     """,
-)
+).numbers = {"value": False}
 
 
 @composite("index_reduce(Tensor input, dim, Tensor index, Tensor source, reduce, *, include_self=True)", tags=INPLACE)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._dispatch import call, table_of
 from .._dispatch.graph import meta_of
+from .._dispatch.promotion import number_dtype
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.devices import device as device_type
@@ -24,6 +26,16 @@ if TYPE_CHECKING:
 
 def _table(where):
     return table_of(get_default_device() if where is None else call._device(where))
+
+
+def _combined(data):
+    """The dtype of nested lists with Tensors among their numbers: that to which all of them promote."""
+    if isinstance(data, (list, tuple)):
+        found = [_combined(item) for item in data]
+        return functools.reduce(dtypes.promote_types, found) if found else get_default_dtype()
+    if isinstance(data, call.Tensor):
+        return data.dtype
+    return from_np(data.dtype) if isinstance(data, (np.ndarray, np.generic)) else number_dtype(data)
 
 
 def _infer(array: np.ndarray, data):
@@ -81,8 +93,10 @@ def _check_ragged(data, depth: int = 0) -> None:
             _check_ragged(item, depth + 1)
 
 
-def _as_array(data) -> tuple[np.ndarray, object]:
-    """Python data as a NumPy array (always a copy), and the data to infer the dtype from."""
+def _as_array(data, d) -> tuple[np.ndarray, object]:
+    """Python data as a NumPy array (always a copy), of a dtype that holds it until it is cast to `d`, and the data to
+    infer the dtype from.
+    """
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     if isinstance(data, (list, tuple)) and _contains_tensor(data):
@@ -95,8 +109,10 @@ def _as_array(data) -> tuple[np.ndarray, object]:
     if array.dtype.kind in "OUSV" and "float8" not in array.dtype.name and "bfloat16" not in array.dtype.name:
         _check_ragged(data)
         if array.dtype.kind == "O" and array.size:
-            if any(isinstance(x, int) for x in array.ravel()):
-                raise RuntimeError("Overflow when unpacking long long")
+            if all(isinstance(x, (int, float, complex, np.generic)) for x in array.ravel()):
+                if d is None or d.category == 1:
+                    raise ValueError("Overflow when unpacking long long")
+                return (array != 0 if d.category == 0 else array.astype(d.to_real().np)), data
             raise TypeError(f"must be real number, not {type(array.ravel()[0]).__name__}")
         if array.dtype.kind in "US":
             raise ValueError(f"too many dimensions '{type(array.ravel()[0].item()).__name__}'")
@@ -148,28 +164,41 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
         d = dtype or getattr(data, "dtype", None) or get_default_dtype()
         return tensor(whole(data, d), device=device, requires_grad=requires_grad)
-    array, data = _as_array(data)
+    if dtype is None and isinstance(data, (list, tuple)) and _contains_tensor(data):
+        dtype = _combined(data)
+    array, data = _as_array(data, dtype)
     d = dtype or (
         get_default_dtype()
         if array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f"
         else _infer(array, data)
     )
-    if d.category < 2 and array.dtype.kind == "f" and not isinstance(data, np.ndarray) and not np.isfinite(array).all():
-        raise ValueError("cannot convert float NaN or infinity to integer")
-    if (
-        d.category < 2
-        and d is not dtypes.bool_
-        and array.dtype.kind in "iu"
-        and not isinstance(data, np.ndarray)
-        and array.size
-    ):
-        limits = np.iinfo(d.np)
-        if array.min() < limits.min or array.max() > limits.max:
-            raise RuntimeError(f"value cannot be converted to type {d.np.name}_t without overflow")
+    if not isinstance(data, (np.ndarray, np.generic)) and array.size:
+        _check_held(array, d)
     table = _table(device)
     array = np.ascontiguousarray(array.astype(d.np, copy=False)) if array.ndim else array.astype(d.np)
     out = call.wrap(table, table.from_numpy(array), d)
     return out.requires_grad_() if requires_grad else out
+
+
+def _check_held(array: np.ndarray, d) -> None:
+    """The errors for Python numbers that a dtype does not hold."""
+    kind = array.dtype.kind
+    if kind == "c" and d.category in (1, 2):
+        raise TypeError(
+            "must be real number, not complex"
+            if d.category == 2
+            else "'complex' object cannot be interpreted as an integer"
+        )
+    if d.category != 1 or kind not in "iuf":
+        return
+    limits = np.iinfo(d.np)
+    # Unsigned dtypes take negative integers of their size.
+    low = limits.min if d.is_signed or kind == "f" else -int(limits.max)
+    least, most = array.min(), array.max()
+    if kind == "u" and int(most) >> 63:
+        raise ValueError("Overflow when unpacking long long")
+    if not (least >= low and most <= limits.max) or kind == "f" and most >= 2.0**63:
+        raise RuntimeError(f"value cannot be converted to type {d.np.name} without overflow")
 
 
 def from_numpy(array: np.ndarray) -> Tensor:

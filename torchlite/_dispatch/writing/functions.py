@@ -288,6 +288,9 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
     if op.promote == INT_TO_FLOAT:
         subject += " of floating point"
         tests.append(f"{first.name}.dtype.category >= 2")
+    if any(p.name in op.numbers for p in op.params if p.kind == "plain"):
+        subject += " that holds all numbers"
+        tests.append(f"{first.name}.dtype in {first.name}._table.takes_numbers")
     source.comment(_conditions(subject, free, unset))
     with source.condition("if", tests):
         _write_device_and_dtype(source, first)

@@ -1,0 +1,103 @@
+"""Python numbers where a dtype must hold them: PyTorch's values and errors, of which tests/data/numbers.json has a
+record.
+"""
+
+import json
+import pathlib
+
+import pytest
+
+import torchlite as torch
+
+FILE = pathlib.Path(__file__).parent / "data" / "numbers.json"
+DTYPES = ["uint8", "int8", "int32", "int64", "bool", "float16", "float32"]
+VALUES = [
+    "-1",
+    "-255",
+    "-256",
+    "256",
+    "300",
+    "-300",
+    "128",
+    "-129",
+    "1e30",
+    "inf",
+    "nan",
+    "2.9",
+    "-0.5",
+    "True",
+    "2**40",
+]
+WAYS = {
+    "tensor": lambda lib, value, dtype: lib.tensor(value, dtype=dtype),
+    "tensor of a list": lambda lib, value, dtype: lib.tensor([value], dtype=dtype),
+    "full": lambda lib, value, dtype: lib.full((1,), value, dtype=dtype),
+    "fill_": lambda lib, value, dtype: lib.zeros(1, dtype=dtype).fill_(value),
+    "item": lambda lib, value, dtype: written(lib.zeros(1, dtype=dtype), value),
+    "masked_fill": lambda lib, value, dtype: lib.zeros(1, dtype=dtype).masked_fill(lib.tensor([True]), value),
+    "index_fill": lambda lib, value, dtype: lib.zeros(1, dtype=dtype).index_fill(0, lib.tensor([0]), value),
+    "scatter": lambda lib, value, dtype: lib.zeros(1, dtype=dtype).scatter(0, lib.tensor([0]), value),
+    "clamp": lambda lib, value, dtype: lib.zeros(1, dtype=dtype).clamp(max=value),
+    "where": lambda lib, value, dtype: lib.where(lib.tensor([True]), value, lib.ones(1, dtype=dtype)),
+    "pow": lambda lib, value, dtype: lib.ones(1, dtype=dtype) ** value,
+}
+
+
+def written(x, value):
+    x[0] = value
+    return x
+
+
+def answer(lib, way, value, dtype):
+    """What a library says: the result's dtype and value, or the error's type and words."""
+    try:
+        result = WAYS[way](lib, eval(value, {"inf": float("inf"), "nan": float("nan")}), getattr(lib, dtype))
+    except Exception as error:
+        return [type(error).__name__, str(error).splitlines()[0]]
+    return [str(result.dtype).removeprefix("torch."), repr(result.reshape(-1).tolist()[0])]
+
+
+def record(lib) -> None:
+    """Writes PyTorch's answers: `record(torch)`."""
+    answers = {f"{w}/{d}": {v: answer(lib, w, v, d) for v in VALUES} for w in WAYS for d in DTYPES}
+    FILE.write_text(json.dumps(answers, indent=0) + "\n")
+
+
+@pytest.mark.usefixtures("on_device")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("way", WAYS)
+def test_numbers(way, dtype, device):
+    recorded = json.loads(FILE.read_text())[f"{way}/{dtype}"]
+    found = {value: answer(torch, way, value, dtype) for value in VALUES}
+    if device != "cpu":  # a device's kernels take numbers as they are
+        beyond = {"float16": ("1e30", "2**40"), "bool": ("True",)}.get(dtype, ())
+        recorded, found = ({v: a for v, a in each.items() if v not in beyond} for each in (recorded, found))
+    assert found == recorded
+
+
+def test_integers_of_more_than_64_bits():
+    assert torch.tensor(2**70, dtype=torch.float64).item() == 2.0**70
+    for call in (
+        lambda: torch.tensor([1], dtype=torch.uint8) < 2**70,
+        lambda: torch.tensor([1], dtype=torch.int8).clamp(max=2**70),
+        lambda: torch.ones(1, dtype=torch.int32) + 2**70,
+        lambda: torch.zeros(1, dtype=torch.half).fill_(2**70),
+    ):
+        with pytest.raises(OverflowError, match="int too big to convert"):
+            call()
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+        torch.tensor([2**70])
+
+
+def test_lists_with_tensors_promote_them():
+    def of(value, dtype):
+        return torch.tensor(value, dtype=dtype)
+
+    half = of(3.0, torch.half)
+    assert torch.tensor([of(3, torch.int16)]).dtype is torch.int16
+    assert torch.tensor([of(3j, torch.complex128)]).dtype is torch.complex128
+    assert torch.tensor([of(3, torch.uint8), of(3, torch.int8)]).dtype is torch.int16
+    assert torch.tensor([half, 2]).dtype is torch.half
+    assert torch.tensor([[half], [2.5]]).dtype is torch.float32
+    assert torch.tensor([half, of(1.0, torch.bfloat16)]).dtype is torch.float32
+    assert torch.tensor([of(1, torch.int8), True]).dtype is torch.int8
