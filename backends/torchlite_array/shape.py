@@ -6,6 +6,7 @@ from typing import Any
 
 from torchlite._dispatch.checks import check_in_storage
 from torchlite._dispatch.layouts import dense_like, strides_of
+from torchlite._dispatch.shapes import wrap_dims
 
 from .strides import block, owner, start_of, strided_view
 
@@ -100,7 +101,8 @@ def _move_strided(input, source, target, divide):
 
 
 def flip(input, dims):
-    return xp.flip(input, dims).copy()
+    dims = wrap_dims(dims, input.ndim) if dims else ()
+    return xp.flip(input, dims).copy() if input.ndim else input.copy()
 
 
 def clone(input, *, memory_format=None):

@@ -14,6 +14,7 @@ from .._types.dtypes import _EXTRA, FLOAT, bool_, can_cast, dtype, float16, get_
 from .._types.layouts import Size
 from . import promotion
 from .backend import is_view
+from .errors import explained, of_composite, plain_values
 from .graph import (
     Meta,
     OutputOf,
@@ -43,7 +44,7 @@ from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINT
 from .registry import table_of
 from .runtime import GLOBALS, LEAF, MODE, NOWHERE, recording
 from .shapes import broadcast
-from .signatures import ABSENT, OURS, in_any_form, in_place_form, numpy_names, refusal
+from .signatures import ABSENT, in_any_form, in_place_form, numpy_names, refusal
 from .slots import SLOTS
 
 new = object.__new__
@@ -114,28 +115,14 @@ def _below(op: Op, function, args: tuple, kwargs: dict):
         if out is not None:
             kwargs["out"] = out
         return overriding.__torch_function__(function, (overriding,), args, kwargs)
-    result = execute(op, bound)
+    try:
+        result = execute(op, bound)
+    except (TypeError, AttributeError, ValueError):
+        plain = plain_values(op, bound)
+        if plain is None:
+            raise
+        result = execute(op, plain)
     return result if out is None else write_out(op, result, out, bound)
-
-
-def renamed(op: Op, function, given: dict, also: dict):
-    """A call with keywords of the Array API, `also` (None where one is not given): `function` with the arguments under
-    the names of its own.
-    """
-    defaults = {p.name: p.default for p in op.params}
-    given = {name: v for name, v in given.items() if v is not ABSENT and v is not defaults.get(name)}
-    given = {OURS.get(name, name) if name not in defaults else name: v for name, v in given.items()}
-    also = {name: v for name, v in also.items() if v is not None}
-    given |= {op.also[name]: v for name, v in also.items() if not callable(op.also[name])}
-    for p in op.params:
-        if p.default is EMPTY and p.name not in given:
-            raise TypeError(f'{function.__name__}() missing 1 required positional arguments: "{p.name}"')
-        if p.kind == "varargs" and p.name in given and not hasattr(given[p.name], "__iter__"):
-            given[p.name] = (given[p.name],)
-    for name in also:
-        if callable(op.also[name]):
-            return op.also[name](function, given, also[name])
-    return function(**given)
 
 
 def bind(op: Op, args: tuple, kwargs: dict) -> list:
@@ -257,40 +244,6 @@ def call_kernel(op: Op, table, raw, values):
         return kernel(*positional, **keywords)
     except Exception as error:
         raise explained(op, error, values) from error.__cause__
-
-
-def of_composite(op: Op, error: Exception, values) -> Exception:
-    """The error to raise in place of a composite's: its parts have PyTorch's words already, but its parser is asked
-    before all of them.
-    """
-    if type(error) in (RuntimeError, NotImplementedError):
-        return error
-    return refusal(op, values) or error
-
-
-def explained(op: Op, error: Exception, values) -> Exception:
-    """The error to raise in place of a kernel's: PyTorch's parser or the op's shape rule may have better words."""
-    from .meta import rule_error
-
-    refused = refusal(op, values)
-    if refused is not None:
-        return refused
-    better = rule_error(op, values)
-    if better is not None:
-        return better
-    text = str(error)
-    if isinstance(error, MemoryError):
-        wanted = getattr(error, "_total_size", None)
-        return RuntimeError(
-            "DefaultCPUAllocator: can't allocate memory"
-            + (f": you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)" if wanted else "")
-        )
-    if isinstance(error, IndexError) and "for axis" in text:
-        return IndexError(text.replace("for axis", "for dimension"))
-    if isinstance(error, TypeError) and "ufunc '" in text:
-        offender = next((v.dtype for v in values if isinstance(v, Tensor)), get_default_dtype())
-        return NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{offender.scalar_name}'")
-    return error
 
 
 def table_among(values):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._types.dtypes import int64
-from . import call
+from . import call, errors, signatures
 from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, version, view_meta
 from .overlap import meets, repeats
 from .record import NAMESPACES, REGISTRY, Op
@@ -168,6 +168,11 @@ def operator_for(op: Op, dunder: str, reflected: bool = False):
     return _fast_operator(op, operator_text(op, dunder), "operator")
 
 
+def _nothing_given(op: Op, name: str) -> TypeError:
+    """The error of a method that is called without its dimensions."""
+    return TypeError(f'{op.name}() missing 1 required positional arguments: "{name}"')
+
+
 def _no_tensor(dunder: str, value) -> TypeError:
     """The error of an operator's method that is called with no tensor before its operands."""
     cls = type(value).__name__
@@ -241,7 +246,7 @@ GLOBALS.update(
     unrecorded=call.unrecorded,
     guarded=call.guarded,
     view_meta=view_meta,
-    explained=call.explained,
+    explained=errors.explained,
     edge=edge,
     bump=bump,
     version=version,
@@ -251,8 +256,10 @@ GLOBALS.update(
     Meta=Meta,
     F=F,
     ABSENT=ABSENT,
-    of_composite=call.of_composite,
-    renamed=call.renamed,
+    of_composite=errors.of_composite,
+    plainer=errors.plainer,
+    nothing_given=_nothing_given,
+    renamed=signatures.renamed,
     NODE_MADE=None,
     int64=int64,
     OPERANDS=_OPERANDS,

@@ -398,3 +398,23 @@ def refusal(op: Op, values) -> TypeError | None:
     except TypeError as error:
         return error.with_traceback(None)
     return None
+
+
+def renamed(op: Op, function, given: dict, also: dict):
+    """A call with keywords of the Array API, `also` (None where one is not given): `function` with the arguments under
+    the names of its own.
+    """
+    defaults = {p.name: p.default for p in op.params}
+    given = {name: v for name, v in given.items() if v is not ABSENT and v is not defaults.get(name)}
+    given = {OURS.get(name, name) if name not in defaults else name: v for name, v in given.items()}
+    also = {name: v for name, v in also.items() if v is not None}
+    given |= {op.also[name]: v for name, v in also.items() if not callable(op.also[name])}
+    for p in op.params:
+        if p.default is EMPTY and p.name not in given:
+            raise TypeError(f'{function.__name__}() missing 1 required positional arguments: "{p.name}"')
+        if p.kind == "varargs" and p.name in given and not hasattr(given[p.name], "__iter__"):
+            given[p.name] = (given[p.name],)
+    for name in also:
+        if callable(op.also[name]):
+            return op.also[name](function, given, also[name])
+    return function(**given)

@@ -16,12 +16,11 @@ from .._dispatch import NONDIFF, REGISTRY, call, composite, op
 from .._dispatch.checks import storage_span
 from .._dispatch.layouts import channels_last_strides, dense_like, placed, strides_in
 from .._dispatch.promotion import number_in
-from .._types.dtypes import bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
+from .._types.dtypes import as_dtype, bool_, get_default_dtype, int32, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
 
 _TAIL = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
-_PYTHON = {float: float64, int: int64, bool: bool_, complex: complex128}
 
 op("_linspace(start, end, steps, dtype)", where="", tags=NONDIFF, meta=lambda steps, dtype: ((steps,), dtype))
 op("_logspace(start, end, steps, base, dtype)", where="", tags=NONDIFF, meta=lambda steps, dtype: ((steps,), dtype))
@@ -60,8 +59,8 @@ def _dtype(name: str, dtype, default) -> dtype_type:
         return default
     if isinstance(dtype, dtype_type):
         return dtype
-    found = _PYTHON.get(dtype)
-    if found is None:
+    found = as_dtype(dtype)
+    if not isinstance(found, dtype_type):
         raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     return found
 
@@ -72,13 +71,15 @@ def _dense(layout) -> None:
 
 
 def _number(value):
-    return value.item() if isinstance(value, call.Tensor) else value
+    return value.item() if isinstance(value, (call.Tensor, np.generic)) else value
 
 
 def _inferred(*values) -> dtype_type:
     """int64 for integers, the default dtype when any is a float, its complex dtype when any is complex."""
     found = bool_
     for value in values:
+        if isinstance(value, np.generic):
+            value = value.item()
         kind = value.dtype if isinstance(value, call.Tensor) else None
         if kind is None:
             kind = (

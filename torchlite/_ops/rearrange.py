@@ -410,6 +410,8 @@ def rot90(F, input, k, dims):
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input.ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    for d in dims:
+        wrap_dim(d, input.ndim)
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == input.ndim:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     first, second = (wrap_dim(d, input.ndim) for d in dims)

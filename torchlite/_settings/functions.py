@@ -12,7 +12,7 @@ def set_num_threads(n: int) -> None:
     """How many threads CPU kernels may use, the BLAS under NumPy included where its library lets itself be told."""
     if n <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    threads.set_threads(n)
+    threads.set_threads(int(n))
 
 
 def get_num_threads() -> int:

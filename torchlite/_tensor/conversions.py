@@ -9,6 +9,7 @@ from .._dispatch.graph import meta_of
 from .._dispatch.runtime import LEAF, recording
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
+from .._types.dtypes import as_dtype
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import memory_format as memory_format_type
 from .._types.layouts import preserve_format
@@ -213,6 +214,7 @@ def _parse_to(*args, dtype=None, device=None, non_blocking=False, copy=False, me
     for item in [*rest, other]:
         if item is None:
             continue
+        item = as_dtype(item)
         if isinstance(item, dtype_type):
             dtype = item
         elif isinstance(item, call.Tensor):
@@ -223,7 +225,7 @@ def _parse_to(*args, dtype=None, device=None, non_blocking=False, copy=False, me
             memory_format = item
         else:
             raise TypeError(f"to() received an invalid combination of arguments - got ({type(item).__name__})")
-    return dtype, None if where is None else call._device(where), copy, memory_format
+    return as_dtype(dtype), None if where is None else call._device(where), copy, memory_format
 
 
 class _Casts:

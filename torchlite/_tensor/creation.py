@@ -14,7 +14,7 @@ from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.devices import get_default_device
-from .._types.dtypes import from_np, get_default_dtype
+from .._types.dtypes import as_dtype, from_np, get_default_dtype
 from .._types.layouts import Size
 from .capsules import is_capsule
 from .interop import from_dlpack as _from_dlpack
@@ -149,6 +149,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
+    dtype = as_dtype(dtype)
     if isinstance(data, call.Tensor) or _is_foreign(data) or _exports(data):
         out = (
             data.detach()
@@ -164,6 +165,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
         d = dtype or getattr(data, "dtype", None) or get_default_dtype()
         return tensor(whole(data, d), device=device, requires_grad=requires_grad)
+    if not isinstance(data, (list, tuple, np.ndarray, np.generic, int, float, complex)) and hasattr(data, "__array__"):
+        data = np.asarray(data)  # whose dtype is the tensor's
     if dtype is None and isinstance(data, (list, tuple)) and _contains_tensor(data):
         dtype = _combined(data)
     array, data = _as_array(data, dtype)

@@ -142,7 +142,7 @@ class Properties(Fields):
             flags = getattr(data, "flags", None)
             return is_contiguous(data.shape, strides_of(data)) if flags is None else flags.c_contiguous
         if memory_format is preserve_format:
-            raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+            return self.is_contiguous()
         rank = 4 if memory_format is channels_last else 5
         return data.ndim == rank and is_channels_last(data.shape, strides_of(data))
 

@@ -217,9 +217,16 @@ def set_default_dtype(d: dtype) -> None:
 _NOT_GIVEN: Any = object()
 
 
+def as_dtype(value):
+    """A dtype for Python's types `float`, `int`, `bool` and `complex`; anything else as it is."""
+    if isinstance(value, type):
+        return {float: float64, int: int64, bool: bool_, complex: complex128}.get(value, value)
+    return value
+
+
 def _limits_of(name: str, given: Any) -> dtype:
     """The dtype of finfo or iinfo; Python's types stand for theirs."""
-    d = {float: float64, int: int64, bool: bool_, complex: complex128}.get(given) if isinstance(given, type) else given
+    d = as_dtype(given)
     if isinstance(d, dtype):
         return d
     raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {given.__class__.__name__}")
@@ -231,7 +238,9 @@ class finfo:
     def __init__(self, type: dtype | None = None):
         d = _Default.real if type is None else _limits_of("finfo", type)
         if d.category < FLOAT:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d}'")
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
+            )
         real = d.to_real()
         if real.name in _EXTRA:
             import ml_dtypes
@@ -260,9 +269,9 @@ class iinfo:
             raise TypeError('iinfo() missing 1 required positional arguments: "type"')
         type = _limits_of("iinfo", type)
         if type.category >= FLOAT:
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type is bool_:
-            raise RuntimeError("\"iinfo\" not implemented for 'Bool'")
+            raise TypeError("torch.bool is not supported by torch.iinfo")
         info = np.iinfo(type.np)
         self.dtype, self.bits, self.max, self.min = type.name, int(info.bits), int(info.max), int(info.min)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchlite._dispatch.checks import check_roll, check_windows, diagonal_dims
-from torchlite._dispatch.shapes import wrap_dim
+from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 from torchlite._types.dtypes import from_np
 from torchlite_kernels import rearrange as texts
 from torchlite_kernels.kinds import COMPLEX_KIND, REAL_KIND
@@ -32,9 +32,7 @@ _JOINED = 8
 
 def flip(input, dims):
     shape, steps, offset = input.shape, list(input.steps), input.offset
-    dims = (dims,) if dims.__class__ is int else dims
-    if len({wrap_dim(d, input.ndim) for d in dims}) != len(dims):
-        raise ValueError("repeated dimension")
+    dims = wrap_dims(dims, input.ndim) if dims.__class__ is int or dims else ()
     for d in dims:
         if shape:
             offset += (shape[d] - 1) * steps[d]

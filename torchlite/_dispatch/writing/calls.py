@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..record import ALWAYS_BOOL, DEFAULT, INT_TO_FLOAT, KEEPS_DTYPE, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW
+from ..record import ALWAYS_BOOL, DEFAULT, INT_TO_FLOAT, KEEPS_DTYPE, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, Op
 from .nodes import Case, write_node, write_watch
 from .source import Listing, Piece, Source
 
@@ -36,9 +36,18 @@ def write_kernel(source: Source, case: Case, raw: Mapping[str, str]) -> None:
     source.comment("The device's kernel computes on the raw arrays; its errors get PyTorch's words.")
     with source.block("try:"):
         source.write(Listing(f"{'outs_' if op.hidden else 'data_'} = table_.{op.name}(", arguments))
+    write_error(source, op, "explained", _values(case))
+
+
+def write_error(source: Source, op: Op, explained: str, values: Listing) -> None:
+    """What follows the `try` of a kernel or composite: once more with plain arguments, or the error."""
     with source.block("except Exception as error_:"):
-        error: list[Piece] = [f"{op.name}__op", "error_", _values(case)]
-        source.write(Listing("raise explained(", error, ") from error_.__cause__"))
+        source.write(Listing("plain_ = plainer(", [f"{op.name}__op", "error_", values]))
+        with source.block("if plain_ is not None:"):
+            source.comment("Once more where NumPy's numbers or Python's types stood for plain ones.")
+            source.write(Listing("return below(", [f"{op.name}__op", f"{op.name}__function", "*plain_"]))
+        error: list[Piece] = [f"{op.name}__op", "error_", values]
+        source.write(Listing(f"raise {explained}(", error, ") from error_.__cause__"))
 
 
 def _values(case: Case) -> Listing:

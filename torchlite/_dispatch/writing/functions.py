@@ -12,7 +12,7 @@ from typing import Any
 
 from ..record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
 from ..signatures import numpy_names
-from .calls import write_call, write_finish, write_kernel
+from .calls import write_call, write_error, write_finish, write_kernel
 from .nodes import Case
 from .source import Listing, Piece, Source, tuple_of
 
@@ -30,7 +30,7 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
     with source:
         for p in op.params:
             if p.kind == "varargs":
-                _write_varargs(source, p.name)
+                _write_varargs(source, op, p.name)
         if op.also:
             _write_other_names(source, op)
         if op.is_implicit:
@@ -123,8 +123,16 @@ def _are_given(op: Op) -> list[str]:
     ]
 
 
-def _write_varargs(source: Source, name: str) -> None:
+# Methods of dimensions that want at least one, or an empty tuple.
+_NOT_WITHOUT = frozenset(("flip", "permute", "repeat", "tile"))
+
+
+def _write_varargs(source: Source, op: Op, name: str) -> None:
     given = f"{name}_"
+    if op.name in _NOT_WITHOUT:
+        source.comment("Nothing at all is a wrong call.")
+        with source.block(f"if {name} is None and not {given}:"):
+            source.line(f"raise nothing_given({op.name}__op, {name!r})")
     source.comment(f"f(2, 3), f((2, 3)) and f({name}=(2, 3)) alike: one tuple.")
     with source.block(f"if {name} is None:"):
         source.line(f"{name} = {given}")
@@ -258,11 +266,7 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         source.comment("The op is written in other ops, which record themselves.")
         with source.block("try:"):
             source.write(Listing(f"return {op.name}__composite(", ["F", *(p.name for p in op.params)]))
-        with source.block("except Exception as error_:"):
-            values = Listing("[", [p.name for p in op.params], "]")
-            source.write(
-                Listing("raise of_composite(", [f"{op.name}__op", "error_", values], ") from error_.__cause__")
-            )
+        write_error(source, op, "of_composite", Listing("[", [p.name for p in op.params], "]"))
 
 
 def _write_for_list(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:

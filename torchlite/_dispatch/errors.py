@@ -1,0 +1,90 @@
+"""What becomes of an error of a kernel or a composite: one more try with plainer arguments, or PyTorch's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._types.dtypes import as_dtype, get_default_dtype
+from .meta import rule_error
+from .record import Op
+from .runtime import GLOBALS
+from .signatures import refusal
+
+
+def of_composite(op: Op, error: Exception, values) -> Exception:
+    """The error to raise in place of a composite's: its parts have PyTorch's words already, but its parser is asked
+    before all of them.
+    """
+    if type(error) in (RuntimeError, NotImplementedError):
+        return error
+    return refusal(op, values) or error
+
+
+def explained(op: Op, error: Exception, values) -> Exception:
+    """The error to raise in place of a kernel's: PyTorch's parser or the op's shape rule may have better words."""
+    refused = refusal(op, values)
+    if refused is not None:
+        return refused
+    better = rule_error(op, values)
+    if better is not None:
+        return better
+    text = str(error)
+    if isinstance(error, MemoryError):
+        wanted = getattr(error, "_total_size", None)
+        return RuntimeError(
+            "DefaultCPUAllocator: can't allocate memory"
+            + (f": you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)" if wanted else "")
+        )
+    if isinstance(error, IndexError) and "for axis" in text:
+        return IndexError(text.replace("for axis", "for dimension"))
+    if isinstance(error, TypeError) and "ufunc '" in text:
+        offender = next((v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])), get_default_dtype())
+        return NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{offender.scalar_name}'")
+    return error
+
+
+def plainer(op: Op, error: Exception, values) -> tuple[tuple, dict] | None:
+    """The arguments of a call that failed, with numbers and dtypes in place of what stands for them; None where
+    nothing does.
+    """
+    if not isinstance(error, (TypeError, AttributeError, ValueError)):
+        return None
+    plain = plain_values(op, values)
+    if plain is None:
+        return None
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for p, v in zip(op.params, plain, strict=True):
+        if p.kwonly or kwargs or p.kind == "varargs":
+            kwargs[p.name] = v
+        else:
+            args.append(v)
+    return tuple(args), kwargs
+
+
+def plain_values(op: Op, values) -> list | None:
+    """The values with Python's numbers for NumPy's and for tensors without dimensions, and dtypes for Python's types;
+    None where all are plain.
+    """
+    plain = [_plain(p, v) for p, v in zip(op.params, values, strict=True)]
+    return plain if any(a is not b for a, b in zip(plain, values, strict=True)) else None
+
+
+def _plain(param, value):
+    if isinstance(value, np.generic):
+        return value.item()
+    if param.kind in ("plain", "varargs"):
+        if isinstance(value, (tuple, list)) and any(isinstance(v, np.generic) for v in value):
+            return tuple(v.item() if isinstance(v, np.generic) else v for v in value)
+        if (
+            isinstance(value, GLOBALS["Tensor"])
+            and not value._data.ndim
+            and value._node is None
+            and param.name != "out"
+        ):
+            return value.item()
+        if isinstance(value, type) and param.name == "dtype":
+            return as_dtype(value)
+    return value
