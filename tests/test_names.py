@@ -1,5 +1,7 @@
 """Modules, classes and values that programs name, and what stands behind them."""
 
+import pickle
+
 import pytest
 
 import torchlite as torch
@@ -73,3 +75,15 @@ def test_tools_that_programs_borrow():
     assert all(a is b for a, b in zip(ordered, mixed, strict=True))
     call = tools.render_call(torch.sum, [torch.ones(100)], {"dim": 0})
     assert call == "torch.sum(tensor([...], size=(100,)), dim=0)"
+
+
+def test_functions_can_be_pickled():
+    functions = [
+        torch.sum, torch.nn.functional.gelu, torch.nn.functional.softsign, torch.nn.functional.linear,
+        torch.nn.functional.cross_entropy, torch.nn.functional.unfold, torch.nn.functional.silu, torch.linalg.norm,
+        torch.fft.fft, torch.special.erf,
+    ]  # fmt: skip
+    for function in functions:
+        assert pickle.loads(pickle.dumps(function)) is function
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 4, activation=torch.nn.functional.gelu)
+    assert pickle.loads(pickle.dumps(layer)).activation is torch.nn.functional.gelu

@@ -153,3 +153,24 @@ def test_pruning():
 def test_local_response_across_channels_is_differentiable():
     x = data(torch, 1, 5, 2, 2).double().requires_grad_()
     assert torch.autograd.gradcheck(nn.CrossMapLRN2d(3, 0.1), (x,))
+
+
+def test_inverses_of_further_parametrizations_are_checked():
+    class Inverse(nn.Module):
+        def __init__(self, inverse):
+            super().__init__()
+            self.right_inverse = inverse
+
+        def forward(self, x):
+            return x
+
+    layer = nn.Linear(3, 4)
+    nn.utils.parametrize.register_parametrization(layer, "weight", nn.Identity())
+    for inverse, words in (
+        (lambda x: (x, x), "parametrization.right_inverse must return a tensor. Got: tuple"),
+        (lambda x: x.bool(), "must have the same dtype as module.weight, unless the `unsafe` flag is enabled"),
+        (lambda x: x[:-1], "must have the same shape as module.weight, unless the `unsafe` flag is enabled"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            nn.utils.parametrize.register_parametrization(layer, "weight", Inverse(inverse))
+    assert len(layer.parametrizations.weight) == 1

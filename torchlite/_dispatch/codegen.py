@@ -95,7 +95,7 @@ def _make_function(op: Op):
     function: Any = _made(op)
     GLOBALS[f"{op.name}__function"] = function
     function.__name__ = function.__qualname__ = _public_name(op)
-    function.__module__ = "torchlite"
+    function.__module__ = _home(op)
     function.__doc__ = _docstring(op)
     function.op = op
     if takes_any_form(op) or more_keywords(op) or op.also:
@@ -110,6 +110,14 @@ def _public_name(op: Op) -> str:
     for space in op.where.split()[:1]:
         return next((name for name, record in NAMESPACES[space].items() if record is op), op.name)
     return op.name
+
+
+def _home(op: Op) -> str:
+    """The module where the function is found by its name, which is how pickle finds it."""
+    spaces = op.where.split() or [name.rpartition(".")[0] for name in op.alias.split()]
+    if not spaces or "torch" in spaces or spaces[0] == "Tensor":
+        return "torchlite"
+    return f"torchlite.{spaces[0]}"
 
 
 def _docstring(op: Op) -> str:

@@ -210,6 +210,25 @@ def _inject_property(module, name):
     setattr(type(module), name, property(read, write))
 
 
+def _check_inverse(parametrization, x, y, name):
+    """What `right_inverse` makes of a parametrized tensor x is like the tensor y before it."""
+    if not hasattr(parametrization, "right_inverse"):
+        return
+    try:
+        z = parametrization.right_inverse(x)
+    except NotImplementedError:
+        return
+    if not isinstance(z, torch.Tensor):
+        raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(z).__name__}")
+    for what in ("dtype", "shape"):
+        if getattr(z, what) != getattr(y, what):
+            raise ValueError(
+                f"The tensor returned by parametrization.right_inverse must have the same {what} as module.{name}, "
+                f"unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: {getattr(y, what)}\n"
+                f"returned {what}: {getattr(z, what)}"
+            )
+
+
 def register_parametrization(module: Module, tensor_name: Any, parametrization: Any, *, unsafe: bool = False) -> Any:
     """Make `module.<tensor_name>` be `parametrization(original)`, computed whenever it is read.
 
@@ -233,6 +252,7 @@ def register_parametrization(module: Module, tensor_name: Any, parametrization: 
                         f"module.{tensor_name}.{what}: {getattr(y, what)}\n"
                         f"parametrization(module.{tensor_name}).{what}: {getattr(x, what)}"
                     )
+            _check_inverse(parametrization, x, y, tensor_name)
         existing.append(parametrization)
         existing.unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
