@@ -7,15 +7,12 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from typing import IO, Any, TypeAlias
 
 from ._dispatch import table_of
-from ._serialization import globals as pickled_globals
 from ._serialization import options, restricted, writing
 from ._serialization.containers import PyTorchFileReader, PyTorchFileWriter
 from ._serialization.files import replacing
@@ -185,8 +182,10 @@ def get_unsafe_globals_in_checkpoint(f) -> list[str]:
                 "Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint"
             )
         data = reader.get_record("data.pkl")
+    from ._serialization.globals import names_in
+
     try:
-        names = pickled_globals.names_in(data)
+        names = names_in(data)
     except pickle.UnpicklingError as error:
         raise pickle.UnpicklingError(f"{error} (in the record data.pkl)") from None
     return sorted(f"{module}.{name}" for module, name in names if not restricted.is_allowed(module, name))
@@ -300,11 +299,10 @@ def _check_seekable(f: Any) -> bool:
 @contextlib.contextmanager
 def mkdtemp():
     """A folder for the time of a block."""
-    path = tempfile.mkdtemp()
-    try:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as path:
         yield path
-    finally:
-        shutil.rmtree(path)
 
 
 def check_module_version_greater_or_equal(

@@ -7,7 +7,6 @@ import errno
 import hashlib
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Iterator
 from typing import Any
@@ -158,7 +157,8 @@ def _copy_into(stream, path: str) -> None:
     """The content of a file that is whole, into one that has to stay the file that it is."""
     stream.seek(0)
     with open(path, "r+b") as target:
-        shutil.copyfileobj(stream, target, 1 << 22)
+        while chunk := stream.read(1 << 22):
+            target.write(chunk)
         target.truncate()
         target.flush()
         os.fsync(target.fileno())

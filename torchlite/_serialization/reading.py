@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import io
 import os
 import pickle
 import struct
-import tarfile
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -349,6 +346,8 @@ def _is_tar(stream) -> bool:
     stream.seek(begin)
     if len(head) < 512 or head[257:262] != b"ustar":
         return False
+    import tarfile
+
     try:
         tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape")
     except tarfile.TarError:
@@ -360,6 +359,8 @@ def _compare_source(cls: Any, file: Any, before: Any) -> None:
     """Warn when a module's class is not what it was when the file was written. Ours are other than PyTorch's anyway."""
     if not file or not before or cls.__module__.partition(".")[0] == "torchlite":
         return
+    import inspect
+
     try:
         now = inspect.getsource(cls)
     except (OSError, TypeError):
@@ -380,6 +381,8 @@ def _what_to_do(cls: Any, file: str, before: str, now: str) -> str:
             "you can retrieve the original source code by accessing the object's source attribute or set "
             "`torch.nn.Module.dump_patches = True` and use the patch tool to revert the changes."
         )
+    import difflib
+
     name = f"{cls.__name__}.patch"
     patch = "\n".join(difflib.unified_diff(now.split("\n"), before.split("\n"), file, file, lineterm=""))
     try:

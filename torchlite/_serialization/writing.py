@@ -4,7 +4,6 @@ it.
 
 from __future__ import annotations
 
-import inspect
 import io
 import pickle
 import struct
@@ -94,6 +93,8 @@ class _Modules:
         if not isinstance(obj, type) or not issubclass(obj, Module) or obj in self._met:
             return None
         self._met.add(obj)
+        import inspect
+
         try:
             return "module", obj, inspect.getsourcefile(obj), inspect.getsource(obj)
         except (OSError, TypeError):
