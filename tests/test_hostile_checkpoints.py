@@ -5,6 +5,8 @@ import pickle
 import subprocess
 import sys
 import time
+import warnings
+import zipfile
 
 import pytest
 
@@ -49,6 +51,19 @@ def test_a_lazy_sign_is_worked_out_on_memory_alone():
     found = torch.load(io.BytesIO(HARM["neg of one number seen often"]))
     assert found.shape == (2**38,) and found.stride() == (0,) and found.untyped_storage().nbytes() <= 16
     assert found[5].item() == 0
+
+
+def test_two_records_of_one_name_are_refused():
+    """Another reader could take the other one."""
+    file = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(file, "w") as archive:
+        warnings.simplefilter("ignore")
+        for name in ("data.pkl", "version", "data.pkl"):
+            archive.writestr(f"archive/{name}", b"\x80\x02N.")
+    for read in (torch.load, torch.serialization.get_unsafe_globals_in_checkpoint):
+        file.seek(0)
+        with pytest.raises(RuntimeError, match=r"failed reading file data\.pkl: there are two records of this name"):
+            read(file)
 
 
 def test_keys_that_checkpoints_have_are_read():

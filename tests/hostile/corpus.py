@@ -154,6 +154,8 @@ def harm() -> dict[str, bytes]:
         + (named("builtins", "bytearray") + b"h\0" + text("latin1") + b"\x86R") * 3000,
         "neg of one number seen often": wide,
         "conj": wide.replace(b"\x03\0\0\0neg", b"\x04\0\0\0conj"),
+        "tensors in five bytes each": rebuilt(one, one)[:-1] + b"q\1" + b"0q\0](" + b"h\0h\1R" * 30_000 + b"e",
+        "a long name": text("a" * 10_000) + text("b" * 10_000) + b"\x93",
         "Tensor(n)": from_type
         + tuple_of(
             from_type,

@@ -159,7 +159,10 @@ class Reader:
         self.top = names[0].filename.split("/")[0] + "/" if names else ""
         for info in names:
             if info.filename.startswith(self.top):
-                self._records.setdefault(info.filename[len(self.top) :], info)
+                name = info.filename[len(self.top) :]
+                if name in self._records:  # another reader could take the other one
+                    raise corrupt(f"file {name[:200]}", "there are two records of this name")
+                self._records[name] = info
         if "version" not in self._records and ".data/version" not in self._records:
             raise RuntimeError(
                 'Expected hasRecord("version") to be true, but got false. The zip archive was not written by '

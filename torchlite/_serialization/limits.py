@@ -20,6 +20,8 @@ from . import names
 
 _FREE = 1 << 16  # steps that any pickle may take, beside those that its bytes pay for
 _STEPS_PER_BYTE = 16
+STEPS_OF_A_CALL = 40  # for the object that it makes; the shortest call of a pickle that `save` wrote takes four bytes
+STEPS_OF_A_TENSOR = 250  # which takes some fifty bytes
 _COPIES = 4  # how often the bytes of a file may be worked out
 _DEEPEST_KEY = 100
 _SAME_HASH = 100
@@ -168,6 +170,7 @@ def _layout(limits: Limits, args: tuple) -> None:
 
 def _rebuilt(limits: Limits, args: tuple) -> None:
     """A tensor's size and strides are walked, and a lazy sign is worked out on its memory."""
+    limits.spend(STEPS_OF_A_TENSOR)
     for values in args:
         if type(values) is tuple:
             limits.spend(len(values))

@@ -204,8 +204,11 @@ def load_archive(stream, how: Reading, mapped: str) -> Any:
     reader = Reader(stream, mapped=mapped)
     if reader.has("constants.pkl"):
         raise RuntimeError(
-            "the file is a TorchScript archive, which torchlite cannot run: save the module's state_dict() in "
-            "PyTorch and load that"
+            f"Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. {UNSAFE} (the "
+            "archive has the record constants.pkl)"
+            if how.weights_only
+            else "the file is a TorchScript archive (it has the record constants.pkl), which torchlite cannot run: "
+            "save the module's state_dict() in PyTorch and load that"
         )
     data = reader.bytes("data.pkl")
     return unpickle(io.BytesIO(data), len(data), reader.length, "data.pkl", ArchiveStorages(reader, how), how)

@@ -18,11 +18,12 @@ from .._tensor import Parameter, Tensor
 from .._tensor.pickling import set_state
 from .._types.devices import device
 from .._types.layouts import Size
-from .limits import CHECKS, TENSOR_FUNCTIONS, Limits, check_text, short
+from .limits import CHECKS, STEPS_OF_A_CALL, TENSOR_FUNCTIONS, Limits, check_text, short
 from .names import REBUILDERS, plain_value
 
 _BLOCKED = ("sys", "os", "posix", "nt")
 _LONG = 1 << 16
+_LONGEST_NAME = 1000
 _MARK = object()
 
 
@@ -176,7 +177,7 @@ class RestrictedUnpickler:
         return self._read(count)
 
     def _line(self) -> str:
-        line = self._read_some.readline(4096)
+        line = self._read_some.readline(_LONGEST_NAME)
         if not line.endswith(b"\n"):
             raise pickle.UnpicklingError("pickle data was truncated")
         return line[:-1].decode("utf-8")
@@ -212,6 +213,8 @@ class RestrictedUnpickler:
         name, module = self._pop(), self._pop()
         if type(name) is not str or type(module) is not str:
             raise pickle.UnpicklingError("STACK_GLOBAL requires str")
+        if len(name) + len(module) > _LONGEST_NAME:
+            raise pickle.UnpicklingError(f"a name of {len(name) + len(module)} letters")
         self._global(module, name)
 
     def _reduce(self) -> None:
@@ -227,6 +230,7 @@ class RestrictedUnpickler:
                 "_rebuild_from_type_v2"
             )
         self._check(function, args)
+        self._limits.spend(STEPS_OF_A_CALL)
         self._stack[-1] = function(*args)
 
     def _makes_tensors(self, function) -> bool:
@@ -248,6 +252,7 @@ class RestrictedUnpickler:
         if type(args) is not tuple:
             raise pickle.UnpicklingError(f"NEWOBJ needs a tuple of arguments, but got {type(args)}")
         self._check(cls, args)
+        self._limits.spend(STEPS_OF_A_CALL)
         self._push(cls.__new__(cls, *args))
 
     def _build(self) -> None:
