@@ -41,6 +41,9 @@ from ._stubs.basic import dtype as dtype
 from ._stubs.elementwise import *
 from ._stubs.elementwise import _amp_foreach_non_finite_check_and_unscale_ as _amp_foreach_non_finite_check_and_unscale_
 from ._stubs.elementwise import _amp_update_scale_ as _amp_update_scale_
+from ._stubs.elementwise import _conj as _conj
+from ._stubs.elementwise import _conj_physical as _conj_physical
+from ._stubs.elementwise import _neg_view as _neg_view
 from ._stubs.functions import *
 from ._stubs.layers import *
 from ._stubs.layers import _embedding_bag as _embedding_bag

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 from ._dispatch import call, table_of
 from ._tensor import Parameter, Tensor
@@ -55,23 +53,14 @@ def _checked_storage(storage) -> tuple[UntypedStorage, dtypes.dtype]:
     return storage, dtypes.uint8
 
 
-def _on_memory(tensor: Any, function: Callable[[Any], Any]) -> Any:
-    """A function of each element, applied once to each place in memory, of which a tensor may show one many times."""
-    size, stride = tuple(tensor.shape), tuple(tensor.stride())
-    span = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    if tensor.numel() <= span:
-        return function(tensor)
-    return function(tensor.as_strided((span,), (1,))).as_strided(size, stride, 0)
-
-
 def _finish(tensor, requires_grad, metadata=None):
     if metadata:
         if not isinstance(metadata, dict):
             raise RuntimeError(f"the metadata of a tensor must be a dict, but got {_kind(metadata)}")
         if metadata.get("neg"):
-            tensor = _on_memory(tensor, lambda x: -x)
+            tensor = tensor._neg_view()
         if metadata.get("conj"):
-            tensor = _on_memory(tensor, lambda x: x.conj())
+            tensor = tensor.conj()
     return tensor.requires_grad_() if requires_grad is True else tensor
 
 

@@ -168,7 +168,7 @@ def ahead(engine: Engine, count: int) -> np.ndarray:
         return engine.ahead[offset : offset + count]
 
 
-def _fill(part: np.ndarray, engine: Engine, scale) -> None:
+def _fill_part(part: np.ndarray, engine: Engine, scale) -> None:
     words = engine.words(part.size)
 
     def body(first: int, last: int) -> None:
@@ -185,7 +185,7 @@ def block_normals(engine: Engine, out: np.ndarray, scale) -> None:
     rest = out.size % BLOCK
     whole = out[: out.size - rest]
     for start in range(0, whole.size, BATCH):
-        _fill(whole[start : start + BATCH], engine, scale)
+        _fill_part(whole[start : start + BATCH], engine, scale)
     if rest:
         if (
             out.dtype == np.float32

@@ -64,7 +64,7 @@ def test_value(name, i, device, golden):
     assert len(found) == len(keys)
     for mine, key in zip(found, keys, strict=True):
         want = golden[key]
-        have = mine.detach().cpu().numpy()
+        have = mine.detach().cpu().resolve_conj().numpy()
         assert have.shape == want.shape and have.dtype == want.dtype, (have.shape, want.shape, have.dtype, want.dtype)
         if not row.random and row.free is not True:
             single = want.dtype in (np.float32, np.complex64, np.float16)
@@ -129,7 +129,9 @@ def test_raw_and_tensor_formulas_agree(name, i, device):
         assert (a is None) == (b is None)
         if a is not None:
             assert a.shape == x.shape and a.dtype is x.dtype and b.dtype is x.dtype
-            np.testing.assert_allclose(a.cpu().numpy(), b.detach().cpu().numpy(), rtol=1e-6, atol=1e-8)
+            np.testing.assert_allclose(
+                a.cpu().resolve_conj().numpy(), b.detach().cpu().resolve_conj().numpy(), rtol=1e-6, atol=1e-8
+            )
 
 
 @pytest.mark.parametrize("name,i", [c for c in CASES if ROWS[c[0]].noncontiguous])
@@ -140,12 +142,16 @@ def test_noncontiguous_inputs(name, i, device):
     for a, b in zip(leaves(plain), leaves(spread), strict=True):
         assert a.shape == b.shape and a.dtype is b.dtype
         if row.free is False and not row.random:
-            np.testing.assert_allclose(a.detach().cpu().numpy(), b.detach().cpu().numpy(), rtol=1e-6, atol=1e-9)
+            np.testing.assert_allclose(
+                a.detach().cpu().resolve_conj().numpy(), b.detach().cpu().resolve_conj().numpy(), rtol=1e-6, atol=1e-9
+            )
     if differentiable(name) and row.free is False:
         first, second = _gradients(name, i, device), _gradients(name, i, device, noncontiguous=True)
         for (_, a), (_, b) in zip(first or (), second or (), strict=True):
             if a is not None:
-                np.testing.assert_allclose(a.cpu().numpy(), b.cpu().numpy(), rtol=1e-6, atol=1e-8)
+                np.testing.assert_allclose(
+                    a.cpu().resolve_conj().numpy(), b.cpu().resolve_conj().numpy(), rtol=1e-6, atol=1e-8
+                )
 
 
 @pytest.mark.parametrize("name,i", [c for c in CASES if ROWS[c[0]].meta])

@@ -35,6 +35,7 @@ from .graph import (
     version,
     view_meta,
     watch_late,
+    write,
 )
 from .hooks import pack
 from .interceptors import intercepted, stack
@@ -186,6 +187,10 @@ def execute(op: Op, values: list):
     values = check_tensors(op, values)
     if op.check is not None:
         op.check(*values)
+    if GLOBALS["SIGNED"]:  # somebody has a tensor with the conjugate or negative bit
+        if op.tags & (VIEW | MAYBE_VIEW) and getattr(values[0], "_signs", 0):
+            return SLOTS.view_of_signed(op, values)
+        values = [SLOTS.plain(v) for v in values]
     if op.promote is not None:
         values = promote(op, values)
     if op.numbers:
@@ -571,7 +576,7 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     table, name = target._table, op.name + "_"
     direct = getattr(table, name, None)
     touches = wants and op.plan.touches_target(wanted_names(op, values))
-    if direct is not None and not touches:
+    if direct is not None and not touches and not target._signs:
         found = _direct(op, values, target, table, direct, wants)
         if found is not None:
             return found
@@ -703,7 +708,7 @@ def assign(op: Op, target, result, before):
         result = result.expand(target._data.shape)
     if result.dtype is not target.dtype:
         result = SLOTS.F.to(result, target.dtype)
-    target._table.copy_into(target._data, result._data)
+    write(target, result._data)
     if not MODE.grad or (result._node is None and target._node is None):
         bump(target)
         return target
@@ -722,12 +727,13 @@ def rebase(target, result):
     rebased(target)
     if base is not None and (node is not None or base._node is not None):
         index = positions(target)
+        signs = target._signs ^ base._signs
         part = new(Tensor)
         part._data, part._table, part.dtype, part._node, part._meta = (
             target._data,
             target._table,
             target.dtype,
-            node,
+            SLOTS.with_signs(result, signs)._node if signs else node,
             None,
         )
         before = _alias(base)

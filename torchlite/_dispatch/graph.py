@@ -130,6 +130,14 @@ def bump(tensor) -> None:
     root.n += 1
 
 
+def write(target, raw) -> None:
+    """Write a raw array into a tensor's memory."""
+    if target._signs:
+        target._write(raw)
+    else:
+        target._table.copy_into(target._data, raw)
+
+
 def refuse_inference() -> NoReturn:
     """The error for a write into an inference tensor outside inference mode."""
     raise RuntimeError(
@@ -359,7 +367,9 @@ def renew_history(view) -> None:
             refuse_view(found.kind, view, "its base or another view of its base has been")
         F, base = SLOTS.F, found.base
         with recording(True):
-            view._node = F._elements(F.reshape(base, (-1,)), positions(view))._node
+            elements = F._elements(F.reshape(base, (-1,)), positions(view))
+            signs = view._signs ^ base._signs
+            view._node = (SLOTS.with_signs(elements, signs) if signs else elements)._node
     found.stamp = GLOBALS["REBASED"]
 
 
@@ -385,7 +395,7 @@ def positions(view) -> Any:
     """For each element of a view its position in the flattened base, as a raw int64 array of the view's shape.
     RuntimeError for a view (by `as_strided`) of memory beside its base.
     """
-    data, base, table = view._data, meta_of(view).base._data, view._table
+    data, base, table = view._memory, meta_of(view).base._memory, view._table
     size = view.dtype.itemsize
     start = (_start(table, data) - _start(table, base)) // size
     ends = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 
 from .._types.dtypes import can_cast, dtype
-from .graph import bump
+from .graph import bump, write
 from .overlap import APART, check_out
 from .record import Op
 from .runtime import GLOBALS, MODE
@@ -188,5 +188,5 @@ def _write_one(op: Op, result, out, values, place: int = 0) -> None:
         else:
             SLOTS.resize(out, tuple(result._data.shape))
     check_out(op.name, out, values)
-    out._table.copy_into(out._data, result._data)
+    write(out, result._data)
     bump(out)

@@ -43,6 +43,7 @@ SEQUENCE = itertools.count(1)
 # history by a write when views of them may have none. GUARDED counts the same for writes, and stays up once inference
 # tensors may exist.
 GLOBALS: dict[str, Any] = {
+    "SIGNED": False,  # whether any tensor had the conjugate or negative bit
     "__name__": "torchlite._generated",
     "ACTIVE": 0,
     "REBASED": 0,

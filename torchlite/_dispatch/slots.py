@@ -27,6 +27,11 @@ class Slots:
     # From _ops/inplace.
     resize: Callable[[Any, tuple[int, ...]], Any]  # a Tensor made to have another shape in its storage
 
+    # From _tensor/signs.
+    view_of_signed: Callable[..., Any]  # a view op on a tensor with the conjugate or negative bit
+    with_signs: Callable[..., Any]  # a tensor seen with these bits
+    plain: Callable[..., Any]  # a tensor with these bits worked out
+
     # From _ops/core.
     move: Callable[[Any, device], Any]  # a Tensor on another device
     copy_slices: Op  # the history of a base after a write through a view of it

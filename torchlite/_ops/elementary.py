@@ -3,6 +3,7 @@
 import math
 
 from torchlite._dispatch import ALWAYS_BOOL, INPLACE, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, composite, op
+from torchlite._tensor.signs import CONJ, NEG, turned
 
 UNARY = POINTWISE | INPLACE
 LOG_2, LOG_10 = math.log(2.0), math.log(10.0)
@@ -179,13 +180,42 @@ op(
 op("bitwise_not(Tensor input)", tags=UNARY | NONDIFF, doc="The complement of every bit; for bools, logical not.")
 
 
+@composite("_conj(Tensor input)", alias="conj")
+def conj(F, input):
+    """The complex conjugate: a view with the conjugate bit, which ops work out where they need it; a real tensor
+    itself.
+
+    >>> x = torch.tensor([1 + 2j])
+    >>> y = x.conj()
+    >>> y.is_conj(), y.data_ptr() == x.data_ptr()
+    (True, True)
+    >>> y.imag.fill_(5)
+    tensor([5.])
+    >>> x
+    tensor([1.-5.j])
+    """
+    return turned(input, CONJ) if input.dtype.is_complex else input
+
+
+@composite("_conj_physical(Tensor input)")
+def conj_physical(F, input):
+    """The complex conjugate, computed."""
+    return F.conj(input)
+
+
+@composite("_neg_view(Tensor input)")
+def neg_view(F, input):
+    """The negative: a view with the negative bit, which ops work out where they need it."""
+    return turned(input, NEG)
+
+
 @composite("resolve_conj(Tensor input)")
 def resolve_conj(F, input):
-    """``input``: conjugation is never pending here."""
-    return input
+    """A copy in which the conjugate bit is worked out; a tensor without it itself."""
+    return F.clone(input) if input.is_conj() else input
 
 
 @composite("resolve_neg(Tensor input)")
 def resolve_neg(F, input):
-    """``input``: negation is never pending here."""
-    return input
+    """A copy in which the negative bit is worked out; a tensor without it itself."""
+    return F.clone(input) if input.is_neg() else input

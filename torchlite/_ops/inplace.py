@@ -51,7 +51,7 @@ def _filled(input, value):
     if call.GLOBALS["GUARDED"]:
         call.guarded(input)
     fill = getattr(input._table, "_fill_", None)  # a backend need not have it
-    if fill is None or (MODE.grad and input._node is not None) or not isinstance(value, (int, float)):
+    if fill is None or input._signs or (MODE.grad and input._node is not None) or not isinstance(value, (int, float)):
         return call.in_place(_fill, (input, value), {})
     fill(input._data, value)
     bump(input)
@@ -68,7 +68,7 @@ def copy_(F, input, src, non_blocking):
     if call.GLOBALS["GUARDED"]:
         call.guarded(input)
         call.late((src,))
-    if src._table is input._table and (not MODE.grad or input._node is src._node is None):
+    if src._table is input._table and not input._signs and (not MODE.grad or input._node is src._node is None):
         ours, theirs = input._data, src._data
         if (ours.base is not None or theirs.base is not None) and (repeats(ours) or meets(input._table, ours, theirs)):
             check_in_place("_copy", [input, src])
@@ -186,7 +186,7 @@ def set_(F, input, source, storage_offset, size, stride):
             f'"{tensor.device}".  This is no longer allowed; the devices must match.'
         )
     if size is None:
-        input._data = source._data
+        input._data = source._memory
     else:
         size = tuple(size)
         strides = strides_in(size, "contiguous_format") if stride is None or not len(stride) else tuple(stride)
@@ -220,7 +220,7 @@ def _view_in_place(name, schema, doc, where="Tensor"):
         if MODE.grad and input._node is not None:
             call.check_writable(input)
         out = getattr(F, name)(call._alias(input), *args)
-        input._data, input._node = out._data, out._node
+        input._memory, input._node = out._memory, out._node
         bump(input)
         if MODE.grad and input._node is not None:
             call.rebased(input)

@@ -84,7 +84,7 @@ def linalg_cholesky_ex(F, A, upper, check_errors):
     lower, info = _cholesky(F, "linalg.cholesky", A, upper)
     if check_errors:
         _check_definite("linalg.cholesky_ex", info)
-    return named("linalg_cholesky_ex", (lower.mH if upper else lower, info))
+    return named("linalg_cholesky_ex", (F.conj(lower.mT) if upper else lower, info))
 
 
 @composite("linalg_cholesky(Tensor input, *, upper=False)", where="linalg")
@@ -98,7 +98,7 @@ def linalg_cholesky(F, A, upper):
     """
     lower, info = _cholesky(F, "linalg.cholesky", A, upper)
     _check_definite("linalg.cholesky", info)
-    return lower.mH if upper else lower
+    return F.conj(lower.mT) if upper else lower
 
 
 @composite("cholesky(Tensor input, upper=False)")
@@ -108,7 +108,7 @@ def cholesky(F, input, upper):
     check_kernel_float("cholesky_cpu", input)
     lower, info = _cholesky(F, "cholesky", input, upper)
     _check_definite("cholesky", info)
-    return lower.mH if upper else lower
+    return F.conj(lower.mT) if upper else lower
 
 
 @composite("cholesky_solve(Tensor input, Tensor L, upper=False)")

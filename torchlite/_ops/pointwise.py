@@ -287,8 +287,9 @@ unary(
     "conj",
     lambda F, g: F.conj(g),
     promote=DEFAULT,
+    where="",
     tags=POINTWISE | MAYBE_VIEW,
-    doc="The complex conjugate; a real tensor itself.",
+    doc="The complex conjugate, computed; a real tensor itself.",
 )
 op(
     "abs(Tensor input)",

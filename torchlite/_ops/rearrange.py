@@ -352,7 +352,7 @@ def adjoint(F, input):
             f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor."
         )
     turned = F.transpose(input, -2, -1)
-    return F.conj(turned) if input.dtype.is_complex else turned
+    return F._conj(turned)
 
 
 @composite("flatten(Tensor input, start_dim=0, end_dim=-1)")

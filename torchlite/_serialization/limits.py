@@ -13,7 +13,6 @@ import types
 from typing import Any
 
 from .._tensor import Parameter, Tensor
-from .._tensor.storage import UntypedStorage
 from .._types.devices import device
 from .._types.layouts import Size
 from . import names
@@ -169,15 +168,11 @@ def _layout(limits: Limits, args: tuple) -> None:
 
 
 def _rebuilt(limits: Limits, args: tuple) -> None:
-    """A tensor's size and strides are walked, and a lazy sign is worked out on its memory."""
+    """A tensor's size and strides are walked; a conjugate or negative bit costs nothing."""
     limits.spend(STEPS_OF_A_TENSOR)
     for values in args:
         if type(values) is tuple:
             limits.spend(len(values))
-    metadata = args[-1] if args else None
-    if type(metadata) is dict and (metadata.get("neg") or metadata.get("conj")):
-        held = getattr(args[0], "_untyped_storage", args[0])
-        limits.spend_bytes(held.nbytes() if isinstance(held, UntypedStorage) else 0)
 
 
 def _from_type(limits: Limits, args: tuple) -> None:

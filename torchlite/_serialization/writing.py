@@ -112,10 +112,14 @@ def _tensor_args(tensor: Tensor, storages: Storages):
     hooks: OrderedDict = OrderedDict()
     if tensor.device.type == "meta":
         return _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, size, tuple(tensor.stride()), requires_grad)
+    if tensor._signs and not hasattr(tensor._table.backend, "memory"):
+        tensor = tensor.clone()
     reference, offset, stride = storages.reference(tensor)
+    bits = {name: True for name, bit in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())) if bit}
+    metadata = (bits,) if bits else ()
     if tensor.dtype in TYPED_STORAGES:
-        return _utils._rebuild_tensor_v2, (reference, offset, size, stride, requires_grad, hooks)
-    return _utils._rebuild_tensor_v3, (reference, offset, size, stride, requires_grad, hooks, tensor.dtype)
+        return _utils._rebuild_tensor_v2, (reference, offset, size, stride, requires_grad, hooks, *metadata)
+    return _utils._rebuild_tensor_v3, (reference, offset, size, stride, requires_grad, hooks, tensor.dtype, *metadata)
 
 
 def _reduce_tensor(tensor: Tensor, storages: Storages):
@@ -127,7 +131,7 @@ def _reduce_tensor(tensor: Tensor, storages: Storages):
             return _utils._rebuild_parameter_with_state, (plain, tensor.requires_grad, OrderedDict(), state)
         return _utils._rebuild_parameter, (plain, tensor.requires_grad, OrderedDict())
     function, args = _tensor_args(tensor, storages)
-    if type(tensor) is Tensor and not state:
+    if (type(tensor) is Tensor or tensor._signs) and not state:
         return function, args
     return _utils._rebuild_from_type_v2, (function, type(tensor), args, state)
 

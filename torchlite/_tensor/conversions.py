@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._dispatch import call
-from .._dispatch.graph import meta_of
+from .._dispatch.graph import meta_of, write
 from .._dispatch.runtime import LEAF, recording
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
@@ -49,7 +49,7 @@ class Conversions(Protocols):
 
         with recording(False):
             out = self._copied_with_storage(memo)
-        if type(self) is not call.Tensor:
+        if type(self) is not call.Tensor and not self._signs:
             out = out.as_subclass(type(self))
         if self._node is LEAF:
             out.requires_grad_()
@@ -201,7 +201,7 @@ class Conversions(Protocols):
         """Replace each element x by function(x), in place (slow; CPU only)."""
         array = self._table.to_numpy(self._data)
         result = np.array([function(x) for x in array.ravel().tolist()], dtype=array.dtype).reshape(array.shape)
-        self._table.copy_into(self._data, self._table.from_numpy(result))
+        write(self, self._table.from_numpy(result))
         return self
 
 

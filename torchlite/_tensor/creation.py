@@ -62,11 +62,11 @@ def _unwrapped(data):
     """Nested lists with their Tensors as arrays."""
     if isinstance(data, call.Tensor):
         return (
-            data.detach().cpu().numpy()
+            data.numpy(force=True)
             if data._data.ndim
             else data.item()
             if not data.dtype.is_floating_point
-            else data.detach().cpu().numpy()[()]
+            else data.numpy(force=True)[()]
         )
     if isinstance(data, (list, tuple)):
         return [_unwrapped(item) for item in data]

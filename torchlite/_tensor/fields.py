@@ -16,6 +16,8 @@ class Fields(TensorMethods):
 
     __slots__ = ()
     _data: Any  # the raw array
+    _memory: Any  # the raw array whose memory it is: another one only where there are signs
+    _signs: int
     _table: Any  # the kernels of its device
     dtype: dtype
     _node: Any  # None: no gradient; LEAF; else where the history begins

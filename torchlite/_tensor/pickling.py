@@ -108,7 +108,7 @@ def reduce_tensor(tensor: Any):
     class and attributes. What was computed becomes a leaf.
     """
     warn_of_hooks(tensor)
-    d, rest = tensor.dtype, (tensor.requires_grad, type(tensor), state_of(tensor))
+    d, rest = tensor.dtype, (tensor.requires_grad, call.Tensor if tensor._signs else type(tensor), state_of(tensor))
     if tensor.device.type == "meta":
         return rebuild_meta, (tuple(tensor.shape), tuple(tensor.stride()), d.name, *rest)
     array = tensor._table.to_numpy(tensor._data)

@@ -191,7 +191,7 @@ def _grad_name(node) -> str:
 
 
 def _prefix(tensor) -> str:
-    return "tensor(" if type(tensor) in (call.Tensor, call.Parameter) else f"{type(tensor).__name__}("
+    return "tensor(" if tensor._signs or type(tensor) in (call.Tensor, call.Parameter) else f"{type(tensor).__name__}("
 
 
 def tensor_repr(tensor) -> str:

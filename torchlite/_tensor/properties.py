@@ -20,36 +20,36 @@ class Properties(Fields):
 
     @property
     def shape(self) -> Size:
-        return Size(self._data.shape)
+        return Size(self._memory.shape)
 
     def size(self, dim=None):
         """The shape, or the length of one dimension."""
         if dim is None:
-            return Size(self._data.shape)
-        if not self._data.ndim:
+            return Size(self._memory.shape)
+        if not self._memory.ndim:
             raise IndexError("Dimension specified as " + str(dim) + " but tensor has no dimensions")
-        return self._data.shape[wrap_dim(dim, self._data.ndim)]
+        return self._memory.shape[wrap_dim(dim, self._memory.ndim)]
 
     @property
     def ndim(self) -> int:
-        return self._data.ndim
+        return self._memory.ndim
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return self._data.ndim
+        return self._memory.ndim
 
     ndimension = dim
 
     def numel(self) -> int:
         """The number of elements."""
-        return math.prod(self._data.shape)
+        return math.prod(self._memory.shape)
 
     nelement = numel
 
     def __len__(self) -> int:
-        if not self._data.ndim:
+        if not self._memory.ndim:
             raise TypeError("len() of a 0-d tensor")
-        return self._data.shape[0]
+        return self._memory.shape[0]
 
     @property
     def device(self) -> device:
@@ -89,7 +89,7 @@ class Properties(Fields):
 
     def stride(self, dim=None):
         """Steps between neighbours in elements, of all dimensions or of one."""
-        strides = strides_of(self._data)
+        strides = strides_of(self._memory)
         return strides if dim is None else strides[wrap_dim(dim, len(strides))]
 
     def storage_offset(self) -> int:
@@ -124,20 +124,20 @@ class Properties(Fields):
 
     def data_ptr(self) -> int:
         """The address of the first element; 0 without elements."""
-        if 0 in self._data.shape:
+        if 0 in self._memory.shape:
             return 0
-        pointer = getattr(self._data, "ctypes", None)
+        pointer = getattr(self._memory, "ctypes", None)
         return (
             pointer.data
             if pointer is not None
-            else int(self._data.data_ptr())
-            if hasattr(self._data, "data_ptr")
+            else int(self._memory.data_ptr())
+            if hasattr(self._memory, "data_ptr")
             else 0
         )
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
         """Whether the elements lie in row-major order without gaps, or in that of `memory_format`."""
-        data = self._data
+        data = self._memory
         if memory_format is contiguous_format:
             flags = getattr(data, "flags", None)
             return is_contiguous(data.shape, strides_of(data)) if flags is None else flags.c_contiguous
@@ -193,33 +193,33 @@ class Properties(Fields):
     @property
     def T(self):
         """The tensor with its dimensions in reverse order, as a view."""
-        return self.permute(*range(self._data.ndim - 1, -1, -1)) if self._data.ndim else self.alias()
+        return self.permute(*range(self._memory.ndim - 1, -1, -1)) if self._memory.ndim else self.alias()
 
     @property
     def mT(self):
         """The tensor with its last two dimensions swapped, as a view."""
-        if self._data.ndim < 2:
+        if self._memory.ndim < 2:
             raise RuntimeError(
-                f"tensor.mT is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor."
+                f"tensor.mT is only supported on matrices or batches of matrices. Got {self._memory.ndim}-D tensor."
             )
         return self.transpose(-2, -1)
 
     @property
     def H(self):
         """The conjugate transpose of a matrix."""
-        if self._data.ndim not in (0, 2):
+        if self._memory.ndim not in (0, 2):
             raise RuntimeError(
-                f"tensor.H is only supported on matrices (2-D tensors). Got {self._data.ndim}-D tensor."
-                + (" For batches of matrices, consider using tensor.mH" if self._data.ndim > 2 else "")
+                f"tensor.H is only supported on matrices (2-D tensors). Got {self._memory.ndim}-D tensor."
+                + (" For batches of matrices, consider using tensor.mH" if self._memory.ndim > 2 else "")
             )
-        return self.adjoint() if self._data.ndim else self.alias()
+        return self.adjoint() if self._memory.ndim else self.alias()
 
     @property
     def mH(self):
         """The conjugate transpose of the last two dimensions."""
-        if self._data.ndim < 2:
+        if self._memory.ndim < 2:
             raise RuntimeError(
-                f"tensor.mH is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor."
+                f"tensor.mH is only supported on matrices or batches of matrices. Got {self._memory.ndim}-D tensor."
             )
         return self.adjoint()
 
@@ -244,9 +244,9 @@ class Properties(Fields):
     is_sparse = is_quantized = is_mkldnn = is_nested = is_sparse_csr = property(lambda self: False)
 
     def is_conj(self) -> bool:
-        """Always False: a conjugate is computed and never only marked."""
-        return False
+        """Whether the tensor is a view of its memory's conjugates."""
+        return bool(self._signs & 1)
 
     def is_neg(self) -> bool:
-        """Always False: a negative is computed and never only marked."""
-        return False
+        """Whether the tensor is a view of its memory's negatives."""
+        return bool(self._signs & 2)

@@ -83,6 +83,7 @@ class Tensor(_Parts, metaclass=_TensorType):
     __slots__ = ("_data", "_table", "dtype", "_node", "_meta", "__dict__", "__weakref__")
     __array_priority__ = 1000
     _is_plain = True
+    _signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see signs.py)
 
     def __new__(cls, *args, device=None, dtype=None, requires_grad=False):
         from .creation import legacy_tensor
@@ -173,4 +174,5 @@ def _to_subclass(result, cls):
     return result
 
 
+Tensor._memory = Tensor.__dict__["_data"]  # the same slot: only tensors with signs tell the two apart
 call.take_classes(Tensor, Parameter)

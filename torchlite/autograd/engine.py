@@ -22,6 +22,7 @@ from .._dispatch.graph import (
     meta_of,
     node_hooks,
     version,
+    write,
 )
 from .._dispatch.hooks import Packed, saved_tensor_hooks
 from .._dispatch.interceptors import stack
@@ -462,7 +463,7 @@ class Run:
             found.grad = call.wrap(table, g, tensor.dtype)
         elif found.grad._node is None:
             # In place, as in PyTorch: what shares memory with `.grad` sees the sum.
-            table.copy_into(found.grad._data, self.mode.add(table, found.grad._data, g))
+            write(found.grad, self.mode.add(table, found.grad._data, g))
             bump(found.grad)
         else:
             found.grad = SLOTS.F.add(found.grad, call.wrap(table, g))
