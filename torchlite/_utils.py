@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ._dispatch import call, table_of
 from ._tensor import Parameter, Tensor
