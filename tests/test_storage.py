@@ -317,3 +317,51 @@ def test_from_file(tmp_path):
         torch.from_file(str(path), size=100)
     with pytest.raises(RuntimeError):
         torch.UntypedStorage.from_file(str(tmp_path / "absent"))
+
+
+def test_memory_read_as_another_dtype(device):
+    x = torch.arange(16.0, device=device).reshape(4, 4)
+    assert x[1:].view(torch.float64).storage_offset() == 2 and x.view(torch.int16).stride() == (8, 1)
+    assert torch.zeros(3, 0, device=device).view(torch.float16).stride() == (2, 1)
+    for wrong, message in (
+        (
+            lambda: x[:, 1:3].view(torch.float64),
+            r"self.storage_offset\(\) must be divisible by 2 to view Float as Double",
+        ),
+        (lambda: x.as_strided((2, 2), (3, 1)).view(torch.float64), r"self.stride\(0\) must be divisible by 2"),
+        (lambda: x[:, ::2].view(torch.float64), r"self.stride\(-1\) must be 1 to view Float as Double"),
+        (lambda: x[0, 0].view(torch.float64), r"self.dim\(\) cannot be 0"),
+        (lambda: x[:, :3].view(torch.float64), r"self.size\(-1\) must be divisible by 2"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            wrong()
+
+
+def test_memory_that_is_not_set_in_deterministic_mode(device):
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert torch.empty(2, device=device).isnan().all() and torch.empty(1, dtype=torch.bool, device=device).all()
+        assert torch.empty_strided((2, 2), (1, 5), dtype=torch.int8, device=device).eq(127).all()
+        x = torch.zeros(3, device=device)
+        assert x.resize_(5)[:3].eq(0).all() and x[3:].isnan().all()
+        torch.utils.deterministic.fill_uninitialized_memory = False
+        assert torch.utils.deterministic.fill_uninitialized_memory is False
+    finally:
+        torch.use_deterministic_algorithms(False)
+        torch.utils.deterministic.fill_uninitialized_memory = True
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda out: torch.arange(4.0, out=out),
+        lambda out: torch.linspace(0, 3, 4, out=out),
+        lambda out: torch.range(0, 3, out=out),
+        lambda out: torch.logspace(0, 3, 4, base=2, out=out).log2_(),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+def test_a_row_of_values_fits_any_out_of_as_many(make, device):
+    x = torch.zeros(2, 3, device=device)
+    make(x.narrow(1, 1, 2))
+    assert x.tolist() == [[0, 0, 1], [0, 2, 3]]

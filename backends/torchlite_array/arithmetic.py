@@ -295,15 +295,6 @@ def frexp(input):
 
 
 def complex(real, imag):
-    if real.dtype != imag.dtype or real.dtype.kind != "f":
-        names = [FROM_NUMPY[np.dtype(part.dtype)].scalar_name for part in (real, imag)]
-        if real.dtype.kind != "f" or imag.dtype.kind != "f":
-            raise RuntimeError(
-                f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}"
-            )
-        raise RuntimeError(
-            f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
-        )
     real, imag = xp.broadcast_arrays(real, imag)
     out = xp.empty(real.shape, dtype=FROM_NUMPY[np.dtype(real.dtype)].to_complex().np)
     both = parts(out)
@@ -312,7 +303,7 @@ def complex(real, imag):
 
 
 def polar(abs, angle):
-    return complex(abs * xp.cos(angle), abs * xp.sin(angle)) if abs.dtype == angle.dtype else complex(abs, angle)
+    return complex(abs * xp.cos(angle), abs * xp.sin(angle))
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):

@@ -2,13 +2,12 @@
 
 import numpy as xp
 
-from torchlite._dispatch.checks import check_roll, check_windows, diagonal_dims
-from torchlite._dispatch.shapes import wrap_dim
+from torchlite._dispatch.checks import check_roll, check_windows, diagonal_dims, seen_as
+from torchlite._dispatch.shapes import contiguous_strides, wrap_dim
 from torchlite._types.dtypes import FROM_NUMPY, from_np
 
-from .axes import prod
 from .pointwise import parts
-from .strides import strided_view
+from .strides import block, owner, start_of, strided_view
 
 
 def select(input, dim, index):
@@ -195,13 +194,8 @@ def _view_dtype(input, dtype):
     old, new = input.dtype, dtype.np
     if old.itemsize == new.itemsize:
         return input.view(new)
-    words = f"to view {FROM_NUMPY[old].scalar_name} as {dtype.scalar_name} (different element sizes)"
-    if not input.ndim:
-        raise RuntimeError(f"self.dim() cannot be 0 {words}")
-    if old.itemsize < new.itemsize and input.shape[-1] % (new.itemsize // old.itemsize):
-        raise RuntimeError(
-            f"self.size(-1) must be divisible by {new.itemsize // old.itemsize} {words}, but got {input.shape[-1]}"
-        )
-    if prod(input.shape) and input.strides[-1] != old.itemsize:
-        raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {input.strides[-1] // old.itemsize}")
-    return input.view(new)
+    root = owner(input)
+    begin = 0 if root is input else (start_of(input) - start_of(root)) // old.itemsize
+    steps = [s // old.itemsize for s in input.strides] if input.size else contiguous_strides(input.shape)
+    shape, steps, begin = seen_as(input.shape, steps, begin, FROM_NUMPY[old], dtype)
+    return xp.ndarray(shape, new, block(root), begin * new.itemsize, tuple([s * new.itemsize for s in steps]))

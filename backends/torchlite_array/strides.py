@@ -44,7 +44,7 @@ def adopted(x):
 
 
 def writable(x):
-    """An array on the memory of `x` that may be written, whatever `x` says: NumPy cannot tell of what came by DLPack."""
+    """An array on the memory of `x` that may be written: NumPy protects what comes by DLPack."""
     return x if x.flags.writeable else xp.ndarray(x.shape, x.dtype, _Memory.of(x, False), 0, x.strides)
 
 

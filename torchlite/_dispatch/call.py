@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._settings.switches import SWITCHES
 from .._types.devices import device, get_default_device
 from .._types.dtypes import _EXTRA, FLOAT, bool_, can_cast, dtype, float16, get_default_dtype
 from .._types.layouts import Size
@@ -269,6 +270,8 @@ def check_kinds(op: Op, values: list) -> list:
             if not isinstance(value, np.ndarray):
                 raise refusal(op, values) or type_error(op, param, position, value)
             values = [*values[:position], _beside(value, values), *values[position + 1 :]]
+        elif param.kind == "list" and isinstance(value, Tensor):
+            raise refusal(op, values) or type_error(op, param, position, value)
     return values
 
 
@@ -796,9 +799,18 @@ def create(name: str, *args, device: device | str | None = None, requires_grad: 
     except Exception as error:
         op = REGISTRY[name]
         raise explained(op, error, bind(op, args, dict(kwargs))) from error.__cause__
+    if name == "_empty" and SWITCHES.deterministic and SWITCHES.fill_uninitialized_memory:
+        fill_uninitialized(out)
     if requires_grad:
         out.requires_grad_()
     return out
+
+
+def fill_uninitialized(tensor) -> None:
+    """In deterministic mode: what was not set is NaN, or the largest integer."""
+    d = tensor.dtype
+    value = float("nan") if d.category >= 2 else True if d is bool_ else int(np.iinfo(d.np).max)
+    tensor._table.copy_into(tensor._data, tensor._table._full((), value, d))
 
 
 def _device(where) -> device:

@@ -56,6 +56,30 @@ def check_in_storage(size, stride, offset: int, itemsize: int, held: int) -> Non
         )
 
 
+def seen_as(shape, steps, offset: int, old, new) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Shape, steps and offset in elements of memory that is read as another dtype: `old` and `new` are torchlite's."""
+    shape, steps = tuple(shape), tuple(steps)
+    if old.itemsize == new.itemsize:
+        return shape, steps, offset
+    words = f"to view {old.scalar_name} as {new.scalar_name} (different element sizes)"
+    if not shape:
+        raise RuntimeError(f"self.dim() cannot be 0 {words}")
+    if steps[-1] != 1 and shape[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {steps[-1]}")
+    if old.itemsize > new.itemsize:
+        ratio = old.itemsize // new.itemsize
+        return (*shape[:-1], shape[-1] * ratio), (*[s * ratio for s in steps[:-1]], 1), offset * ratio
+    ratio = new.itemsize // old.itemsize
+    if shape[-1] % ratio:
+        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {words}, but got {shape[-1]}")
+    if offset % ratio:
+        raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {words}, but got {offset}")
+    for d, step in enumerate(steps[:-1]):
+        if step % ratio and shape[d] != 1:
+            raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {words}, but got {step}")
+    return (*shape[:-1], shape[-1] // ratio), (*[s // ratio for s in steps[:-1]], 1), offset // ratio
+
+
 def diagonal_dims(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
     """The two dimensions of a diagonal, counted from the front."""
     first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)

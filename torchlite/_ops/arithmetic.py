@@ -284,13 +284,28 @@ op(
 
 # --- complex numbers ------------------------------------------------------------------------------
 
+
+def _check_parts(first, second):
+    kinds = [first.dtype, second.dtype]
+    if any(d.name not in ("float16", "float32", "float64") for d in kinds):
+        raise RuntimeError(
+            "Expected both inputs to be Half, Float or Double tensors but got "
+            f"{kinds[0].scalar_name} and {kinds[1].scalar_name}"
+        )
+    if kinds[0] is not kinds[1]:
+        raise RuntimeError(
+            f"Expected object of scalar type {kinds[0].scalar_name} but got scalar type {kinds[1].scalar_name} for "
+            "second argument"
+        )
+
+
 op(
     "complex(Tensor real, Tensor imag)",
     where="torch",
     meta=lambda real, imag: (broadcast(real.shape, imag.shape), complex128 if real.dtype is float64 else complex64),
     vjp={"real": lambda F, g: F.real(g), "imag": lambda F, g: F.imag(g)},
     doc="A complex tensor from its real and imaginary parts, of one floating dtype.",
-)
+).check = _check_parts
 op(
     "polar(Tensor abs, Tensor angle)",
     where="torch",
@@ -300,7 +315,7 @@ op(
         "angle": lambda F, g, out: F.real(F.mul(F.conj(g), F.mul(out, 1j))),
     },
     doc="A complex tensor from its absolute values and angles.",
-)
+).check = _check_parts
 
 # --- the rest -------------------------------------------------------------------------------------
 

@@ -121,13 +121,25 @@ def _make(kernel: str, size, *args, strides=None, device=None, requires_grad=Fal
     if requires_grad and args[-1].category < 2:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if strides is None:
-        made = call.create(kernel, size, *args, device=device, requires_grad=requires_grad)
+        made = call.create(kernel, size, *args, device=_place(device, out), requires_grad=requires_grad)
         return made if out is None else call.write_out(REGISTRY[kernel], made, out)
     order = sorted(range(len(size)), key=lambda d: (-strides[d], size[d] != 1, d))
     made = call.create(kernel, tuple(size[d] for d in order), *args, device=device)
     table = made._table
     made._data = placed(table, table.permute(made._data, tuple(order.index(d) for d in range(len(order)))), strides)
     return made.requires_grad_() if requires_grad else made
+
+
+def _place(device, out):
+    """Where a new tensor's values are made: where it is asked for, or where they are written."""
+    return out.device if device is None and out is not None else device
+
+
+def _into(record, made, out):
+    """Values in a row written into a tensor of as many, whatever its shape; any other is resized."""
+    if hasattr(out, "_data") and out.numel() == made.numel():
+        made = made.reshape(out.shape)
+    return call.write_out(record, made, out)
 
 
 # --- constants ------------------------------------------------------------------------------------
@@ -425,8 +437,8 @@ def arange(F, start, end, step, out, dtype, layout, device, pin_memory, requires
         if step == 0:
             return _make("_full", (count,), start, dtype, device=device, out=out)
         end = start + count * step
-    made = call.create("_arange", start, end, step, dtype, device=device, requires_grad=requires_grad)
-    return made if out is None else call.write_out(REGISTRY["arange"], made, out)
+    made = call.create("_arange", start, end, step, dtype, device=_place(device, out), requires_grad=requires_grad)
+    return made if out is None else _into(REGISTRY["arange"], made, out)
 
 
 @composite(f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch")
@@ -442,7 +454,11 @@ def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires
         start, end = 0, start
     start, end, step = _checked_range(start, end, step)
     count = math.floor((end - start) / step) + 1
-    return F._add(F.mul(F.arange(count, dtype=dtype or get_default_dtype(), device=device), step), start)
+    dtype = _out_dtype(out, dtype, dtype or get_default_dtype())
+    made = F._add(F.mul(F.arange(count, dtype=dtype, device=_place(device, out)), step), start)
+    if out is not None:
+        return _into(REGISTRY["arange"], made, out)
+    return made.requires_grad_() if requires_grad else made
 
 
 def _ends(name: str, start, end, dtype):
@@ -468,8 +484,9 @@ def _spaced(name: str, kernel: str, start, end, steps, more, out, dtype, device,
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end, dtype = _ends(name, start, end, _dtype(name, dtype, None) if out is None else out.dtype)
-    made = call.create(kernel, start, end, int(steps), *more, dtype, device=device, requires_grad=requires_grad)
-    return made if out is None else call.write_out(REGISTRY[kernel], made, out)
+    place = _place(device, out)
+    made = call.create(kernel, start, end, int(steps), *more, dtype, device=place, requires_grad=requires_grad)
+    return made if out is None else _into(REGISTRY[kernel], made, out)
 
 
 @composite(f"linspace(start, end, steps=None, *, out=None, {_TAIL})", where="torch")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch import INPLACE, NONDIFF, composite, op
+from torchlite._dispatch import INPLACE, NONDIFF, REGISTRY, composite, op
 from torchlite._dispatch.shapes import broadcast, wrap_dim
 
 from .._types.dtypes import bool_, int64
@@ -395,6 +395,12 @@ def _index_fill_value_vjp(F, g, dim, index, value_dtype):
     return F.to(F.sum(F.sub(g, F.index_fill(g, dim, index, 0))), value_dtype)
 
 
+def _check_fill(input, dim, index, value):
+    complex_value = value.dtype.category == 3 if hasattr(value, "_data") else isinstance(value, complex)
+    if complex_value and input.dtype.category != 3:
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+
+
 op(
     "index_fill(Tensor input, dim, Tensor index, Tensor|Number value)",
     tags=INPLACE,
@@ -406,6 +412,7 @@ op(
     tensor([0., 5.])
     """,
 ).numbers = {"value": False}
+REGISTRY["index_fill"].check = _check_fill
 
 
 @composite("index_reduce(Tensor input, dim, Tensor index, Tensor source, reduce, *, include_self=True)", tags=INPLACE)

@@ -15,6 +15,7 @@ class Switches:
     def __init__(self) -> None:
         self.deterministic = False
         self.deterministic_warn_only = False
+        self.fill_uninitialized_memory = True  # in deterministic mode
         self.warn_always = False
         self.interop_threads = 1
         self.matmul_precision = (

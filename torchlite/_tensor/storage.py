@@ -20,6 +20,7 @@ from .._dispatch.backend import owner_of
 from .._dispatch.checks import check_in_storage, storage_span
 from .._dispatch.graph import root_of
 from .._dispatch.shapes import contiguous_strides
+from .._settings.switches import SWITCHES
 from .._types import dtypes
 from .._types.devices import device as device_type
 
@@ -191,10 +192,14 @@ def put_into(tensor: Properties, storage: UntypedStorage | None, size, stride, o
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     span = storage_span(size, stride, tensor.dtype.itemsize, offset)
+    held = (tensor.untyped_storage() if storage is None else storage).nbytes()
     if storage is None:
         storage = ensure(tensor, span)
-    elif span > storage.nbytes():
+    elif span > held:
         resize(storage, span)
+    if span > held and SWITCHES.deterministic and SWITCHES.fill_uninitialized_memory:
+        first = held // tensor.dtype.itemsize
+        call.fill_uninitialized(tensor_in(storage, tensor.dtype, (span // tensor.dtype.itemsize - first,), (1,), first))
     tensor._data = placed(tensor._table, storage._tensor._data, tensor.dtype, size, stride, offset)
 
 

@@ -3,13 +3,14 @@
 import importlib
 from typing import TYPE_CHECKING
 
-_MODULES = {"data", "checkpoint", "hooks", "dlpack", "_pytree", "serialization"}
+_MODULES = {"data", "checkpoint", "hooks", "deterministic", "dlpack", "_pytree", "serialization"}
 _HOMES = {"swap_tensors": "_swap"}
 
 
 if TYPE_CHECKING:
     from . import checkpoint as checkpoint
     from . import data as data
+    from . import deterministic as deterministic
     from . import dlpack as dlpack
     from . import hooks as hooks
     from ._swap import swap_tensors as swap_tensors

@@ -353,24 +353,11 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 def complex(real, imag):
-    if real.kind != imag.kind or CATEGORY[real.kind] != "f" or real.kind == "bf16":
-        names = _scalar_name(real.kind), _scalar_name(imag.kind)
-        if any(x.kind not in ("f16", "f32", "f64") for x in (real, imag)):
-            raise RuntimeError(
-                f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}"
-            )
-        raise RuntimeError(
-            f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
-        )
     return apply(RULES["complex"], (real, imag))
 
 
 def polar(abs, angle):
-    return (
-        apply(RULES["polar"], (abs, angle))
-        if abs.kind == angle.kind and abs.kind in ("f32", "f64")
-        else complex(abs, angle)
-    )
+    return apply(RULES["polar"], (abs, angle)) if abs.kind in ("f32", "f64") else complex(abs, angle)
 
 
 def frexp(input):

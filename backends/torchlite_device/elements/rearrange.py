@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlite._dispatch.checks import check_roll, check_windows, diagonal_dims
+from torchlite._dispatch.checks import check_roll, check_windows, diagonal_dims, seen_as
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 from torchlite._types.dtypes import from_np
 from torchlite_kernels import rearrange as texts
@@ -332,39 +332,8 @@ def view_as_complex(input):
 
 
 def _view_dtype(input, dtype):
-    old, kind = input.itemsize, kind_of(dtype.np)
-    new = dtype_of_kind(kind).itemsize
-    if old == new:
-        return _seen_as(input, kind, input.shape, input.steps, input.offset)
-    words = f"to view {from_np(input.dtype).scalar_name} as {dtype.scalar_name} (different element sizes)"
-    if not input.ndim:
-        raise RuntimeError(f"self.dim() cannot be 0 {words}")
-    if input.size and input.steps[-1] != 1:
-        raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {input.steps[-1]}")
-    if old > new:
-        ratio = old // new
-        return _seen_as(
-            input,
-            kind,
-            (*input.shape[:-1], input.shape[-1] * ratio),
-            (*[s * ratio for s in input.steps[:-1]], 1),
-            input.offset * ratio,
-        )
-    ratio = new // old
-    if input.shape[-1] % ratio:
-        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {words}, but got {input.shape[-1]}")
-    if input.offset % ratio:
-        raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {words}, but got {input.offset}")
-    for d, step in enumerate(input.steps[:-1]):
-        if step % ratio:
-            raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {words}, but got {step}")
-    return _seen_as(
-        input,
-        kind,
-        (*input.shape[:-1], input.shape[-1] // ratio),
-        (*[s // ratio for s in input.steps[:-1]], 1),
-        input.offset // ratio,
-    )
+    kind = kind_of(dtype.np)
+    return _seen_as(input, kind, *seen_as(input.shape, input.steps, input.offset, from_np(input.dtype), dtype))
 
 
 # Elements added up where a layout puts them

@@ -1,0 +1,28 @@
+"""What `torch.use_deterministic_algorithms` fills memory with: `fill_uninitialized_memory` (True at first) says whether
+`torch.empty`, `resize_` and their kind fill what they do not set with NaN, or with the largest integer.
+
+>>> import torchlite as torch
+>>> torch.utils.deterministic.fill_uninitialized_memory
+True
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+
+from .._settings.switches import SWITCHES
+
+
+class _Module(types.ModuleType):
+    @property
+    def fill_uninitialized_memory(self) -> bool:
+        """Whether memory that is not set is filled in deterministic mode."""
+        return SWITCHES.fill_uninitialized_memory
+
+    @fill_uninitialized_memory.setter
+    def fill_uninitialized_memory(self, mode: bool) -> None:
+        SWITCHES.fill_uninitialized_memory = bool(mode)
+
+
+sys.modules[__name__].__class__ = _Module
