@@ -15,7 +15,7 @@ from .._dispatch import NAMESPACES, call, function_for
 from .._dispatch.public import torch
 from .._types import dtypes
 from . import numpy_linalg  # noqa: F401  (fills the table)
-from .numpy_table import TABLE, dtype_of
+from .numpy_table import TABLE, Unsaid, dtype_of
 
 # NumPy's name -> torch's, where they differ.
 _UFUNCS = {
@@ -130,7 +130,7 @@ def _resolved(ufunc: Any, *kinds: Any) -> list[Any] | None:
     given = tuple(k.np if isinstance(k, dtypes.dtype) else np.dtype(bool) if k is bool else k for k in kinds)
     try:
         return [dtype_of(d) for d in ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout))]
-    except TypeError:
+    except (TypeError, Unsaid):
         return None
 
 
@@ -152,7 +152,7 @@ def _function(name: str) -> Any:
 
 
 # Whose callers want arrays, as they get from PyTorch's Tensors: they go on with arrays' methods and dtypes.
-_COERCING = {"atleast_1d", "atleast_2d", "atleast_3d", "ravel"}
+_COERCING = {"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "ravel"}
 
 
 def _are_arrays(args: tuple) -> bool:
@@ -200,7 +200,10 @@ def _by_form(function: Any, signature: inspect.Signature, args: tuple, kwargs: d
         bound.arguments[next(iter(bound.arguments))] = _operand(np.asarray(first), like)
     elif not isinstance(first, (call.Tensor, tuple, list, str)) and not hasattr(first, "__iter__"):
         return NotImplemented
-    result = function(*bound.args, **bound.kwargs)
+    try:
+        result = function(*bound.args, **bound.kwargs)
+    except Unsaid:
+        return NotImplemented
     return result if out is None or result is NotImplemented else _write(result, out)
 
 

@@ -34,9 +34,16 @@ def numpys(*names: str) -> Callable[[Function], Function]:
 # -- arguments ----------------------------------------------------------------------------------------
 
 
+class Unsaid(Exception):
+    """Arguments that ops cannot take: NumPy shall have them."""
+
+
 def dtype_of(d: Any) -> Any:
-    """A torch dtype for what NumPy takes as one."""
-    return d if isinstance(d, dtypes.dtype) else from_np(np.dtype(d))
+    """A torch dtype for what NumPy takes as one. Unsaid where torch has none."""
+    try:
+        return d if isinstance(d, dtypes.dtype) else from_np(np.dtype(d))
+    except TypeError:
+        raise Unsaid from None
 
 
 def tensor(value: Any, like: Any = None) -> Any:
@@ -45,7 +52,9 @@ def tensor(value: Any, like: Any = None) -> Any:
         return value
     from .creation import as_tensor
 
-    return as_tensor(np.array(value), device=None if like is None else like.device)
+    array = np.array(value)
+    dtype_of(array.dtype)
+    return as_tensor(array, device=None if like is None else like.device)
 
 
 def tensors(values: Any) -> list[Any]:

@@ -12,6 +12,20 @@ from .._types import dtypes
 from .history import History
 
 
+def _number(tensor, wanted: str = ""):
+    """The value for Python's `int`, `float` and `complex`: ValueError for other than one element, RuntimeError for an
+    imaginary part that C++'s type `wanted` does not have.
+    """
+    if math.prod(tensor._data.shape) != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    value = tensor.item()
+    if wanted and value.__class__ is complex:
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {wanted} without overflow")
+        return value.real
+    return value
+
+
 class Protocols(History):
     """The part of Tensor that Python and NumPy call."""
 
@@ -123,13 +137,13 @@ class Protocols(History):
         return bool(self._table.to_numpy(self._data))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(_number(self, "int64_t"))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(_number(self, "double"))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(_number(self))
 
     def __index__(self) -> int:
         if self.numel() != 1 or self.dtype.category >= dtypes.FLOAT:
