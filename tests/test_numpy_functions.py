@@ -27,6 +27,7 @@ ARRAYS = {
     "z": np.array([1.0 + 2.0j, -0.5j, 3.0, 2.0 - 1.0j]),
     "f": np.array([[True, False, True], [False, False, True]]),
     "n": np.array([1.0, np.nan, 2.0, 0.5]),
+    "e": np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e300, -3.5, 7.0]),
     "h": np.array([1, 200, 3], dtype=np.uint8),
     "r": np.array([1.5, 2.5, -0.5], dtype=np.float32),
 }
@@ -326,7 +327,11 @@ def _calls():
     for name in dir(np):
         ufunc = getattr(np, name)
         if isinstance(ufunc, np.ufunc):
-            usual = ["a", "i", "v[0]", "r"] if ufunc.nin == 1 else ["a, b", "i, j", "a, 2", "a, i", "3.0, a"]
+            usual = (
+                ["a", "i", "v[0]", "r", "e"]
+                if ufunc.nin == 1
+                else ["a, b", "i, j", "a, 2", "a, i", "3.0, a", "e, 2.0", "e[:, None], e"]
+            )
             yield from (f"np.{name}({arguments})" for arguments in UFUNCS.get(name, usual))
 
 

@@ -49,6 +49,11 @@ atan2, copysign, fmax, fmin, hypot, logaddexp, maximum, minimum, nextafter = map
 logical_and, logical_or, logical_xor = map(_takes_numbers, ("logical_and", "logical_or", "logical_xor"))
 
 
+def sign(x: Tensor, /) -> Tensor:
+    """-1, 0 or 1; of NaN NaN, of complex numbers `x / abs(x)`."""
+    return torch.where(x != x, x, torch.sgn(x)) if x.dtype.category >= dtypes.FLOAT else torch.sgn(x)
+
+
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
     """`torch.asarray`, which copies NumPy's arrays with negative steps instead of refusing them."""
     if isinstance(obj, np.ndarray) and builtins.any(step < 0 for step in obj.strides) and copy is not False:

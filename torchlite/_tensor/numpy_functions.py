@@ -37,10 +37,14 @@ _REDUCE = {
 _ACCUMULATE = {"add": "cumsum", "multiply": "cumprod"}
 # Ufuncs that are several ops.
 _COMPOSED = {
-    "sign": lambda x: torch.sgn(x),
+    "sign": lambda x: torch.where(torch.ne(x, x), x, torch.sgn(x)),  # of NaN it is NaN
     "cbrt": lambda x: torch.sign(x) * torch.abs(x) ** (1 / 3),
     "divmod": lambda x, y: (torch.floor_divide(x, y), torch.remainder(x, y)),
-    "modf": lambda x: (torch.sub(x, torch.trunc(x)), torch.trunc(x)),
+    "heaviside": lambda x, y: torch.where(torch.ne(x, x), x, torch.heaviside(x, y)),
+    "modf": lambda x: (
+        torch.copysign(torch.where(torch.isinf(x), torch.zeros_like(x), torch.sub(x, torch.trunc(x))), x),
+        torch.trunc(x),
+    ),
     "vecdot": lambda x, y: torch.sum(torch.conj(x) * y, -1),
     "matvec": lambda x, y: torch.matmul(x, y.unsqueeze(-1))[..., 0],
     "vecmat": lambda x, y: torch.matmul(torch.conj(x).unsqueeze(-2), y)[..., 0, :],
