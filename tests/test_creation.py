@@ -204,3 +204,28 @@ def test_windows(name):
     assert window(0, **options).shape == (0,)
     assert window(1, **options).shape == (1,)
     assert torch.allclose(window(6, **options, sym=False), window(7, **options)[:6], atol=1e-6)
+
+
+def test_new_memory_is_filled_in_deterministic_mode(device):
+    """NaN, or the largest integer, where nobody has written yet."""
+    filling = torch.utils.deterministic
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert filling.fill_uninitialized_memory
+        for made in (
+            torch.empty(2, 3, device=device),
+            torch.empty_like(torch.zeros(2, 3, device=device)),
+            torch.empty_strided((2, 3), (1, 2), device=device),
+            torch.empty_permuted((2, 3), (1, 0), device=device),
+            torch.zeros(1, device=device).new_empty(2),
+        ):
+            assert bool(made.isnan().all())
+        assert torch.empty(2, dtype=torch.int16, device=device).tolist() == [32767] * 2
+        assert torch.empty(2, dtype=torch.bool, device=device).tolist() == [True] * 2
+        x = torch.zeros(2, dtype=torch.int32, device=device)
+        assert x.resize_(4).tolist() == [0, 0, 2**31 - 1, 2**31 - 1]
+        filling.fill_uninitialized_memory = False
+        assert not torch.utils.deterministic.fill_uninitialized_memory
+    finally:
+        filling.fill_uninitialized_memory = True
+        torch.use_deterministic_algorithms(False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlite._dispatch.checks import check_in_storage
-from torchlite._dispatch.layouts import dense_like, strides_of
+from torchlite._dispatch.layouts import dense_like, keep_exactly, strides_of
 from torchlite._dispatch.shapes import wrap_dims
 
 from .strides import block, owner, start_of, strided_view
@@ -127,6 +127,7 @@ def like_memory(input, dtype):
 
 
 def _channels_last(input):
+    keep_exactly()
     order = (0, *range(2, input.ndim), 1)
     back = (0, input.ndim - 1, *range(1, input.ndim - 1))
     return xp.transpose(xp.ascontiguousarray(xp.transpose(input, order)), back)

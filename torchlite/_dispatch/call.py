@@ -809,7 +809,8 @@ def create(name: str, *args, device: device | str | None = None, requires_grad: 
 def fill_uninitialized(tensor) -> None:
     """In deterministic mode: what was not set is NaN, or the largest integer."""
     d = tensor.dtype
-    value = float("nan") if d.category >= 2 else True if d is bool_ else int(np.iinfo(d.np).max)
+    nan = float("nan")
+    value = complex(nan, nan) if d.category == 3 else nan if d.category == 2 else d is bool_ or int(np.iinfo(d.np).max)
     tensor._table.copy_into(tensor._data, tensor._table._full((), value, d))
 
 

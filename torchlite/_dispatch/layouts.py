@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from operator import attrgetter
+from typing import ClassVar
 
+from .record import POINTWISE, REGISTRY
 from .shapes import contiguous_strides
 
 Ints = tuple[int, ...]
@@ -333,6 +335,34 @@ def keeps_layout(rule: Callable, kernel: Callable, table) -> Callable:
     run.__name__ = getattr(kernel, "__name__", "kernel")
     run.__wrapped__ = kernel  # type: ignore[attr-defined]
     return run
+
+
+class _Exact:
+    """Whether ufuncs are put under the rule as well: from when a program first asks for channels last. Others do not
+    pay for what they would seldom notice.
+    """
+
+    asked = False
+    tables: ClassVar[list] = []
+
+
+def keep_exactly(table=None) -> None:
+    """Put the iterator's rule behind all pointwise kernels of several operands: of a new table where channels last was
+    asked for before, and of all tables when it is asked for first.
+    """
+    if table is not None:
+        _Exact.tables.append(table)
+        if not _Exact.asked:
+            return
+    elif _Exact.asked:
+        return
+    else:
+        _Exact.asked = True
+    for each in _Exact.tables if table is None else [table]:
+        for op in REGISTRY.values():
+            kernel = getattr(each, op.name)
+            if op.tags & POINTWISE and op.layout is None and len(op.tensor_params) > 1 and not op.is_implicit:
+                setattr(each, op.name, keeps_layout(pointwise, kernel, each))
 
 
 def _row_major_test(array: type) -> Callable:

@@ -6,10 +6,12 @@ import copyreg
 import functools
 import threading
 
+import numpy as np
+
 from .._types.devices import ADDED, EXTRAS, FOREIGN, device, installed_backends
 from .backend import Backend, Table
 from .fallback import Absent, stand_in
-from .layouts import keeps_layout
+from .layouts import keep_exactly, keeps_layout
 from .record import MAYBE_VIEW, REGISTRY, VIEW, Op
 
 _tables: dict[device, Table] = {}
@@ -109,6 +111,8 @@ def _make(where: device) -> Table:
     for name, kernel in kernels.items():
         if name not in REGISTRY:
             setattr(table, name, kernel)
+    if any(isinstance(kernel, np.ufunc) for kernel in kernels.values()):
+        keep_exactly(table)
     table._move = lambda raw, to: table.move_to(table_of(to), raw)  # between tables, so no backend's business
     return table
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._dispatch import NONDIFF, REGISTRY, call, composite, op
 from .._dispatch.checks import storage_span
-from .._dispatch.layouts import channels_last_strides, dense_like, placed, strides_in
+from .._dispatch.layouts import channels_last_strides, dense_like, keep_exactly, placed, strides_in
 from .._dispatch.promotion import number_in
 from .._types.dtypes import as_dtype, bool_, get_default_dtype, int32, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
@@ -110,6 +110,7 @@ def _strides(size, memory_format, like=None) -> tuple[int, ...] | None:
         rank = 4 if memory_format is channels_last else 5
         if len(size) != rank:
             raise RuntimeError(f"required rank {rank} tensor to use {str(memory_format).rpartition('.')[2]} format")
+        keep_exactly()
         return channels_last_strides(size)
     if memory_format is contiguous_format or like is None or like.is_contiguous():
         return None
