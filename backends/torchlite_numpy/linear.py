@@ -15,18 +15,18 @@ def linear(input, weight, bias=None):
         raise RuntimeError("expected m1 and m2 to have the same dtype")
     if dtype is not F32 and is_half(dtype):
         return widened(linear, input, weight, bias)
-    if weight.ndim != 2 or not input.ndim:
-        if weight.ndim != 1 or not input.ndim or bias is not None:
-            raise RuntimeError("linear: a matrix is wanted")
-        return steady_dot(input, weight)
-    if input.ndim == 2:
+    if input.ndim == 2 == weight.ndim:
         out = steady_dot(input, weight.T)
-    else:
+    elif weight.ndim == 2 and input.ndim:
         out = (
             steady_dot(input.reshape(-1, input.shape[-1]), weight.T).reshape(input.shape[:-1] + weight.shape[:-1])
             if input.size
             else np.matmul(input, weight.T)
         )
+    elif weight.ndim == 1 and input.ndim and bias is None:
+        out = steady_dot(input, weight)
+    else:
+        raise RuntimeError("linear: a matrix is wanted")
     if bias is None:
         return out
     if bias.ndim > 1 or out.ndim == 0:
