@@ -310,7 +310,7 @@ def at_edge(where) -> tuple:
 def named(node: Node) -> Node:
     """The node, to be shown: an object of a class with PyTorch's name for it. The engine needs no such classes."""
     if node.__class__ is Node:
-        node.__class__ = _class_named(node.name())
+        node.__class__ = _class_named(node.name().rpartition("::")[2])
     return node
 
 
@@ -367,7 +367,7 @@ def renew_history(view) -> None:
             refuse_view(found.kind, view, "its base or another view of its base has been")
         F, base = SLOTS.F, found.base
         with recording(True):
-            elements = F._elements(F.reshape(base, (-1,)), positions(view))
+            elements = F._of_base(F.reshape(base, (-1,)), positions(view))
             signs = view._signs ^ base._signs
             view._node = (SLOTS.with_signs(elements, signs) if signs else elements)._node
     found.stamp = GLOBALS["REBASED"]

@@ -2,11 +2,138 @@
 
 from __future__ import annotations
 
-# Where a record is called otherwise than PyTorch's derivative.
-_NAMES: dict[str, str] = {"_copy_slices": "CopySlices", "_elements": "AsStridedBackward0"}
+from collections.abc import Callable
+
+# Where PyTorch's derivative is called otherwise than the record.
+_NAMES: dict[str, str] = {
+    "_bce": "BinaryCrossEntropyBackward0",
+    "_clamp_numbers": "ClampBackward1",
+    "_clamp_tensors": "ClampBackward0",
+    "_copy_slices": "torch::autograd::CopySlices",
+    "_of_base": "AsStridedBackward0",
+    "_floor_divide": "DivBackward2",
+    "_im2col": "Im2ColBackward0",
+    "_index": "IndexBackward0",
+    "_layer_norm": "NativeLayerNormBackward0",
+    "_lerp_number": "LerpBackward0",
+    "_lerp_tensor": "LerpBackward1",
+    "_masked_fill_tensor": "MaskedFillBackward1",
+    "_prelu": "PreluKernelBackward0",
+    "_setitem": "IndexPutBackward0",
+    "_trunc_divide": "DivBackward2",
+    "_where": "WhereBackward0",
+    "cdist_core": "CdistBackward0",
+    "deg2rad": "Deg2RadBackward0",
+    "det_core": "LinalgDetBackward0",
+    "eig_core": "LinalgEigBackward0",
+    "eigh_core": "LinalgEighBackward0",
+    "fft_c2c": "FftC2CBackward0",
+    "fft_c2r": "FftC2RBackward0",
+    "fft_r2c": "FftR2CBackward0",
+    "inv_core": "LinalgInvExBackward0",
+    "log1p": "Log1PBackward0",
+    "logsigmoid": "LogSigmoidBackward0",
+    "matrix_exp": "LinalgMatrixExpBackward0",
+    "max_dim": "MaxBackward0",
+    "median_all": "MedianBackward0",
+    "median_dim": "MedianBackward1",
+    "min_dim": "MinBackward0",
+    "nanmedian_all": "NanmedianBackward0",
+    "nanmedian_dim": "NanmedianBackward1",
+    "pinv_core": "LinalgPinvBackward0",
+    "qr_core": "LinalgQrBackward0",
+    "rad2deg": "Rad2DegBackward0",
+    "relu6": "HardtanhBackward0",
+    "reshape": "ViewBackward0",
+    "selu": "EluBackward0",
+    "slogdet_core": "LinalgSlogdetBackward0",
+    "special_i0e": "SpecialI0EBackward0",
+    "special_i1e": "SpecialI1EBackward0",
+    "special_xlog1py": "SpecialXlog1PyBackward0",
+    "square": "PowBackward0",
+    "std_correction": "StdBackward0",
+    "svd_core": "LinalgSvdBackward0",
+    "to": "ToCopyBackward0",
+    "var_correction": "VarBackward0",
+    "vector_norm_core": "LinalgVectorNormBackward0",
+}
+
+
+def _saved(node, name: str):
+    """What the node saved of an argument; None where it saved nothing of it."""
+    for i, (saved, kind, _) in enumerate(node._op.plan.saves):
+        if saved == name and kind in ("value", "plain") and node._saved is not None:
+            return node._saved[i]
+    return None
+
+
+def _by_number(name: str, argument: str = "other") -> Callable:
+    """The form for a number is the first, that for a tensor the second."""
+
+    def form(node) -> str:
+        number = (
+            isinstance(_saved(node, argument), (int, float, complex)) or node._saved is None and not node._edges[-1]
+        )
+        return f"{name}Backward{0 if number else 1}"
+
+    return form
+
+
+def _by_dim(name: str) -> Callable:
+    return lambda node: f"{name}Backward{0 if _saved(node, 'dim') in (None, ()) else 1}"
+
+
+def _product(node) -> str:
+    dims = len(node._shape)
+    return {0: "DotBackward0", 1: "MvBackward0", 2: "MmBackward0", 3: "BmmBackward0"}.get(dims, "UnsafeViewBackward0")
+
+
+def _affine(node) -> str:
+    return "AddmmBackward0" if len(node._shape) == 2 and node._edges[-1] is not None else "ViewBackward0"
+
+
+def _parts(node) -> str:
+    sizes = _saved(node, "split_sizes") or ()
+    return "SplitBackward0" if len(set(sizes[:-1])) < 2 and sizes[-1:] <= sizes[:1] else "SplitWithSizesBackward0"
+
+
+def _picked(node) -> str:
+    """The last step of an index: an integer selects, a slice slices."""
+    index = _saved(node, "index")
+    items = index if isinstance(index, tuple) else (index,)
+    steps = [item for item in items if item is not ... and item != slice(None)]
+    if not steps:
+        return "AliasBackward0"
+    last = steps[-1]
+    return "UnsqueezeBackward0" if last is None else "SliceBackward0" if isinstance(last, slice) else "SelectBackward0"
+
+
+def _extreme(name: str) -> Callable:
+    return lambda node: f"A{name}Backward0" if _saved(node, "dim") not in (None, ()) else f"{name.title()}Backward1"
+
+
+_FORMS: dict[str, Callable] = {
+    "_slice_index": _picked,
+    "amax": _extreme("max"),
+    "amin": _extreme("min"),
+    "clamp_max": _by_number("ClampMax", "max"),
+    "clamp_min": _by_number("ClampMin", "min"),
+    "fmod": _by_number("Fmod"),
+    "linear": _affine,
+    "matmul": _product,
+    "mean": _by_dim("Mean"),
+    "pow": _by_number("Pow", "exponent"),
+    "remainder": _by_number("Remainder"),
+    "split_with_sizes": _parts,
+    "squeeze": _by_dim("Squeeze"),
+    "sum": _by_dim("Sum"),
+}
 
 
 def node_name(node) -> str:
     """PyTorch's name for a node, e.g. MulBackward0."""
     name = node._op.name
+    form = _FORMS.get(name)
+    if form is not None:
+        return form(node)
     return _NAMES.get(name) or "".join(word[:1].upper() + word[1:] for word in name.split("_")) + "Backward0"

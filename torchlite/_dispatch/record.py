@@ -68,12 +68,23 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
+_WORDS = {"None": None, "True": True, "False": False, "()": ()}
+
+
 def _default(text: str) -> Any:
+    """The value of a default: a word, a number or a string as they are; `ast` for the rest leaves rubbish behind."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] in "'\"":
+        return text[1:-1]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        if text in ("inf", "-inf", "nan"):
-            return float(text)
         name = text.removeprefix("torch.")
         return getattr(layouts, name, None) or dtypes.ALL[name]
 
@@ -114,6 +125,8 @@ class Op:
     # the kernel returns the result and, after it, values that only the formulas see (`out1`, `out2` …)
     hidden = False
     layout: Callable | None = None  # the rule of `layouts` that says how results lie in memory, where kernels do not
+    # where the result that a formula needs was written to since, the kernel makes it again; it saves all its arguments
+    repeatable = False
     holds_arrays = False  # an argument that is no tensor to the schema holds arrays, which a node lets go of
     # The arguments whose numbers must be ones that the dtype holds in which the op computes, and whether one that is
     # too large for half precision is infinite and no error.

@@ -23,8 +23,8 @@ SLOTS.copy_slices = op(
     vjp={"base": _hole, "view": lambda F, g, index: F._index(F.reshape(F.contiguous(g), (-1,)), (index,))},
 )
 # The elements at flat positions, which a view takes from its base's new history. It holds no tensor of the program's.
-_elements = op(
-    "_elements(Tensor input, index)",
+op(
+    "_of_base(Tensor input, index)",
     where="",
     composite=lambda F, input, index: F._index(input, (index,)),
     vjp={"input": lambda F, g, input_shape, index: F._index_backward(g, input_shape, (index,))},

@@ -131,7 +131,7 @@ binary(
     promote=INT_TO_FLOAT,
     vjp={
         "input": lambda F, g, other: F.div(g, conj_of(F, other)),
-        "other": lambda F, g, other, out: F.neg(F.mul(g, F.conj(F.div(out, other)))),
+        "other": lambda F, g, input, other: F.neg(F.mul(g, F.conj(F.div(F.div(input, other), other)))),
     },
 )
 binary(

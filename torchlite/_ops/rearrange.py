@@ -47,7 +47,6 @@ _split_op = op(
     "split_with_sizes(Tensor input, split_sizes, dim=0)",
     tags=VIEW,
     vjp={"input": _split_vjp},
-    alias="unsafe_split_with_sizes",
     doc="""Consecutive parts of the given sizes along `dim`, as views.""",
 )
 _unbind_op = op(
@@ -59,7 +58,7 @@ _unbind_op = op(
 _split_op.several = _unbind_op.several = True
 
 
-@composite("split(Tensor input, split_size_or_sections=None, dim=0, *, split_size=None)", alias="unsafe_split")
+@composite("split(Tensor input, split_size_or_sections=None, dim=0, *, split_size=None)")
 def split(F, input, split_size_or_sections, dim, split_size):
     """Parts of `split_size` (the last may be smaller), or of the listed sizes, along `dim`, as views.
 
@@ -83,7 +82,7 @@ def split(F, input, split_size_or_sections, dim, split_size):
     return F.split_with_sizes(input, (step,) * (count - 1) + (size - step * (count - 1),), dim)
 
 
-@composite("chunk(Tensor input, chunks, dim=0)", alias="unsafe_chunk")
+@composite("chunk(Tensor input, chunks, dim=0)")
 def chunk(F, input, chunks, dim):
     """`input` cut into (at most) `chunks` equal parts along `dim`, the last perhaps smaller, as views.
 
@@ -100,6 +99,24 @@ def chunk(F, input, chunks, dim):
         return F.split_with_sizes(input, (0,) * chunks, dim)
     count = (size + step - 1) // step
     return F.split_with_sizes(input, (step,) * (count - 1) + (size - step * (count - 1),), dim)
+
+
+def _unsafe(parts):
+    """The parts as tensors of their own: what is written to one is nobody else's history."""
+    for part in parts:
+        part._meta = None
+    return parts
+
+
+for _name, _rest in (
+    ("split", "split_size, dim=0"), ("split_with_sizes", "split_sizes, dim=0"), ("chunk", "chunks, dim=0"),
+):  # fmt: skip
+
+    def _unsafely(F, input, sizes, dim, name=_name):
+        return _unsafe(getattr(F, name)(input, sizes, dim))
+
+    _unsafely.__doc__ = f"`{_name}`, whose parts may be written to; gradients do not know that they share memory."
+    composite(f"unsafe_{_name}(Tensor input, {_rest})")(_unsafely)
 
 
 @composite("tensor_split(Tensor input, indices_or_sections, dim=0, *, indices=None, sections=None)")
@@ -119,7 +136,7 @@ def tensor_split(F, input, indices_or_sections, dim, indices, sections):
         if where <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {where}")
         least, extra = divmod(size, where)
-        return F.split_with_sizes(input, (least + 1,) * extra + (least,) * (where - extra), dim)
+        where = [i * least + min(i, extra) for i in range(1, where)]
     edges = [slice(None, int(i)).indices(size)[1] for i in where]
     return tuple(F.slice(input, dim, a, max(a, b), 1) for a, b in zip([0, *edges], [*edges, size], strict=True))
 
