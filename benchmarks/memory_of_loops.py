@@ -3,9 +3,9 @@ Functions, each 60 times on tensors of 20 MB, and of 3,000 training steps.
 
 usage: python benchmarks/memory_of_loops.py MODULE [LOOP] [--device cpu] [--steps 3000]
 
-MODULE is `torchlite` or `torch`. Without LOOP every loop runs in a process of its own and prints its line: peak MB above
-what the import takes, and what `gc.collect()` found afterwards (it must be 0). `steps` prints the growth of the process
-between a tenth of the steps and their end.
+MODULE is `torchlite` or `torch`. Without LOOP every loop runs in a process of its own and prints its line: peak MB
+above what the import and a first use take, and what `gc.collect()` found afterwards (it must be 0). `steps` prints the
+growth of the process between a tenth of the steps and their end.
 """
 
 from __future__ import annotations
