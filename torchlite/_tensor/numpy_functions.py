@@ -62,7 +62,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
     if not out or not _masked(kwargs):
         result = _by_ops(ufunc, method, inputs, dict(kwargs))
     if result is not NotImplemented:
-        return result if out is None else _write(result, out)
+        return _settled(result) if out is None else _write(_settled(result), out)
     result = _through_arrays(getattr(ufunc, method), inputs, kwargs if out is None else {**kwargs, "out": out})
     return result if out is not None or result is NotImplemented else _as_tensors(result)
 
@@ -185,7 +185,7 @@ def array_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if form is not None:
         result = _by_form(*form, args, given)
         if result is not NotImplemented:
-            return result
+            return _settled(result)
     return _through_arrays(function, args, given)
 
 
@@ -218,6 +218,15 @@ def _plain_numbers(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(_plain_numbers, value))
     return value
+
+
+def _settled(result: Any) -> Any:
+    """Without conjugate or negative bits, which NumPy does not know."""
+    if type(result) in (tuple, list):
+        return type(result)(map(_settled, result))
+    if isinstance(result, call.Tensor) and type(result) is not call.Tensor:
+        return result.resolve_conj().resolve_neg()
+    return result
 
 
 def _write(result: Any, out: Any) -> Any:

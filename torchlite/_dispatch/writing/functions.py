@@ -131,7 +131,8 @@ def _write_varargs(source: Source, op: Op, name: str) -> None:
     given = f"{name}_"
     if op.name in _NOT_WITHOUT:
         source.comment("Nothing at all is a wrong call.")
-        with source.block(f"if {name} is None and not {given}:"):
+        others = [f" and {other} is None" for other, meaning in op.also.items() if meaning == name]
+        with source.block(f"if {name} is None and not {given}{''.join(others)}:"):
             source.line(f"raise nothing_given({op.name}__op, {name!r})")
     source.comment(f"f(2, 3), f((2, 3)) and f({name}=(2, 3)) alike: one tuple.")
     with source.block(f"if {name} is None:"):
