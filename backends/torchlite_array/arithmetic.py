@@ -44,8 +44,11 @@ def fmod(input, other):
 
 
 def remainder(input, other):
-    _division(input, other, "remainder_cpu")
-    return xp.remainder(input, other)
+    if _division(input, other, "remainder_cpu"):
+        return xp.remainder(input, other)
+    # NumPy's has the divisor's sign also where it is zero.
+    rest = xp.fmod(input, other)
+    return xp.where((rest != 0) & ((other < 0) != (rest < 0)), rest + other, rest)
 
 
 def floor_divide(input, other):
@@ -71,12 +74,16 @@ def _ordered(input, other, name):
 
 def fmax(input, other):
     _ordered(input, other, "fmax")
-    return xp.fmax(input, other)
+    if input.dtype.kind not in "fV":
+        return xp.fmax(input, other)
+    return xp.where((input >= other) | xp.isnan(other), input, other)
 
 
 def fmin(input, other):
     _ordered(input, other, "fmin")
-    return xp.fmin(input, other)
+    if input.dtype.kind not in "fV":
+        return xp.fmin(input, other)
+    return xp.where((input <= other) | xp.isnan(other), input, other)
 
 
 def _real(input, other, kernel):
@@ -157,21 +164,33 @@ def bitwise_xor(input, other):
     return xp.bitwise_xor(input, other)
 
 
+def _shifted(input, other):
+    """Both operands as arrays of their one dtype, how many bits it has, and where the shift is less and no negative
+    number.
+    """
+    dtype = _dtype(input, other)
+    input, other = xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype)
+    bits = dtype.itemsize * 8
+    return input, other, bits, (other >= 0) & (other < bits)
+
+
 def bitwise_left_shift(input, other):
+    """Nothing is left after a shift by as many bits as there are, or by a negative number."""
     _bits(input, other, "lshift_cpu", "iu")
-    return xp.left_shift(input, other)
+    input, other, _, valid = _shifted(input, other)
+    out = xp.left_shift(input, other)
+    return out if valid.all() else xp.where(valid, out, xp.zeros_like(out))
 
 
 def bitwise_right_shift(input, other):
     """A shift by more bits than there are, or by a negative number, leaves the sign."""
     _bits(input, other, "rshift_cpu", "iu")
-    bits = _dtype(input, other).itemsize * 8
-    valid = (other >= 0) & (other < bits)
-    return xp.right_shift(input, xp.where(valid, other, bits - 1)) if not _all(valid) else xp.right_shift(input, other)
-
-
-def _all(mask):
-    return bool(mask.all()) if hasattr(mask, "all") else mask
+    input, other, bits, valid = _shifted(input, other)
+    if valid.all():
+        return xp.right_shift(input, other)
+    if input.dtype.kind == "u":
+        return xp.where(valid, xp.right_shift(input, other), xp.zeros_like(input))
+    return xp.right_shift(input, xp.where(valid, other, other.dtype.type(bits - 1)))
 
 
 _DTYPE_WORDS = {
@@ -263,6 +282,11 @@ def _no_complex(dtype, name=None):
         raise _not_implemented(name, dtype) if name else NotImplementedError("clamp is not supported for complex types")
 
 
+def _first_of_ties(best, input, bound):
+    """NumPy takes the second of two zeros, of float16 the first; a clamp leaves what lies within."""
+    return best(input, bound) if input.dtype.char == "e" else best(bound, input)
+
+
 def _bound(input, number):
     """A Python number as bfloat16 or float8 where `input` is: NumPy would compute in float32."""
     return input.dtype.type(number) if input.dtype.kind == "V" and not hasattr(number, "dtype") else number
@@ -273,18 +297,18 @@ def clamp(input, min=None, max=None):
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if min is not None:
-        input = xp.maximum(input, _bound(input, min))
-    return input if max is None else xp.minimum(input, _bound(input, max))
+        input = _first_of_ties(xp.maximum, input, _bound(input, min))
+    return input if max is None else _first_of_ties(xp.minimum, input, _bound(input, max))
 
 
 def clamp_min(input, min):
     _no_complex(input.dtype, "maximum_cpu")
-    return xp.maximum(input, _bound(input, min))
+    return _first_of_ties(xp.maximum, input, _bound(input, min))
 
 
 def clamp_max(input, max):
     _no_complex(input.dtype, "minimum_cpu")
-    return xp.minimum(input, _bound(input, max))
+    return _first_of_ties(xp.minimum, input, _bound(input, max))
 
 
 def frexp(input):

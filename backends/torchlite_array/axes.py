@@ -8,7 +8,8 @@ def wrap_dims(dim, ndim):
     if dim is None:
         return tuple(range(ndim))
     if not isinstance(dim, (tuple, list)):
-        return (wrap_dim(dim, ndim),) if ndim else ()
+        place = wrap_dim(dim, ndim)
+        return (place,) if ndim else ()
     dims = tuple(wrap_dim(d, ndim) for d in dim)
     if len(set(dims)) != len(dims):
         twice = next(d for d in dims if dims.count(d) > 1)

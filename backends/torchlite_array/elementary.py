@@ -179,3 +179,18 @@ def logit(input, eps=None):
     if eps is not None:
         input = xp.clip(input, eps, 1 - eps)
     return xp.log(input / (1 - input))
+
+
+def log1p(input):
+    """Of a complex number near 0 the logarithm's real part is that of one plus what the square of its size is more
+    than 1.
+    """
+    if input.dtype.kind != "c":
+        return xp.log1p(input)
+    x, y = input.real, input.imag
+    more = x * (2 + x) + y * y
+    near = xp.abs(more) < 0.5
+    out = xp.asarray(xp.log(1 + input))
+    out.real = xp.where(near, xp.log1p(xp.where(near, more, 0)) / 2, out.real)
+    out.imag = xp.arctan2(y, 1 + x)
+    return out

@@ -7,6 +7,8 @@ from typing import Any
 from torchlite._dispatch.checks import mean_error
 from torchlite._types.dtypes import from_np
 
+from .axes import wrap_dims
+
 xp: Any = None
 
 
@@ -18,7 +20,10 @@ def _axes(input, dim):
         dim = tuple(dim)
         if not dim:
             return None
-    return dim if input.ndim else None
+    if not input.ndim:
+        wrap_dims(dim, 0)
+        return None
+    return dim
 
 
 def sum(input, dim=None, keepdim=False, *, dtype=None):

@@ -58,6 +58,8 @@ def squeeze(input, dim=None):
     dims = (dim,) if dim.__class__ is int else tuple(dim)
     if len(dims) > 1 and len({d % max(input.ndim, 1) for d in dims}) != len(dims):
         raise ValueError("repeated dimension")
+    if not input.ndim:
+        wrap_dims(dims, 0)
     drop = tuple(d for d in dims if input.ndim and input.shape[d] == 1)
     return xp.squeeze(input, axis=drop)[...] if drop else input[...]
 
@@ -143,7 +145,7 @@ def cat(tensors, dim=0):
     kept = [t for t in tensors if t.shape != (0,)]
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    return xp.concatenate(kept or tensors, dim)
+    return xp.concatenate(kept, dim) if kept else tensors[0].copy()
 
 
 def slice(input, dim=0, start=None, stop=None, step=1):

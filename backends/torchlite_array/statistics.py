@@ -75,7 +75,8 @@ def _halved(x):
 
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     target = dtype.np if dtype is not None else xp.dtype(xp.int64) if input.dtype.kind in "biu" else input.dtype
-    axis = None if dim is None or not input.ndim else wrap_dim(dim, input.ndim)
+    axis = None if dim is None else wrap_dim(dim, input.ndim)
+    axis = axis if input.ndim else None
     x = _widened(input.astype(target, copy=False))
     if axis == x.ndim - 1 and x.dtype.kind == "f" and x.ndim > 1:
         x = _halved(x)
@@ -204,6 +205,9 @@ def histc(input, bins=100, min=0, max=0):
     x = _widened(input.reshape(-1))
     low, high = _range("torch.histc", x, float(min), float(max))
     x = x[(x >= low) & (x <= high)]
+    if not x.dtype.type(high) > x.dtype.type(low):  # so large that the limits are one number
+        place = xp.full(x.size, bins // 2)
+        return xp.bincount(place, minlength=bins).astype(input.dtype)
     place = xp.minimum(((x - x.dtype.type(low)) * bins / x.dtype.type(high - low)).astype(xp.int64), bins - 1)
     return xp.bincount(place, minlength=bins).astype(input.dtype)
 

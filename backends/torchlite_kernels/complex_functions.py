@@ -71,15 +71,19 @@ FUNCTION R2 c_sqrt(R2 z) {{
 }}
 FUNCTION R2 c_rsqrt(R2 z) {{ return c_reciprocal(c_sqrt(z)); }}
 FUNCTION R2 c_sinh(R2 z) {{
+    if (!isfinite(z.y)) return VEC2(R2, z.x == 0 || isinf(z.x) ? z.x : (R)NAN, NAN);
     return z.y == 0 ? VEC2(R2, sinh(z.x), z.y) : VEC2(R2, sinh(z.x) * cos(z.y), cosh(z.x) * sin(z.y));
 }}
 FUNCTION R2 c_cosh(R2 z) {{
+    if (!isfinite(z.y)) return z.x == 0 ? VEC2(R2, NAN, z.x) : VEC2(R2, isinf(z.x) ? (R)INFINITY : (R)NAN, NAN);
     return z.y == 0 ? VEC2(R2, cosh(z.x), z.y * copysign((R)1, z.x)) : VEC2(R2, cosh(z.x) * cos(z.y),
         sinh(z.x) * sin(z.y));
 }}
 FUNCTION R2 c_tanh(R2 z) {{
     if (fabs(z.x) > 20) return VEC2(R2, copysign((R)1, z.x), isfinite(z.y)
         ? 4 * sin(z.y) * cos(z.y) * exp(-2 * fabs(z.x)) : 0);
+    if (!isfinite(z.y)) return VEC2(R2, z.x == 0 ? z.x : (R)NAN, NAN);
+    if (isnan(z.x)) return VEC2(R2, z.x, z.y == 0 ? z.y : z.x);
     R t = tan(z.y), square = 1 + t * t, s = sinh(z.x), c = sqrt(1 + s * s);
     if (isinf(t)) return VEC2(R2, c / s, 1 / t);
     R scale = 1 + square * s * s;
@@ -89,18 +93,30 @@ FUNCTION R2 c_sin(R2 z) {{ return c_back(c_sinh(c_turn(z))); }}
 FUNCTION R2 c_cos(R2 z) {{ return c_cosh(c_turn(z)); }}
 FUNCTION R2 c_tan(R2 z) {{ return c_back(c_tanh(c_turn(z))); }}
 FUNCTION R2 c_asin(R2 z) {{
+    if (isinf(z.x) && !isinf(z.y)) return isnan(z.y) ? VEC2(R2, NAN, INFINITY)
+        : VEC2(R2, copysign((R){math.pi / 2!r}, z.x), copysign((R)INFINITY, z.y));
+    if (z.x == 0 && isnan(z.y)) return z;
     R2 below = c_sqrt(VEC2(R2, 1 - z.x, -z.y)), above = c_sqrt(VEC2(R2, 1 + z.x, z.y));
     return VEC2(R2, atan2(z.x, below.x * above.x - below.y * above.y), asinh(below.x * above.y - below.y * above.x));
 }}
+FUNCTION R c_angle_of_infinity(R x) {{
+    return isnan(x) ? x : (R)(isinf(x) ? x > 0 ? {math.pi / 4!r} : {3 * math.pi / 4!r} : {math.pi / 2!r});
+}}
 FUNCTION R2 c_acos(R2 z) {{
+    if (isinf(z.y)) return VEC2(R2, c_angle_of_infinity(z.x), -z.y);
+    if (isnan(z.y)) return VEC2(R2, z.x == 0 ? (R){math.pi / 2!r} : (R)NAN, isinf(z.x) ? -(R)INFINITY : (R)NAN);
     R2 below = c_sqrt(VEC2(R2, 1 - z.x, -z.y)), above = c_sqrt(VEC2(R2, 1 + z.x, z.y));
     return VEC2(R2, 2 * atan2(below.x, above.x), asinh(above.x * below.y - above.y * below.x));
 }}
 FUNCTION R2 c_acosh(R2 z) {{
+    if (isinf(z.y)) return VEC2(R2, INFINITY, copysign(c_angle_of_infinity(z.x), z.y));
+    if (isnan(z.y)) return VEC2(R2, isinf(z.x) ? (R)INFINITY : (R)NAN, z.x == 0 ? (R){math.pi / 2!r} : (R)NAN);
     R2 below = c_sqrt(VEC2(R2, z.x - 1, z.y)), above = c_sqrt(VEC2(R2, z.x + 1, z.y));
     return VEC2(R2, asinh(below.x * above.x + below.y * above.y), 2 * atan2(below.y, above.x));
 }}
 FUNCTION R2 c_atanh(R2 z) {{
+    if (isnan(z.y)) return VEC2(R2, z.x == 0 || isinf(z.x) ? copysign((R)0, z.x) : (R)NAN, NAN);
+    if (isnan(z.x)) return VEC2(R2, isinf(z.y) ? 0 : (R)NAN, isinf(z.y) ? copysign((R){math.pi / 2!r}, z.y) : (R)NAN);
     R left = 1 - z.x, square = left * left + z.y * z.y;
     if (isinf(square)) return VEC2(R2, copysign((R)0, z.x), copysign((R){math.pi / 2!r}, z.y));
     return VEC2(R2, (R)0.25 * log1p(4 * z.x / square), (R)0.5 * atan2(2 * z.y, left * (1 + z.x) - z.y * z.y));

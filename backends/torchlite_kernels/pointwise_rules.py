@@ -160,7 +160,7 @@ _BITS = "(S)(sizeof(S) * 8)"
 rule("bitwise_left_shift", i=f"b >= 0 && b < {_BITS} ? (S)(a << b) : (S)0", scalar="i", kernel="lshift_cpu")
 rule(
     "bitwise_right_shift",
-    i=f"b >= 0 && b < {_BITS} ? (S)(a >> b) : (S)(a >> ({_BITS} - 1))",
+    i=f"b >= 0 && b < {_BITS} ? (S)(a >> b) : (S)(a < 0 ? -1 : 0)",
     scalar="i",
     kernel="rshift_cpu",
 )

@@ -40,16 +40,18 @@ def blockwise(body, kernel, x, *more):
 
 def relu(input):
     if input.dtype is F32 and input.size <= SMALL:
-        return np.maximum(input, ZERO)
+        return np.maximum(ZERO, input)
     kind = input.dtype.kind
     if kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
     if kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
+    if input.dtype.char == "e":
+        return np.maximum(input, 0)  # of float16 NumPy takes the first of two zeros, of others the second
     if input.size <= SMALL or not input.flags.c_contiguous:
-        return np.maximum(input, 0)
+        return np.maximum(0, input)
     out = np.empty_like(input)
-    blocks.elementwise(lambda o, x: np.maximum(x, 0, out=o), out, input)
+    blocks.elementwise(lambda o, x: np.maximum(0, x, out=o), out, input)
     return out
 
 
@@ -287,11 +289,11 @@ def _leaky_relu_backward(grad, input, negative_slope):
 def _elu(input, alpha, scale, input_scale):
     def block(out, x):
         negative = buffer(0, x.shape, x.dtype)
-        np.minimum(x, 0, out=negative)
+        np.minimum(0, x, out=negative)
         np.multiply(negative, input_scale, out=negative)
         np.expm1(negative, out=negative)
         np.multiply(negative, alpha * scale, out=negative)
-        np.maximum(x, 0, out=out)
+        np.maximum(0, x, out=out)
         np.multiply(out, scale, out=out)
         np.add(out, negative, out=out)
 

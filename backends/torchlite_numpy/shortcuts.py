@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from torchlite._dispatch.layouts import laid_out
-from torchlite._dispatch.shapes import expanded
+from torchlite._dispatch.shapes import expanded, wrap_dims
 from torchlite_array.matmul import matmul as _shared_matmul
 from torchlite_array.reduce import sum as _shared_sum
 from torchlite_array.strides import strided_view
@@ -57,7 +57,10 @@ def _sum(input, dim, keepdim, dtype):
 
 def _axes(input, dim):
     """`dim` as an axis argument: None for all; 0-d input takes 0 and -1."""
-    if dim is None or not input.ndim:
+    if dim is None:
+        return None
+    if not input.ndim:
+        wrap_dims(dim, 0)
         return None
     return dim if dim.__class__ is int else tuple(dim) or None
 

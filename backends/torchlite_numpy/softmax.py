@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from torchlite._dispatch.shapes import wrap_dim
+
 from .blocks import buffer
 from .rows import ZERO, exp_and_sums, refuse, row_sums, rowwise
 
@@ -19,6 +21,7 @@ def _softmax(input, dim):
     if input.ndim == 0 or input.size == 0 or input.dtype.kind not in "fV":
         if input.dtype.kind not in "fV":
             refuse(input, "softmax_lastdim_kernel_impl")
+        wrap_dim(dim, input.ndim)
         return np.ones_like(input)
     return rowwise(_softmax_block, "softmax_lastdim_kernel_impl", dim, input)
 
@@ -53,6 +56,7 @@ def _log_softmax(input, dim):
     if input.ndim == 0 or input.size == 0 or input.dtype.kind not in "fV":
         if input.dtype.kind not in "fV":
             refuse(input, "log_softmax_lastdim_kernel_impl")
+        wrap_dim(dim, input.ndim)
         return np.zeros_like(input)
     return rowwise(_log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input)
 

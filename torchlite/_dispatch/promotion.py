@@ -62,8 +62,8 @@ def in_64_bits(value):
 
 def number_in(value, to: dtype, word: str = "", infinite: bool = False):
     """A Python number as one that a dtype holds: fractions are cut off, unsigned dtypes take negative numbers of their
-    size. RuntimeError for one that it does not hold, unless floats may become `infinite`; `word` is the dtype's name in
-    the error.
+    size, half precision rounds. RuntimeError for one that it does not hold, unless floats may become `infinite` (they
+    are left as they are then); `word` is the dtype's name in the error.
     """
     in_64_bits(value)
     if to.category == COMPLEX:
@@ -78,7 +78,7 @@ def number_in(value, to: dtype, word: str = "", infinite: bool = False):
         value = float(value)
         if not infinite and to.itemsize <= 2 and math.isfinite(value) and abs(value) > finfo(to).max:
             raise _unheld(to, word)
-        return value
+        return value if infinite or to.itemsize > 2 else float(to.np.type(value))
     bits = to.itemsize * 8 - to.is_signed
     low = -(1 << bits) if to.is_signed else 0 if isinstance(value, float) else 1 - (1 << bits)
     if not math.isfinite(value) or not low <= value < 1 << bits:

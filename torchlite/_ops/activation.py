@@ -153,7 +153,7 @@ op(
     tags=POINTWISE,
     vjp={"input": _hardshrink_vjp},
     doc="Zero within ``[-lambd, lambd]``, ``input`` elsewhere.",
-)
+).numbers = {"lambd": False}
 
 
 def _softshrink(F, input, lambd):

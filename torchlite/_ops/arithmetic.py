@@ -4,7 +4,7 @@ within a tolerance.
 
 from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, op
 from torchlite._dispatch.shapes import broadcast
-from torchlite._types.dtypes import bool_, complex64, complex128, float64, int32
+from torchlite._types.dtypes import FLOAT, bool_, complex64, complex128, float32, float64, int32, int64
 
 BINARY = POINTWISE | INPLACE
 
@@ -350,8 +350,20 @@ def allclose(F, input, other, rtol, atol, equal_nan):
 
 @composite("ldexp(Tensor input, Tensor other)", tags=INPLACE)
 def ldexp(F, input, other):
-    """``input * 2**other``."""
-    return F.mul(input, F.pow(2.0, other))
+    """``input * 2**other``; of the dtype of a floating-point ``input`` where ``other`` is an integer."""
+    dtype = F.dtype_of(input)
+    if dtype.category != FLOAT or F.dtype_of(other).category != 1:
+        return F.mul(input, F.pow(2.0, other))
+    # In three steps: the power of two itself may be too large.
+    wide = float32 if dtype.itemsize < 4 else dtype
+    most = 1020 if wide is float64 else 126
+    other = F.clamp(F.to(other, int64), -3 * most, 3 * most)
+    first = F._trunc_divide(other, 3)
+    second = F._trunc_divide(F.sub(other, first), 2)
+    out = F.to(input, wide)
+    for power in (first, second, F.sub(F.sub(other, first), second)):
+        out = F.mul(out, F.pow(2.0, F.to(power, wide)))
+    return F.to(out, dtype)
 
 
 @composite("float_power(Tensor|Number input, Tensor|Number exponent)", tags=INPLACE)

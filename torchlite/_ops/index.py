@@ -182,7 +182,9 @@ def _normal(item):
         if item.dtype.category >= 2:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if item.dtype.name == "uint8":
-            return item.to(bool_)
+            item = item.to(bool_)
+        if item._data.ndim == 0 and item.dtype is bool_ and not item.is_meta:
+            return bool(item.item())
         if item._data.ndim == 0 and item.dtype.name != "bool" and not item.is_meta:
             return int(item.item())
         return item

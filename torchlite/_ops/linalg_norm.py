@@ -256,6 +256,11 @@ def linalg_cond(F, A, p):
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
     check_square("linalg.cond", A)
     inverse, info = F.linalg_inv_ex(A)
+    if p == "nuc":  # no singular values of what has no inverse: NaN
+        singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
+        inverse = F.where(singular, F.zeros_like(inverse), inverse)
+        result = F.nuclear_norm(A) * F.nuclear_norm(inverse)
+        return F.where(info != 0, F.full_like(result, -INFINITY + INFINITY), result)
     result = _matrix_norm(F, "linalg.matrix_norm", A, p, (-2, -1), False, None) * _matrix_norm(
         F, "linalg.matrix_norm", inverse, p, (-2, -1), False, None
     )

@@ -368,6 +368,12 @@ def _fractional_pool(F, count, input, kernel_size, output_size, output_ratio, sa
     if input.ndim not in (count + 1, count + 2):
         raise RuntimeError(f"{name}(): Expected {_BATCHED[count]} tensor, but got: {list(input.shape)}")
     single = input.ndim == count + 1
+    for d in range(0 if single else 1, input.ndim):
+        if input.shape[d] == 0:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
+                f"{list(input.shape)} with dimension {d} being empty."
+            )
     x = F.unsqueeze(input, 0) if single else input
     for label, n, k, o in zip(("time", "height", "width")[-count:], x.shape[2:], kernel, size, strict=True):
         if o + k - 1 > n:

@@ -6,6 +6,7 @@ Most are composites of views, so they share memory with their input where PyTorc
 from __future__ import annotations
 
 from torchlite._dispatch import INPLACE, VIEW, composite, op
+from torchlite._dispatch.public import torch
 from torchlite._dispatch.shapes import broadcast, wrap_dim
 
 # --- parts -----------------------------------------------------------------------
@@ -282,6 +283,8 @@ def block_diag(F, tensors):
                 f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.ndim} dimensions"
             )
         blocks.append(t.reshape(1, -1) if t.ndim < 2 else t)
+    if not blocks:
+        return torch.zeros((1, 0))
     width, before, rows = sum(b.shape[1] for b in blocks), 0, []
     for b in blocks:
         height, own = b.shape

@@ -241,7 +241,7 @@ def _cat_shape(shapes, dim):
 
 def _cat_vjp(F, g, tensors_shape, dim):
     start, out = 0, []
-    d = wrap_dim(dim, g.ndim)
+    d = wrap_dim(dim, g.ndim) if any(tuple(shape) != (0,) for shape in tensors_shape) else 0
     for shape in tensors_shape:
         if tuple(shape) == (0,) and g.ndim != 1:
             out.append(F.new_zeros(g, (0,)))

@@ -250,7 +250,8 @@ def sinc_vjp(F, g, input):
     zero = F.eq(input, 0)
     safe = F.where(zero, 1, input)
     scaled = F.mul(safe, math.pi)
-    slope = F.div(F.sub(F.mul(F.cos(scaled), scaled), F.sin(scaled)), F.mul(scaled, safe))
+    # Divided twice: the square of a small number is 0.
+    slope = F.div(F.div(F.sub(F.mul(F.cos(scaled), scaled), F.sin(scaled)), scaled), safe)
     return F.where(zero, 0, F.mul(g, F.conj(slope)))
 
 

@@ -560,7 +560,7 @@ def cumulative_trapezoid(F, y, x, dx, dim):
     """The running integral of `y` along `dim` by the trapezoidal rule: one element fewer than `y`."""
     if y.ndim == 0:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    return F.cumsum(_trapezoids(F, y, x, dx, dim), dim)
+    return F.cumsum(_trapezoids(F, y, x, dx, dim) if y.shape[dim] else y / 2, dim)
 
 
 def _gradient_along(F, x, dim, spacing, edge_order):

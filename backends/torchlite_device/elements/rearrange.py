@@ -130,6 +130,8 @@ def _joined(tensors, shapes: list[tuple[int, ...]], dim: int, place: Callable[[A
 def cat(tensors, dim=0):
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    if all(t.shape == (0,) for t in tensors):
+        dim = 0
     return _joined(tensors, [t.shape for t in tensors], dim, lambda out, at, t: narrowed(out, dim, at, t.shape[dim]))
 
 

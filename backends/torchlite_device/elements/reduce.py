@@ -260,7 +260,7 @@ def in_dtype(input: Array, dtype) -> tuple[Array, str]:
     if dtype is None:
         return input, "i64" if input.kind in WHOLE else input.kind
     kind = kind_of(dtype.np)
-    if kind == "b8" or kind[0] != input.kind[0] and "c" in (kind[0], input.kind[0]):
+    if kind == "b8" or kind != input.kind and "c" in (kind[0], input.kind[0]):
         input = cast(input, kind)
     return input, kind
 
@@ -273,6 +273,8 @@ def sum_work(kind: str) -> str:
 
 def sum(input, dim=None, keepdim=False, *, dtype=None):
     input, kind = in_dtype(input, dtype)
+    if kind == "b8":
+        return any(input, dim, keepdim)
     return reduce("sum", input, dim, keepdim, kind, sum_work(kind))
 
 
@@ -288,6 +290,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
 
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     input, kind = in_dtype(input, dtype)
+    if kind == "b8":
+        return all(input, dim, keepdim)
     return reduce("prod", input, dim, keepdim, kind, sum_work(kind))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchlite._dispatch.shapes import wrap_dim
 from torchlite_kernels import softmax as texts
 
 from ..elements.creation import full
@@ -47,6 +48,7 @@ def _forward(name: str, x: Array, dim: int, alone: float) -> Array:
     if x.kind not in FLOATS:
         refuse(x, f"{name}_lastdim_kernel_impl")
     if not x.shape or not x.size:
+        wrap_dim(dim, len(x.shape))
         return full(x.device, x.shape, alone, x.kind)
     return _run(name, dim, x)
 

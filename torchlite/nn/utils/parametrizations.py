@@ -93,8 +93,9 @@ class _Orthogonal(Module):
             full = full - columns_given @ (columns_given.mH @ full)
             rest, _ = torch.linalg.qr(full)
             self.base = torch.cat([columns_given, rest], dim=-1).contiguous()
+        # Where the map gives the identity: reflections of no vector turn an axis each, and the diagonal's sign back.
         zero = torch.zeros_like(tall)
-        zero.diagonal(dim1=-2, dim2=-1).fill_(1.0 if self.orthogonal_map is _OrthMaps.householder else 0.0)
+        zero.diagonal(dim1=-2, dim2=-1).fill_(-1.0 if self.orthogonal_map is _OrthMaps.householder else 0.0)
         return zero.mT if transposed else zero
 
 
