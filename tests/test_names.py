@@ -87,3 +87,11 @@ def test_functions_can_be_pickled():
         assert pickle.loads(pickle.dumps(function)) is function
     layer = torch.nn.TransformerEncoderLayer(4, 2, 4, activation=torch.nn.functional.gelu)
     assert pickle.loads(pickle.dumps(layer)).activation is torch.nn.functional.gelu
+
+
+def test_assertions_as_calls():
+    torch._assert(True, "kept")
+    torch._assert(torch.tensor([True]), "kept")
+    for condition in (False, torch.tensor(0)):
+        with pytest.raises(AssertionError, match="^broken$"):
+            torch._assert(condition, "broken")

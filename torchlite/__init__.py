@@ -64,7 +64,7 @@ _HOMES = {
     "_tensor.functions": (
         "is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero", "numel",
         "result_type", "is_conj", "is_neg", "is_inference", "is_same_size", "set_default_tensor_type",
-        "OutOfMemoryError", "broadcast_shapes", "typename",
+        "OutOfMemoryError", "broadcast_shapes", "typename", "_assert",
     ),
     "_settings.functions": (
         "set_num_threads", "get_num_threads", "use_deterministic_algorithms", "are_deterministic_algorithms_enabled",

@@ -145,3 +145,20 @@ def test_buffers_of_a_class_with_its_own_register_buffer():
     assert list(own.state_dict()) == ["kept"]
     with pytest.raises(RuntimeError, match="Registering a non-persistent buffer on a Module subclass"):
         own.other = nn.Buffer(torch.ones(1), persistent=False)
+
+
+def test_names_that_programs_reach_for():
+    from torchlite.nn.modules import module as module_file
+
+    assert nn.Module.forward is module_file._forward_unimplemented and nn.Module.T_destination is not None
+    with pytest.raises(NotImplementedError, match='missing the required "forward" function'):
+        nn.Module()(1)
+    assert not module_file._has_any_global_hook()
+    with module_file.register_module_forward_hook(lambda *args: None):
+        assert module_file._has_any_global_hook()
+    layer = nn.Linear(2, 2)
+    assert not isinstance(layer, (nn.DataParallel, nn.parallel.DistributedDataParallel))
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        nn.parallel.DistributedDataParallel(layer, device_ids=[0])
+    x = torch.ones(1, 2)
+    assert torch.equal(nn.parallel.data_parallel(layer, x), layer(x))

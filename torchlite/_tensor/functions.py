@@ -134,3 +134,11 @@ def set_default_tensor_type(t) -> None:
     where, d = found
     set_default_dtype(d)
     set_default_device(None if where == "cpu" else where)
+
+
+def _assert(condition, message) -> None:
+    """`assert condition, message` as a function: AssertionError where the condition (a tensor of one element, maybe)
+    does not hold.
+    """
+    if not condition:
+        raise AssertionError(message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torchlite as torch
 from torchlite import __future__ as future
@@ -14,6 +14,7 @@ from torchlite.nn.parameter import Buffer, Parameter
 from . import _module_hooks
 from ._module_hooks import (
     HooksMixin,
+    _WrappedHook,  # noqa: F401
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -59,6 +60,7 @@ _global_forward_hooks_always_called: OrderedDict = OrderedDict()
 _global_forward_hooks_with_kwargs: OrderedDict = OrderedDict()
 _module_hooks.PROCESS = globals()
 
+T_destination = TypeVar("T_destination", bound=dict[str, Any])
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 _HOOK_TABLES = (
     "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
@@ -138,6 +140,26 @@ def _parse_to(args, kwargs):
     return (None if device is None else torch.device(device)), dtype, non_blocking, memory_format
 
 
+def _forward_unimplemented(self: Any, *input: Any) -> None:
+    """What the module computes; every subclass defines it.
+
+    Call the module itself, which also runs the hooks.
+    """
+    raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+
+def _has_any_global_hook() -> bool:
+    """Whether there is a hook of all modules' calls."""
+    return bool(
+        _global_backward_pre_hooks
+        or _global_backward_hooks
+        or _global_forward_pre_hooks
+        or _global_forward_hooks
+        or _global_forward_hooks_always_called
+        or _global_forward_hooks_with_kwargs
+    )
+
+
 class Module(HooksMixin, StateDictMixin):
     """The base class of all layers and models: holds parameters, buffers and submodules, and is called like a function.
 
@@ -187,13 +209,8 @@ class Module(HooksMixin, StateDictMixin):
         training: bool
         forward: Callable[..., Any]  # subclasses choose their parameters
     else:
-
-        def forward(self, *input):
-            """What the module computes; every subclass defines it.
-
-            Call the module itself, which also runs the hooks.
-            """
-            raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+        forward = _forward_unimplemented
+        T_destination = T_destination
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         """The call: `forward`, with the hooks around it where there are any."""

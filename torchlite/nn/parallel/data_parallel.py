@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from torchlite import Tensor
 
 
-__all__ = ["DataParallel"]
+__all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
@@ -34,3 +34,16 @@ class DataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Tensor:
         return self.module(*inputs, **kwargs)
+
+
+def data_parallel(
+    module: Module,
+    inputs: Any,
+    device_ids: Any = None,
+    output_device: Any = None,
+    dim: int = 0,
+    module_kwargs: dict[str, Any] | None = None,
+) -> Tensor:
+    """What `DataParallel(module, device_ids, output_device, dim)` returns for these arguments (one, or a tuple)."""
+    given = inputs if isinstance(inputs, tuple) else (inputs,)
+    return DataParallel(module, device_ids, output_device, dim)(*given, **(module_kwargs or {}))
