@@ -37,3 +37,34 @@ def test_new():
     for wrong in (1.5, "a"):
         with pytest.raises(TypeError, match=r"new\(\): "):
             x.new(wrong)
+
+
+def test_legacy_constructors():
+    y = torch.ones(2, 2)
+    x = torch.tensor([])
+    assert x.new(y).data_ptr() == torch.Tensor(y).data_ptr() == x.new(y.untyped_storage()).data_ptr() == y.data_ptr()
+    assert x.new(2, 3).shape == x.new(size=(2, 3)).shape == torch.Tensor(torch.Size([2, 3])).shape == (2, 3)
+    assert x.new([2, 3]).tolist() == x.new((2, 3)).tolist() == [2, 3] and x.new(()).shape == x.new().shape == (0,)
+    assert torch.IntTensor(range(3)).tolist() == [0, 1, 2] and torch.IntTensor([1.5, 2]).tolist() == [1, 2]
+    assert torch.Tensor(torch.ones(2, dtype=torch.int32)).dtype is torch.int32
+    for wrong, error, message in (
+        (lambda: x.new(torch.IntTensor([1])), TypeError, "dtype"),
+        (lambda: x.new(torch.IntTensor([1])._typed_storage()), RuntimeError, "Expected a Storage of type Float"),
+        (lambda: x.new(3.5), TypeError, r"new\(\): data must be a sequence \(got float\)"),
+        (lambda: x.new("a"), TypeError, r"new\(\): invalid data type 'str'"),
+        (lambda: torch.Tensor(None), TypeError, r"data must be a sequence \(got NoneType\)"),
+        (lambda: torch.Tensor(2, "a"), TypeError, "failed to unpack the object at pos 2"),
+        (lambda: torch.Tensor(2, device="meta"), RuntimeError, "expects device type: cpu but device type: meta"),
+        (lambda: type("Mine", (torch.FloatTensor,), {}), TypeError, "'torch.FloatTensor' is not an acceptable base"),
+    ):
+        with pytest.raises(error, match=message):
+            wrong()
+
+
+def test_shapes_with_wrong_negative_lengths(device):
+    x = torch.zeros(4, device=device)
+    for call in (lambda: x.reshape(-2), lambda: x.view(-3), lambda: x.reshape(2, -2), lambda: x.reshape(-1, -2)):
+        with pytest.raises(RuntimeError, match="invalid shape dimension -"):
+            call()
+    with pytest.raises(RuntimeError, match=r"t_\(\) expects a tensor with <= 2 dimensions, but self is 3D"):
+        torch.zeros(3, 3, 3, device=device).t_()

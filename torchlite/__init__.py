@@ -75,7 +75,7 @@ _HOMES = {
     "_tensor.typed_storage": (
         "TypedStorage", "UntypedStorage", "BoolStorage", "ByteStorage", "CharStorage", "ShortStorage", "IntStorage",
         "LongStorage", "HalfStorage", "BFloat16Storage", "FloatStorage", "DoubleStorage", "ComplexFloatStorage",
-        "ComplexDoubleStorage", "from_file",
+        "ComplexDoubleStorage", "from_file", "_storage_classes",
     ),
     "_device.accelerators": ("Stream", "Event"),
     "accelerator": ("get_device_module",),
@@ -90,7 +90,7 @@ _HOMES = {
     ),
     "_tensor.legacy_types": (
         "BoolTensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "HalfTensor",
-        "BFloat16Tensor", "FloatTensor", "DoubleTensor",
+        "BFloat16Tensor", "FloatTensor", "DoubleTensor", "_tensor_classes",
     ),
 }  # fmt: skip
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}

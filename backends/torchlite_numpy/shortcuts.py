@@ -24,7 +24,10 @@ def _full(size, value, dtype):
 
 
 def reshape(input, shape):
-    return input.reshape(shape)
+    out = input.reshape(shape)
+    if out.shape != shape and shape.__class__ is not int and min(shape, default=0) < -1:
+        raise ValueError("only -1 stands for a length")  # which the op's rule says in PyTorch's words
+    return out
 
 
 def expand(input, size):

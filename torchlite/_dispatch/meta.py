@@ -17,7 +17,7 @@ class MetaArray:
     owner, `base`, which is None for that one itself.
     """
 
-    __slots__ = ("shape", "element_strides", "dtype", "offset", "base")
+    __slots__ = ("shape", "element_strides", "dtype", "offset", "base", "__weakref__")
 
     def __init__(self, shape, d: dtype, strides=None, offset: int = 0, base: MetaArray | None = None):
         self.shape = tuple(int(n) for n in shape)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from .._dispatch import INPLACE, MODE, VIEW, call, composite, op
+from .._dispatch.backend import owner_of
+from .._dispatch.checks import check_new
 from .._dispatch.graph import bump
 from .._dispatch.overlap import check_in_place, check_written, meets, repeats
 from .._dispatch.promotion import number_in
@@ -131,6 +133,7 @@ def resize_(F, input, size, memory_format):
 
     if min(size, default=0) < 0 or math.prod(size) >= 2**63:
         raise RuntimeError("numel: integer multiplication overflow")
+    check_new(size, input.dtype.itemsize)
     if tuple(size) != input._data.shape or memory_format is not None:
         name = getattr(memory_format, "name", "contiguous_format")
         if name == "preserve_format":
@@ -297,9 +300,11 @@ def is_same_size(F, input, other):
 def is_set_to(F, input, tensor):
     """Whether two tensors have the same memory, offset, shape and strides."""
     return (
-        input.data_ptr() == tensor.data_ptr()
+        owner_of(input._data) is owner_of(tensor._data)
+        and input.storage_offset() == tensor.storage_offset()
         and tuple(input.shape) == tuple(tensor.shape)
         and input.stride() == tensor.stride()
+        and bool(input.untyped_storage().nbytes())
     )
 
 

@@ -153,24 +153,16 @@ class Conversions(Protocols):
         return self.to(d) if where == self.device.type else self.to(where, d)
 
     def new(self, *args, size=None, device=None):
-        """A tensor of this one's dtype and device by the legacy constructor: of a size (not initialised), or with the
-        elements of a sequence.
+        """A tensor of this one's dtype and device by the legacy constructor: of a size (not initialised), with the
+        elements of a sequence, or on the memory of a tensor or a storage.
 
         >>> torchlite.ones(2, dtype=torchlite.int64).new([3, 4])
         tensor([3, 4])
         """
-        from .._types.devices import device as device_type
         from .creation import legacy_tensor
 
-        where = self.device if device is None else device_type(device)
-        if where.type != self.device.type:
-            raise RuntimeError(
-                f"legacy constructor expects device type: {self.device.type} but device type: {where.type} was passed"
-            )
-        if len(args) == 1 and isinstance(args[0], (str, float)):
-            what = "data must be a sequence (got float)" if isinstance(args[0], float) else "invalid data type 'str'"
-            raise TypeError(f"new(): {what}")
-        return legacy_tensor(args if size is None else tuple(size), self.dtype, where)
+        made = legacy_tensor(args, self.dtype, self.device if device is None else device, size, self.device.type)
+        return made if made.device == self.device else made.to(self.device)
 
     def type_as(self, other):
         """The tensor with the dtype and on the device of another."""

@@ -380,20 +380,51 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     return out if device is None else out.to(device)
 
 
-def legacy_tensor(args, d, device) -> Tensor:
-    """torch.Tensor(...): sizes make an uninitialised tensor, a sequence is copied, a tensor's or storage's memory is
-    shared.
+def legacy_tensor(args, d, device, size=None, kind: str = "cpu", any_dtype: bool = False) -> Tensor:
+    """torch.Tensor(...), torch.FloatTensor(...) and Tensor.new(...): sizes make an uninitialised tensor, a sequence is
+    copied, the memory of a tensor or a storage is shared. `kind` is the device type of the class; `any_dtype`: a tensor
+    may have another dtype than `d`.
     """
-    if len(args) == 1 and _is_storage(args[0]):
+    if device is not None and call._device(device).type != kind:
+        passed = call._device(device).type
+        raise RuntimeError(f"legacy constructor expects device type: {kind} but device type: {passed} was passed")
+    where = get_default_device() if device is None and kind == "cpu" else device or kind
+    if size is not None:
+        args = (Size(size),)
+    if len(args) != 1:
+        return call.create("_empty", _legacy_size(args) or (0,), d, device=where)
+    given = args[0]
+    if _is_storage(given):
         from .typed_storage import whole
 
-        return whole(args[0], d)
-    if len(args) == 1 and isinstance(args[0], call.Tensor):
-        return args[0].detach().to(d)
-    if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray, range)) and args[0].__class__ is not Size:
-        return tensor(args[0], dtype=d, device=device)
-    size = tuple(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else args
-    return call.create("_empty", tuple(size) or (0,), d, device=device)
+        return whole(given, d)
+    if isinstance(given, call.Tensor):
+        if given.dtype is not d and not any_dtype:
+            raise TypeError(f"expected a tensor of dtype {d}, device={kind} (got {given.dtype}, device={given.device})")
+        return given.detach()
+    if given.__class__ is Size:
+        return call.create("_empty", tuple(given) or (0,), d, device=where)
+    if isinstance(given, (list, tuple, np.ndarray, range)):
+        return tensor(
+            given if len(np.shape(given)) or not isinstance(given, np.ndarray) else [given], dtype=d, device=where
+        )
+    if isinstance(given, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if not hasattr(given, "__index__") or isinstance(given, bool):
+        if hasattr(given, "__array__") or hasattr(given, "__iter__"):
+            return tensor(given, dtype=d, device=where)
+        raise TypeError(f"new(): data must be a sequence (got {type(given).__name__})")
+    return call.create("_empty", _legacy_size(args), d, device=where)
+
+
+def _legacy_size(args) -> tuple[int, ...]:
+    for position, n in enumerate(args):
+        if not hasattr(n, "__index__"):
+            raise TypeError(
+                f"new(): argument 'size' failed to unpack the object at pos {position + 1} with error \"type must be "
+                f'tuple of ints,but got {type(n).__name__}"'
+            )
+    return tuple(n.__index__() for n in args)
 
 
 SLOTS.as_tensor = as_tensor

@@ -19,16 +19,26 @@ class _TypedTensor(type):
     dtype: dtypes.dtype
     where: str  # a device type
 
-    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+    def __call__(cls, *args: Any, device: Any = None, size: Any = None) -> Tensor:
         if cls.where != "cpu":
             missing = accelerator_of(cls.where).why_not()
             if missing:
                 raise TypeError(f"type torch.{cls.where}.{cls.__name__} not available. {missing}")
-        made = legacy_tensor(args, cls.dtype, cls.where if device is None else device)
+        made = legacy_tensor(args, cls.dtype, device, size, cls.where)
         return made.to(cls.where) if made.device.type != cls.where else made
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, call.Tensor) and instance.dtype is cls.dtype and instance.device.type == cls.where
+
+    def __new__(mcs, name: str, bases: tuple, body: dict) -> Any:
+        if bases:
+            shown = f"{bases[0].__module__}.{bases[0].__name__}"
+            raise TypeError(f"type '{shown}' is not an acceptable base type")
+        return type.__new__(mcs, name, bases, body)
+
+    @property
+    def is_xpu(cls) -> bool:
+        return False
 
     @property
     def is_cuda(cls) -> bool:
@@ -59,6 +69,8 @@ def place_of(kind: Any) -> tuple[str, dtypes.dtype] | None:
     """
     if isinstance(kind, _TypedTensor):
         return kind.where, kind.dtype
+    if kind is call.Tensor:
+        return "cpu", dtypes.get_default_dtype()
     names = {f"{d.scalar_name}Tensor": d for d in dtypes.ALL.values()}
     prefix, _, last = str(kind).rpartition(".")
     where = {"torch": "cpu", "torch.cuda": "cuda", "torch.opencl": "opencl"}.get(prefix)
@@ -75,3 +87,8 @@ HalfTensor = _make("HalfTensor", dtypes.float16)
 BFloat16Tensor = _make("BFloat16Tensor", dtypes.bfloat16)
 FloatTensor = _make("FloatTensor", dtypes.float32)
 DoubleTensor = _make("DoubleTensor", dtypes.float64)
+
+_tensor_classes = {
+    BoolTensor, ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, HalfTensor, BFloat16Tensor, FloatTensor,
+    DoubleTensor,
+}  # fmt: skip

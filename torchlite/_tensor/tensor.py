@@ -85,10 +85,10 @@ class Tensor(_Parts, metaclass=_TensorType):
     _is_plain = True
     _signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see signs.py)
 
-    def __new__(cls, *args, device=None, dtype=None, requires_grad=False):
+    def __new__(cls, *args, device=None, dtype=None, requires_grad=False, size=None):
         from .creation import legacy_tensor
 
-        made = legacy_tensor(args, dtype or dtypes.get_default_dtype(), device)
+        made = legacy_tensor(args, dtype or dtypes.get_default_dtype(), device, size, any_dtype=dtype is None)
         if requires_grad:
             made.requires_grad_()
         return made if cls is Tensor else made.as_subclass(cls)

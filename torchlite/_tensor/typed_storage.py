@@ -546,6 +546,8 @@ for _d, _name in _NAMES.items():  # type: ignore[assignment]
     globals()[_name] = storage_class(_d)  # type: ignore[arg-type]
 
 
+_storage_classes = {UntypedStorage, TypedStorage, *_classes.values()}
+
 # -- tensors of storages -----------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ import functools
 import math
 
 from torchlite._dispatch.checks import check_in_storage
-from torchlite._dispatch.shapes import expanded, wrap_dim
+from torchlite._dispatch.shapes import expanded, infer_size, wrap_dim
 
 from .array import Array, held_bytes, is_row_major, row_major, view_of
 from .row_major import clone_row_major
@@ -44,24 +44,12 @@ def _steps_without_copy(
     return tuple(new)
 
 
-def _resolved(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """A shape with its -1 worked out. RuntimeError when the number of elements differs."""
-    if -1 in shape:
-        known = -math.prod(shape)
-        if known == 0 or size % known:
-            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
-        shape = tuple(size // known if n == -1 else n for n in shape)
-    if row_major(shape)[0] != size:
-        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
-    return shape
-
-
 @functools.lru_cache(16384)
 def _seen_in(
     shape: tuple[int, ...], old_shape: tuple[int, ...], steps: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
     """A shape with its -1 worked out, and the steps in it of elements of an old shape, None when they do not lie so."""
-    shape = _resolved(shape, math.prod(old_shape))
+    shape = infer_size(shape, math.prod(old_shape))
     return shape, _steps_without_copy(shape, old_shape, steps)
 
 
