@@ -94,6 +94,9 @@ def test_any_name_that_a_file_can_have(tmp_path, name):
         assert archive.namelist()[0] == f"{stem if name.isascii() else 'archive'}/data.pkl"
     with pytest.raises(RuntimeError, match="File name too long"):
         torch.save(1, tmp_path / ("a" * 256))
+    for nothing in ("", f"{tmp_path}/absent/", f"{tmp_path}/"):
+        with pytest.raises(RuntimeError, match="invalid file name"):
+            torch.save(1, nothing)
 
 
 @posix

@@ -109,6 +109,8 @@ def replacing(path: str) -> Iterator:
     RuntimeError where there is no such folder or the file cannot be written.
     """
     wanted, path = path, os.path.realpath(path)
+    if not os.path.basename(wanted):
+        raise RuntimeError(f"[enforce fail at inline_container.cc] . invalid file name: {wanted}")
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         if os.path.islink(wanted):

@@ -21,7 +21,6 @@ _FREE = 1 << 16  # steps that any pickle may take, beside those that its bytes p
 _STEPS_PER_BYTE = 16
 STEPS_OF_A_CALL = 40  # for the object that it makes; the shortest call of a pickle that `save` wrote takes four bytes
 STEPS_OF_A_TENSOR = 250  # which takes some fifty bytes
-_COPIES = 4  # how often the bytes of a file may be worked out
 _DEEPEST_KEY = 100
 _SAME_HASH = 100
 _SMALL = 1 << 60  # integers below it are their own hash
@@ -41,13 +40,10 @@ def short(value: Any) -> str:
 
 
 class Limits:
-    """The steps that one pickle has left, and the bytes of tensors that it may work out. `size` is its length in bytes,
-    or that of what is left of its file, and `held` that of the whole file.
-    """
+    """The steps that one pickle has left. `size` is its length in bytes, or that of what is left of its file."""
 
-    def __init__(self, size: int, held: int):
+    def __init__(self, size: int):
         self._left = _FREE + _STEPS_PER_BYTE * size
-        self._bytes = _FREE + _COPIES * held
         self._same: collections.Counter[tuple[int, int]] = collections.Counter()
 
     def spend(self, steps: int) -> None:
@@ -55,12 +51,6 @@ class Limits:
         self._left -= steps
         if self._left < 0:
             raise pickle.UnpicklingError("the pickle asks for more work or memory than what it holds can need")
-
-    def spend_bytes(self, count: int) -> None:
-        """Pay for memory of tensors that is no storage of the file."""
-        self._bytes -= count
-        if self._bytes < 0:
-            raise pickle.UnpicklingError("the pickle asks for more memory than what the file holds can need")
 
     def check_key(self, key: Any, target: Any) -> None:
         """Before `key` is hashed for a dict or set."""

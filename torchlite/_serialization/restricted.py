@@ -123,18 +123,17 @@ def is_allowed(module: str, name: str) -> bool:
 
 
 class RestrictedUnpickler:
-    """Reads one pickle from a stream that holds `size` bytes more, of a file of `held` bytes; `persistent_load(id)`
-    makes the storages. Raises UnpicklingError (EOFError where the data end too early), and what the functions that
-    build tensors raise.
+    """Reads one pickle from a stream that holds `size` bytes more; `persistent_load(id)` makes the storages. Raises
+    UnpicklingError (EOFError where the data end too early), and what the functions that build tensors raise.
     """
 
-    def __init__(self, stream, persistent_load, encoding: str = "utf-8", size: int = 0, held: int = 0):
+    def __init__(self, stream, persistent_load, encoding: str = "utf-8", size: int = 0):
         self._read_some, self._persistent_load, self._encoding = stream, persistent_load, encoding
         self._allowed = _user_names()
         self._allowed_ids = {id(v) for v in self._allowed.values()}
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
-        self._limits = Limits(size, max(size, held))
+        self._limits = Limits(size)
         self._end = stream.tell() + size
 
     def load(self) -> Any:

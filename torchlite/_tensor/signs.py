@@ -23,12 +23,16 @@ _new = object.__new__
 
 
 def signed(table, raw, signs: int):
-    """A raw array's conjugate, negative, or both."""
+    """A raw array's conjugate, negative, or both. What an expanded array shows many times is worked out once."""
+    shape = tuple(raw.shape)
+    shown = [dim for dim, stride in enumerate(raw.strides) if stride == 0 and shape[dim] > 1]
+    for dim in shown:
+        raw = table.slice(raw, dim, 0, 1, 1)
     if signs & CONJ:
         raw = table.conj_physical(raw)
     if signs & NEG:
         raw = table.neg(raw)
-    return raw
+    return table.expand(raw, shape) if shown else raw
 
 
 class _Signed(Tensor):
