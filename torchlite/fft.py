@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING
 
 from ._dispatch import NAMESPACES, namespace_function
 
+__all__ = [
+    "fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2", "rfftn", "irfftn", "hfft",
+    "ihfft", "hfft2", "ihfft2", "hfftn", "ihfftn", "fftfreq", "rfftfreq", "fftshift", "ifftshift",
+]  # fmt: skip
+
 if TYPE_CHECKING:
     from ._stubs.fft import *
 else:

@@ -235,6 +235,9 @@ def _named_result(name: str, fields):
 
     body: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
     body.update(
+        n_fields=len(fields),
+        n_sequence_fields=len(fields),
+        n_unnamed_fields=0,
         __slots__=(),
         __repr__=show,
         __module__="torchlite.return_types",

@@ -1,0 +1,33 @@
+"""The named tuples that ops of several results return: `torch.return_types.max` is the class of `torch.max(x, 0)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._dispatch import NAMESPACES, REGISTRY
+
+
+def _classes() -> dict[str, Any]:
+    """The classes by their names, made when they are first asked for."""
+    public = {id(op) for names in NAMESPACES.values() for op in names.values()}
+    return {
+        name.lstrip("_"): op.result_type
+        for name, op in sorted(REGISTRY.items())
+        if op.outputs and (id(op) in public or not name.startswith("_"))
+    }
+
+
+def __getattr__(name: str) -> Any:
+    if name == "all_return_types":
+        return list(_classes().values())
+    if name == "__all__":
+        return sorted(_classes())
+    found = None if name.startswith("__") else _classes().get(name.removesuffix("_out"))
+    if found is None:
+        raise AttributeError(f"module 'torchlite.return_types' has no attribute '{name}'")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*sorted(_classes()), "all_return_types"]
