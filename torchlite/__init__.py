@@ -45,7 +45,7 @@ for _d in _dtype.ALL.values():
 del _d, _name
 
 _MODULES = {
-    "_C", "__config__", "__future__", "_dynamo", "_utils", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func",
+    "_C", "_VF", "__config__", "__future__", "_dynamo", "_utils", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func",
     "functional", "linalg", "masked", "multiprocessing", "nn", "opencl", "optim", "overrides", "random", "return_types",
     "serialization", "signal", "special", "storage", "testing", "utils", "version",
 }  # fmt: skip
@@ -78,6 +78,7 @@ _HOMES = {
         "ComplexDoubleStorage", "from_file", "_storage_classes",
     ),
     "_device.accelerators": ("Stream", "Event"),
+    "_tensor.removed": ("eig", "lstsq", "matrix_rank", "symeig", "solve"),
     "accelerator": ("get_device_module",),
     "random": ("thread_safe_generator",),
     "utils.dlpack": ("to_dlpack",),

@@ -7,6 +7,8 @@ from math import nan as nan
 from math import pi as pi
 
 from . import _C as _C
+from . import _VF as _VF
+from . import __config__ as __config__
 from . import __future__ as __future__
 from . import _dynamo as _dynamo
 from . import _utils as _utils
@@ -27,6 +29,7 @@ from . import opencl as opencl
 from . import optim as optim
 from . import overrides as overrides
 from . import random as random
+from . import return_types as return_types
 from . import serialization as serialization
 from . import signal as signal
 from . import special as special

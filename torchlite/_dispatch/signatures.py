@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._settings.switches import SWITCHES
 from .._types.devices import device
 from .._types.dtypes import dtype
 from .._types.layouts import layout, memory_format
@@ -298,7 +299,7 @@ def matched(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
 def _warn(form: Signature, forms: list[Signature]) -> None:
     """PyTorch's warning of deprecated forms, once in a process."""
     global _warned
-    if _warned:
+    if _warned and not SWITCHES.warn_always:
         return
     _warned = True
     better = next(other for other in forms if not other.deprecated)
@@ -345,7 +346,15 @@ def in_any_form(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple) ->
 
 def as_recorded(op: Op, public: str, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     """A call's arguments as an op's record names them: TypeError in the words of PyTorch's parser for a wrong call."""
-    found = matched(public, args, kwargs)
+    try:
+        found = matched(public, args, kwargs)
+    except TypeError:
+        if len(args) < 2 or not any(form.deprecated for form in signatures(public)):
+            raise
+        # A method's deprecated form has its tensor before the factor that a function's begins with.
+        found = _without_words(public, (args[1], args[0], *args[2:]), kwargs)
+        if found is None:
+            raise
     if found is None:
         ours = {name: p.name for p in op.params for name in NUMPY_NAMES.get(p.name, ())}
         return args, {ours.get(name, name): value for name, value in kwargs.items()}
@@ -356,6 +365,14 @@ def as_recorded(op: Op, public: str, args: tuple, kwargs: dict) -> tuple[tuple, 
     named = {name if name in known or name == "out" else next(others, name): v for name, v in found.items()}
     first = (named.pop(op.params[0].name),) if op.params and op.params[0].name in named else ()
     return first, named
+
+
+def _without_words(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
+    """`matched`, with None for a wrong call."""
+    try:
+        return matched(public, args, kwargs)
+    except TypeError:
+        return None
 
 
 def in_place_form(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:

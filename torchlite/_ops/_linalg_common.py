@@ -23,6 +23,13 @@ def check_matrix(name, A, argument="A"):
         raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
 
 
+def check_tolerance(function, name, limit):
+    """RuntimeError for a tolerance that is a complex tensor."""
+    dtype = getattr(limit, "dtype", None)
+    if dtype is not None and dtype.category == 3:
+        raise RuntimeError(f"{function}: {name} tensor of complex type is not supported. Got {dtype.scalar_name}")
+
+
 def check_square(name, A, argument="A"):
     """Batches of square matrices."""
     check_matrix(name, A, argument)

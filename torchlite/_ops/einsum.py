@@ -42,6 +42,12 @@ def _check_letters(equation):
             )
 
 
+_NOTHING = (
+    "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+    "subscripts list"
+)
+
+
 def _from_lists(arguments):
     """The form einsum(operand, [0, 1], operand, [1, 2], [0, 2]) as (terms, output, operands)."""
     operands, terms = list(arguments[0 : len(arguments) - 1 : 2]), list(arguments[1::2])
@@ -51,9 +57,7 @@ def _from_lists(arguments):
         found = []
         for n in numbers:
             if n is not Ellipsis and not 0 <= n < 52:
-                raise RuntimeError(
-                    f"einsum(): subscript in subscript list is not within the valid range [0, 52), got {n}"
-                )
+                raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
             found.append("..." if n is Ellipsis else _LETTERS[n])
         return tuple(found)
 
@@ -62,15 +66,21 @@ def _from_lists(arguments):
 
 def _parse(equation, operands):
     """(labels of the operands, labels of the output or None, operands)."""
-    if not isinstance(equation, str):
+    if hasattr(equation, "_data"):
+        if operands and not isinstance(operands[0], (list, tuple)):
+            operands = (operands,)  # one list of subscripts, which was taken for the arguments themselves
         return _from_lists((equation, *operands))
+    if not isinstance(equation, str):
+        if isinstance(equation, (list, tuple)) and not equation:
+            raise ValueError(_NOTHING)
+        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
     if not operands:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
-            "subscripts list"
-        )
+        raise ValueError(_NOTHING)
+    for i, operand in enumerate(operands):
+        if not hasattr(operand, "_data"):
+            raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(operand).__name__}")
     terms, output = _parse_text(equation)
     if len(terms) != len(operands):
         raise RuntimeError(

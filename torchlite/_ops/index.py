@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from .._dispatch import KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, op
@@ -182,6 +184,11 @@ def _normal(item):
         if item.dtype.category >= 2:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if item.dtype.name == "uint8":
+            warnings.warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                UserWarning,
+                stacklevel=5,
+            )
             item = item.to(bool_)
         if item._data.ndim == 0 and item.dtype is bool_ and not item.is_meta:
             return bool(item.item())

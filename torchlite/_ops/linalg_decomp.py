@@ -7,6 +7,8 @@ Walter and Lehmann (2010) for QR.
 
 from __future__ import annotations
 
+import numpy as np
+
 from .._dispatch import NONDIFF, composite, op
 from .._types.dtypes import int32, int64
 from ._gradients import named
@@ -137,6 +139,22 @@ def cholesky_solve(F, input, L, upper):
     return F.triangular_core(lower.mH, F.triangular_core(lower, input, False, False), True, False)
 
 
+def _check_regular(input):
+    """LinAlgError for a factor with a zero on its diagonal."""
+    if input.device.type == "meta" or not input.numel():
+        return
+    zero = input.detach().diagonal(0, -2, -1).eq(0).cpu().numpy()
+    if not zero.any():
+        return
+    batch = int(np.argwhere(zero.any(-1).reshape(-1))[0, 0])
+    place = int(np.argmax(zero.reshape(-1, zero.shape[-1])[batch]))
+    where = f" (Batch element {batch}):" if zero.ndim > 1 else ""
+    raise LinAlgError(
+        f"cholesky_inverse:{where} The diagonal element {place + 1} is zero, the inversion could not be completed "
+        "because the input matrix is singular."
+    )
+
+
 @composite("cholesky_inverse(Tensor input, upper=False)")
 def cholesky_inverse(F, input, upper):
     """The inverse of A, given its Cholesky factor (lower, or upper with `upper`).
@@ -146,6 +164,7 @@ def cholesky_inverse(F, input, upper):
     """
     check_square("cholesky_inverse", input)
     check_kernel_float("cholesky_inverse_out_cpu", input)
+    _check_regular(input)
     lower = input.mH.tril() if upper else input.tril()
     half = F.triangular_core(lower, F.expand(identity(F, input, input.shape[-1]), input.shape), False, False)
     return half.mH @ half
@@ -280,6 +299,18 @@ def ormqr(F, input, tau, other, left, transpose):
     """
     if input.ndim < 2 or other.ndim < 2:
         raise RuntimeError(f"torch.ormqr: {'input' if input.ndim < 2 else 'other'} must have at least 2 dimensions.")
+    for name, x, less in (("tau", tau, 1), ("other", other, 0)):
+        if x.ndim != input.ndim - less:
+            wanted = "one dimension less than input" if less else "the same number of dimensions as input"
+            raise RuntimeError(
+                f"torch.ormqr: Expected {name} to have {wanted}, but got {name}.ndim equal to {x.ndim} and input.ndim "
+                f"is equal to {input.ndim}"
+            )
+        if x.dtype is not input.dtype:
+            raise RuntimeError(
+                f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype"
+                f"{input.dtype.scalar_name} and {name} has dtype {x.dtype.scalar_name}"
+            )
     if other.shape[-2 if left else -1] != input.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]")
     if tau.shape[-1] != min(other.shape[-2 if left else -1], input.shape[-1]):

@@ -7,7 +7,7 @@ from .._dispatch.public import torch
 from .._dispatch.shapes import broadcast, reduced, wrap_dims
 from .._types.dtypes import complex64, complex128, float32, float64, int64
 from ._gradients import keep_dims
-from ._linalg_common import check_matrix, check_square, transposed
+from ._linalg_common import check_matrix, check_square, check_tolerance, transposed
 
 _REAL = {complex64: float32, complex128: float64}
 INFINITY = float("inf")
@@ -84,6 +84,8 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
     dims = wrap_dims(dim, x.ndim)
     if not x.ndim:
         dims = ()
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     ord = float(ord)
     if ord < 0 or ord == INFINITY:
         shown = (
@@ -254,7 +256,9 @@ def linalg_cond(F, A, p):
             return A.new_zeros(tuple(A.shape[:-2]), dtype=_REAL.get(A.dtype, A.dtype))
         values = F.linalg_svdvals(A)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
-    check_square("linalg.cond", A)
+    if isinstance(p, str) and p not in ("fro", "nuc"):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    check_square(f"linalg.cond(ord={p})" if not isinstance(p, str) else "linalg.cond", A)
     inverse, info = F.linalg_inv_ex(A)
     if p == "nuc":  # no singular values of what has no inverse: NaN
         singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
@@ -276,6 +280,8 @@ def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
     if A.dtype.category < 2 or A.dtype.np.itemsize < 4:
         raise RuntimeError("This function doesn't handle types other than float and double")
+    for name, limit in (("tol", tol), ("atol", atol), ("rtol", rtol)):
+        check_tolerance("torch.linalg.matrix_rank", name, limit)
     if tol is not None:
         atol, rtol = tol, 0.0
     if rtol is None:

@@ -16,6 +16,7 @@ from ._linalg_common import (
     check_singular,
     check_solved,
     check_square,
+    check_tolerance,
     column,
     converged,
     identity,
@@ -334,6 +335,8 @@ def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
         check_square("linalg.pinv", A)
     if rcond is not None and rtol is None:
         rtol = rcond
+    for name, limit in (("atol", atol), ("rtol", rtol)):
+        check_tolerance("torch.linalg.pinv", name, limit)
     atol, rtol = _tolerances(A, atol, rtol)
     atol, rtol = (t.detach() if hasattr(t, "detach") else t for t in (atol, rtol))
     return converged("linalg.svd", F.pinv_core, A, rtol, atol, hermitian)

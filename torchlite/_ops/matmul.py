@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._dispatch import INPLACE, KEEPS_DTYPE, composite, op
 from .._dispatch.shapes import broadcast, wrap_dim
-from .._types.dtypes import float32, int8, int32, uint8
+from .._types.dtypes import float32, int8, int32, promote_types, uint8
 from ._linalg_common import adjoint, column, row
 
 # --- matmul ---------------------------------------------------------------------------------------
@@ -258,6 +258,10 @@ def _addmm_rule(input, mat1, mat2):
         raise RuntimeError(
             f"self and mat2 must have the same dtype, but got {input.dtype.scalar_name} and {mat2.dtype.scalar_name}"
         )
+    if mat1.dtype is not mat2.dtype:
+        raise RuntimeError(
+            f"mat1 and mat2 must have the same dtype, but got {mat1.dtype.scalar_name} and {mat2.dtype.scalar_name}"
+        )
     for what, mat in (("mat1", mat1), ("mat2", mat2)):
         if len(mat.shape) != 2:
             raise RuntimeError(f"{what} must be a matrix, got {len(mat.shape)}-D tensor")
@@ -278,12 +282,18 @@ def _no_dimension(dim):
 
 
 def _baddbmm_rule(input, batch1, batch2):
+    if not input.dtype is batch1.dtype is batch2.dtype:
+        one, two, three = (x.dtype.c_name for x in (input, batch1, batch2))
+        raise RuntimeError(f"Input dtypes must be the same, got: input {one}, batch1: {two}, batch2: {three}")
     shape = _check_input(input, (_size(batch1, 0), _size(batch1, 1), _size(batch2, 2)))
     _bmm_rule(batch1, batch2)
     return shape
 
 
 def _addbmm_rule(input, batch1, batch2):
+    if input.dtype is not batch2.dtype:
+        one, two = input.dtype.scalar_name, batch2.dtype.scalar_name
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {one} and {two}")
     shape = _check_input(input, (_size(batch1, 1), _size(batch2, 2)))
     if len(batch1.shape) == len(batch2.shape) == 3 and batch1.shape[0] != batch2.shape[0]:
         raise RuntimeError(
@@ -353,6 +363,16 @@ def outer(F, input, vec2):
     return input.unsqueeze(1) * vec2
 
 
+def _check_factor(name, factor, to):
+    """Whether a factor is a number of a result's kind."""
+    if isinstance(factor, bool) and to.category:
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+    if isinstance(factor, (float, complex)) and to.category < 2:
+        raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+    if isinstance(factor, complex) and to.category < 3:
+        raise RuntimeError(f"value cannot be converted to type {to.c_name} without overflow")
+
+
 @composite("addr(Tensor input, Tensor vec1, Tensor vec2, *, beta=1, alpha=1)", tags=INPLACE)
 def addr(F, input, vec1, vec2, beta, alpha):
     """beta * input + alpha * outer(vec1, vec2), `input` broadcast. With beta=0 `input` is not read."""
@@ -361,6 +381,8 @@ def addr(F, input, vec1, vec2, beta, alpha):
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {x.ndim}-D")
     product = vec1.unsqueeze(1) * vec2
     _check_input(input, product.shape)
+    _check_factor("beta", beta, promote_types(input.dtype, product.dtype))
+    _check_factor("alpha", alpha, promote_types(input.dtype, product.dtype))
     if input.dtype.name == "bool" and product.dtype.name == "bool":
         product = product if alpha else F.zeros_like(product)
         return product | input if beta else product

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import warnings
 
 from torchlite._dispatch import (
     ALWAYS_BOOL,
@@ -349,6 +350,13 @@ def check_condition(condition, input, other):
         raise RuntimeError(
             "where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{condition.dtype.scalar_name}"
+        )
+    if dtype_name(condition) == "uint8":
+        warnings.warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead.",
+            UserWarning,
+            stacklevel=5,
         )
 
 

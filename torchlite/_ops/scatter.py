@@ -42,10 +42,7 @@ op(
 
 def _fill_rule(input, mask, value):
     if mask.dtype is not bool_:
-        raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{'float' if mask.dtype.name == 'float32' else mask.dtype.name}"
-        )
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}")
     return broadcast(mask.shape, input.shape), input.dtype
 
 
@@ -551,7 +548,14 @@ def unravel_index(F, indices, shape):
     """
     if indices.dtype.category != 1:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if isinstance(shape, int) and not isinstance(shape, bool):
+        shape = (shape,)
+    elif not isinstance(shape, (tuple, list)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    for n in shape:
+        if not hasattr(n, "__index__") or isinstance(n, bool):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
+    shape = tuple(shape)
     if any(n < 0 for n in shape):
         raise ValueError(f"'shape' cannot have negative values, but got {shape}")
     coordinates, indices = [], F.to(indices, int64)

@@ -76,8 +76,11 @@ class dtype:
         return self.category == COMPLEX
 
     def to_complex(self) -> dtype:
-        """The complex dtype whose parts have this precision."""
-        return self if self.category == COMPLEX else _COMPLEX_OF.get(self, complex64)
+        """The complex dtype whose parts have this precision. RuntimeError for a dtype that has none."""
+        found = self if self.category == COMPLEX else _COMPLEX_OF.get(self)
+        if found is None:
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.scalar_name}")
+        return found
 
     def to_real(self) -> dtype:
         """The real dtype of a complex dtype's parts; a real dtype itself."""
