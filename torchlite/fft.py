@@ -8,11 +8,6 @@ from typing import TYPE_CHECKING
 
 from ._dispatch import NAMESPACES, namespace_function
 
-__all__ = [
-    "fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2", "rfftn", "irfftn", "hfft",
-    "ihfft", "hfft2", "ihfft2", "hfftn", "ihfftn", "fftfreq", "rfftfreq", "fftshift", "ifftshift",
-]  # fmt: skip
-
 if TYPE_CHECKING:
     from ._stubs.fft import *
 else:
@@ -21,6 +16,8 @@ else:
         if name in NAMESPACES["fft"]:
             found = globals()[name] = namespace_function("fft", name)
             return found
+        if name == "__all__":
+            return list(NAMESPACES["fft"])
         raise AttributeError(f"module 'torchlite.fft' has no attribute '{name}'")
 
 

@@ -319,6 +319,8 @@ def frexp(input):
 
 
 def complex(real, imag):
+    if real.dtype != imag.dtype:
+        raise RuntimeError(f"expected parts of one dtype, got {real.dtype} and {imag.dtype}")
     real, imag = xp.broadcast_arrays(real, imag)
     out = xp.empty(real.shape, dtype=FROM_NUMPY[np.dtype(real.dtype)].to_complex().np)
     both = parts(out)

@@ -257,12 +257,13 @@ def signatures(public: str) -> list[Signature]:
 
 @functools.cache
 def public_name(op: Op) -> str:
-    """The name by which an op's signatures are found."""
-    for space in [*op.where.split(), *(alias.rpartition(".")[0] for alias in op.alias.split())]:
-        for name, record in NAMESPACES.get(space, {}).items():
-            public = name if space == "torch" else f"{space}.{name}"
-            if record is op and public in _lines():
-                return public
+    """The name by which an op's signatures are found: its own, and an alias only where it has none."""
+    alias = op.alias.split()
+    for space in op.where.split() or [alias[0].rpartition(".")[0]] if op.where or alias else ():
+        names = [name for name, record in NAMESPACES.get(space, {}).items() if record is op]
+        public = names[0] if space == "torch" else f"{space}.{names[0]}" if names else ""
+        if names and public in _lines():
+            return public
     return ""
 
 

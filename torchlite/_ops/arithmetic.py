@@ -299,10 +299,15 @@ def _check_parts(first, second):
         )
 
 
+def _parts_rule(real, imag):
+    _check_parts(real, imag)
+    return broadcast(real.shape, imag.shape), complex128 if real.dtype is float64 else complex64
+
+
 op(
     "complex(Tensor real, Tensor imag)",
     where="torch",
-    meta=lambda real, imag: (broadcast(real.shape, imag.shape), complex128 if real.dtype is float64 else complex64),
+    meta=_parts_rule,
     vjp={"real": lambda F, g: F.real(g), "imag": lambda F, g: F.imag(g)},
     doc="A complex tensor from its real and imaginary parts, of one floating dtype.",
 ).check = _check_parts

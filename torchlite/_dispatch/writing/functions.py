@@ -302,8 +302,10 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
         if not others:
             write_call(source, Case(op, [first]))
             return
-        source.comment(_likeness(others, promoted))
-        with source.condition("if", [_is_alike(p, p in promoted) for p in others]):
+        # An op that checks its arguments, and casts none, is left to the general path where dtypes differ.
+        alike = op.tensor_params if op.check is not None and not op.promote else promoted
+        source.comment(_likeness(others, alike))
+        with source.condition("if", [_is_alike(p, p in alike) for p in others]):
             write_call(source, Case(op, [first, *others]))
         if takes_number(op, others[0]) and promoted == [first, others[0]]:
             write_with_number(source, op, "elif", first, others[0], others[1:])
