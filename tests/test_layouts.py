@@ -247,6 +247,28 @@ def test_orders_of_memory():
     assert layouts.iterated((2, 3), (((3,), (1,)), ((2, 3), (1, 2)))) == (1, 2)
 
 
+def test_order_of_dimensions(device):
+    x = torch.empty(2, 3, 5, 7, device=device)
+    assert x.dim_order() == x.dim_order(ambiguity_check=True) == (0, 1, 2, 3)
+    assert x.transpose(0, 1).dim_order() == (1, 0, 2, 3)
+    last = x.to(memory_format=torch.channels_last)
+    assert last.dim_order() == (0, 2, 3, 1)
+    assert x[..., :1].contiguous().dim_order() == (0, 1, 2, 3)
+    formats = [torch.contiguous_format, torch.channels_last]
+    assert last.dim_order(ambiguity_check=formats) == (0, 2, 3, 1)
+    for wrong, check in ((torch.empty(2, 1, device=device), True), (torch.empty(2, 1, 3, 3, device=device), formats)):
+        with pytest.raises(RuntimeError, match="does not have unique dim order"):
+            wrong.dim_order(ambiguity_check=check)
+    with pytest.raises(TypeError, match="must be a bool or a list of memory formats"):
+        x.dim_order(ambiguity_check="yes")
+
+
+def test_an_empty_out_lies_as_the_result(device):
+    x = torch.ones(3, 4, device=device).t()
+    assert torch.exp(x, out=torch.empty(0, device=device)).stride() == (1, 4)
+    assert torch.add(x, x, out=torch.empty(0, device=device)).stride() == (1, 4)
+
+
 def test_a_result_keeps_its_history_where_its_layout_is_changed(device):
     x = torch.ones(2, 4, 4, 4, device=device).to(memory_format=torch.channels_last).requires_grad_()
     y = torch.nn.functional.channel_shuffle(x, 2)

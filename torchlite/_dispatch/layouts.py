@@ -139,6 +139,14 @@ def dense_like(shape: Ints, strides: Ints) -> Ints:
     return strides if is_dense(shape, strides) else strides_in(_sorted_dims(shape, (strides,)), shape)
 
 
+def order_of(shape: Ints, strides: Ints) -> Ints:
+    """The dimensions from the outermost to the innermost in memory."""
+    usual, last = is_contiguous(shape, strides), len(shape) == 4 and is_channels_last(shape, strides)
+    if usual and not last:
+        return tuple(range(len(shape)))
+    return (0, 2, 3, 1) if last and not usual else tuple(reversed(_sorted_dims(shape, (strides,))))
+
+
 @functools.lru_cache(8192)
 def iterated(shape: Ints, operands: tuple[tuple[Ints, Ints], ...]) -> Ints:
     """The strides of a pointwise op's result of `shape` over operands of (shape, strides)."""

@@ -184,7 +184,7 @@ def _write_one(op: Op, result, out, values, place: int = 0) -> None:
         if op.name in APART:
             check_out(op.name, out, values)
         if out._data.base is None:
-            out._data = out._table._empty(result._data.shape, out.dtype)
+            out._data = out._table.to(out._table.clone(result._data), out.dtype)
         else:
             SLOTS.resize(out, tuple(result._data.shape))
     check_out(op.name, out, values)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch.layouts import is_channels_last, is_contiguous, strides_of
+from .._dispatch.layouts import is_channels_last, is_contiguous, order_of, strides_of
 from .._dispatch.shapes import wrap_dim
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.devices import device
-from .._types.layouts import Size, channels_last, contiguous_format, preserve_format, strided
+from .._types.layouts import Size, channels_last, contiguous_format, memory_format, preserve_format, strided
 from .fields import Fields
 
 
@@ -145,6 +145,27 @@ class Properties(Fields):
             return self.is_contiguous()
         rank = 4 if memory_format is channels_last else 5
         return data.ndim == rank and is_channels_last(data.shape, strides_of(data))
+
+    def dim_order(self, *, ambiguity_check=False) -> tuple[int, ...]:
+        """The dimensions from the outermost to the innermost in memory.
+
+        RuntimeError with `ambiguity_check` True where another order would be as right, and with a list of memory
+        formats where not exactly one of them fits.
+
+        >>> import torchlite as torch
+        >>> torch.empty(2, 3, 4, 5, memory_format=torch.channels_last).dim_order()
+        (0, 2, 3, 1)
+        """
+        formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+        if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, memory_format) for f in formats):
+            raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+        shape, strides = tuple(self.shape), self.stride()
+        ambiguous = ambiguity_check is True and (1 in shape or len(set(strides)) < len(strides))
+        if ambiguous or formats and sum(self.is_contiguous(f) for f in formats) != 1:
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+            )
+        return order_of(shape, strides)
 
     @property
     def is_cpu(self) -> bool:
