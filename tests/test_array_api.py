@@ -122,7 +122,10 @@ xp.sum(a, axis=()) | xp.sum(a, keepdims=True) | xp.mean(a, keepdims=True) | xp.a
 xp.concat([a, i[:1]], axis=None) | xp.matmul(i, a.mT) | xp.linalg.matmul(a, s) | xp.tensordot(i, a, axes=2)
 xp.linalg.cross(a, i) | xp.linalg.vecdot(a, i) | xp.atan2(a, 2.0) | xp.hypot(2.0, a) | xp.logaddexp(a, 1) | xp.median(a)
 xp.nextafter(a, 1.0) | xp.maximum(a, 0.5) | xp.minimum(1, i) | xp.copysign(a, -1.0) | xp.logical_or(i > 1, True)
-xp.sign(z) | xp.sign(xp.asarray([xp.nan, -2.0], dtype=xp.float64)) | xp.arange(3, 1) | xp.full(3, 2) | xp.result_type(a, i) | xp.count_nonzero(i) | xp.finfo(xp.float32).dtype
+xp.less(2, i) | xp.greater_equal(1.5, a) | xp.not_equal(2, i) | xp.equal(i, 3) | xp.less(i, 2) | xp.equal(2, a)
+xp.sign(z)
+xp.sign(xp.asarray([xp.nan, -2.0], dtype=xp.float64))
+xp.arange(3, 1) | xp.full(3, 2) | xp.result_type(a, i) | xp.count_nonzero(i) | xp.finfo(xp.float32).dtype
 xp.iinfo(h).dtype | xp.finfo(a).eps | xp.asarray(n[::-1]) | xp.linalg.trace(h)
 """
 

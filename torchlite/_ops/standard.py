@@ -53,7 +53,9 @@ def _take_along(function: Any, given: dict[str, Any], axis: int) -> Any:
 def _eye_off_diagonal(function: Any, given: dict[str, Any], k: int) -> Any:
     """`eye(k=)`: the ones on another diagonal."""
     device, rows = given.get("device"), given["n"]
-    place = torch.arange(given.get("m", rows), device=device)
+    columns = given.get("m", rows)
+    k = min(max(k, -rows), columns)
+    place = torch.arange(columns, device=device)
     return (place == torch.arange(rows, device=device).unsqueeze(1) + k).to(given.get("dtype") or get_default_dtype())
 
 

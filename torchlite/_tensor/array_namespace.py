@@ -21,20 +21,24 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 
+def _as_array(number: Any, beside: Tensor) -> Any:
+    """A Python number as an array of the other operand's dtype, or of its own kind's where that has more."""
+    kind = beside.dtype if functions.result_type(beside.dtype, number).category == beside.dtype.category else None
+    return torch.full((), number, dtype=kind, device=beside.device)
+
+
 def _pair(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """Two operands, of which one may be a Python number: it becomes an array of the other's dtype."""
+    """Two operands, of which one may be a Python number: both as arrays."""
     if not isinstance(x1, call.Tensor):
-        x1 = torch.full((), x1, dtype=x2.dtype, device=x2.device)
-    if not isinstance(x2, call.Tensor):
-        x2 = torch.full((), x2, dtype=x1.dtype, device=x1.device)
-    return x1, x2
+        return _as_array(x1, x2), x2
+    return x1, x2 if isinstance(x2, call.Tensor) else _as_array(x2, x1)
 
 
-def _takes_numbers(name: str) -> Any:
+def _takes_numbers(name: str, torchs: str = "") -> Any:
     """PyTorch's function of two Tensors, for an array and a number too."""
 
     def function(x1: Any, x2: Any, /) -> Any:
-        return getattr(torch, name)(*_pair(x1, x2))
+        return getattr(torch, torchs or name)(*_pair(x1, x2))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`torch.{name}`, which takes a Python number as one of its arguments too."
@@ -44,9 +48,10 @@ def _takes_numbers(name: str) -> Any:
 atan2, copysign, fmax, fmin, hypot, logaddexp, maximum, minimum, nextafter = map(
     _takes_numbers, ("atan2", "copysign", "fmax", "fmin", "hypot", "logaddexp", "maximum", "minimum", "nextafter")
 )
-
-
 logical_and, logical_or, logical_xor = map(_takes_numbers, ("logical_and", "logical_or", "logical_xor"))
+# PyTorch's `equal` says it of the whole; the others want a Tensor first.
+equal, not_equal = _takes_numbers("equal", "eq"), _takes_numbers("not_equal")
+less, less_equal, greater, greater_equal = map(_takes_numbers, ("less", "less_equal", "greater", "greater_equal"))
 
 
 def sign(x: Tensor, /) -> Tensor:
@@ -59,11 +64,6 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     if isinstance(obj, np.ndarray) and builtins.any(step < 0 for step in obj.strides) and copy is not False:
         obj = np.ascontiguousarray(obj)
     return creation.asarray(obj, dtype=dtype, device=device, copy=copy)
-
-
-def equal(x1: Any, x2: Any, /) -> Any:
-    """Whether each element equals the other array's. PyTorch's `equal` says it of the whole."""
-    return torch.eq(x1, x2) if isinstance(x1, call.Tensor) else torch.eq(x2, x1)
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
@@ -195,6 +195,13 @@ class _Linalg:
         """The cross products along `axis`, counted from the end; the other dimensions broadcast."""
         kind = dtypes.promote_types(x1.dtype, x2.dtype)
         return torch_linalg.cross(*torch.broadcast_tensors(x1.to(kind), x2.to(kind)), dim=axis)
+
+    @staticmethod
+    def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
+        """The solutions of `x1 @ x = x2`, for vectors where `x2` has one dimension."""
+        kind = dtypes.promote_types(x1.dtype, x2.dtype)
+        x1, x2 = x1.to(kind), x2.to(kind)
+        return torch_linalg.solve(x1, x2.unsqueeze(-1)).squeeze(-1) if x2.ndim == 1 else torch_linalg.solve(x1, x2)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(torch_linalg, name)

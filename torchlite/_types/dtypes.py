@@ -147,7 +147,7 @@ def from_np(np_dtype: np.dtype) -> dtype:
         found = ALL.get(np_dtype.name)
         if found is None:
             raise TypeError(
-                f"can't convert np.ndarray of type {np_dtype}. The only supported types are: float64, float32, "
+                f"can't convert np.ndarray of type numpy.{np_dtype.type.__name__}. The only supported types are: float64, float32, "
                 "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
             )
         if np_dtype.isnative:
