@@ -526,6 +526,13 @@ def test_copies_share_memory():
         assert value.note == "kept"
 
 
+def test_a_copy_of_a_conjugate_shares_its_memory():
+    x = torch.tensor([1 + 2j, 3 - 1j])
+    again = copy.copy(x.conj())
+    assert again.is_conj() and again.data_ptr() == x.data_ptr() and torch.equal(again, x.conj())
+    assert torch.equal(pickle.loads(pickle.dumps(x.conj())), x.conj()) and round_trip(x.conj()).is_conj()
+
+
 def test_hooks_are_not_saved():
     x = torch.ones(2, requires_grad=True)
     x.register_hook(lambda grad: grad)

@@ -26,7 +26,7 @@ class Conversions(Protocols):
     def __copy__(self):
         """A leaf of the same class and attributes on the same memory."""
         out = self.detach()
-        if type(self) is not call.Tensor:
+        if type(self) is not call.Tensor and not self._signs:
             out = out.as_subclass(type(self))
         if self.requires_grad:
             out.requires_grad_()
