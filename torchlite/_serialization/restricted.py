@@ -274,16 +274,16 @@ class RestrictedUnpickler:
                 f"{type(target)}"
             )
 
-    def _append(self, items) -> None:
+    def _append(self, items, how: str) -> None:
         if type(self._stack[-1]) is not list:
-            raise pickle.UnpicklingError(f"Can only append to lists, but got {type(self._stack[-1])}")
+            raise pickle.UnpicklingError(f"Can only {how} lists, but got {type(self._stack[-1])}")
         self._stack[-1].extend(items)
 
-    def _set_items(self, items) -> None:
+    def _set_items(self, items, opcode: str) -> None:
         target = self._stack[-1]
         if type(target) not in _DICTS and id(type(target)) not in self._allowed_ids:
             raise pickle.UnpicklingError(
-                f"Can only SETITEMS for dict, collections.OrderedDict, collections.Counter, but got {type(target)}"
+                f"Can only {opcode} for dict, collections.OrderedDict, collections.Counter, but got {type(target)}"
             )
         if len(items) % 2:
             raise pickle.UnpicklingError("odd number of items for SETITEMS")
@@ -391,10 +391,10 @@ def _opcodes() -> dict[bytes, Any]:
         p.POP: lambda m: m._stack.pop(),
         p.POP_MARK: lambda m: m._pop_mark(),
         p.DUP: lambda m: push(m, m._top()),
-        p.APPEND: lambda m: m._append([m._pop()]),
-        p.APPENDS: lambda m: m._append(m._pop_mark()),
-        p.SETITEM: lambda m: m._set_items(_pair(m)),
-        p.SETITEMS: lambda m: m._set_items(m._pop_mark()),
+        p.APPEND: lambda m: m._append([m._pop()], "append to"),
+        p.APPENDS: lambda m: m._append(m._pop_mark(), "extend"),
+        p.SETITEM: lambda m: m._set_items(_pair(m), "SETITEM"),
+        p.SETITEMS: lambda m: m._set_items(m._pop_mark(), "SETITEMS"),
         p.ADDITEMS: lambda m: m._add_items(m._pop_mark()),
         p.EMPTY_TUPLE: lambda m: push(m, ()),
         p.EMPTY_LIST: lambda m: push(m, []),
