@@ -1,6 +1,8 @@
 """Modules, classes and values that programs name, and what stands behind them."""
 
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -95,3 +97,10 @@ def test_assertions_as_calls():
     for condition in (False, torch.tensor(0)):
         with pytest.raises(AssertionError, match="^broken$"):
             torch._assert(condition, "broken")
+
+
+def test_the_accelerator_can_be_asked_first():
+    """Before anything else has loaded what devices there are."""
+    program = "import torchlite; print(torchlite.accelerator.is_available() in (True, False))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout == "True\n"

@@ -8,6 +8,7 @@ import importlib
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from ._device import accelerators  # noqa: F401 fills the table that the next line's functions read
 from ._device.streams import accelerator_for, accelerator_of, available
 
 if TYPE_CHECKING:

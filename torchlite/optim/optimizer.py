@@ -72,8 +72,7 @@ def _with_hooks(step):
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
                     raise RuntimeError(
-                        f"{type(self).__name__}.step must return None or a tuple of (new_args, new_kwargs), but got "
-                        f"{changed}."
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
                     )
                 args, kwargs = changed
         self.__dict__["_inside_step"] = True
@@ -363,8 +362,6 @@ class Optimizer:
         if not all(named):
             raise ValueError("all optimizer params should be with/without names. Some param names are missing")
         names, params = zip(*group["params"], strict=True)
-        if len(set(names)) != len(names):
-            raise ValueError("optimizer param group has duplicate parameter names")
         # The names come after the parameters, as in PyTorch's dicts.
         options = {key: value for key, value in group.items() if key != "params"}
         group.clear()
