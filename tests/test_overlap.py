@@ -79,6 +79,7 @@ MEETING = {
     "scatter_": lambda v: v.scatter_(0, at(0, 1), v[:2]),
     "put_": lambda v: v.put_(at(0, 1), v[:2]),
     "index_put_": lambda v: v.index_put_((at(0, 1),), v[:2]),
+    "index_fill_ by itself": lambda v: (i := at(2, 1, 0)).index_fill_(0, i, 0),
     "out of cat": lambda v: torch.cat([v[:2], v[3:]], out=v[1:5]),
     "out of cat, the whole": lambda v: torch.cat([v, torch.zeros(0)], out=v),
     "out of stack": lambda v: torch.stack([v[:2], v[2:4]], out=v[:4].view(2, 2)),

@@ -32,7 +32,7 @@ BESIDE_OPERANDS = frozenset((
 ))  # fmt: skip
 # Ops that change some elements of their first operand.
 CHANGING = frozenset((
-    "index_add", "index_copy", "index_reduce", "index_put", "_index_put", "put", "scatter", "scatter_add",
+    "index_add", "index_fill", "index_copy", "index_reduce", "index_put", "_index_put", "put", "scatter", "scatter_add",
     "scatter_reduce",
 ))  # fmt: skip
 # Ops that refuse a result that is one of their operands (but for the one that they change).

@@ -483,6 +483,9 @@ UntypedStorage.type = _type  # type: ignore[attr-defined]
 # -- torch.FloatStorage and its kind -------------------------------------------------------------
 
 
+_CPU_ONLY = frozenset(("from_buffer", "_new_with_weak_ptr", "_new_shared_filename"))
+
+
 class _LegacyStorageMeta(type):
     """`torch.FloatStorage(3)` is a TypedStorage of float32, and `isinstance` of one of these asks for its dtype."""
 
@@ -512,6 +515,11 @@ class _LegacyStorageMeta(type):
             )
         return over(wrap_storage, cls.dtype)
 
+    def __getattribute__(cls, name: str) -> Any:
+        if name in _CPU_ONLY and type.__getattribute__(cls, "__dict__").get("where") == "cuda":
+            raise RuntimeError(f"{cls.__name__}.{name}: Not available for CUDA storage")
+        return type.__getattribute__(cls, name)
+
     def __instancecheck__(cls, instance: Any) -> bool:
         if not hasattr(cls, "where"):
             return type.__instancecheck__(cls, instance)
@@ -539,6 +547,14 @@ def storage_class(d: dtypes.dtype, where: str = "cpu") -> Any:
             _NAMES[d], (_LegacyStorage,), {"dtype": d, "where": where, "__module__": module}
         )
     return _classes[key]
+
+
+def storage_named(name: str, where: str) -> Any:
+    """The storage class of that name on a device type. AttributeError where there is none."""
+    d = _storage_type_to_dtype_map().get(name)
+    if d is None:
+        raise AttributeError(f"module 'torchlite.{where}' has no attribute '{name}'")
+    return storage_class(d, where)
 
 
 _classes: dict[tuple, Any] = {}

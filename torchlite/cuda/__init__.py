@@ -170,6 +170,10 @@ def __getattr__(name: str) -> Any:
         from .._tensor.legacy_types import typed
 
         found = typed(name, "cuda")
+    elif name.endswith("Storage"):
+        from .._tensor.typed_storage import storage_named
+
+        found = storage_named(name, "cuda")
     elif name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     elif name == "default_generators":
