@@ -82,6 +82,7 @@ _HOMES = {
     "accelerator": ("get_device_module",),
     "random": ("thread_safe_generator",),
     "utils.dlpack": ("to_dlpack",),
+    "_aten": ("ops",),
     "amp.grad_scaler": ("GradScaler",),
     "amp.autocast_mode": (
         "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",

@@ -123,6 +123,16 @@ def test_pieces_of_tensor_split_can(device):
     assert x.grad.tolist() == [3, 3, 1, 1]
 
 
+@pytest.mark.parametrize(("parts", "how"), [("split", 2), ("chunk", 2), ("split_with_sizes", [2, 2])])
+def test_unsafe_parts_are_tensors_of_their_own(device, parts, how):
+    x = leaf(device, 4)
+    pieces = getattr(torch, f"unsafe_{parts}")(x * 1, how)
+    assert [p.tolist() for p in pieces] == [[1, 1], [1, 1]] and not pieces[0]._is_view()
+    pieces[0].mul_(3)
+    (pieces[0].sum() + pieces[1].sum()).backward()
+    assert x.grad.tolist() == [3, 3, 1, 1]
+
+
 def test_what_a_function_returns_as_a_view_cannot_be_written(device):
     words = "is a view and is being modified inplace. This view was created inside a custom Function"
     for function in (Identity, Viewed):

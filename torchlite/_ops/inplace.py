@@ -223,10 +223,12 @@ def _view_in_place(name, schema, doc, where="Tensor"):
         if MODE.grad and input._node is not None:
             call.check_writable(input)
         out = getattr(F, name)(call._alias(input), *args)
-        input._memory, input._node = out._memory, out._node
+        input._memory = out._memory
         bump(input)
-        if MODE.grad and input._node is not None:
-            call.rebased(input)
+        if MODE.grad:  # without recording a leaf stays a leaf
+            input._node = out._node
+            if input._node is not None:
+                call.rebased(input)
         return input
 
     turned.__doc__ = doc
@@ -253,7 +255,7 @@ def t_(F, input):
     """Transpose the matrix in place (its memory stays); returns the tensor."""
     if input.ndim > 2:
         raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
-    return F.transpose_(input, 0, 1) if input.ndim == 2 else input
+    return F.transpose_(input, 0, input.ndim - 1) if input.ndim else input
 
 
 @composite("as_strided_(Tensor input, size, stride, storage_offset=None)", where="torch Tensor")

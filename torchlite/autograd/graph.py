@@ -10,8 +10,8 @@ from collections import defaultdict
 from typing import Any
 
 from .._dispatch.call import BEFORE_WRITES
+from .._dispatch.graph import AccumulateGrad, accumulator, at_edge, bump, edge, named, root_of
 from .._dispatch.graph import Node as _Node
-from .._dispatch.graph import accumulator, at_edge, bump, edge, named, root_of
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import activate
 from .._dispatch.runtime import count
@@ -49,7 +49,7 @@ class Node(abc.ABC):
 
     @classmethod
     def __subclasshook__(cls, subclass) -> bool:
-        return NotImplemented if cls is not Node else issubclass(subclass, _Node) or subclass is Node
+        return True if cls is Node and issubclass(subclass, _Node) else NotImplemented
 
 
 class saved_tensors_hooks:
@@ -186,8 +186,14 @@ def _will_engine_execute_node(node) -> bool:
             "_will_engine_execute_node should only be called during the backward pass: there is none in this thread"
         )
     if not isinstance(node, _Node):
-        raise TypeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
-    return CURRENT.runs[-1].executes(node)
+        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
+    run = CURRENT.runs[-1]
+    if isinstance(node, AccumulateGrad) and not run.adds:
+        raise RuntimeError(
+            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
+            "currently not supported."
+        )
+    return run.executes(node)
 
 
 def _current_graph_task_execution_order() -> list:
@@ -201,13 +207,12 @@ def _current_graph_task_execution_order() -> list:
         )
     run = CURRENT.runs[-1]
     order: list[_Node] = []
-    leaves: dict = {}
-    for node in run.order():
+    nodes = run.order()
+    whole = {where: node for node in nodes for where in flat(node._edges) if hasattr(where, "_data")}
+    for node in nodes:
         order.append(named(node))
-        for where in flat(node._edges):
-            if hasattr(where, "_data") and run.executes(where):
-                leaves[where] = None
-    return [*order, *map(accumulator, leaves)]
+        order += [accumulator(leaf) for leaf, last in whole.items() if last is node and run.executes(leaf)]
+    return order
 
 
 def _current_autograd_node():

@@ -16,9 +16,16 @@ from ..autograd import Function, backward
 from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
 from ..autograd.graph import graph_task_id, saved_tensors_hooks
 from ..autograd.variable import Variable
+from ._selective_checkpoint import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
-    "CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn",
+    "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext",
+    "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "noop_context_fn",
     "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
 ]  # fmt: skip
 

@@ -19,7 +19,7 @@ row(
     covers=("_through",),
     noncontiguous=False,
 )
-row("_copy_slices", S((3, 4), A((3,))), oracle=_through_a_view, meta=False)
+row("_copy_slices", S((3, 4), A((3,))), oracle=_through_a_view, meta=False, covers=("_of_base",))
 # That gradients move as well is tests/test_toy_backend.py's: here the only other device has no data.
 row(
     "_move",

@@ -35,7 +35,9 @@ row("narrow", S((5, 3), 0, 1, 3), S((5, 3), -1, -2, 2), S((5,), 0, 5, 0), covers
 row("select", S((5, 3), 0, -1), S((2, 3, 4), 1, 2), covers=("select_backward",))
 row("split_with_sizes", S((5, 2), [2, 0, 3]), S((2, 4), (1, 3), -1))
 row("unbind", S((2, 3)), S((2, 3), 1), S((1, 0, 2)))
-row("split", S((5, 2), 2), S((2, 5), [1, 4], 1), S((0, 2), 3))
+# Those that may be written to: tests/autograd/test_views.py.
+_UNSAFE = ("unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk")
+row("split", S((5, 2), 2), S((2, 5), [1, 4], 1), S((0, 2), 3), covers=_UNSAFE)
 row("chunk", S((5, 2), 3), S((2, 6), 4, -1), S((0,), 2))
 row("tensor_split", S((7, 2), 3), S((7, 2), (1, 5)), S((2, 7), (3, 2), 1), S((3,), 5))
 row("hsplit", S((4,), 2), S((2, 6), [1, 4]))

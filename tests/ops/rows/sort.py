@@ -42,7 +42,8 @@ row(
     S(I, dim=1),
     S((0,)),
     meta=False,
-    covers=("unique_flat", "unique_rows"),
+    grad=False,  # that it wants a gradient, which is an error: tests/autograd/test_graph.py
+    covers=("unique_flat", "unique_rows", "_unique2", "_unique_dim"),
 )
 row(
     "unique_consecutive",
@@ -50,7 +51,8 @@ row(
     S(I, return_inverse=True, return_counts=True),
     S(I, dim=0, return_counts=True),
     meta=False,
-    covers=("unique_runs",),
+    grad=False,
+    covers=("unique_runs", "_unique_consecutive"),
 )
 row("nonzero", S(I), S(I, as_tuple=True), S(()), meta=False, covers=("nonzero_indices",))
 row("argwhere", S(I), meta=False)

@@ -1,0 +1,142 @@
+"""Checkpoints that keep the results of chosen ops: the second run takes them in place of computing them again."""
+
+from __future__ import annotations
+
+import enum
+from collections import defaultdict, deque
+from typing import Any
+
+from .._aten import OpOverload, OpOverloadPacket, overload_of
+from .._dispatch import call
+from .._dispatch.interceptors import Interceptor
+from .._dispatch.replay import Kept, replayed
+
+# Ops whose results are never kept, whatever the policy says.
+SAC_IGNORED_OPS = {"alias", "detach"}
+
+
+class CheckpointPolicy(enum.Enum):
+    """What a policy says of an op: its result is kept (`*_SAVE`), or computed again (`*_RECOMPUTE`)."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+
+
+class SelectiveCheckpointContext:
+    """The first argument of a policy."""
+
+    def __init__(self, *, is_recompute: bool) -> None:
+        self.is_recompute = is_recompute
+
+
+class _Selective(Interceptor):
+    """What both runs share: the policy is asked about each op, and then about the ops that one is written in. `whole`
+    is up inside an op that is kept with all its parts.
+    """
+
+    is_recompute = False
+
+    def __init__(self, policy: Any, storage: Any, may_change: bool) -> None:
+        self.policy, self.storage, self.may_change = policy, storage, may_change
+        self.whole = False
+
+    def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        if getattr(function, "op", None) != op or op.name in SAC_IGNORED_OPS:
+            return function(*args, **kwargs)  # it writes in place, or makes something out of nothing
+        kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
+        name = overload_of(op, args)
+        wanted = self.whole or self.keeps(name, args, kwargs)
+        if op.is_implicit:
+            before, self.whole = self.whole, wanted
+            try:
+                with self:
+                    return call.below(op, function, args, kwargs)
+            finally:
+                self.whole = before
+        if not wanted or op.hidden:
+            return function(*args, **kwargs)
+        return self.kept(op, name, function, args, kwargs)
+
+    def keeps(self, name: OpOverload, args: Any, kwargs: Any) -> bool:
+        answer = self.policy(SelectiveCheckpointContext(is_recompute=self.is_recompute), name, *args, **kwargs)
+        if isinstance(answer, bool):
+            return answer
+        return answer in (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
+
+    def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+class _CachingTorchDispatchMode(_Selective):
+    """The first run: keeps results."""
+
+    def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        self.storage[name].append(Kept(result))
+        return result
+
+
+class _CachedTorchDispatchMode(_Selective):
+    """The second run: takes them."""
+
+    is_recompute = True
+
+    def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
+        if not self.storage[name]:
+            raise RuntimeError(
+                "Trying to backward an extra time. You are only allowed to backward once on any region computed under "
+                "selective activation checkpoint."
+            )
+        found = self.storage[name].popleft()
+        if found.is_changed and not self.may_change:
+            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
+        return replayed(op, args, kwargs, found)
+
+
+def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> Any:
+    """Two context managers for `checkpoint`'s `context_fn`: results of the chosen ops are kept.
+
+    policy_fn_or_list: a list of overloads of `torch.ops.aten` to keep, or a function `(ctx, op, *args, **kwargs)` that
+    returns a CheckpointPolicy or a bool; `ctx.is_recompute` says which run asks. RuntimeError in backward when a kept
+    result was written to, unless `allow_cache_entry_mutation`, or when backward runs a second time.
+
+    >>> import functools
+    >>> import torchlite as torch
+    >>> from torchlite.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+    >>> context = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
+    >>> x = torch.ones(2, 2, requires_grad=True)
+    >>> checkpoint(lambda x: (x @ x).exp().sum(), x, use_reentrant=False, context_fn=context).backward()
+    """
+    if isinstance(policy_fn_or_list, list):
+        for op in policy_fn_or_list:
+            if not isinstance(op, OpOverload):
+                extra = (
+                    "Please update the OpOverloadPacket to a specific OpOverload. For example, if you have "
+                    "`torch.ops.aten.mm`, change it to `torch.ops.aten.mm.default`."
+                    if isinstance(op, OpOverloadPacket)
+                    else ""
+                )
+                raise ValueError(
+                    f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {extra}"
+                )
+        chosen = set(policy_fn_or_list)
+
+        def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+            return CheckpointPolicy.MUST_SAVE if op in chosen else CheckpointPolicy.PREFER_RECOMPUTE
+
+    elif callable(policy_fn_or_list):
+        policy = policy_fn_or_list
+    else:
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    storage: Any = defaultdict(deque)
+    return (
+        _CachingTorchDispatchMode(policy, storage, allow_cache_entry_mutation),
+        _CachedTorchDispatchMode(policy, storage, allow_cache_entry_mutation),
+    )
+
+
+__all__ = [
+    "SAC_IGNORED_OPS", "CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts",
+]  # fmt: skip
