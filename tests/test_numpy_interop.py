@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,56 @@ def test_from_numpy_refuses_what_pytorch_refuses():
     frozen.flags.writeable = False
     with pytest.warns(UserWarning, match="not writable"):
         torch.from_numpy(frozen)
+
+
+def test_arrays_that_no_tensor_can_hold():
+    backwards, swapped = np.arange(3.0)[::-1], np.arange(3.0).astype(">f8")
+    for make in (torch.tensor, torch.as_tensor, torch.from_numpy):
+        with pytest.raises(ValueError, match="negative"):
+            make(backwards)
+        with pytest.raises(ValueError, match="byte order"):
+            make(swapped)
+        for array, name in (
+            (np.array(["a"]), "numpy.str_"),
+            (np.array([1, None]), "numpy.object_"),
+            (np.zeros(2, [("x", "f4")]), "numpy.void"),
+            (np.zeros(2, "M8[s]"), "numpy.datetime64"),
+        ):
+            with pytest.raises(TypeError, match=f"can't convert np.ndarray of type {name}. The only supported"):
+                make(array)
+    with pytest.raises(TypeError, match=r"expected np.ndarray \(got numpy.float64\)"):
+        torch.from_numpy(np.float64(3))
+    # Beside a tensor they are copied.
+    t = torch.ones(3, dtype=torch.float64)
+    assert (t + backwards).tolist() == [3, 2, 1] and (swapped * t).tolist() == [0, 1, 2]
+    assert np.add(t, backwards).tolist() == [3, 2, 1] and np.dot(t, swapped).item() == 3
+    assert t[np.array([0, 2])[::-1]].shape == (2,)
+
+
+def test_python_numbers_from_tensors():
+    several, none = torch.zeros(3), torch.zeros(0)
+    for convert in (float, int, complex, math.isfinite):
+        for t in (several, none):
+            with pytest.raises(ValueError, match="only one element tensors can be converted to Python scalars"):
+                convert(t)
+    for convert, name in ((float, "double"), (int, "int64_t")):
+        with pytest.raises(RuntimeError, match=f"value cannot be converted to type {name} without overflow"):
+            convert(torch.tensor(1 + 2j))
+        assert convert(torch.tensor(3 + 0j)) == 3
+    assert complex(torch.tensor([1 + 2j])) == 1 + 2j
+
+
+def test_what_libraries_ask_for():
+    """scipy and matplotlib bring their arguments to arrays by these, and go on with arrays' methods."""
+    t = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
+    for found in (np.atleast_1d(t), np.ravel(t), *np.broadcast_arrays(t, [1.0, 2.0])):
+        assert type(found) is np.ndarray
+    assert np.ravel(t.clone().requires_grad_()).requires_grad
+    first, second = np.broadcast_arrays(t, np.array(None))
+    assert first.shape == second.shape == (2, 2) and second.dtype == object
+    if np.lib.NumpyVersion(np.__version__) >= "2.4.0":
+        assert np.dtype(t.dtype) == np.float64 and np.issubdtype(t.dtype, np.inexact)
+    assert isinstance(np.spacing(t), torch.Tensor)
 
 
 def test_asarray_and_dtype():

@@ -275,10 +275,17 @@ def check_kinds(op: Op, values: list) -> list:
     return values
 
 
+def tidied(array: np.ndarray) -> np.ndarray:
+    """A NumPy array as a tensor can hold it: a copy of one with negative steps or another machine's byte order."""
+    if array.dtype.isnative and all(step >= 0 for step in array.strides):
+        return array
+    return array.astype(array.dtype.newbyteorder("="), order="C")
+
+
 def _beside(array: np.ndarray, values):
     """A NumPy array as a Tensor on the device of the Tensors that it was given with."""
     table = table_among(values)
-    return SLOTS.as_tensor(array, device=None if table is None else table.device)
+    return SLOTS.as_tensor(tidied(array), device=None if table is None else table.device)
 
 
 def check_tensors(op: Op, values: list) -> list:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -150,6 +150,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             [3, 4]])
     """
     dtype = as_dtype(dtype)
+    if isinstance(data, np.ndarray):
+        _dtype_of_array(data)
     if isinstance(data, call.Tensor) or _is_foreign(data) or _exports(data):
         out = (
             data.detach()
@@ -204,12 +206,10 @@ def _check_held(array: np.ndarray, d) -> None:
         raise RuntimeError(f"value cannot be converted to type {d.np.name} without overflow")
 
 
-def from_numpy(array: np.ndarray) -> Tensor:
-    """A CPU tensor on the memory of a NumPy array. TypeError for other objects and unsupported dtypes; ValueError for
-    negative strides.
+def _dtype_of_array(array: np.ndarray) -> Any:
+    """The dtype of a tensor of an array's elements. TypeError where torch has none, ValueError for foreign byte orders,
+    and for steps that are negative or no multiple of an element.
     """
-    if not isinstance(array, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     if not array.dtype.isnative:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion between byte orders "
@@ -227,6 +227,17 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "currently supported. (You can probably work around this by making a copy of your array  with "
             "array.copy().) "
         )
+    return d
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A CPU tensor on the memory of a NumPy array. TypeError for other objects and unsupported dtypes; ValueError for
+    negative strides.
+    """
+    if not isinstance(array, np.ndarray):
+        numpys = "numpy." if isinstance(array, np.generic) else ""
+        raise TypeError(f"expected np.ndarray (got {numpys}{type(array).__name__})")
+    d = _dtype_of_array(array)
     if not array.flags.writeable:
         import warnings
 

@@ -145,7 +145,7 @@ def _operand(value: Any, like: Any) -> Any:
     if isinstance(value, (np.ndarray, list, tuple)):
         from .creation import as_tensor
 
-        return as_tensor(np.asarray(value), device=like.device)
+        return as_tensor(call.tidied(np.asarray(value)), device=like.device)
     return value
 
 

@@ -52,7 +52,7 @@ def tensor(value: Any, like: Any = None) -> Any:
         return value
     from .creation import as_tensor
 
-    array = np.array(value)
+    array = call.tidied(np.array(value))
     dtype_of(array.dtype)
     return as_tensor(array, device=None if like is None else like.device)
 
