@@ -23,11 +23,22 @@ def _full(size, value, dtype):
     return out
 
 
+_known_shapes: set[tuple[int, ...]] = set()  # whose lengths are 0 or more, or -1
+
+
 def reshape(input, shape):
-    out = input.reshape(shape)
-    if out.shape != shape and shape.__class__ is not int and min(shape, default=0) < -1:
-        raise ValueError("only -1 stands for a length")  # which the op's rule says in PyTorch's words
-    return out
+    if shape.__class__ is tuple and shape not in _known_shapes:
+        _check_lengths(shape)
+    return input.reshape(shape)
+
+
+def _check_lengths(shape):
+    """ValueError for a length below -1, which NumPy takes for -1; the op's rule has PyTorch's words for it."""
+    if min(shape, default=0) < -1:
+        raise ValueError("only -1 stands for a length")
+    if len(_known_shapes) > 10000:
+        _known_shapes.clear()
+    _known_shapes.add(shape)
 
 
 def expand(input, size):

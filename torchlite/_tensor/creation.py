@@ -153,13 +153,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if isinstance(data, np.ndarray):
         _dtype_of_array(data)
     if isinstance(data, call.Tensor) or _is_foreign(data) or _exports(data):
-        out = (
-            data.detach()
-            if isinstance(data, call.Tensor)
-            else from_foreign(data)
-            if _is_foreign(data)
-            else from_dlpack(data)
-        ).clone()
+        shared: Any = data
+        if not isinstance(data, call.Tensor):
+            shared = from_foreign(data) if _is_foreign(data) else from_dlpack(data)
+        out = shared.detach().clone()
         out = out.to(device=device, dtype=dtype)
         return out.requires_grad_() if requires_grad else out
     if _is_storage(data):

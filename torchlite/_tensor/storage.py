@@ -111,8 +111,13 @@ _LEAST = 16  # bytes that stay under tensors whose storage has less
 
 def _tensors_on(owner: Any) -> list:
     """All tensors of a storage."""
-    kind = call.Tensor
-    return [x for x in gc.get_objects() if isinstance(x, kind) and owner_of(getattr(x, "_data", owner)) is owner]
+    kind, found = call.Tensor, []
+    for x in gc.get_objects():
+        if issubclass(type(x), kind):  # not isinstance, which asks objects for their class
+            data = getattr(x, "_data", None)
+            if data is not None and owner_of(data) is owner:
+                found.append(x)
+    return found
 
 
 def _is_alone(tensor: Properties, owner: Any) -> bool:
