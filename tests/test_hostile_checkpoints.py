@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import time
+import tracemalloc
 import warnings
 import zipfile
 
@@ -64,6 +65,24 @@ def test_two_records_of_one_name_are_refused():
         file.seek(0)
         with pytest.raises(RuntimeError, match=r"failed reading file data\.pkl: there are two records of this name"):
             read(file)
+
+
+def test_long_text_is_held_once_beside_the_file():
+    """The peak of a load is not more than twice what the file holds."""
+    for value in ("a" * 4_000_000, b"a" * 4_000_000, bytearray(4_000_000), torch.zeros(1_000_000)):
+        for protocol in (2, 5):
+            file = io.BytesIO()
+            torch.save(value, file, pickle_protocol=protocol)
+            file.seek(0)
+            tracemalloc.start()
+            try:
+                torch.load(file)
+                peak = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+            # Protocol 2 has no bytes: it calls functions of a text, which is held as well.
+            times = {(bytes, 2): 3, (bytearray, 2): 4}.get((type(value), protocol), 2)
+            assert peak < times * len(file.getvalue()) + 300_000
 
 
 def test_keys_that_checkpoints_have_are_read():

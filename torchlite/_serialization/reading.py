@@ -86,13 +86,13 @@ def _told(error: BaseException, record: str) -> str:
     return said if record in said else f"{said} (in the record {record})"
 
 
-def unpickle(stream, size: int, record: str, persistent_load, how: Reading) -> Any:
+def unpickle(stream, size: int, record: str, persistent_load, how: Reading, data: bytes | None = None) -> Any:
     """One pickle from a stream that holds `size` bytes more. What is raised with `weights_only` names the record."""
     if not how.weights_only:
         return _unpickler_class(how.module, persistent_load)(stream, **how.pickle_options).load()
     try:
         encoding = how.pickle_options.get("encoding", "utf-8")
-        return RestrictedUnpickler(stream, persistent_load, encoding, size).load()
+        return RestrictedUnpickler(stream, persistent_load, encoding, size, data).load()
     except _Foreign as error:
         raise error.cause from None
     except pickle.UnpicklingError as error:
@@ -209,7 +209,7 @@ def load_archive(stream, how: Reading, mapped: str) -> Any:
             "save the module's state_dict() in PyTorch and load that"
         )
     data = reader.bytes("data.pkl")
-    return unpickle(io.BytesIO(data), len(data), "data.pkl", ArchiveStorages(reader, how), how)
+    return unpickle(io.BytesIO(data), len(data), "data.pkl", ArchiveStorages(reader, how), how, data)
 
 
 # -- the format from before PyTorch 1.6 ------------------------------------------------------

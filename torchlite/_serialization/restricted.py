@@ -123,11 +123,12 @@ def is_allowed(module: str, name: str) -> bool:
 
 
 class RestrictedUnpickler:
-    """Reads one pickle from a stream that holds `size` bytes more; `persistent_load(id)` makes the storages. Raises
-    UnpicklingError (EOFError where the data end too early), and what the functions that build tensors raise.
+    """Reads one pickle from a stream that holds `size` bytes more; `persistent_load(id)` makes the storages. `data`
+    is what the stream reads, where that is in memory. Raises UnpicklingError (EOFError where the data end too early),
+    and what the functions that build tensors raise.
     """
 
-    def __init__(self, stream, persistent_load, encoding: str = "utf-8", size: int = 0):
+    def __init__(self, stream, persistent_load, encoding: str = "utf-8", size: int = 0, data: bytes | None = None):
         self._read_some, self._persistent_load, self._encoding = stream, persistent_load, encoding
         self._allowed = _user_names()
         self._allowed_ids = {id(v) for v in self._allowed.values()}
@@ -135,6 +136,7 @@ class RestrictedUnpickler:
         self._memo: dict[int, Any] = {}
         self._limits = Limits(size)
         self._end = stream.tell() + size
+        self._data = data
 
     def load(self) -> Any:
         handlers, read = _HANDLERS, self._read_some.read
@@ -167,13 +169,24 @@ class RestrictedUnpickler:
             raise EOFError("Ran out of input: the pickle ends too early")
         return out
 
-    def _sized(self, form: str) -> bytes:
+    def _sized(self, form: str) -> Any:
+        """Bytes, whose number comes first: many of them as a view of the whole pickle, where it is in memory."""
         (count,) = struct.unpack(form, self._read(struct.calcsize(form)))
         if count < 0 or count > 1 << 40:
             raise pickle.UnpicklingError("String is too long")
         if count > _LONG and self._read_some.tell() + count > self._end:  # before a false length claims memory
             raise EOFError("Ran out of input: the pickle ends too early")
+        if count > _LONG and self._data is not None:
+            start = self._read_some.tell()
+            self._read_some.seek(start + count)
+            return memoryview(self._data)[start : start + count]
         return self._read(count)
+
+    def _text(self, form: str) -> None:
+        self._push(str(self._sized(form), "utf-8", "surrogatepass"))
+
+    def _bytes(self, form: str, kind: type = bytes) -> None:
+        self._push(kind(self._sized(form)))
 
     def _line(self) -> str:
         line = self._read_some.readline(_LONGEST_NAME)
@@ -332,7 +345,7 @@ class RestrictedUnpickler:
 
     def _binary_string(self, form: str) -> None:
         data = self._sized(form)
-        self._push(data if self._encoding == "bytes" else data.decode(self._encoding))
+        self._push(bytes(data) if self._encoding == "bytes" else str(data, self._encoding))
 
 
 def _build_user(target, state) -> None:
@@ -414,15 +427,15 @@ def _opcodes() -> dict[bytes, Any]:
         p.BINFLOAT: _number(">d"),
         p.LONG1: lambda m: _long(m, "<B"),
         p.LONG4: lambda m: _long(m, "<i"),
-        p.BINUNICODE: lambda m: push(m, m._sized("<I").decode("utf-8", "surrogatepass")),
-        p.BINUNICODE8: lambda m: push(m, m._sized("<Q").decode("utf-8", "surrogatepass")),
-        p.SHORT_BINUNICODE: lambda m: push(m, m._sized("<B").decode("utf-8", "surrogatepass")),
+        p.BINUNICODE: lambda m: m._text("<I"),
+        p.BINUNICODE8: lambda m: m._text("<Q"),
+        p.SHORT_BINUNICODE: lambda m: m._text("<B"),
         p.BINSTRING: lambda m: m._binary_string("<i"),
         p.SHORT_BINSTRING: lambda m: m._binary_string("<B"),
-        p.BINBYTES: lambda m: push(m, m._sized("<I")),
-        p.SHORT_BINBYTES: lambda m: push(m, m._sized("<B")),
-        p.BINBYTES8: lambda m: push(m, m._sized("<Q")),
-        p.BYTEARRAY8: lambda m: push(m, bytearray(m._sized("<Q"))),
+        p.BINBYTES: lambda m: m._bytes("<I"),
+        p.SHORT_BINBYTES: lambda m: m._bytes("<B"),
+        p.BINBYTES8: lambda m: m._bytes("<Q"),
+        p.BYTEARRAY8: lambda m: m._bytes("<Q", bytearray),
         p.BINGET: lambda m: m._recall(m._read(1)[0]),
         p.LONG_BINGET: lambda m: m._recall(struct.unpack("<I", m._read(4))[0]),
         p.BINPUT: lambda m: m._memoize(m._read(1)[0]),

@@ -106,7 +106,7 @@ class _Modules:
             return "module", obj, None, None
 
 
-def _tensor_args(tensor: Tensor, storages: Storages):
+def _tensor_args(tensor: Any, storages: Storages):
     """Rebuild function and arguments of a tensor as plain Tensor."""
     size, requires_grad = tuple(tensor.shape), tensor.requires_grad
     hooks: OrderedDict = OrderedDict()
