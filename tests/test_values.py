@@ -6,6 +6,7 @@ import pathlib
 import pytest
 
 import torchlite as torch
+import torchlite.nn.functional as F
 
 FILE = pathlib.Path(__file__).parent / "data" / "values.json"
 pytestmark = pytest.mark.usefixtures("on_device")
@@ -139,3 +140,29 @@ def test_a_householder_parametrization_gives_the_weight_that_it_was_given():
         layer.weight.data = weight.clone()
         torch.nn.utils.parametrizations.orthogonal(layer, orthogonal_map="householder")
         assert torch.allclose(layer.weight, weight, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: torch.ones(2).float_power_(2), "the base given to float_power_ has dtype Float but the operation's"),
+        (lambda: F.fractional_max_pool2d(torch.ones(1, 2, 7, 7), (2,), output_size=3), "kernel_size must either be"),
+        (lambda: F.fractional_max_pool2d(torch.ones(1, 2, 7, 7), 2, output_size=(3,)), "output_size must either be"),
+        (
+            lambda: F.fractional_max_pool2d(torch.ones(1, 2, 7, 7), 2, 1, _random_samples=torch.rand(0, 2, 2)),
+            "Expect _random_samples.size",
+        ),
+        (lambda: torch.linalg.vector_norm(torch.ones(2), 1 + 2j), "Expected a non-complex scalar"),
+        (
+            lambda: torch.addr(torch.ones(2, 2).int(), torch.ones(2).int(), torch.ones(2).int(), beta=2.0),
+            "argument beta",
+        ),
+        (
+            lambda: torch.baddbmm(torch.ones(1, 2, 2).half(), *torch.ones(2, 1, 2, 2), beta=0),
+            "Input dtypes must be the",
+        ),
+    ],
+)
+def test_what_is_refused(call, words):
+    with pytest.raises(RuntimeError, match=words):
+        call()

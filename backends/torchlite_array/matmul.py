@@ -75,12 +75,12 @@ def vdot(input, other):
 
 def _scaled_sum(input, product, beta, alpha):
     """beta * input + alpha * product; input does not count, NaN and all, where beta is 0."""
+    if input.dtype != product.dtype:
+        raise RuntimeError("operands of several dtypes")
     if alpha != 1:
         product = product * product.dtype.type(alpha)
     if beta == 0:
         return product
-    if input.dtype != product.dtype:
-        raise RuntimeError("operands of several dtypes")
     return xp.add(input if beta == 1 else input * input.dtype.type(beta), product)
 
 

@@ -207,8 +207,8 @@ def _adaptive_max_pool(input, output_size):
 
 def _fractional_starts(samples, n, kernel, out):
     """The pseudo-random window starts of fractional pooling (Graham, 2014, arXiv:1412.6071), (..., out)."""
-    if out == 1:
-        return xp.full((*samples.shape, 1), n - kernel, dtype=xp.int64)
+    if out < 2:
+        return xp.full((*samples.shape, out), n - kernel, dtype=xp.int64)
     alpha = samples.dtype.type((n - kernel) / (out - 1))
     i = xp.arange(out - 1).astype(samples.dtype)
     starts = ((i + samples[..., None]) * alpha).astype(xp.int64) - (samples[..., None] * alpha).astype(xp.int64)

@@ -708,6 +708,11 @@ def check_fits(target, shape) -> None:
 
 def assign(op: Op, target, result, before):
     """Write a computed result into `target` with its history."""
+    if op.name == "float_power" and result.dtype is not target.dtype:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {target.dtype.scalar_name} but the operation's result requires "
+            f"dtype {result.dtype.scalar_name}"
+        )
     if not can_cast(result.dtype, target.dtype):
         raise RuntimeError(
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type "

@@ -125,6 +125,8 @@ def linalg_vector_norm(F, x, ord, dim, keepdim, dtype):
     >>> torch.linalg.vector_norm(torch.tensor([3., 4.]))
     tensor(5.)
     """
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     return _vector_norm(F, "linalg.vector_norm", x, ord, dim, keepdim, dtype)
 
 
@@ -260,11 +262,11 @@ def linalg_cond(F, A, p):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     check_square(f"linalg.cond(ord={p})" if not isinstance(p, str) else "linalg.cond", A)
     inverse, info = F.linalg_inv_ex(A)
-    if p == "nuc":  # no singular values of what has no inverse: NaN
+    if p == "nuc":  # there are no singular values of what is no number
         singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
         inverse = F.where(singular, F.zeros_like(inverse), inverse)
-        result = F.nuclear_norm(A) * F.nuclear_norm(inverse)
-        return F.where(info != 0, F.full_like(result, -INFINITY + INFINITY), result)
+        size = F.nuclear_norm(A)
+        return size * F.where(info != 0, F.full_like(size, INFINITY), F.nuclear_norm(inverse))
     result = _matrix_norm(F, "linalg.matrix_norm", A, p, (-2, -1), False, None) * _matrix_norm(
         F, "linalg.matrix_norm", inverse, p, (-2, -1), False, None
     )

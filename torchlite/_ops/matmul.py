@@ -381,6 +381,14 @@ def addr(F, input, vec1, vec2, beta, alpha):
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {x.ndim}-D")
     product = vec1.unsqueeze(1) * vec2
     _check_input(input, product.shape)
+    category = max(input.dtype.category, product.dtype.category)
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool) and category:
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if isinstance(factor, float) and category < 2:
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+        if isinstance(factor, complex) and category < 3:
+            raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number.")
     _check_factor("beta", beta, promote_types(input.dtype, product.dtype))
     _check_factor("alpha", alpha, promote_types(input.dtype, product.dtype))
     if input.dtype.name == "bool" and product.dtype.name == "bool":

@@ -361,10 +361,24 @@ def _fractional_size(input, output_size, output_ratio, count, name):
     return tuple(int(n * ratio) for n, ratio in zip(input.shape[input.ndim - count :], output_ratio, strict=True))
 
 
+def _check_samples(samples, x, count):
+    if samples.ndim != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.ndim}")
+    if samples.shape[0] < x.shape[0]:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.shape[1] != x.shape[1]:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.shape[2] != count:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {count}; got {samples.shape[2]}.")
+
+
 def _fractional_pool(F, count, input, kernel_size, output_size, output_ratio, samples):
     name = f"fractional_max_pool{count}d"
     size = _fractional_size(input, output_size, output_ratio, count, name)
     kernel = tuple_of(kernel_size, count)
+    for what, given in (("kernel_size", kernel_size), ("output_size", output_size)):
+        if hasattr(given, "__len__") and len(given) != count:
+            raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of Ints")
     if input.ndim not in (count + 1, count + 2):
         raise RuntimeError(f"{name}(): Expected {_BATCHED[count]} tensor, but got: {list(input.shape)}")
     single = input.ndim == count + 1
@@ -382,6 +396,7 @@ def _fractional_pool(F, count, input, kernel_size, output_size, output_ratio, sa
         from .._dispatch.public import torch
 
         samples = torch.rand((x.shape[0], x.shape[1], count), dtype=x.dtype, device=x.device)
+    _check_samples(samples, x, count)
     values, indices = F._fractional_max_pool(x, samples, kernel, size)
     return (F.squeeze(values, 0), F.squeeze(indices, 0)) if single else (values, indices)
 

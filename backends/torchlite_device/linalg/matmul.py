@@ -224,11 +224,9 @@ def vdot(input, other):
 
 def _added(input: Array, product_kind: str, beta: Any) -> Array | None:
     """What is added to a product: nothing, NaN and all, where beta is 0."""
-    if beta == 0:
-        return None
     if input.kind != product_kind:
         raise RuntimeError("operands of several dtypes")
-    return input
+    return None if beta == 0 else input
 
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
