@@ -18,7 +18,7 @@ from . import array_api, creation, functions
 from .array_api import wide
 
 if TYPE_CHECKING:
-    from .tensor import Tensor
+    Tensor = Any  # for checkers the stubs' class, which ops give, is another than the code's
 
 
 def _as_array(number: Any, beside: Tensor) -> Any:

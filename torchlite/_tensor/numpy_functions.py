@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ _REDUCE = {
 }
 _ACCUMULATE = {"add": "cumsum", "multiply": "cumprod"}
 # Ufuncs that are several ops.
-_COMPOSED = {
+_COMPOSED: dict[str, Callable[..., Any]] = {
     "sign": lambda x: torch.where(torch.ne(x, x), x, torch.sgn(x)),  # of NaN it is NaN
     "cbrt": lambda x: torch.sign(x) * torch.abs(x) ** (1 / 3),
     "divmod": lambda x, y: (torch.floor_divide(x, y), torch.remainder(x, y)),
@@ -124,11 +125,11 @@ def _called(ufunc: Any, inputs: tuple) -> Any:
 
 def _loop(ufunc: Any, inputs: tuple) -> list[Any] | None:
     """The dtypes in which NumPy computes a ufunc of these operands, its result's last; None where it has none."""
-    return _resolved(ufunc, *(v.dtype if isinstance(v, call.Tensor) else type(v) for v in inputs))
+    return _resolved(ufunc, tuple(v.dtype if isinstance(v, call.Tensor) else type(v) for v in inputs))
 
 
 @functools.lru_cache(1024)
-def _resolved(ufunc: Any, *kinds: Any) -> list[Any] | None:
+def _resolved(ufunc: Any, kinds: tuple[Any, ...]) -> list[Any] | None:
     if not all(k in (bool, int, float, complex) or isinstance(k, dtypes.dtype) for k in kinds):
         return None
     given = tuple(k.np if isinstance(k, dtypes.dtype) else np.dtype(bool) if k is bool else k for k in kinds)

@@ -96,6 +96,11 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
 numpys("linalg.cross")(lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis=axis))
 
 
+# NumPy's named tuples, whose fields its callers ask for.
+_QRResult: Any = type(np.linalg.qr(np.eye(1)))
+_SVDResult: Any = type(np.linalg.svd(np.eye(1)))
+
+
 # -- linear algebra -----------------------------------------------------------------------------------
 
 
@@ -138,14 +143,14 @@ def qr(a, mode="reduced"):
     if mode not in ("reduced", "complete", "r"):
         return NotImplemented
     found = torch_linalg.qr(real(a), "reduced" if mode == "r" else mode)
-    return found[1] if mode == "r" else np.linalg._linalg.QRResult(*found)
+    return found[1] if mode == "r" else _QRResult(*found)
 
 
 @numpys("linalg.svd")
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     if not compute_uv:
         return torch_linalg.svdvals(real(a))
-    return np.linalg._linalg.SVDResult(*torch_linalg.svd(real(a), full_matrices))
+    return _SVDResult(*torch_linalg.svd(real(a), full_matrices))
 
 
 numpys("linalg.svdvals")(lambda x, /: torch_linalg.svdvals(real(x)))
