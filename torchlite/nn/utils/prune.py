@@ -69,7 +69,8 @@ class BasePruningMethod(ABC):
             importance_scores = original
         elif importance_scores.shape != original.shape:
             raise AssertionError(
-                f"importance_scores should have the same shape as parameter                 {name} of {module}"
+                f"importance_scores should have the same shape as parameter {name} of {module}, got "
+                f"{importance_scores.shape} vs {original.shape}"
             )
         fresh = not isinstance(method, PruningContainer)
         if fresh:
@@ -95,7 +96,10 @@ class BasePruningMethod(ABC):
         if importance_scores is None:
             importance_scores = t
         elif importance_scores.shape != t.shape:
-            raise AssertionError("importance_scores should have the same shape as tensor t")
+            raise AssertionError(
+                "importance_scores should have the same shape as tensor t, got "
+                f"{importance_scores.shape} vs {t.shape}"
+            )
         default_mask = torch.ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
