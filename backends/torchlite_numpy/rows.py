@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 
 from . import blocks
@@ -97,6 +98,8 @@ def rowwise(body, kernel, dim, *arrays):
         return widened(lambda *wide: rowwise(body, kernel, dim, *wide), *arrays)
     if dim >= 0:
         dim -= x.ndim
+        if dim >= 0:
+            wrap_dim(dim + x.ndim, x.ndim)  # refuses it
     if x.size <= SMALL and dim == -1:
         out = np.empty(x.shape, dtype)
         body(out, *arrays)

@@ -235,3 +235,55 @@ def test_dropout_of_channels_that_are_not_there():
         F.dropout2d(torch.ones(2, 3, 4))
     with pytest.warns(UserWarning, match="Received a 5-D input to dropout2d.* please use dropout instead"):
         F.dropout2d(torch.ones(1, 2, 2, 2, 2))
+
+
+@pytest.mark.parametrize("dim", [-3, 2, 3, 5])
+@pytest.mark.parametrize("function", [F.softmax, F.log_softmax])
+def test_softmax_over_dimensions_that_are_not_there(device, function, dim):
+    with pytest.raises(IndexError) as caught:
+        function(torch.ones(2, 2, device=device), dim)
+    assert str(caught.value) == f"Dimension out of range (expected to be in range of [-2, 1], but got {dim})"
+
+
+SHAPES = [
+    ((2, 3, 4), (2, 3, 5), (2, 3, 4), None, "first two dimensions of batch2 tensor to be: [2, 4] but got: [2, 5]."),
+    ((2, 3, 4), (2, 5, 4), (2, 3, 4), None, "first two dimensions of batch2 tensor to be: [2, 5] but got: [2, 3]."),
+    ((3, 4), (3, 5), (3, 4), None, "mat1 and mat2 shapes cannot be multiplied (3x4 and 5x3)"),
+    ((2, 3, 4), (3, 3, 4), (3, 3, 4), None, "The size of tensor a (2) must match the size of tensor b (3)"),
+    ((1, 2, 3, 4), (1, 3, 3, 4), (1, 3, 3, 4), None, "tensor b (3) at non-singleton dimension 1"),
+    ((2, 3, 4), (2, 3, 4), (2, 3, 4), (5, 5), "The size of tensor a (3) must match the size of tensor b (5)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "key", "value", "mask", "words"), SHAPES)
+def test_attention_checks_shapes(device, query, key, value, mask, words):
+    """On every device, before a kernel reads what is not there."""
+    given = [torch.ones(*shape, device=device) for shape in (query, key, value)]
+    with pytest.raises(RuntimeError) as caught:
+        F.scaled_dot_product_attention(*given, None if mask is None else torch.ones(*mask, device=device))
+    assert words in str(caught.value)
+
+
+LENGTHS = [
+    ((1, 1), 2, 5, "Expected tensor to have size at least 5 at dimension 1, but got size 1 for argument #2 'targets'"),
+    ((1,), 2, 5, "Expected tensor to have size 5 at dimension 0, but got size 1 for argument #2 'targets'"),
+    ((3,), 2, 1, "Expected tensor to have size 1 at dimension 0, but got size 3 for argument #2 'targets'"),
+    ((2, 1), 2, 1, "Expected tensor to have size 1 at dimension 0, but got size 2 for argument #2 'targets'"),
+    ((1, 1), 2, -1, "Expected target_lengths to have value at least 0, but got value -1"),
+    ((1, 1), -1, 1, "Expected input_lengths to have value at least 0, but got value -1"),
+    ((1, 1), 3, 1, "Expected input_lengths to have value at most 2, but got value 3"),
+    ((1, 1), 2.0, 1, "input_lengths must be integral"),
+    ((1, 1), 2, 1.0, "target_lengths must be integral"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "inputs", "targets", "words"), LENGTHS)
+def test_ctc_checks_lengths(shape, inputs, targets, words):
+    given = (
+        torch.zeros(2, 1, 3),
+        torch.zeros(*shape, dtype=torch.int64),
+        torch.tensor([inputs]),
+        torch.tensor([targets]),
+    )
+    with pytest.raises(RuntimeError, match=words):
+        F.ctc_loss(*given)

@@ -8,6 +8,7 @@ kernel (Dao et al., 2022).
 import math
 
 from torchlite._dispatch import composite, op
+from torchlite._dispatch.shapes import broadcast
 
 MINUS_INF = -float("inf")
 
@@ -56,7 +57,29 @@ def _sdpa_backward(F, grad, query, key, value, attn_mask, out, lse, is_causal, s
     return grad_query, grad_key, grad_value
 
 
-def _sdpa_meta(query, key, value):
+def _check_product(first, second, batch):
+    """Whether matrices of these two shapes can be multiplied."""
+    if first[1] == second[0]:
+        return
+    if not batch:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({first[0]}x{first[1]} and {second[0]}x{second[1]})"
+        )
+    count = math.prod(batch)
+    raise RuntimeError(
+        f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {first[1]}] but got: [{count}, "
+        f"{second[0]}]."
+    )
+
+
+def _sdpa_meta(query, key, value, attn_mask):
+    batch = broadcast(query.shape[:-2], key.shape[:-2])
+    rows, columns = query.shape[-2], key.shape[-2]
+    _check_product(query.shape[-2:], (key.shape[-1], columns), batch)
+    if attn_mask is not None:
+        broadcast((*batch, rows, columns), tuple(attn_mask.shape))
+    broadcast(batch, value.shape[:-2])
+    _check_product((rows, columns), value.shape[-2:], batch)
     lead = tuple(query.shape[:-1])
     return [((*lead, value.shape[-1]), query.dtype), ((*lead, 1), query.dtype)]
 
@@ -122,6 +145,13 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
     if enable_gqa and query.shape[-3] != key.shape[-3]:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+    if (
+        attn_mask is not None
+        or query.shape[-1] != key.shape[-1]
+        or query.shape[:-2] != key.shape[:-2]
+        or key.shape[:-1] != value.shape[:-1]
+    ):
+        _sdpa_meta(query, key, value, attn_mask)  # not every kernel looks
     if dropout_p == 0.0 and (attn_mask is None or not attn_mask.requires_grad):
         return F._sdpa(query, key, value, attn_mask, is_causal, scale)
     weights, _ = _weights(F, _scores(F, query, key, attn_mask, is_causal, scale))

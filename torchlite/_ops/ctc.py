@@ -12,10 +12,43 @@ def _lengths(lengths, name, batch):
         from torchlite._tensor.creation import tensor
 
         lengths = tensor([int(n) for n in lengths], dtype=int64, device="cpu")
+    if lengths.dtype.is_floating_point or lengths.dtype.is_complex:
+        raise RuntimeError(f"{name} must be integral")
     lengths = lengths.to(int64).reshape(-1)
     if lengths.numel() != batch:
         raise RuntimeError(f"{name} must be of size batch_size")
     return lengths
+
+
+_WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
+
+
+def _check_lengths(targets, input_lengths, target_lengths, times, longest):
+    """No length is negative or longer than what it is the length of."""
+    for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if lengths.numel() and int(lengths.min()) < 0:
+            raise RuntimeError(f"Expected {name} to have value at least 0, but got value {int(lengths.min())} {_WHERE}")
+    if input_lengths.numel() and int(input_lengths.max()) > times:
+        raise RuntimeError(
+            f"Expected input_lengths to have value at most {times}, but got value {int(input_lengths.max())} {_WHERE}"
+        )
+    what = f"for argument #2 'targets' {_WHERE}"
+    if targets.ndim == 1:
+        total = int(target_lengths.sum())
+        if targets.shape[0] != total:
+            raise RuntimeError(
+                f"Expected tensor to have size {total} at dimension 0, but got size {targets.shape[0]} {what}"
+            )
+        return
+    if targets.shape[0] != target_lengths.numel():
+        raise RuntimeError(
+            f"Expected tensor to have size {target_lengths.numel()} at dimension 0, but got size {targets.shape[0]} "
+            f"{what}"
+        )
+    if targets.shape[1] < longest:
+        raise RuntimeError(
+            f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} {what}"
+        )
 
 
 def _padded_targets(F, targets, lengths, longest):
@@ -94,15 +127,10 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
         _lengths(input_lengths, "input_lengths", batch),
         _lengths(target_lengths, "target_lengths", batch),
     )
-    too_long = int(input_lengths.max())
-    if too_long > times:
-        raise RuntimeError(
-            f"Expected input_lengths to have value at most {times}, but got value {too_long} (while checking "
-            "arguments for ctc_loss_allocate_outputs)"
-        )
     if unbatched and targets.ndim == 1:
         targets = targets.unsqueeze(0)
     longest = int(target_lengths.max())
+    _check_lengths(targets, input_lengths, target_lengths, times, longest)
     input_lengths, target_lengths = input_lengths.to(log_probs.device), target_lengths.to(log_probs.device)
     labels = _padded_targets(F, targets.to(log_probs.device, int64), target_lengths, longest)
     blanks = F.new_full(labels, (batch, longest), blank)

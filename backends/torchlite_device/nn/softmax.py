@@ -26,7 +26,7 @@ def _run(name: str, dim: int, *operands: Array) -> Array:
     key = (name, kind, shape, dim)
     found = device.plans.get(key)
     if found is None:
-        rows, n, inner = around(shape, dim)
+        rows, n, inner = around(shape, wrap_dim(dim, len(shape)))
         at = layout(device, kind, rows, n, inner)
         function = device.function(
             _SOURCES[name],

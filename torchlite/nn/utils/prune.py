@@ -97,8 +97,7 @@ class BasePruningMethod(ABC):
             importance_scores = t
         elif importance_scores.shape != t.shape:
             raise AssertionError(
-                "importance_scores should have the same shape as tensor t, got "
-                f"{importance_scores.shape} vs {t.shape}"
+                f"importance_scores should have the same shape as tensor t, got {importance_scores.shape} vs {t.shape}"
             )
         default_mask = torch.ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
