@@ -36,15 +36,10 @@ _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)((
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 
 
-def is_capsule(value: Any) -> bool:
-    """Whether a value is a capsule, of any name."""
-    return type(value).__name__ == "PyCapsule"
-
-
 def _tensor_of(capsule: Any) -> _DLTensor:
     """What a capsule holds. RuntimeError for one that was taken over already, and for other values."""
     for name, begin in _BEGIN.items():
-        if is_capsule(capsule) and _is_valid(capsule, name):
+        if type(capsule).__name__ == "PyCapsule" and _is_valid(capsule, name):
             return _DLTensor.from_address(_pointer(capsule, name) + begin)
     raise RuntimeError(
         "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might "

@@ -16,9 +16,8 @@ from .._types.devices import device as device_type
 from .._types.devices import get_default_device
 from .._types.dtypes import as_dtype, from_np, get_default_dtype
 from .._types.layouts import Size
-from .capsules import is_capsule
 from .interop import from_dlpack as _from_dlpack
-from .interop import from_foreign, is_foreign
+from .interop import from_foreign, is_capsule, is_foreign
 
 if TYPE_CHECKING:
     from .tensor import Tensor

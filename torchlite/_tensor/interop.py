@@ -16,7 +16,6 @@ import numpy as np
 from .._dispatch import call, table_of
 from .._dispatch.backend import owner_of
 from .._types.devices import device as device_type
-from .capsules import Capsule, exported, is_capsule
 
 
 class DLDeviceType(enum.IntEnum):
@@ -72,6 +71,8 @@ def dlpack(tensor: Any, stream: Any, **options: Any) -> Any:
     if tensor.is_cpu and stream is not None:
         raise AssertionError("stream should be None on cpu.")
     if tensor.is_cpu:
+        from .capsules import exported
+
         return exported(tensor._data, tensor.dtype, options)
     if not tensor.is_cuda:
         return _exporter(tensor).__dlpack__(**options)
@@ -100,6 +101,8 @@ def from_dlpack(exporter: Any) -> Any:
     """A tensor on the memory of an object with `__dlpack__`, or of a capsule. BufferError for a device type that has no
     backend, RuntimeError for other objects and for a capsule that was taken over already.
     """
+    from .capsules import Capsule
+
     if is_capsule(exporter) or not hasattr(exporter, "__dlpack__"):
         exporter = Capsule(exporter)
     elif isinstance(exporter, call.Tensor) and exporter.is_cpu:
@@ -112,6 +115,11 @@ def from_dlpack(exporter: Any) -> Any:
     out = call.wrap(table, table.backend.from_dlpack(exporter))
     hidden = getattr(exporter, "dtype", None) if isinstance(exporter, Capsule) else None
     return out if hidden is None else call.wrap(table, table._view_dtype(out._data, hidden), hidden)
+
+
+def is_capsule(value: Any) -> bool:
+    """Whether a value is a capsule, of any name."""
+    return type(value).__name__ == "PyCapsule"
 
 
 def is_foreign(data: Any) -> bool:
