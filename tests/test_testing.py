@@ -62,23 +62,34 @@ def test_made_values_are_pytorchs():
 
 
 FAILURES = [
-    ("assert_close(1, 2)", "Scalars are not equal!\n\nExpected 2 but got 1.\nAbsolute difference: 1\nRelative difference: 0.5"),
+    (
+        "assert_close(1, 2)",
+        "Scalars are not equal!\n\nExpected 2 but got 1.\nAbsolute difference: 1\nRelative difference: 0.5",
+    ),
     ("assert_close(1, 1.0)", "The (d)types do not match: <class 'int'> != <class 'float'>."),
     ("assert_close(True, False)", "Booleans mismatch: True is not False"),
     ("assert_close(None, 1)", "None mismatch: None is not 1"),
-    ("assert_close([1, [1]], [2, [1, 2]])", "The length of the sequences mismatch: 1 != 2\n\nThe failure occurred for item [1]"),
+    (
+        "assert_close([1, [1]], [2, [1, 2]])",
+        "The length of the sequences mismatch: 1 != 2\n\nThe failure occurred for item [1]",
+    ),
     (
         "assert_close(T([1, 2]), T([1, 3]))",
-        "Tensor-likes are not equal!\n\nMismatched elements: 1 / 2 (50.0%)\nGreatest absolute difference: 1 at index (1,)\n"
+        "Tensor-likes are not equal!\n\nMismatched elements: 1 / 2 (50.0%)\n"
+        "Greatest absolute difference: 1 at index (1,)\n"
         "Greatest relative difference: 0.3333333432674408 at index (1,)",
     ),
     (
         "assert_close({'a': T([1., math.nan])}, {'a': T([1., 2.])})",
-        "Tensor-likes are not close!\n\nMismatched elements: 1 / 2 (50.0%)\nGreatest absolute difference: nan at index (1,) "
+        "Tensor-likes are not close!\n\nMismatched elements: 1 / 2 (50.0%)\n"
+        "Greatest absolute difference: nan at index (1,) "
         "(up to 1e-05 allowed)\nGreatest relative difference: nan at index (1,) (up to 1.3e-06 allowed)\n\nThe failure "
         "occurred for item ['a']",
     ),
-    ("assert_close(T([1.]), T([1.]).double())", "The values for attribute 'dtype' do not match: torch.float32 != torch.float64."),
+    (
+        "assert_close(T([1.]), T([1.]).double())",
+        "The values for attribute 'dtype' do not match: torch.float32 != torch.float64.",
+    ),
     ("assert_close(T([1.]), T([2.]), msg='hello')", "hello"),
     ("assert_close({'a': 1}, {'b': 1})", "The keys of the mappings do not match:\nMissing keys in the actual mapping: "
      "['b']\nAdditional keys in the actual mapping: ['a']"),

@@ -46,7 +46,7 @@ class _Signed(Tensor):
 
     @_data.setter
     def _data(self, raw) -> None:
-        self.__class__ = Tensor
+        self.__class__ = Tensor  # type: ignore[assignment]
         self._data = raw
 
     def _write(self, raw) -> None:
@@ -75,7 +75,7 @@ class _Signed(Tensor):
 
     @data.setter
     def data(self, value):
-        Tensor.data.fset(self, value)
+        Tensor.data.fset(self, value)  # type: ignore[attr-defined]
 
     def storage_offset(self) -> int:
         return self._on_memory().storage_offset()
@@ -119,7 +119,7 @@ _CLASSES = (Tensor, *(_class_of(signs) for signs in (CONJ, NEG, CONJ | NEG)))
 
 def _made(signs: int, table, memory, dtype):
     """A tensor on memory, with signs."""
-    out = _new(_CLASSES[signs])
+    out: Any = _new(_CLASSES[signs])
     out._memory, out._table, out.dtype, out._node, out._meta = memory, table, dtype, None, None
     return out
 

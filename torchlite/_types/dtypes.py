@@ -58,7 +58,7 @@ class dtype:
         return self._np
 
     @property
-    def __numpy_dtype__(self) -> np.dtype:
+    def __numpy_dtype__(self) -> Any:
         """What NumPy (from 2.4 on) takes where it wants a dtype: `np.dtype(torch.float32)`."""
         return self.np
 
@@ -147,8 +147,9 @@ def from_np(np_dtype: np.dtype) -> dtype:
         found = ALL.get(np_dtype.name)
         if found is None:
             raise TypeError(
-                f"can't convert np.ndarray of type numpy.{np_dtype.type.__name__}. The only supported types are: float64, float32, "
-                "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+                f"can't convert np.ndarray of type numpy.{np_dtype.type.__name__}. The only supported types are: "
+                "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
+                "uint8, and bool."
             )
         if np_dtype.isnative:
             FROM_NUMPY[np_dtype] = found
