@@ -266,3 +266,32 @@ def _module(space: str):
     for part in space.split(".") if space != "torch" else ():
         found = getattr(found, part)
     return found
+
+
+def test_new_elements_give_out_its_size_and_rows_keep_its_shape(device):
+    rows = torch.empty(2, 3)
+    assert torch.linspace(0, 1, 6, out=rows) is rows and rows.shape == (2, 3) and rows[1, 2] == 1.0
+    assert torch.fft.rfftfreq(4, out=torch.empty(0)).tolist() == [0.0, 0.25, 0.5]
+    assert torch.fft.fftfreq(4, out=torch.empty(2, 2)).shape == (2, 2)
+    assert torch.ones(2, out=torch.zeros(5)).tolist() == [1.0, 1.0]  # without a warning, which would be an error
+    with pytest.warns(UserWarning, match="An output with one or more elements was resized since it had shape"):
+        torch.add(torch.ones(2), 1, out=torch.ones(3))
+
+
+def test_float_power_in_place_wants_doubles(device):
+    with pytest.raises(RuntimeError, match="the base given to float_power_ has dtype Float but the operation's result"):
+        torch.ones(2).float_power_(2)
+    assert torch.full((2,), 3.0, dtype=torch.float64).float_power_(2).tolist() == [9.0, 9.0]
+
+
+def test_lengths_of_ctc_targets():
+    scores = torch.zeros(4, 2, 3)
+    targets = torch.ones(2, 2, dtype=torch.int64)
+    for lengths, words in (
+        (((4, 4), (9, 2)), "Expected tensor to have size at least 9 at dimension 1, but got size 2"),
+        (((-1, 4), (2, 2)), "Expected input_lengths to have value at least 0, but got value -1"),
+        (((4, 4), (-2, 2)), "Expected target_lengths to have value at least 0, but got value -2"),
+        ((torch.tensor([4.0, 4.0]), torch.tensor([2, 2])), "input_lengths must be integral"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            torch.nn.functional.ctc_loss(scores, targets, *lengths)

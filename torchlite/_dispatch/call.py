@@ -11,7 +11,7 @@ import numpy as np
 
 from .._settings.switches import SWITCHES
 from .._types.devices import device, get_default_device
-from .._types.dtypes import _EXTRA, FLOAT, bool_, can_cast, dtype, float16, get_default_dtype
+from .._types.dtypes import _EXTRA, FLOAT, bool_, dtype, float16, get_default_dtype
 from .._types.layouts import Size
 from . import promotion
 from .backend import is_view
@@ -40,7 +40,7 @@ from .graph import (
 )
 from .hooks import pack
 from .interceptors import intercepted, stack
-from .outputs import write_results
+from .outputs import check_target_dtype, write_results
 from .overlap import check_in_place
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
@@ -708,16 +708,7 @@ def check_fits(target, shape) -> None:
 
 def assign(op: Op, target, result, before):
     """Write a computed result into `target` with its history."""
-    if op.name == "float_power" and result.dtype is not target.dtype:
-        raise RuntimeError(
-            f"the base given to float_power_ has dtype {target.dtype.scalar_name} but the operation's result requires "
-            f"dtype {result.dtype.scalar_name}"
-        )
-    if not can_cast(result.dtype, target.dtype):
-        raise RuntimeError(
-            f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
-            f"{target.dtype.scalar_name}"
-        )
+    check_target_dtype(op, result.dtype, target.dtype)
     if result._data.shape != target._data.shape:
         check_fits(target, broadcast(result._data.shape, target._data.shape))
         result = result.expand(target._data.shape)

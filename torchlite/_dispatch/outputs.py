@@ -20,6 +20,11 @@ _ANY = frozenset(
     "eq ge gt le lt ne logical_and logical_not logical_or logical_xor bernoulli cumprod cumsum eye linspace logspace "
     "range _ones _zeros _new _filled".split()
 )
+# What makes new elements gives `out` its size without a word.
+_RESIZE = frozenset(
+    "_linspace _logspace _arange arange _full _empty _identity_matrix eye range _ones _zeros _new random_uniform "
+    "random_normal random_integers random_permutation".split()
+)
 # "Expected out tensor to have dtype float, but got double instead".
 _EXACT = frozenset(
     "_addmm_activation addmm addmv alias_copy as_strided_copy baddbmm bmm cross detach_copy diagonal_copy expand_copy "
@@ -116,7 +121,7 @@ def check_out_dtype(op: Op, result: dtype, out: dtype, place: int = 0) -> None:
     """Whether an op's result of a dtype may be written to a tensor of another; `place` counts several results. Raises
     RuntimeError (of joined tensors TypeError).
     """
-    if result is out or op.name in _ANY:
+    if result is out or op.name in _ANY or op.name in ("all", "any") and out.name == "uint8":
         return
     name = op.name
     short = name.partition("_")[2] if name.startswith(("linalg_", "fft_", "special_")) else name
@@ -146,6 +151,19 @@ def check_out_dtype(op: Op, result: dtype, out: dtype, place: int = 0) -> None:
     )
 
 
+def check_target_dtype(op: Op, result: dtype, target: dtype) -> None:
+    """Whether an op in place may write a result of a dtype to its target: RuntimeError where it cannot be cast."""
+    if op.name == "float_power" and result is not target:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {target.scalar_name} but the operation's result requires dtype "
+            f"{result.scalar_name}"
+        )
+    if not can_cast(result, target):
+        raise RuntimeError(
+            f"result type {result.scalar_name} can't be cast to the desired output type {target.scalar_name}"
+        )
+
+
 def write_results(op: Op, result, out, values):
     """out=: results written into given tensors, resized when empty or of another shape. `values` are the op's
     arguments.
@@ -172,7 +190,7 @@ def _write_one(op: Op, result, out, values, place: int = 0) -> None:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
     check_out_dtype(op, result.dtype, out.dtype, place)
     if out._data.shape != result._data.shape:
-        if out._data.size:
+        if out._data.size and op.name not in _RESIZE:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does "
                 f"not match the required output shape {list(result.shape)}. This behavior is deprecated, and in a "

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from .._dispatch import call, composite, op
+from .._dispatch import REGISTRY, call, composite, op
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import complex64, complex128, float32, float64, get_default_dtype, int64
 
@@ -382,7 +382,7 @@ _MAKE = "n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_g
 
 
 def _frequencies(first, count, n, d, out, dtype, device, requires_grad):
-    dtype = dtype or get_default_dtype()
+    dtype = dtype or (get_default_dtype() if out is None else out.dtype)
     if dtype.category < 2:
         raise RuntimeError("fftfreq requires a floating point or complex dtype")
     result = call.create("_arange", 0, count, 1, dtype, device=device)
@@ -390,7 +390,9 @@ def _frequencies(first, count, n, d, out, dtype, device, requires_grad):
         result = result - (result >= first).to(dtype) * n
     result = result * (1.0 / (n * d) if n else 0.0)
     if out is not None:
-        return out.copy_(result)
+        if out.numel() == count:
+            result = result.reshape(out.shape)
+        return call.write_out(REGISTRY["_arange"], result, out)
     return result.requires_grad_() if requires_grad else result
 
 
