@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
         "ARRAY_API_TESTS_MODULE": _NAMESPACE if namespace else "torchlite",
         "PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")]),
     }
-    command = [sys.executable, "-m", "pytest", "-q", "array_api_tests", "--xfails-file", str(xfails.resolve())]
+    command = [sys.executable, "-m", "pytest", "-q", "array_api_tests", f"--xfails-file={xfails.resolve()}"]
     if not any(a.startswith("--max-examples") for a in rest):
         rest += ["--max-examples", "50"]
     return subprocess.run(
