@@ -7,12 +7,21 @@ import traceback
 import warnings
 
 from .._dispatch.runtime import GLOBALS
+from .hooking import CURRENT
 
 _state = {"on": False, "nan": True}
 
 
+class _Trace(list):
+    """The lines of a traceback; `parent` is the node whose backward made the node, if one did."""
+
+    parent = None
+
+
 def _note(node) -> None:
-    node._trace = [line for line in traceback.format_stack(sys._getframe(1)) if "<torchlite op" not in line]
+    node._trace = _Trace(line for line in traceback.format_stack(sys._getframe(1)) if "<torchlite op" not in line)
+    if CURRENT.runs:
+        node._trace.parent = CURRENT.runs[-1].node
 
 
 def _switch(on: bool, check_nan: bool) -> None:
@@ -77,16 +86,23 @@ def _has_nan(run, table, g) -> bool:
 
 
 def _tell(node) -> None:
-    """Warn of the place; where warnings are errors, on stderr, since an error is on its way already."""
-    if node._trace is None:
-        text = (
-            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
-            "forward pass for more information."
-        )
-    else:
-        text = f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
-        text += "".join(node._trace)
+    """Warn of the place, and of those that led to it; where warnings are errors, on stderr, since an error is on its
+    way already.
+    """
+    name, none = node.name(), "No forward pass information available. Enable detect anomaly during forward pass for "
+    text = f"Error detected in {name}. "
+    while node is not None:
+        if node._trace is None:
+            _warn(f"{text}{none}more information.")
+            return
+        _warn(f"{text}Traceback of forward call that caused the error:\n{''.join(node._trace)}")
+        node = node._trace.parent
+        if node is not None:
+            text = f"\n\nPrevious calculation was induced by {node.name()}. "
+
+
+def _warn(text: str) -> None:
     try:
-        warnings.warn(text, stacklevel=2)
+        warnings.warn(text, stacklevel=4)
     except Warning:
         print(text, file=sys.stderr)

@@ -34,21 +34,13 @@ from .._dispatch.writing.backward import backward_function
 from .._tensor import Parameter, Tensor
 from .._types.dtypes import get_default_dtype
 from .._types.layouts import Size
-from .hooking import after_node, before_node, checked_answer
+from .hooking import CURRENT, after_node, before_node, checked_answer
 
 # A backward inside a backward goes deeper into Python's stack: beyond this many it gets a thread with one of its own.
 DEEPEST = 20
 _identities = itertools.count(1)
 
 
-class _Current(threading.local):
-    """The backward passes that this thread is in, one inside the other."""
-
-    runs: tuple = ()
-    base = 0  # how many of them belong to threads below
-
-
-CURRENT = _Current()
 _seq = operator.attrgetter("_seq")
 
 
@@ -219,13 +211,15 @@ def sum_to(F, g, shape):
 class Run:
     """One backward pass."""
 
+    captured: dict = {}  # gradients that the caller asked for, by (node, output) or (leaf, None)
+    wanted_nodes: dict = {}  # the outputs of nodes whose gradients the caller asked for
     targets: set | None = None  # leaves and nodes that the caller asked for
     needed: set | None = None  # the nodes that lead to them
     useful: set | None = None  # these and the targets among the nodes
     callbacks: tuple = ()  # called when the pass is through
     ready: dict | None = None  # leaves with hooks, by the node after which their gradients are whole
     adds = True  # whether gradients are added to the leaves'
-    node: Node | None = None  # the one that runs, where it has hooks or packed tensors
+    node: Node | None = None  # the one that runs
     _identity = 0
     _executed: set | None = None
 
@@ -234,8 +228,6 @@ class Run:
         self.buffers: dict = {}
         self.heap: list = []
         self.leaves: dict = {}  # what reached leaves, by the leaf
-        self.captured: dict = {}  # gradients that the caller asked for, by (node, output)
-        self.wanted_nodes: dict = {}  # the outputs of nodes whose gradients the caller asked for
         self.given: set = set()
 
     @property
@@ -305,10 +297,12 @@ class Run:
         ready, watch = self.ready, GLOBALS["NODE_MADE"] is not None
         pop, push = heapq.heappop, heapq.heappush
         while heap:
-            node = pop(heap)[1]
+            node = self.node = pop(heap)[1]
             g = buffers.pop(node)
             if node._hooks is None and not node._is_custom and not wanted and not watch:
                 grads = run(node, g)
+                if node._hooks is not None and node._hooks.post:  # put there by what unpacks a saved tensor
+                    grads = after_node(self.mode, node, grads, None)
             else:
                 grads = self._with_hooks(node, g)
                 if grads is None:
@@ -376,7 +370,6 @@ class Run:
             return None
         if hooks is not None and hooks.pre:
             g = before_node(self.mode, node, hooks.pre, g)
-        self.node = node
         if GLOBALS["NODE_MADE"] is not None:
             grads = self._traced(node, g)
         else:
@@ -429,13 +422,12 @@ class Run:
 
     def deposit(self) -> None:
         """Accumulate into `.grad` what reached the leaves."""
-        leaves = self.leaves
-        for tensor in list(leaves):
+        for tensor, g in list(self.leaves.items()):
             found = meta_of(tensor)
             if found.hooks or found.around is not None or found.post_hooks:
                 self.finish(tensor)
             else:
-                self.add_to_grad(tensor, found, leaves.pop(tensor))
+                self.add_to_grad(tensor, found, g)
 
     def accumulate(self, tensor, g) -> None:
         """Add a gradient to a leaf's, with the hooks around that."""
@@ -662,6 +654,7 @@ def _ends(run, inputs, accumulate: bool) -> list:
     accumulate, a node is run and its tensor retains the gradient; else the gradient is captured before that.
     """
     ends: list[tuple[Any, int | None]] = []
+    run.captured, run.wanted_nodes = {}, {}
     for item in inputs:
         where = edge(item) if isinstance(item, Tensor) else edge_of(item)
         end: tuple[Any, int | None]

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+
 from .._tensor import Tensor
+
+
+class _Current(threading.local):
+    """The backward passes that this thread is in, one inside the other."""
+
+    runs: tuple = ()
+    base = 0  # how many of them belong to threads below
+
+
+CURRENT = _Current()
 
 
 def _name(hook) -> str:
