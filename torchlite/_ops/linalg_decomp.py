@@ -285,11 +285,16 @@ def linalg_householder_product(F, A, tau):
         raise RuntimeError(
             f"{name}: tau dtype {tau.dtype.scalar_name} does not match input dtype {A.dtype.scalar_name}"
         )
-    result = F.expand(identity(F, A, A.shape[-2])[:, : A.shape[-1]], A.shape)
-    for i in range(tau.shape[-1] - 1, -1, -1):
-        v = _reflector_vector(F, A, i)
-        result = result - tau[..., i, None, None] * (v @ (v.mH @ result))
-    return result
+    m, n, k = A.shape[-2], A.shape[-1], tau.shape[-1]
+    eye = identity(F, A, m)
+    if not k:
+        return F.expand(eye[:, :n], A.shape).clone()
+    # With the vectors as columns of V and D = diag(tau) the product is I - V D (I + triu(V^H V, 1) D)^-1 V^H (Puglisi,
+    # "Modification of the Householder method based on the compact WY representation", 1992).
+    v = A[..., :k].tril(-1) + eye[:, :k]
+    mixed = identity(F, A, k) + (v.mH @ v).triu(1) * tau.unsqueeze(-2)
+    rest = F.linalg_solve_triangular(mixed, v[..., :n, :].mH, upper=True, unitriangular=True)
+    return eye[:, :n] - v @ (tau.unsqueeze(-1) * rest)
 
 
 @composite("ormqr(Tensor input, Tensor tau, Tensor other, left=True, transpose=False)")
@@ -310,6 +315,12 @@ def ormqr(F, input, tau, other, left, transpose):
             raise RuntimeError(
                 f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype"
                 f"{input.dtype.scalar_name} and {name} has dtype {x.dtype.scalar_name}"
+            )
+    for name, batch in (("tau", tau.shape[:-1]), ("other", other.shape[:-2])):
+        if tuple(batch) != tuple(input.shape[:-2]):
+            raise RuntimeError(
+                f"torch.ormqr: Expected batch dimensions of {name} to be equal to input.shape[:-2], but got "
+                f"{list(batch)}"
             )
     if other.shape[-2 if left else -1] != input.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]")
