@@ -68,3 +68,8 @@ def test_shapes_with_wrong_negative_lengths(device):
             call()
     with pytest.raises(RuntimeError, match=r"t_\(\) expects a tensor with <= 2 dimensions, but self is 3D"):
         torch.zeros(3, 3, 3, device=device).t_()
+
+
+def test_what_is_dense_stays():
+    x = torch.ones(2, requires_grad=True)
+    assert x.to_dense() is x and x.to_dense(torch.float64).dtype is torch.float64

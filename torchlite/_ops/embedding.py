@@ -234,7 +234,7 @@ _MODES = ("sum", "mean", "max")
 
 def _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx):
     if weight.ndim != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     if indices.ndim != 1:
         raise RuntimeError(f"input has to be a 1D Tensor, but got Tensor of dimension {indices.ndim}")
     if offsets.ndim != 1:
