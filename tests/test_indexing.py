@@ -168,3 +168,16 @@ def test_a_shape_mismatch_changes_nothing(device):
     with pytest.raises(RuntimeError):
         x[0] = torch.ones(3, 3, device=device)
     assert torch.equal(x, before)
+
+
+def test_index_put_without_an_index():
+    assert torch.zeros(2, 3).index_put_([], torch.ones(2, 3), True).sum() == 6
+    with pytest.raises(RuntimeError, match=r"value tensor of shape \[1\] cannot be broadcast to indexing result"):
+        torch.rand([]).index_put_([], torch.tensor([1.0]), True)
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+def test_memory_that_may_not_be_written():
+    x = torch.from_numpy(np.frombuffer(b"abcd", np.uint8))
+    with pytest.raises(RuntimeError, match="memory of NumPy that may not be written"):
+        x[0] = 1

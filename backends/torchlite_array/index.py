@@ -108,7 +108,14 @@ def _add_in_rounds(out, rows, values):
 
 def accumulate(out, index, values):
     """out[index] += values, repeated places adding up. Flat places take the fast path of `add.at`."""
-    if len(index) == 1 and hasattr(index[0], "dtype") and index[0].dtype.kind == "b":
+    if not len(index):
+        if values.ndim > out.ndim:
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+                f"shape {list(out.shape)}"
+            )
+        out += values
+    elif len(index) == 1 and hasattr(index[0], "dtype") and index[0].dtype.kind == "b":
         out[index] += values
     elif out.flags.c_contiguous and all(hasattr(i, "dtype") and i.dtype.kind != "b" for i in index):
         rows = 0
@@ -143,7 +150,9 @@ def _setitem_(input, index, value):
         input[index] = value
     except IndexError as error:
         raise _explained(input, index, error) from None
-    except ValueError:
+    except ValueError as error:
+        if not input.flags.writeable:
+            raise RuntimeError(f"the tensor lies in memory of NumPy that may not be written: {error}") from None
         raise RuntimeError(
             _does_not_fit(list(input[index].shape), list(value.shape), any(hasattr(i, "dtype") for i in index))
         ) from None
