@@ -247,6 +247,16 @@ def test_orders_of_memory():
     assert layouts.iterated((2, 3), (((3,), (1,)), ((2, 3), (1, 2)))) == (1, 2)
 
 
+def test_tensors_without_data_have_strides():
+    x = torch.empty(2, 4, 6, 8, device="meta").to(memory_format=torch.channels_last)
+    for result in (x, x + 1, x.clone(), torch.empty_like(x), x.half(), torch.nn.functional.gelu(x)):
+        assert result.stride() == (192, 1, 32, 4)
+    assert torch.nn.functional.interpolate(x, size=5).stride() == (100, 1, 20, 4)
+    assert torch.nn.functional.max_pool2d(x, 2).stride() == (48, 1, 16, 4)
+    assert x.contiguous().stride() == (192, 48, 8, 1)
+    assert torch.linalg.inv(torch.empty(3, 3, device="meta")).stride() == (1, 3)
+
+
 def test_order_of_dimensions(device):
     x = torch.empty(2, 3, 5, 7, device=device)
     assert x.dim_order() == x.dim_order(ambiguity_check=True) == (0, 1, 2, 3)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._types.dtypes import bool_, dtype, from_np, uint8
 from .checks import check_in_storage, check_new, storage_span
+from .layouts import channels_last_strides, dense_like, is_channels_last, is_contiguous, iterated
 from .record import ALWAYS_BOOL, POINTWISE, REGISTRY, VIEW, Op
 from .shapes import broadcast, contiguous_strides, infer_size
 
@@ -158,12 +159,7 @@ class MetaBackend:
                 table[op.name] = _ViewKernel(op.name)
             elif op.meta is not None or (op.tags & POINTWISE and op.composite is None):
                 table[op.name] = self._kernel(op)
-        table.update(
-            reshape=_reshape,
-            as_strided=_as_strided,
-            clone=lambda x, *, memory_format=None: MetaArray(x.shape, x.dtype),
-            contiguous=_contiguous,
-        )
+        table.update(reshape=_reshape, as_strided=_as_strided, clone=_clone, contiguous=_contiguous)
         return {name: kernel for name, kernel in table.items() if name in REGISTRY}
 
     @staticmethod
@@ -172,7 +168,12 @@ class MetaBackend:
             values = list(args)
             for p in op.params[len(args) :]:
                 values.append(kwargs.get(p.name, p.default))
-            return _Rules.run(op, values)
+            found = _Rules.run(op, values)
+            if (op.tags & POINTWISE or op.name == "to") and op.layout is None and found.__class__ is MetaArray:
+                arrays = tuple([(v.shape, v.element_strides) for v in values if v.__class__ is MetaArray])
+                if arrays:
+                    found.element_strides = iterated(found.shape, arrays)
+            return found
 
         return kernel
 
@@ -206,10 +207,18 @@ class MetaBackend:
         return None
 
 
-def _contiguous(x: MetaArray, memory_format=None) -> MetaArray:
-    if memory_format is None or memory_format.name == "contiguous_format":
-        return x if x.element_strides == contiguous_strides(x.shape) else MetaArray(x.shape, x.dtype)
-    return MetaArray(x.shape, x.dtype)
+def _contiguous(x: MetaArray, memory_format=None):
+    if memory_format is not None and memory_format.name.startswith("channels_last"):
+        found = is_channels_last(x.shape, x.element_strides)
+        return x if found else MetaArray(x.shape, x.dtype, channels_last_strides(x.shape))
+    return x if is_contiguous(x.shape, x.element_strides) else MetaArray(x.shape, x.dtype)
+
+
+def _clone(x: MetaArray, *, memory_format=None):
+    name = getattr(memory_format, "name", "preserve_format")
+    if name == "preserve_format":
+        return MetaArray(x.shape, x.dtype, dense_like(x.shape, x.element_strides))
+    return MetaArray(x.shape, x.dtype, channels_last_strides(x.shape) if name.startswith("channels_last") else None)
 
 
 _view = _ViewKernel("_view")
