@@ -74,6 +74,12 @@ def test_exporters_of_other_libraries():
         assert made.tolist() == x.tolist() and (made.data_ptr() == x.data_ptr()) is shared
 
 
+def test_arrays_that_run_backwards_are_not_shared():
+    for exporter in (np.arange(3)[::-1], Exporter(np.arange(6).reshape(2, 3)[:, ::-1])):
+        with pytest.raises(RuntimeError, match="negative strides .* cannot be shared"):
+            torch.from_dlpack(exporter)
+
+
 def test_frombuffer():
     data = bytearray(range(8))
     x = torch.frombuffer(data, dtype=torch.uint8, count=3, offset=2)

@@ -40,6 +40,8 @@ def adopted(x):
     """
     if x.__class__ is xp.ndarray and x.base.__class__ is not xp.ndarray and (x.flags.forc or owner(block(x)) is x):
         return x
+    if min(x.strides, default=0) < 0:
+        raise RuntimeError(f"memory with negative strides {x.strides} cannot be shared: copy the array")
     return xp.ndarray(x.shape, x.dtype, _Memory.of(x), 0, x.strides)
 
 

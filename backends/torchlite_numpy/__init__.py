@@ -77,7 +77,7 @@ class NumpyBackend:
         return raw.__array_interface__["data"][0] - base.__array_interface__["data"][0]
 
     def from_dlpack(self, exporter: Any) -> np.ndarray:
-        return adopted(writable(np.from_dlpack(exporter)))
+        return writable(adopted(np.from_dlpack(exporter)))
 
     def adopt(self, array: np.ndarray) -> np.ndarray:
         """A raw array on the memory of any NumPy array."""
