@@ -38,10 +38,10 @@ def adopted(x):
     """An array on the memory of `x` that owns what lies from its first to its last element, and no more: the storage
     of a tensor made from another library's array.
     """
-    if x.__class__ is xp.ndarray and x.base.__class__ is not xp.ndarray and (x.flags.forc or owner(block(x)) is x):
-        return x
     if min(x.strides, default=0) < 0:
         raise RuntimeError(f"memory with negative strides {x.strides} cannot be shared: copy the array")
+    if x.__class__ is xp.ndarray and x.base.__class__ is not xp.ndarray and (x.flags.forc or owner(block(x)) is x):
+        return x
     return xp.ndarray(x.shape, x.dtype, _Memory.of(x), 0, x.strides)
 
 
