@@ -174,3 +174,14 @@ def test_inverses_of_further_parametrizations_are_checked():
         with pytest.raises(ValueError, match=words):
             nn.utils.parametrize.register_parametrization(layer, "weight", Inverse(inverse))
     assert len(layer.parametrizations.weight) == 1
+
+
+def test_lengths_of_packed_sequences_are_checked():
+    pack = nn.utils.rnn.pack_padded_sequence
+    with pytest.raises(RuntimeError, match="Cannot pack empty tensors"):
+        pack(torch.ones(0, 1, 10), torch.ones(3, 2), True)
+    for shape, what in (((2, 1), "2D"), ((), "0D")):
+        with pytest.raises(RuntimeError, match=f"should be a 1D CPU int64 tensor, but got {what} cpu Long tensor"):
+            pack(torch.ones(3, 2), torch.ones(shape, dtype=torch.int64))
+    for lengths in ([2.0, 1.0], torch.tensor([2.0, 1.0])):
+        assert pack(torch.ones(3, 2), lengths).batch_sizes.tolist() == [2, 1]

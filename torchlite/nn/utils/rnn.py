@@ -165,11 +165,16 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
         lengths, sorted_indices = torch.sort(lengths, descending=True)
         sorted_indices = sorted_indices.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
-    steps = [int(length) for length in lengths.tolist()]
     if batch_first:
         input = input.transpose(0, 1)
     if input.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
+    if lengths.ndim != 1:
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.ndim}D cpu "
+            f"{lengths.dtype.scalar_name} tensor"
+        )
+    steps = [int(length) for length in lengths.tolist()]
     if len(steps) != input.size(1):
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(steps)} (batch_size={input.size(1)})"
