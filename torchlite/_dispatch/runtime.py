@@ -34,9 +34,8 @@ MODE = Mode()
 # (append and pop are atomic).
 NO_GRAD: list[None] = []
 LEAF = Leaf("LEAF")  # a leaf that wants a gradient
-NOWHERE = Leaf(
-    "NOWHERE"
-)  # a view made in no_grad mode of what wants one: it says so too, but no gradient goes anywhere
+# A view made in no_grad mode of what wants a gradient: it says that it wants one too, and none comes to it.
+NOWHERE = Leaf("NOWHERE")
 SEQUENCE = itertools.count(1)
 # The globals of every generated function. ACTIVE counts entered interceptors and saved-tensor hooks in all threads.
 # WATCHED counts what makes ops that record nothing look again: threads in inference mode, and tensors that got a
@@ -47,8 +46,8 @@ GLOBALS: dict[str, Any] = {
     "__name__": "torchlite._generated",
     "ACTIVE": 0,
     "REBASED": 0,
-    "WATCHED": 0,
-    "GUARDED": 0,
+    "WATCHED": [],
+    "GUARDED": [],
     "MODE": MODE,
     "NO_GRAD": NO_GRAD,
     "LEAF": LEAF,
@@ -57,14 +56,15 @@ GLOBALS: dict[str, Any] = {
 }
 
 
-_lock = threading.Lock()
-
-
 def count(**changes: int) -> None:
-    """Change counters among the globals of the generated functions."""
-    with _lock:
-        for name, change in changes.items():
-            GLOBALS[name] += change
+    """Count up (1) or down (-1) among WATCHED and GUARDED: lists, since finalizers count too, in the midst of anything,
+    and append and pop are atomic.
+    """
+    for name, change in changes.items():
+        if change > 0:
+            GLOBALS[name].append(None)
+        else:
+            GLOBALS[name].pop()
 
 
 def set_grad(on: bool) -> None:

@@ -11,12 +11,18 @@ from typing import Any
 from .._dispatch.runtime import MODE, count, set_grad
 
 
+_entered: set[bool] = set()  # not empty once a thread was in inference mode
+
+
 def _set_inference(on: bool) -> None:
     """Turn inference mode on or off in this thread."""
-    if MODE.inference is not on:
-        MODE.inference = on
-        # What is made now may be written to later: writes go on looking.
-        count(WATCHED=1, GUARDED=1) if on else count(WATCHED=-1)
+    if MODE.inference is on:
+        return
+    MODE.inference = on
+    count(WATCHED=1 if on else -1)
+    if on and not _entered:  # what is made now may be written to later: from now on writes look
+        _entered.add(True)
+        count(GUARDED=1)
 
 
 class _ModeSetter:
