@@ -233,9 +233,35 @@ def suggested(args, out, at) -> Ints:
     return _channels_last_if(args[:1], out)
 
 
+def kept_if_dense(args, out, at) -> Ints:
+    """Channels last where the first argument lies so without gaps, whatever its strides of length one, and not
+    row-major.
+    """
+    shape, strides = args[0].shape, strides_of(args[0])
+    last = is_channels_last(shape, strides) and not is_contiguous(shape, strides)
+    return channels_last_strides(out.shape) if last and out.ndim == len(shape) else contiguous_strides(out.shape)
+
+
+def pooled(args, out, at) -> Ints:
+    """Channels last where the first argument is; of volumes also where only the strides of length one say otherwise, or
+    there is no batch.
+    """
+    if _is_one_volume(args, out):
+        shape, strides = args[0].shape, strides_of(args[0])
+        whole, held = (1, *shape), (1, *strides)
+        last = is_channels_last(whole, held) and not is_contiguous(shape, strides)
+        return channels_last_strides((1, *out.shape))[1:] if last else contiguous_strides(out.shape)
+    return (kept_if_dense if len(out.shape) == 5 else suggested)(args, out, at)
+
+
+def _is_one_volume(args, out) -> bool:
+    """Whether what was pooled has no batch: three window lengths, the second argument, and four dimensions."""
+    return len(out.shape) == 4 and args[1].__class__ in (tuple, list) and len(args[1]) == 3
+
+
 def suggested_of_images(args, out, at) -> Ints:
     """Channels last where the first argument is a batch of images (not volumes) that lies so."""
-    return _channels_last_if(args[:1] if len(out.shape) == 4 else (), out)
+    return _channels_last_if(args[:1] if len(out.shape) == 4 and not _is_one_volume(args, out) else (), out)
 
 
 def convolved(args, out, at) -> Ints:

@@ -19,10 +19,12 @@ _RULES = {
         linalg_lu lu_unpack diag index_select native_layer_norm _layer_norm instance_norm avg_pool1d adaptive_avg_pool1d
     """,
     layouts.suggested: """
-        roll _max_pool _max_pool_with_indices
+        roll
         pixel_shuffle pixel_unshuffle channel_shuffle constant_pad_nd _resize interpolate upsample_bilinear
-        upsample_nearest upsample _batch_norm_train _channel_affine group_norm native_batch_norm
+        upsample_nearest upsample group_norm
     """,
+    layouts.kept_if_dense: "_batch_norm_train _channel_affine native_batch_norm",
+    layouts.pooled: "_max_pool _max_pool_with_indices",
     layouts.suggested_of_images: "_avg_pool _adaptive_avg_pool _adaptive_max_pool max_unpool2d max_unpool3d",
     layouts.solution_from_left: "linalg_lu_solve",
     layouts.convolved: "convolution",
