@@ -546,3 +546,17 @@ def test_signatures_are_numpys():
         ):
             if have.kind is not have.VAR_KEYWORD and want.kind is not want.VAR_KEYWORD:
                 assert have.name == want.name, (name, have, want)
+
+
+@pytest.mark.parametrize("function", [np.max, np.min, np.argmax, np.ptp, np.amin])
+def test_reductions_of_nothing_raise_numpys_errors(function):
+    with pytest.raises(ValueError, match="zero-size array|empty sequence"):
+        function(torch.zeros(0))
+
+
+def test_dtypes_that_numpy_has_not():
+    b, h = torch.ones(2, dtype=torch.bfloat16), torch.ones(2, dtype=torch.half)
+    assert np.stack([b, h]).dtype is torch.float32 and np.sin(b).dtype is torch.bfloat16
+    assert np.mean(b).dtype is torch.bfloat16 and np.sum(torch.ones(3, device="meta")).shape == ()
+    z = torch.tensor([1 + 2j, 3j]).conj()
+    assert np.sum(z).item() == 1 - 5j and not np.conj(torch.tensor([1j])).is_conj()

@@ -69,7 +69,11 @@ def common(values: Any) -> Any:
     """The dtype in which NumPy combines arrays, whatever their dimensions."""
     kind = values[0].dtype
     for v in values[1:]:
-        kind = kind if v.dtype is kind else dtype_of(np.promote_types(kind.np, v.dtype.np))
+        if v.dtype is not kind:
+            try:
+                kind = dtype_of(np.promote_types(kind.np, v.dtype.np))
+            except TypeError:  # NumPy knows no dtype for half and bfloat16
+                kind = dtypes.promote_types(kind, v.dtype)
     return kind
 
 
@@ -471,7 +475,7 @@ _spread("var")
 def _extreme(names: tuple[str, ...], function_name: str) -> None:
     @numpys(*names)
     def extreme(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-        if initial is not None or where is not None or axis == () or a.is_complex():
+        if initial is not None or where is not None or axis == () or a.is_complex() or 0 in a.shape:
             return NotImplemented
         return getattr(torch, function_name)(a, axes_of(axis, a.ndim), bool(keepdims))
 
@@ -488,6 +492,8 @@ _extreme(("min", "amin"), "amin")
 
 @numpys("ptp")
 def ptp(a, axis=None, out=None, keepdims=False):
+    if 0 in a.shape:
+        return NotImplemented
     axes = axes_of(axis, a.ndim)
     return torch.amax(a, axes, bool(keepdims)) - torch.amin(a, axes, bool(keepdims))
 
@@ -507,7 +513,7 @@ _truth("any")
 def _place(name: str) -> None:
     @numpys(name)
     def place(a, axis=None, out=None, *, keepdims=False):
-        if a.is_complex():
+        if a.is_complex() or 0 in a.shape:
             return NotImplemented
         result = getattr(torch, name)(a if a.dtype.category else a.to(dtypes.uint8), axis)
         return _kept(result, a, axis, keepdims)
