@@ -31,3 +31,8 @@ def parallel_info() -> str:
     from . import get_num_interop_threads, get_num_threads
 
     return f"at::get_num_threads() : {get_num_threads()}\nat::get_num_interop_threads() : {get_num_interop_threads()}\n"
+
+
+def _cxx_flags() -> str:
+    """The flags of a C++ compiler: none, for torchlite itself has no compiled part."""
+    return ""
