@@ -36,6 +36,7 @@ EXPRESSIONS = [
     "torch.log1p(torch.tensor([1e-19 + 0j, -2.5 - 0j, 1e-8 + 1e-9j]))",
     "torch.lerp(torch.tensor([60000.], dtype=torch.half), torch.tensor([-60000.], dtype=torch.half), .5)",
     "torch.unique(torch.tensor([[1., nan], [1., nan]]), dim=0)",
+    "torch.unique(torch.tensor([0., inf, -inf, nan, -1e30, 1.], dtype=torch.bfloat16))",
     "torch.relu(torch.tensor([-0., 0., -1.]))", "torch.clamp(torch.tensor([-0., 0.]), max=0)",
     "torch.clamp(torch.tensor([-0., 0.]), min=0)", "F.elu(torch.tensor([-0., 0., -1.]))",
     "torch.remainder(torch.tensor([-0., -0., 0., 0., -6., 6.]), torch.tensor([2., -2., 2., -2., 3., -3.]))",

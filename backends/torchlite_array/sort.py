@@ -154,10 +154,15 @@ def unique_flat(input, return_inverse=False, return_counts=False):
     """Sorted distinct elements, where each element went, and how often each came (the latter two empty unless asked
     for).
     """
-    found = xp.unique(input, return_inverse=return_inverse, return_counts=return_counts, equal_nan=False)
+    x = comparable(input)
+    found = xp.unique(x, return_inverse=return_inverse, return_counts=return_counts, equal_nan=False)
     found = found if isinstance(found, tuple) else (found,)
     inverse = found[1].reshape(input.shape).astype(xp.int64) if return_inverse else _no_indices()
-    return found[0], inverse, found[-1].astype(xp.int64) if return_counts else _no_indices()
+    return (
+        found[0].astype(input.dtype, copy=False),
+        inverse,
+        found[-1].astype(xp.int64) if return_counts else _no_indices(),
+    )
 
 
 def unique_rows(input, dim):
