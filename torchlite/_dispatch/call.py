@@ -15,7 +15,7 @@ from .._types.dtypes import _EXTRA, FLOAT, bool_, dtype, float16, get_default_dt
 from .._types.layouts import Size
 from . import promotion
 from .backend import is_view
-from .errors import explained, of_composite, plain_values
+from .errors import explained, of_composite, plain_values, type_error
 from .graph import (
     Meta,
     OutputOf,
@@ -40,7 +40,7 @@ from .graph import (
 )
 from .hooks import pack
 from .interceptors import intercepted, stack
-from .outputs import check_target_dtype, write_results
+from .outputs import check_fits, check_target_dtype, fill_uninitialized, write_results
 from .overlap import check_in_place
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
@@ -73,14 +73,6 @@ def wrap(table, data, d: dtype | None = None):
         out._meta = new(Meta)
         out._meta.inference = True
     return out
-
-
-def type_error(op: Op, param, position: int, value) -> TypeError:
-    want = {"list": "tuple of Tensors", "number": "Tensor"}.get(param.kind, "Tensor")
-    return TypeError(
-        f"{op.name.lstrip('_')}(): argument '{param.name}' (position {position + 1}) must be {want}, not "
-        f"{type(value).__name__}"
-    )
 
 
 def general(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
@@ -698,14 +690,6 @@ def check_writable(target) -> None:
         )
 
 
-def check_fits(target, shape) -> None:
-    """RuntimeError unless a result of this shape can be written to the target."""
-    if shape != target._data.shape:
-        raise RuntimeError(
-            f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}"
-        )
-
-
 def assign(op: Op, target, result, before):
     """Write a computed result into `target` with its history."""
     check_target_dtype(op, result.dtype, target.dtype)
@@ -807,14 +791,6 @@ def create(name: str, *args, device: device | str | None = None, requires_grad: 
     if requires_grad:
         out.requires_grad_()
     return out
-
-
-def fill_uninitialized(tensor) -> None:
-    """In deterministic mode: what was not set is NaN, or the largest integer."""
-    d = tensor.dtype
-    nan = float("nan")
-    value = complex(nan, nan) if d.category == 3 else nan if d.category == 2 else d is bool_ or int(np.iinfo(d.np).max)
-    tensor._table.copy_into(tensor._data, tensor._table._full((), value, d))
 
 
 def _device(where) -> device:

@@ -88,3 +88,12 @@ def _plain(param, value):
         if isinstance(value, type) and param.name == "dtype":
             return as_dtype(value)
     return value
+
+
+def type_error(op: Op, param, position: int, value) -> TypeError:
+    """PyTorch's words for an argument of the wrong type."""
+    want = {"list": "tuple of Tensors", "number": "Tensor"}.get(param.kind, "Tensor")
+    return TypeError(
+        f"{op.name.lstrip('_')}(): argument '{param.name}' (position {position + 1}) must be {want}, not "
+        f"{type(value).__name__}"
+    )

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import warnings
 
-from .._types.dtypes import can_cast, dtype
+import numpy as np
+
+from .._types.dtypes import bool_, can_cast, dtype
 from .graph import bump, write
 from .overlap import APART, check_out
 from .record import Op
@@ -208,3 +210,19 @@ def _write_one(op: Op, result, out, values, place: int = 0) -> None:
     check_out(op.name, out, values)
     write(out, result._data)
     bump(out)
+
+
+def check_fits(target, shape) -> None:
+    """RuntimeError unless a result of this shape can be written to the target."""
+    if shape != target._data.shape:
+        raise RuntimeError(
+            f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
+
+
+def fill_uninitialized(tensor) -> None:
+    """In deterministic mode: what was not set is NaN, or the largest integer."""
+    d = tensor.dtype
+    nan = float("nan")
+    value = complex(nan, nan) if d.category == 3 else nan if d.category == 2 else d is bool_ or int(np.iinfo(d.np).max)
+    tensor._table.copy_into(tensor._data, tensor._table._full((), value, d))

@@ -10,7 +10,6 @@ from typing import Any
 
 from .._dispatch.runtime import MODE, count, set_grad
 
-
 _entered: set[bool] = set()  # not empty once a thread was in inference mode
 
 
