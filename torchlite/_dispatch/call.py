@@ -4,7 +4,6 @@ outputs, in-place and out=.
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 import numpy as np
@@ -24,12 +23,13 @@ from .graph import (
     bump,
     edge,
     is_inference,
+    keep_retaining,
     kind_of,
     late,
     make_node,
     meta_of,
-    node_hooks,
     positions,
+    rebased,
     refuse_inference,
     renew_history,
     root_of,
@@ -439,15 +439,6 @@ def _finish_view(op, table, values, data, wants):
     return outs if several else outs[0]
 
 
-def unrecorded(source, result) -> None:
-    """Mark a view that was made while this thread does not record; `result` may be none."""
-    found = result._meta
-    if found is not None:
-        result._meta = (found[0], found[1], "inference" if MODE.inference else "no_grad")
-        if source._node is not None and result.dtype.category >= 2:
-            result._node = NOWHERE
-
-
 def watched(op: Op, table, values, result, hidden: tuple = ()) -> None:
     """What the hot path leaves out where an op is not recorded: inference mode marks its tensors, and an input may have
     a history that came by way of another view.
@@ -709,7 +700,7 @@ def rebase(target, result):
     """Give `target`, whose memory now holds `result`, the history of `result`; through a view, the base too."""
     node, base = result._node, base_of(target)
     bump(target)
-    _keep_retaining(target, node)
+    keep_retaining(target, node)
     owner = target if base is None else base
     if owner._node is None and node is not None and not root_of(owner).late:
         root_of(owner).late = True
@@ -729,31 +720,11 @@ def rebase(target, result):
         before = _alias(base)
         with recording(True):
             record(SLOTS.copy_slices, target._table, [before, part, index], (base,))
-        _keep_retaining(base, base._node, before._node)
+        keep_retaining(base, base._node, before._node)
         renew_history(target)
     else:
         target._node = node
     return target
-
-
-def rebased(tensor) -> None:
-    """Let views of its memory that are older than now look for their history."""
-    GLOBALS["REBASED"] += 1
-    root_of(tensor).rebased = GLOBALS["REBASED"]
-    if base_of(tensor) is not None:
-        meta_of(tensor).stamp = GLOBALS["REBASED"]
-
-
-def _keep_retaining(tensor, node, old=None) -> None:
-    """A tensor that retains its gradient goes on doing so at its new node."""
-    if not getattr(tensor._meta, "retains", False) or node is None:
-        return
-    for where, put in ((old or tensor._node, False), (node, True)):
-        at, index = (where.node, where.index) if where.__class__ is OutputOf else (where, 0)
-        if put:
-            node_hooks(at).retain[index] = weakref.ref(tensor)
-        elif at._hooks is not None:
-            at._hooks.retain.pop(index, None)
 
 
 def write_out(op: Op, result, out, values=()):

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._types.dtypes import int64
 from . import call, errors, signatures
-from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, version, view_meta
+from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, unrecorded, version, view_meta
 from .overlap import meets, repeats
 from .record import NAMESPACES, REGISTRY, Op
 from .runtime import GLOBALS
@@ -251,7 +251,7 @@ GLOBALS.update(
     finish=call.finish,
     raw_of_alike=call.raw_of_alike,
     watched=call.watched,
-    unrecorded=call.unrecorded,
+    unrecorded=unrecorded,
     guarded=call.guarded,
     view_meta=view_meta,
     explained=errors.explained,

@@ -94,6 +94,15 @@ def view_meta(source, kind: str | None = None) -> tuple:
     return (base, GLOBALS["REBASED"]) if kind is None else (base, GLOBALS["REBASED"], kind)
 
 
+def unrecorded(source, result) -> None:
+    """Mark a view that was made while this thread does not record; `result` may be none."""
+    found = result._meta
+    if found is not None:
+        result._meta = (found[0], found[1], "inference" if MODE.inference else "no_grad")
+        if source._node is not None and result.dtype.category >= 2:
+            result._node = NOWHERE
+
+
 def is_inference(tensor) -> bool:
     """Whether the tensor, or what it is a view of, was made in inference mode."""
     found = tensor._meta
@@ -383,6 +392,26 @@ def late(values) -> bool:
             renew_history(value)
             some = some or value._node is not None
     return some
+
+
+def rebased(tensor) -> None:
+    """Let views of its memory that are older than now look for their history."""
+    GLOBALS["REBASED"] += 1
+    root_of(tensor).rebased = GLOBALS["REBASED"]
+    if base_of(tensor) is not None:
+        meta_of(tensor).stamp = GLOBALS["REBASED"]
+
+
+def keep_retaining(tensor, node, old=None) -> None:
+    """A tensor that retains its gradient goes on doing so at its new node."""
+    if not getattr(tensor._meta, "retains", False) or node is None:
+        return
+    for where, put in ((old or tensor._node, False), (node, True)):
+        at, index = (where.node, where.index) if where.__class__ is OutputOf else (where, 0)
+        if put:
+            node_hooks(at).retain[index] = weakref.ref(tensor)
+        elif at._hooks is not None:
+            at._hooks.retain.pop(index, None)
 
 
 def watch_late(tensor) -> None:
