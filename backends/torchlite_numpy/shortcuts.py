@@ -23,22 +23,11 @@ def _full(size, value, dtype):
     return out
 
 
-_known_shapes: set[tuple[int, ...]] = set()  # whose lengths are 0 or more, or -1
-
-
 def reshape(input, shape):
-    if shape.__class__ is tuple and shape not in _known_shapes:
-        _check_lengths(shape)
+    for n in shape:
+        if n < -1:  # NumPy takes it for -1; the op's rule has PyTorch's words
+            raise ValueError("only -1 stands for a length")
     return input.reshape(shape)
-
-
-def _check_lengths(shape):
-    """ValueError for a length below -1, which NumPy takes for -1; the op's rule has PyTorch's words for it."""
-    if min(shape, default=0) < -1:
-        raise ValueError("only -1 stands for a length")
-    if len(_known_shapes) > 10000:
-        _known_shapes.clear()
-    _known_shapes.add(shape)
 
 
 def expand(input, size):
