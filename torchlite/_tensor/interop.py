@@ -94,6 +94,8 @@ def dlpack_device(tensor: Any) -> tuple[int, int]:
     """What `__dlpack_device__` gives: DLPack's number of the device type, and the index."""
     if tensor.is_cpu:
         return DLDeviceType.kDLCPU, 0
+    if tensor.is_meta:
+        raise ValueError("Unknown device type meta for Dlpack")
     return (DLDeviceType.kDLCUDA, tensor.get_device()) if tensor.is_cuda else _exporter(tensor).__dlpack_device__()
 
 
