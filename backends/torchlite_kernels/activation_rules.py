@@ -38,8 +38,8 @@ RULES = {
     for found in (
         Rule(
             "relu",
-            f="a <= 0 ? (X)(0) : a",
-            i="a <= 0 ? (X)(0) : a",
+            f="a < 0 ? (X)(0) : a",
+            i="a < 0 ? (X)(0) : a",
             refuses={
                 "b": RuntimeError("Boolean inputs not supported for relu"),
                 "c": NotImplementedError("clamp is not supported for complex types"),
