@@ -295,3 +295,10 @@ def test_lengths_of_ctc_targets():
     ):
         with pytest.raises(RuntimeError, match=words):
             torch.nn.functional.ctc_loss(scores, targets, *lengths)
+
+
+def test_lengths_that_are_no_integers_are_not_remembered(device):
+    for make in (torch.empty, torch.zeros, torch.rand):
+        with pytest.raises(TypeError):
+            make((7.0, 3.0, 1.0), device=device)
+    assert torch.ones(7, 3, 1, device=device).sum() == 21

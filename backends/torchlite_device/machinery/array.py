@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,7 +90,10 @@ def kind_of(dtype: np.dtype) -> str:
 
 @functools.lru_cache(16384)
 def row_major(shape: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """The number of elements of a shape and the steps of its row-major order."""
+    """The number of elements of a shape and the steps of its row-major order. TypeError for lengths that are no
+    integers: kept under a shape that equals one of integers, they would stand for it.
+    """
+    shape = tuple(map(operator.index, shape))
     steps, step = [], 1
     for n in reversed(shape):
         steps.append(step)
