@@ -45,10 +45,15 @@ def _is_large(a, b):
 
 def steady_dot(a: np.ndarray, b: np.ndarray):
     """`np.dot` of arrays with one or two dimensions: the same numbers for any number of threads."""
-    if a.size < SMALL > b.size or _is_small(a, b):
-        return np.dot(a, b)
+    if a.ndim == b.ndim == 2:  # as in `_is_small`, without a call
+        columns = b.shape[1]
+        work = a.size * columns
+        if work < VECTOR or work <= MATRIX and columns > 1 < a.shape[0]:
+            return a.dot(b)
+    elif _is_small(a, b):
+        return a.dot(b)
     with single_threaded:
-        return _cut(a, b, np.empty((a.shape[0], b.shape[1]), a.dtype)) if _is_large(a, b) else np.dot(a, b)
+        return _cut(a, b, np.empty((a.shape[0], b.shape[1]), a.dtype)) if _is_large(a, b) else a.dot(b)
 
 
 def _cut(a, b, out):

@@ -8,7 +8,7 @@ went wrong. `signatures.txt` has a line for each public name, `tools/record_sign
 from __future__ import annotations
 
 import functools
-import pathlib
+import os
 import warnings
 from typing import Any
 
@@ -240,7 +240,8 @@ def _split(text: str) -> list[str]:
 
 @functools.cache
 def _lines() -> dict[str, str]:
-    text = pathlib.Path(__file__).with_name("signatures.txt").read_text()
+    with open(os.path.join(os.path.dirname(__file__), "signatures.txt"), encoding="utf-8") as file:
+        text = file.read()
     return dict(line.split(":", 1) for line in text.splitlines())
 
 
