@@ -301,4 +301,9 @@ def test_lengths_that_are_no_integers_are_not_remembered(device):
     for make in (torch.empty, torch.zeros, torch.rand):
         with pytest.raises(TypeError):
             make((7.0, 3.0, 1.0), device=device)
+    x = torch.ones(21, device=device)
+    for wrong in (lambda: x.reshape(7.0, 3.0, 1.0), lambda: x.expand(2.0, 21.0)):
+        with pytest.raises(TypeError):
+            wrong()
     assert torch.ones(7, 3, 1, device=device).sum() == 21
+    assert (x.reshape(7, 3, 1) + 1).sum() == 42 and (x.expand(2, 21) * 2).sum() == 84

@@ -137,8 +137,8 @@ def is_row_major(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
 
 @functools.lru_cache(16384)
 def _size_and_order(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, bool]:
-    """The number of elements, and whether they lie in row-major order."""
-    return math.prod(shape), is_row_major(shape, steps)
+    """The number of elements, and whether they lie in row-major order. TypeError as of `row_major`."""
+    return math.prod(map(operator.index, shape)), is_row_major(shape, steps)
 
 
 def view_of(x: Array, shape: tuple[int, ...], steps: tuple[int, ...], offset: int) -> Array:
