@@ -28,6 +28,7 @@ from . import nn as nn
 from . import opencl as opencl
 from . import optim as optim
 from . import overrides as overrides
+from . import quasirandom as quasirandom
 from . import random as random
 from . import return_types as return_types
 from . import serialization as serialization
