@@ -488,9 +488,11 @@ def test_plain_pickle_and_copies(protocol):
             round_trip(value, weights_only=False, pickle_protocol=protocol),
         ):
             assert type(again) is type(value) and torch.equal(again, value) and again.dtype is value.dtype
-            assert again.requires_grad is value.requires_grad and getattr(again, "note", "") == getattr(
-                value, "note", ""
-            )
+            assert again.requires_grad is value.requires_grad
+        for again in (pickle.loads(pickle.dumps(value, protocol)), copy.copy(value)):
+            assert getattr(again, "note", "") == getattr(value, "note", "")
+    # PyTorch's copies of parameters leave attributes behind.
+    assert copy.deepcopy(marked).note == "kept" and not hasattr(copy.deepcopy(parameter), "note")
 
 
 def test_pickles_keep_the_order_in_memory_and_make_leaves():

@@ -181,7 +181,7 @@ class Node:
     _is_custom = False
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{'torch.autograd.function.' if self._is_custom else ''}{self.name()} object at {id(self):#x}>"
 
     def __call__(self, *grads, **others):
         """The gradients of the inputs for gradients of the outputs; nothing is let go of."""
@@ -341,7 +341,7 @@ class _Shown(Node):
 
 @functools.cache
 def _class_named(name: str) -> type:
-    return type(name, (_Shown,), {"__slots__": (), "__module__": "torchlite.autograd.graph"})
+    return type(name, (_Shown,), {"__slots__": (), "__module__": "builtins"})
 
 
 def edge(tensor) -> Any:

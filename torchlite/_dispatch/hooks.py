@@ -64,6 +64,9 @@ class RemovableHandle:
         self.remove()
 
 
+RemovableHandle.__module__ = "torchlite.utils.hooks"  # where programs and pickles find it
+
+
 class Packed:
     """A saved tensor that saved-tensor hooks packed. `edge` is where the tensor's gradient goes: None, a leaf, a node
     or an output of one; a number stands for an output of the node that saved it, -1 for its only one.

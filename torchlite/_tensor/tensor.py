@@ -11,7 +11,9 @@ from .._dispatch import NAMESPACES, call, function_for
 from .._dispatch.codegen import in_place_method
 from .._dispatch.interceptors import torch_function_disabled
 from .._dispatch.record import INPLACE
+from .._dispatch.runtime import recording
 from .._types import dtypes
+from .._types.layouts import preserve_format
 from .conversions import Conversions
 from .history import History
 from .operators import Operators
@@ -157,6 +159,18 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
     def __repr__(self, *, tensor_contents=None) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + Tensor.__repr__(self)
+
+    def __deepcopy__(self, memo):
+        # A parameter's copy has memory of its own, and neither its gradient nor its attributes.
+        if id(self) not in memo:
+            with recording(False):
+                data = self.data.clone(memory_format=preserve_format)
+            memo[id(self)] = type(self)(data, self.requires_grad)
+        return memo[id(self)]
+
+
+# Where programs and pickles find them.
+Tensor.__module__, Parameter.__module__ = "torchlite", "torchlite.nn.parameter"
 
 
 def default_torch_function(cls, func, args, kwargs):

@@ -40,7 +40,7 @@ def checked_answer(value, answer, hook):
     return answer
 
 
-def _checked_all(values: tuple, answer, hook) -> tuple:
+def checked_all(values: tuple, answer, hook) -> tuple:
     """What a hook returned in place of several gradients."""
     if not isinstance(answer, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(answer).__name__}'")
@@ -71,7 +71,7 @@ def before_node(mode, node, hooks, g):
     for hook in list(hooks.values()):
         answer = hook(values)
         if answer is not None:
-            values = _checked_all(values, answer, hook)
+            values = checked_all(values, answer, hook)
     grads = [None if v is None else mode.untensor(v) for v in values]
     return grads if several else grads[0]
 
@@ -86,6 +86,6 @@ def after_node(mode, node, grads, g):
     for hook in list(node._hooks.post.values()):
         answer = hook(inputs, outputs)
         if answer is not None:
-            inputs = _checked_all(inputs, answer, hook)
+            inputs = checked_all(inputs, answer, hook)
     found = iter([None if v is None else mode.untensor(v) for v in inputs])
     return tuple(next(found) if n is None else tuple(next(found) for _ in range(n)) for n in sizes)

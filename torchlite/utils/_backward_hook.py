@@ -4,17 +4,19 @@ import warnings
 
 import torchlite as torch
 from torchlite.autograd import Function
+from torchlite.autograd.hooking import checked_all
 
 
 class BackwardHookFunction(Function):
-    """The identity on several tensors; `callback(grads)` sees, and may replace, their gradients in
-    the backward pass.
+    """The identity on several tensors; `callback(grads)` sees, and may replace, their gradients in the backward pass.
+
+    are_inputs: a gradient that did not come is zeros; else None.
     """
 
     @staticmethod
-    def forward(ctx, callback, *tensors):
+    def forward(ctx, callback, are_inputs, *tensors):
         ctx.callback = callback
-        ctx.set_materialize_grads(False)
+        ctx.set_materialize_grads(are_inputs)
         same = tuple(tensor.view_as(tensor) for tensor in tensors)
         ctx.mark_non_differentiable(
             *[out for tensor, out in zip(tensors, same, strict=True) if not tensor.requires_grad]
@@ -23,7 +25,7 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        return (None, *ctx.callback(grads))
+        return (None, None, *checked_all(grads, ctx.callback(grads), ctx.callback))
 
 
 def _as_tuple(value):
@@ -52,18 +54,18 @@ class BackwardHook:
         self.n_inputs = -1
         self.inputs_tapped = False
 
-    def _tap(self, values, callback):
+    def _tap(self, values, callback, are_inputs):
         """`values` with its tensors replaced by tapped ones, or None when no tensor of it wants a gradient."""
         places = [place for place, value in enumerate(values) if isinstance(value, torch.Tensor)]
         if not torch.is_grad_enabled() or not any(values[place].requires_grad for place in places):
             return None
         size = len(values)
 
-        def spread(grads):
+        def hook(grads):
             changed = callback(_replaced((None,) * size, places, grads))
             return tuple(changed[place] for place in places)
 
-        tapped = BackwardHookFunction.apply(spread, *[values[place] for place in places])
+        tapped = BackwardHookFunction.apply(hook, are_inputs, *[values[place] for place in places])
         return _replaced(values, places, _as_tuple(tapped))
 
     def _on_inputs(self, grads):
@@ -87,7 +89,6 @@ class BackwardHook:
             result = hook(self.module, grads)
             if result is None:
                 continue
-            result = _as_tuple(result)
             if len(result) != len(grads):
                 raise RuntimeError(
                     f"Backward pre hook returned an invalid number of grad_output, got {len(result)}, but expected "
@@ -117,13 +118,13 @@ class BackwardHook:
     def setup_input_hook(self, args):
         """The arguments, tapped where a gradient is wanted; called before `setup_output_hook`."""
         self.n_inputs = len(args)
-        tapped = self._tap(args, self._on_inputs)
+        tapped = self._tap(args, self._on_inputs, True)
         self.inputs_tapped = tapped is not None
         return args if tapped is None else tapped
 
     def setup_output_hook(self, args):
         """The result, a tensor or a tuple, tapped where a gradient is wanted; anything else as it is."""
-        tapped = self._tap(_as_tuple(args), self._on_outputs)
+        tapped = self._tap(_as_tuple(args), self._on_outputs, False)
         if tapped is None:
             return args
         return tapped if isinstance(args, tuple) else tapped[0]

@@ -249,107 +249,6 @@ class HooksMixin:
     def _get_backward_pre_hooks(self):
         return [*PROCESS["_global_backward_pre_hooks"].values(), *self._backward_pre_hooks.values()]
 
-    def _call_hooked(self, args, kwargs):
-        """The call of a module for which there are hooks."""
-        called: set[int] = set()
-        taps = result = None
-        try:
-            before = self._get_backward_pre_hooks()
-            full, older = self._get_backward_hooks()
-            args, kwargs = self._run_forward_pre_hooks(args, kwargs)
-            if full or before:
-                from torchlite.utils.hooks import BackwardHook
-
-                taps = BackwardHook(self, full, before)
-                args = taps.setup_input_hook(args)
-            result = self.forward(*args, **kwargs)
-            result = self._run_forward_hooks(args, kwargs, result, called)
-            if taps is not None:
-                result = self._tap_result(taps, result)
-            if older:
-                self._attach_older_hooks(args, result, older)
-        except Exception:
-            self._run_always_called(args, kwargs, result, called)
-            raise
-        return result
-
-    def _run_forward_hooks(self, args, kwargs, result, called):
-        tables = (
-            (PROCESS["_global_forward_hooks"], PROCESS["_global_forward_hooks_with_kwargs"]),
-            (self._forward_hooks, self._forward_hooks_with_kwargs),
-        )
-        for hooks, with_kwargs in tables:
-            for key, hook in list(hooks.items()):
-                called.add(key)
-                changed = hook(self, args, kwargs, result) if key in with_kwargs else hook(self, args, result)
-                if changed is not None:
-                    result = changed
-        return result
-
-    def _tap_result(self, taps, result):
-        from torchlite import Tensor
-
-        if not isinstance(result, (Tensor, tuple)):
-            warnings.warn(
-                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-                f"{type(result)}",
-                stacklevel=5,
-            )
-        return taps.setup_output_hook(result)
-
-    def _run_forward_pre_hooks(self, args, kwargs):
-        for key, hook in [*PROCESS["_global_forward_pre_hooks"].items(), *self._forward_pre_hooks.items()]:
-            if key in self._forward_pre_hooks_with_kwargs:
-                changed = hook(self, args, kwargs)
-                if changed is not None:
-                    if not (isinstance(changed, tuple) and len(changed) == 2):
-                        raise RuntimeError(
-                            "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
-                            f"{changed}."
-                        )
-                    args, kwargs = changed
-            else:
-                changed = hook(self, args)
-                if changed is not None:
-                    args = changed if isinstance(changed, tuple) else (changed,)
-        return args, kwargs
-
-    def _run_always_called(self, args, kwargs, result, called):
-        """After an exception: the hooks that asked to run in any case, each once."""
-        own = (self._forward_hooks, self._forward_hooks_always_called, self._forward_hooks_with_kwargs)
-        names = ("_global_forward_hooks", "_global_forward_hooks_always_called", "_global_forward_hooks_with_kwargs")
-        tables = (tuple(PROCESS[name] for name in names), own)
-        for hooks, always, with_kwargs in tables:
-            for key, hook in list(hooks.items()):
-                if key not in always or key in called:
-                    continue
-                try:
-                    changed = hook(self, args, kwargs, result) if key in with_kwargs else hook(self, args, result)
-                    if changed is not None:
-                        result = changed
-                except Exception as error:
-                    warnings.warn(
-                        "module forward hook with ``always_call=True`` raised an exception that was silenced as "
-                        f"another error was raised in forward: {error}",
-                        stacklevel=2,
-                    )
-
-    def _attach_older_hooks(self, args, result, hooks):
-        from torchlite import Tensor
-
-        value = result
-        while not isinstance(value, Tensor):
-            if isinstance(value, dict):
-                value = next(item for item in value.values() if isinstance(item, Tensor))
-            else:
-                value = value[0]
-        node = value.grad_fn
-        module: Any = self
-        if node is not None:
-            for hook in hooks:
-                node.register_hook(_WrappedHook(hook, module))
-            self._maybe_warn_non_full_backward_hook(args, result, node)
-
     def _maybe_warn_non_full_backward_hook(self, inputs, result, grad_fn):
         """Warn where the node of the result does not see all gradients of the module."""
         results, inputs = _tensors(result), _tensors(inputs)
@@ -379,6 +278,111 @@ class HooksMixin:
             FutureWarning,
             stacklevel=6,
         )
+
+
+def call_hooked(module, args, kwargs):
+    """The call of a module for which there are hooks."""
+    called: set[int] = set()
+    taps = result = None
+    try:
+        before = module._get_backward_pre_hooks()
+        full, older = module._get_backward_hooks()
+        args, kwargs = _run_forward_pre_hooks(module, args, kwargs)
+        if full or before:
+            from torchlite.utils.hooks import BackwardHook
+
+            taps = BackwardHook(module, full, before)
+            args = taps.setup_input_hook(args)
+        result = module.forward(*args, **kwargs)
+        result = _run_forward_hooks(module, args, kwargs, result, called)
+        if taps is not None:
+            result = _tap_result(module, taps, result)
+        if older:
+            _attach_older_hooks(module, args, result, older)
+    except Exception:
+        _run_always_called(module, args, kwargs, result, called)
+        raise
+    return result
+
+
+def _run_forward_hooks(module, args, kwargs, result, called):
+    tables = (
+        (PROCESS["_global_forward_hooks"], PROCESS["_global_forward_hooks_with_kwargs"]),
+        (module._forward_hooks, module._forward_hooks_with_kwargs),
+    )
+    for hooks, with_kwargs in tables:
+        for key, hook in list(hooks.items()):
+            called.add(key)
+            changed = hook(module, args, kwargs, result) if key in with_kwargs else hook(module, args, result)
+            if changed is not None:
+                result = changed
+    return result
+
+
+def _tap_result(module, taps, result):
+    from torchlite import Tensor
+
+    if not isinstance(result, (Tensor, tuple)):
+        warnings.warn(
+            "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
+            f"{type(result)}",
+            stacklevel=5,
+        )
+    return taps.setup_output_hook(result)
+
+
+def _run_forward_pre_hooks(module, args, kwargs):
+    for key, hook in [*PROCESS["_global_forward_pre_hooks"].items(), *module._forward_pre_hooks.items()]:
+        if key in module._forward_pre_hooks_with_kwargs:
+            changed = hook(module, args, kwargs)
+            if changed is not None:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                    )
+                args, kwargs = changed
+        else:
+            changed = hook(module, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+    return args, kwargs
+
+
+def _run_always_called(module, args, kwargs, result, called):
+    """After an exception: the hooks that asked to run in any case, each once."""
+    own = (module._forward_hooks, module._forward_hooks_always_called, module._forward_hooks_with_kwargs)
+    names = ("_global_forward_hooks", "_global_forward_hooks_always_called", "_global_forward_hooks_with_kwargs")
+    tables = (tuple(PROCESS[name] for name in names), own)
+    for hooks, always, with_kwargs in tables:
+        for key, hook in list(hooks.items()):
+            if key not in always or key in called:
+                continue
+            try:
+                changed = hook(module, args, kwargs, result) if key in with_kwargs else hook(module, args, result)
+                if changed is not None:
+                    result = changed
+            except Exception as error:
+                warnings.warn(
+                    "module forward hook with ``always_call=True`` raised an exception that was silenced as "
+                    f"another error was raised in forward: {error}",
+                    stacklevel=2,
+                )
+
+
+def _attach_older_hooks(module, args, result, hooks):
+    from torchlite import Tensor
+
+    value = result
+    while not isinstance(value, Tensor):
+        if isinstance(value, dict):
+            value = next(item for item in value.values() if isinstance(item, Tensor))
+        else:
+            value = value[0]
+    node = value.grad_fn
+    if node is not None:
+        for hook in hooks:
+            node.register_hook(_WrappedHook(hook, module))
+        module._maybe_warn_non_full_backward_hook(args, result, node)
 
 
 def _tensors(value):

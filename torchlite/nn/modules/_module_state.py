@@ -163,7 +163,7 @@ class StateDictMixin:
         for name, param in local_state.items():
             key = prefix + name
             if key in state_dict:
-                self._load_one(name, param, key, state_dict[key], assign, error_msgs)
+                _load_one(self, name, param, key, state_dict[key], assign, error_msgs)
             elif strict:
                 missing_keys.append(key)
         extra_key = prefix + _EXTRA_STATE_KEY_SUFFIX
@@ -175,78 +175,7 @@ class StateDictMixin:
         elif strict and extra_key in state_dict:
             unexpected_keys.append(extra_key)
         if strict:
-            self._find_unexpected(state_dict, prefix, local_state, extra_key, unexpected_keys)
-
-    def _find_unexpected(self, state_dict, prefix, local_state, extra_key, unexpected_keys):
-        for key in state_dict:
-            if key.startswith(prefix) and key != extra_key:
-                first, *rest = key[len(prefix) :].split(".", 1)
-                if first not in self._modules if rest else first not in local_state:
-                    unexpected_keys.append(key)
-
-    def _load_one(self, name, param, key, value, assign, error_msgs):
-        if not isinstance(value, torch.Tensor):
-            error_msgs.append(
-                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
-                f"checkpoint but received {type(value)}"
-            )
-            return
-        lazy = is_lazy(param)
-        if lazy and is_lazy(value):
-            return  # both wait for a shape
-        # Checkpoints of PyTorch 0.3 hold scalars as one-element vectors.
-        if not lazy and param.ndim == 0 and value.ndim == 1:
-            value = value[0]
-        if not lazy and value.shape != param.shape:
-            error_msgs.append(
-                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
-                f"the shape in current model is {param.shape}."
-            )
-            return
-        if _rehearsal.active:
-            return
-        if param.device.type == "meta" and value.device.type != "meta" and not assign:
-            warnings.warn(
-                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
-                "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state "
-                "dictionary to their corresponding key in the module instead of copying them in place?)",
-                stacklevel=4,
-            )
-        try:
-            with torch.no_grad():
-                if future.get_swap_module_params_on_conversion():
-                    self._swap_in(param, value, assign)
-                    return
-                if not assign:
-                    param.copy_(value)
-                    return
-                if isinstance(param, Parameter):
-                    if not isinstance(value, Parameter):
-                        value = Parameter(value, requires_grad=param.requires_grad)
-                    else:
-                        value.requires_grad_(param.requires_grad)
-                setattr(self, name, value)
-        except Exception as error:
-            error_msgs.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are {param.shape} and '
-                f"whose dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
-            )
-
-    @staticmethod
-    def _swap_in(param, value, assign):
-        """Make `param` what its `module_load` makes of a loaded tensor."""
-        new = param.module_load(value, assign=assign)
-        if new is value or new is param:
-            raise RuntimeError(
-                "module_load returned one of self or other, please .detach() the result if returning one of the "
-                "inputs in module_load"
-            )
-        if isinstance(param, Parameter):
-            if isinstance(new, Parameter):
-                new.requires_grad_(param.requires_grad)
-            else:
-                new = Parameter(new, requires_grad=param.requires_grad)
-        torch.utils.swap_tensors(param, new)
+            _find_unexpected(self, state_dict, prefix, local_state, extra_key, unexpected_keys)
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -266,51 +195,127 @@ class StateDictMixin:
         if _can_rehearse(self):
             _rehearsal.active = True
             try:
-                missing, unexpected, errors = self._load_everything(state_dict, strict, assign)
+                missing, unexpected, errors = _load_everything(self, state_dict, strict, assign)
             finally:
                 _rehearsal.active = False
-            self._raise_load_errors(strict, missing, unexpected, errors)
-        missing, unexpected, errors = self._load_everything(state_dict, strict, assign)
-        self._raise_load_errors(strict, missing, unexpected, errors)
+            _raise_load_errors(self, strict, missing, unexpected, errors)
+        missing, unexpected, errors = _load_everything(self, state_dict, strict, assign)
+        _raise_load_errors(self, strict, missing, unexpected, errors)
         return _IncompatibleKeys(missing, unexpected)
 
-    def _load_everything(self, given, strict, assign):
-        missing: list[str] = []
-        unexpected: list[str] = []
-        errors: list[str] = []
-        metadata = getattr(given, "_metadata", None)
-        state_dict: Any = OrderedDict(given)
-        if metadata is not None:
-            state_dict._metadata = metadata
 
-        self._load_tree(state_dict, "", metadata, assign, missing, unexpected, errors)
-        return missing, unexpected, errors
+def _find_unexpected(module, state_dict, prefix, local_state, extra_key, unexpected_keys):
+    for key in state_dict:
+        if key.startswith(prefix) and key != extra_key:
+            first, *rest = key[len(prefix) :].split(".", 1)
+            if first not in module._modules if rest else first not in local_state:
+                unexpected_keys.append(key)
 
-    def _load_tree(self, local_state, prefix, metadata, assign, missing, unexpected, errors):
-        """Load this module, whose names begin with `prefix`, and its submodules."""
-        local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
-        if assign:
-            local_metadata["assign_to_params_buffers"] = assign
-        self._load_from_state_dict(local_state, prefix, local_metadata, True, missing, unexpected, errors)
-        for name, child in self._modules.items():
-            if child is not None:
-                child_prefix = prefix + name + "."
-                part = {key: value for key, value in local_state.items() if key.startswith(child_prefix)}
-                child._load_tree(part, child_prefix, metadata, assign, missing, unexpected, errors)
-        for hook in self._load_state_dict_post_hooks.values():
-            if hook(self, _IncompatibleKeys(missing, unexpected)) is not None:
-                raise AssertionError(
-                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
-                    "values, if incompatible_keys need to be modified, it should be done inplace."
-                )
 
-    def _raise_load_errors(self, strict, missing, unexpected, errors):
-        if strict:
-            for title, keys in (("Unexpected", unexpected), ("Missing", missing)):
-                if keys:
-                    names = ", ".join(f'"{key}"' for key in keys)
-                    errors.insert(0, f"{title} key(s) in state_dict: {names}. ")
-        if errors:
-            raise RuntimeError(
-                "Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors))
+def _load_one(module, name, param, key, value, assign, error_msgs):
+    if not isinstance(value, torch.Tensor):
+        error_msgs.append(
+            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
+            f"checkpoint but received {type(value)}"
+        )
+        return
+    lazy = is_lazy(param)
+    if lazy and is_lazy(value):
+        return  # both wait for a shape
+    # Checkpoints of PyTorch 0.3 hold scalars as one-element vectors.
+    if not lazy and param.ndim == 0 and value.ndim == 1:
+        value = value[0]
+    if not lazy and value.shape != param.shape:
+        error_msgs.append(
+            f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+            f"the shape in current model is {param.shape}."
+        )
+        return
+    if _rehearsal.active:
+        return
+    if param.device.type == "meta" and value.device.type != "meta" and not assign:
+        warnings.warn(
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
+            "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state "
+            "dictionary to their corresponding key in the module instead of copying them in place?)",
+            stacklevel=4,
+        )
+    try:
+        with torch.no_grad():
+            if future.get_swap_module_params_on_conversion():
+                _swap_in(param, value, assign)
+                return
+            if not assign:
+                param.copy_(value)
+                return
+            if isinstance(param, Parameter):
+                if not isinstance(value, Parameter):
+                    value = Parameter(value, requires_grad=param.requires_grad)
+                else:
+                    value.requires_grad_(param.requires_grad)
+            setattr(module, name, value)
+    except Exception as error:
+        error_msgs.append(
+            f'While copying the parameter named "{key}", whose dimensions in the model are {param.shape} and '
+            f"whose dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
+        )
+
+
+def _swap_in(param, value, assign):
+    """Make `param` what its `module_load` makes of a loaded tensor."""
+    new = param.module_load(value, assign=assign)
+    if new is value or new is param:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the "
+            "inputs in module_load"
+        )
+    if isinstance(param, Parameter):
+        if isinstance(new, Parameter):
+            new.requires_grad_(param.requires_grad)
+        else:
+            new = Parameter(new, requires_grad=param.requires_grad)
+    torch.utils.swap_tensors(param, new)
+
+
+def _load_everything(module, given, strict, assign):
+    missing: list[str] = []
+    unexpected: list[str] = []
+    errors: list[str] = []
+    metadata = getattr(given, "_metadata", None)
+    state_dict: Any = OrderedDict(given)
+    if metadata is not None:
+        state_dict._metadata = metadata
+
+    _load_tree(module, state_dict, "", metadata, assign, missing, unexpected, errors)
+    return missing, unexpected, errors
+
+
+def _load_tree(module, local_state, prefix, metadata, assign, missing, unexpected, errors):
+    """Load this module, whose names begin with `prefix`, and its submodules."""
+    local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
+    if assign:
+        local_metadata["assign_to_params_buffers"] = assign
+    module._load_from_state_dict(local_state, prefix, local_metadata, True, missing, unexpected, errors)
+    for name, child in module._modules.items():
+        if child is not None:
+            child_prefix = prefix + name + "."
+            part = {key: value for key, value in local_state.items() if key.startswith(child_prefix)}
+            _load_tree(child, part, child_prefix, metadata, assign, missing, unexpected, errors)
+    for hook in module._load_state_dict_post_hooks.values():
+        if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
+            raise AssertionError(
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                "values, if incompatible_keys need to be modified, it should be done inplace."
             )
+
+
+def _raise_load_errors(module, strict, missing, unexpected, errors):
+    if strict:
+        for title, keys in (("Unexpected", unexpected), ("Missing", missing)):
+            if keys:
+                names = ", ".join(f'"{key}"' for key in keys)
+                errors.insert(0, f"{title} key(s) in state_dict: {names}. ")
+    if errors:
+        raise RuntimeError(
+            "Error(s) in loading state_dict for {}:\n\t{}".format(type(module).__name__, "\n\t".join(errors))
+        )

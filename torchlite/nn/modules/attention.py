@@ -170,3 +170,6 @@ class MultiheadAttention(Module):
         if self.batch_first and batched:
             return output.transpose(1, 0), weights
         return output, weights
+
+
+MultiheadAttention.__module__ = "torchlite.nn.modules.activation"  # where programs and pickles find it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Container as _ContainerABC
 from collections.abc import Iterable, Mapping
@@ -26,7 +27,13 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterL
 class Container(Module):
     """The former base of containers; use Module."""
 
+    __deprecated__ = (
+        "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
+        "instead."
+    )
+
     def __init__(self, **kwargs: Any) -> None:
+        warnings.warn(self.__deprecated__, FutureWarning, stacklevel=2)
         super().__init__()
         for key, value in kwargs.items():
             self.add_module(key, value)

@@ -4,6 +4,7 @@ spelling.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,6 @@ __all__ = [
 
 
 def _legacy_reduction(size_average, reduce):
-    import warnings
-
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
     name = ("mean" if size_average else "sum") if reduce else "none"
@@ -93,6 +92,11 @@ class NLLLoss(_WeightedLoss):
 class NLLLoss2d(NLLLoss):
     """Former name of NLLLoss for images."""
 
+    __deprecated__ = (
+        "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
+        "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details."
+    )
+
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -101,14 +105,7 @@ class NLLLoss2d(NLLLoss):
         reduce: bool | None = None,
         reduction: str = "mean",
     ) -> None:
-        import warnings
-
-        warnings.warn(
-            "NLLLoss2d has been deprecated. Please use NLLLoss instead as a drop-in replacement and see "
-            "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warnings.warn(self.__deprecated__, FutureWarning, stacklevel=2)
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 

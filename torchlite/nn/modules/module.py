@@ -103,7 +103,7 @@ _TO_FORMS = (
 def _wrong_to(args, kwargs=()):
     """The words for arguments of `to` that no form takes."""
     kinds = ["torch.device" if isinstance(arg, torch.device) else type(arg).__name__ for arg in args]
-    kinds += [f"{name}={type(value).__name__}" for name, value in dict(kwargs).items()]
+    kinds += [f"{name}={type(value).__name__}, " for name, value in dict(kwargs).items()]
     rest = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None"
     forms = "".join(f" * ({form}{rest})\n" for form in _TO_FORMS)
     return (
@@ -160,7 +160,15 @@ def _has_any_global_hook() -> bool:
     )
 
 
-class Module(HooksMixin, StateDictMixin):
+if TYPE_CHECKING:
+
+    class _Parts(HooksMixin, StateDictMixin):
+        """What is written in other files."""
+else:
+    _Parts = object
+
+
+class Module(_Parts):
     """The base class of all layers and models: holds parameters, buffers and submodules, and is called like a function.
 
     Assigning a `Parameter`, a `Buffer` or a `Module` to an attribute registers it. Subclasses call `super().__init__()`
@@ -224,7 +232,7 @@ class Module(HooksMixin, StateDictMixin):
             or _global_backward_hooks
             or _global_backward_pre_hooks
         ):
-            return self._call_hooked(args, kwargs)
+            return _module_hooks.call_hooked(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
@@ -276,20 +284,13 @@ class Module(HooksMixin, StateDictMixin):
                     return registry[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    def _forget(self, name, *kinds):
-        attributes = self.__dict__
-        attributes.pop(name, None)
-        for kind in kinds:
-            getattr(self, kind).pop(name, None)
-        self._non_persistent_buffers_set.discard(name)
-
     def __setattr__(self, name: str, value: Any) -> None:
         attributes = self.__dict__
         params = attributes.get("_parameters")
         if isinstance(value, Parameter):
             if params is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
-            self._forget(name, "_buffers", "_modules")
+            _forget(self, name, "_buffers", "_modules")
             self.register_parameter(name, value)
         elif params is not None and name in params:
             if value is not None:
@@ -299,49 +300,7 @@ class Module(HooksMixin, StateDictMixin):
                 )
             self.register_parameter(name, None)
         else:
-            self._set_other(name, value, attributes)
-
-    def _set_other(self, name, value, attributes):
-        """Assign a submodule, a buffer or anything that is neither."""
-        modules, buffers = attributes.get("_modules"), attributes.get("_buffers")
-        if isinstance(value, Module):
-            if modules is None:
-                raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name, "_parameters", "_buffers")
-            modules[name] = _after_registration(_global_module_registration_hooks, self, name, value)
-        elif modules is not None and name in modules:
-            if value is not None:
-                raise TypeError(
-                    f"cannot assign '{torch.typename(value)}' as child module '{name}' (torch.nn.Module or None "
-                    "expected)"
-                )
-            modules[name] = _after_registration(_global_module_registration_hooks, self, name, None)
-        elif isinstance(value, Buffer) or (buffers is not None and name in buffers):
-            self._set_buffer(name, value, buffers)
-        else:
-            super().__setattr__(name, value)
-
-    def _set_buffer(self, name, value, buffers):
-        if value is not None and not isinstance(value, torch.Tensor):
-            raise TypeError(
-                f"cannot assign '{torch.typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None "
-                "expected)"
-            )
-        if buffers is None:
-            raise AttributeError("cannot assign buffer before Module.__init__() call")
-        if not isinstance(value, Buffer):
-            buffers[name] = _after_registration(_global_buffer_registration_hooks, self, name, value)
-            return
-        self._forget(name, "_parameters", "_modules")
-        if "persistent" in inspect.signature(self.register_buffer).parameters:
-            self.register_buffer(name, value, value.persistent)
-        elif value.persistent:
-            self.register_buffer(name, value)  # a subclass's own, written before buffers could be left out
-        else:
-            raise RuntimeError(
-                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without "
-                "the persistent argument is not allowed."
-            )
+            _set_other(self, name, value, attributes)
 
     def __delattr__(self, name: str) -> None:
         if name in self._parameters:
@@ -450,23 +409,13 @@ class Module(HooksMixin, StateDictMixin):
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
 
-    def _get_leaf(self, target, accept, message):
-        parent_name, _, name = target.rpartition(".")
-        module = self.get_submodule(parent_name)
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        value = getattr(module, name)
-        if not accept(module, name, value):
-            raise AttributeError(f"`{name}` is not {message}")
-        return value
-
     def get_parameter(self, target: str) -> Parameter:
         """The parameter of dotted name `target`. Raises AttributeError."""
-        return self._get_leaf(target, lambda module, name, value: isinstance(value, Parameter), "an nn.Parameter")
+        return _get_leaf(self, target, lambda module, name, value: isinstance(value, Parameter), "an nn.Parameter")
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer of dotted name `target`. Raises AttributeError."""
-        return self._get_leaf(target, lambda module, name, value: name in module._buffers, "a buffer")
+        return _get_leaf(self, target, lambda module, name, value: name in module._buffers, "a buffer")
 
     # Walking
 
@@ -591,41 +540,11 @@ class Module(HooksMixin, StateDictMixin):
                 module._apply(fn)
         for name, param in self._parameters.items():
             if param is not None:
-                self._parameters[name] = self._convert(name, param, fn)
+                self._parameters[name] = _convert(self, name, param, fn)
         for name, buf in self._buffers.items():
             if buf is not None:
                 self._buffers[name] = fn(buf)
         return self
-
-    def _convert(self, name, param, fn):
-        """A parameter converted by `fn`, and its gradient: the same object with other data unless `torch.__future__`
-        says otherwise or the devices forbid it.
-        """
-        grad = param.grad
-        with torch.no_grad():
-            data = fn(param)
-            new_grad = None if grad is None else fn(grad).requires_grad_(grad.requires_grad)
-        if future.get_swap_module_params_on_conversion():
-            param.grad = None
-            try:
-                torch.utils.swap_tensors(param, Parameter(data, requires_grad=param.requires_grad))
-            except Exception as error:
-                param.grad = grad
-                raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
-            if grad is not None and new_grad is not None:
-                torch.utils.swap_tensors(grad, new_grad)
-                param.grad = grad
-            return param
-        if data is param:
-            return param
-        if future.get_overwrite_module_params_on_conversion() or data.is_meta != param.is_meta:
-            param = Parameter(data, requires_grad=param.requires_grad)
-        else:
-            param.grad = None
-            param.data = data
-        if new_grad is not None:
-            param.grad = new_grad
-        return param
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert parameters and buffers in place: `to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`,
@@ -668,24 +587,21 @@ class Module(HooksMixin, StateDictMixin):
         """Cast every parameter and buffer to `dst_type`."""
         return self._apply(lambda tensor: tensor.type(dst_type))
 
-    def _cast(self, dtype):
-        return self._apply(lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
-
     def float(self) -> Self:
         """Cast floating point parameters and buffers to float32."""
-        return self._cast(torch.float32)
+        return _cast(self, torch.float32)
 
     def double(self) -> Self:
         """Cast floating point parameters and buffers to float64."""
-        return self._cast(torch.float64)
+        return _cast(self, torch.float64)
 
     def half(self) -> Self:
         """Cast floating point parameters and buffers to float16."""
-        return self._cast(torch.float16)
+        return _cast(self, torch.float16)
 
     def bfloat16(self) -> Self:
         """Cast floating point parameters and buffers to bfloat16."""
-        return self._cast(torch.bfloat16)
+        return _cast(self, torch.bfloat16)
 
     def cpu(self) -> Self:
         """Move to the CPU."""
@@ -694,6 +610,14 @@ class Module(HooksMixin, StateDictMixin):
     def xpu(self, device: DeviceLike = None) -> Self:
         """Move to an XPU: RuntimeError, as no backend has that device."""
         return self._apply(lambda tensor: tensor.to(torch.device("xpu") if device is None else device))
+
+    def ipu(self, device: DeviceLike = None) -> Self:
+        """Move to an IPU: RuntimeError, as no backend has that device."""
+        return self._apply(lambda tensor: tensor.to(torch.device("ipu") if device is None else device))
+
+    def mtia(self, device: DeviceLike = None) -> Self:
+        """Move to an MTIA device: RuntimeError, as no backend has that device."""
+        return self._apply(lambda tensor: tensor.to(torch.device("mtia") if device is None else device))
 
     def cuda(self, device: DeviceLike = None) -> Self:
         """Move to a CUDA device."""
@@ -732,7 +656,113 @@ class Module(HooksMixin, StateDictMixin):
         return f"{self._get_name()}({body})"
 
 
+def _forget(module, name, *kinds):
+    attributes = module.__dict__
+    attributes.pop(name, None)
+    for kind in kinds:
+        getattr(module, kind).pop(name, None)
+    module._non_persistent_buffers_set.discard(name)
+
+
+def _set_other(module, name, value, attributes):
+    """Assign a submodule, a buffer or anything that is neither."""
+    modules, buffers = attributes.get("_modules"), attributes.get("_buffers")
+    if isinstance(value, Module):
+        if modules is None:
+            raise AttributeError("cannot assign module before Module.__init__() call")
+        _forget(module, name, "_parameters", "_buffers")
+        modules[name] = _after_registration(_global_module_registration_hooks, module, name, value)
+    elif modules is not None and name in modules:
+        if value is not None:
+            raise TypeError(
+                f"cannot assign '{torch.typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
+            )
+        modules[name] = _after_registration(_global_module_registration_hooks, module, name, None)
+    elif isinstance(value, Buffer) or (buffers is not None and name in buffers):
+        _set_buffer(module, name, value, buffers)
+    else:
+        super(Module, module).__setattr__(name, value)
+
+
+def _set_buffer(module, name, value, buffers):
+    if value is not None and not isinstance(value, torch.Tensor):
+        raise TypeError(
+            f"cannot assign '{torch.typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None "
+            "expected)"
+        )
+    if buffers is None:
+        raise AttributeError("cannot assign buffer before Module.__init__() call")
+    if not isinstance(value, Buffer):
+        buffers[name] = _after_registration(_global_buffer_registration_hooks, module, name, value)
+        return
+    _forget(module, name, "_parameters", "_modules")
+    if "persistent" in inspect.signature(module.register_buffer).parameters:
+        module.register_buffer(name, value, value.persistent)
+    elif value.persistent:
+        module.register_buffer(name, value)  # a subclass's own, written before buffers could be left out
+    else:
+        raise RuntimeError(
+            "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without "
+            "the persistent argument is not allowed."
+        )
+
+
+def _get_leaf(module, target, accept, message):
+    parent_name, _, name = target.rpartition(".")
+    module = module.get_submodule(parent_name)
+    if not hasattr(module, name):
+        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    value = getattr(module, name)
+    if not accept(module, name, value):
+        raise AttributeError(f"`{name}` is not {message}")
+    return value
+
+
+def _convert(module, name, param, fn):
+    """A parameter converted by `fn`, and its gradient: the same object with other data unless `torch.__future__`
+    says otherwise or the devices forbid it.
+    """
+    grad = param.grad
+    with torch.no_grad():
+        data = fn(param)
+        new_grad = None if grad is None else fn(grad).requires_grad_(grad.requires_grad)
+    if future.get_swap_module_params_on_conversion():
+        param.grad = None
+        try:
+            torch.utils.swap_tensors(param, Parameter(data, requires_grad=param.requires_grad))
+        except Exception as error:
+            param.grad = grad
+            raise RuntimeError(f"_apply(): Couldn't swap {module._get_name()}.{name}") from error
+        if grad is not None and new_grad is not None:
+            torch.utils.swap_tensors(grad, new_grad)
+            param.grad = grad
+        return param
+    if data is param:
+        return param
+    if future.get_overwrite_module_params_on_conversion() or data.is_meta != param.is_meta:
+        param = Parameter(data, requires_grad=param.requires_grad)
+    else:
+        param.grad = None
+        param.data = data
+    if new_grad is not None:
+        param.grad = new_grad
+    return param
+
+
+def _cast(module, dtype):
+    return module._apply(lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
+
+
 _PLAIN_CALL = Module._call_impl
+
+# Written in other files, they are methods of Module itself: no class of ours stands in the order in which subclasses
+# look names up, and messages name Module.
+for _part in (HooksMixin, StateDictMixin):
+    for _name, _method in vars(_part).items():
+        if callable(_method) and not _name.startswith("__"):
+            _method.__qualname__ = f"Module.{_name}"
+            setattr(Module, _name, _method)
+del _part, _name, _method
 
 
 def weight_and_bias(module: Any, kind: type) -> Any:
