@@ -218,7 +218,8 @@ def test_in_place_respects_autograd():
         x.uniform_()
     y = (x * 2).normal_()
     assert x._version == 1
-    assert not y.requires_grad
+    y.sum().backward()
+    assert y.grad_fn.name() == "NormalBackward0" and x.grad.tolist() == [0, 0, 0]
     base = torch.zeros(4, 5)
     base[1:3, ::2].uniform_(1, 2)
     assert (base != 0).sum() == 6

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._dispatch import GLOBALS, call, table_of
 from .._dispatch.overlap import check_written
+from .._dispatch.slots import SLOTS
 from .._types.devices import device as device_type
 from .._types.devices import get_default_device
 from .._types.dtypes import uint8
@@ -189,10 +190,7 @@ def memory_order(tensor) -> tuple[int, ...]:
 
 def fill(record, tensor, kernel: str, *parameters, generator=None):
     """Fill a tensor in place, in the order of its memory, from a random kernel."""
-    if call.GLOBALS["GUARDED"]:
-        call.guarded(tensor)
-    if call.MODE.grad and tensor.requires_grad:
-        call.check_writable(tensor)
+    check_target(tensor)
     check_written(tensor)
     table = tensor._table
     engine = engine_of(table, generator)
@@ -203,7 +201,22 @@ def fill(record, tensor, kernel: str, *parameters, generator=None):
         order = memory_order(tensor)
         values = draws(tuple(tensor._data.shape[d] for d in order), tensor.dtype, *parameters, engine)
         values = table.permute(values, tuple(order.index(d) for d in range(len(order))))
-    return call.assign(record, tensor, call.wrap(table, values, tensor.dtype), tensor)
+    return drawn_into(record, tensor, call.wrap(table, values, tensor.dtype))
+
+
+def check_target(tensor) -> None:
+    """RuntimeError for a tensor that may not be drawn into: before anything is drawn."""
+    if call.GLOBALS["GUARDED"]:
+        call.guarded(tensor)
+    if call.MODE.grad and tensor.requires_grad:
+        call.check_writable(tensor)
+
+
+def drawn_into(record, tensor, values):
+    """Write what was drawn for an in-place method into its tensor; the history before that gets a gradient of zero."""
+    if call.MODE.grad and tensor.requires_grad:
+        values = SLOTS.F._drawn_over(tensor, values, record.name)
+    return call.assign(record, tensor, values, tensor)
 
 
 def manual_seed(seed) -> Generator:

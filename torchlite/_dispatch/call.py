@@ -525,7 +525,7 @@ def link(node, op: Op, outs, wanted: set, hidden: tuple = ()) -> None:
     if keeps:
         node._out = (
             *(_kept(op, i, out) if i in keeps else None for i, out in enumerate(outs)),
-            *(out if i in keeps else None for i, out in enumerate(hidden, len(outs))),
+            *(_kept_beside(node._table, out) if i in keeps else None for i, out in enumerate(hidden, len(outs))),
         )
         node._counter = tuple((meta_of(out), version(out)) if i in keeps else None for i, out in enumerate(outs)) + (
             None,
@@ -545,6 +545,12 @@ def _kept(op, index, out):
         return out._data
     where = -1 if op.outputs is None and not op.several else index if index not in op.nondiff else None
     return pack(out, where) or out._data
+
+
+def _kept_beside(table, raw):
+    if not GLOBALS["ACTIVE"] or raw.__class__ is not table.array:
+        return raw
+    return pack(wrap(table, raw), None) or raw
 
 
 # -- in place and out= ---------------------------------------------------------
@@ -669,11 +675,11 @@ def check_writable(target) -> None:
         from .checks import refuse_view
 
         refuse_view(kind, target, "is being")
+    base = base_of(target)
+    if base is not None and (base._node is LEAF or base._node is None and target._node is LEAF):
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if target._node is LEAF:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    base = base_of(target)
-    if base is not None and base._node is LEAF:
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if base is not None and base.dtype.itemsize != target.dtype.itemsize:
         raise RuntimeError(
             "in-place changes, with gradients, of a view that reads its base's elements as another dtype are not "

@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 # Where PyTorch's derivative is called otherwise than the record.
 _NAMES: dict[str, str] = {
+    **dict.fromkeys(
+        ("floor_divide", "heaviside", "bincount", "ldl_core", "histogram_counts", "random_binomial"), "NotImplemented"
+    ),
     "_bce": "BinaryCrossEntropyBackward0",
     "_clamp_numbers": "ClampBackward1",
     "_clamp_tensors": "ClampBackward0",
@@ -42,6 +45,8 @@ _NAMES: dict[str, str] = {
     "nanmedian_dim": "NanmedianBackward1",
     "pinv_core": "LinalgPinvBackward0",
     "qr_core": "LinalgQrBackward0",
+    "random_bernoulli_each": "BernoulliBackward0",
+    "random_poisson": "PoissonBackward0",
     "rad2deg": "Rad2DegBackward0",
     "relu6": "HardtanhBackward0",
     "reshape": "ViewBackward0",
@@ -112,7 +117,20 @@ def _extreme(name: str) -> Callable:
     return lambda node: f"A{name}Backward0" if _saved(node, "dim") not in (None, ()) else f"{name.title()}Backward1"
 
 
+def _drawn(node) -> str:
+    name = str(_saved(node, "name")).strip("_")
+    which = {"bernoulli": 2, "random": 1}.get(name, 0)
+    return "".join(word.title() for word in name.split("_")) + f"Backward{which}"
+
+
+def _normal(node) -> str:
+    mean, std = (edge is not None for edge in node._edges[1:])
+    return f"NormalBackward{3 if mean and std else 2 if std else 1}"
+
+
 _FORMS: dict[str, Callable] = {
+    "_drawn_by": _normal,
+    "_drawn_over": _drawn,
     "_slice_index": _picked,
     "amax": _extreme("max"),
     "amin": _extreme("min"),

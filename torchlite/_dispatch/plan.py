@@ -21,10 +21,11 @@ class Plan:
                     raise RuntimeError(f"op {op.name}: a formula for '{target}', which is no argument")
             for need in formula.needs:
                 key = saved_key(need, names)
+                targets = op.only_for.get(need, formula.targets)
                 if is_output(need):
-                    kept.setdefault(int(need[3:] or 0), set()).update(formula.targets)
+                    kept.setdefault(int(need[3:] or 0), set()).update(targets)
                 elif key is not None:
-                    users.setdefault(key, set()).update(formula.targets)
+                    users.setdefault(key, set()).update(targets)
                 elif need != "needs":
                     raise RuntimeError(f"op {op.name}: a formula needs '{need}', which is no argument or output")
         # The outputs that formulas need, and the inputs whose formulas they are.

@@ -127,6 +127,8 @@ class Op:
     layout: Callable | None = None  # the rule of `layouts` that says how results lie in memory, where kernels do not
     # where the result that a formula needs was written to since, the kernel makes it again; it saves all its arguments
     repeatable = False
+    # Of what a formula for several inputs names: the inputs whose gradients alone it is for, where it is not for all.
+    only_for: Mapping[str, tuple[str, ...]] = {}
     holds_arrays = False  # an argument that is no tensor to the schema holds arrays, which a node lets go of
     # The arguments whose numbers must be ones that the dtype holds in which the op computes, and whether one that is
     # too large for half precision is infinite and no error.

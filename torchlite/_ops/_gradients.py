@@ -75,3 +75,14 @@ def not_differentiable(op_name, argument=""):
         raise NotImplementedError(f"the derivative for '{where}' is not implemented.")
 
     return formula
+
+
+def without_derivative(op_name):
+    """A formula for an op that PyTorch's table of derivatives lacks: its result requires a gradient all the same, and
+    backward is an error.
+    """
+
+    def formula(F, g):
+        raise RuntimeError(f"derivative for aten::{op_name} is not implemented")
+
+    return formula

@@ -2,9 +2,13 @@
 within a tolerance.
 """
 
+import math
+
 from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, op
 from torchlite._dispatch.shapes import broadcast
 from torchlite._types.dtypes import FLOAT, bool_, complex64, complex128, float32, float64, int32, int64
+
+from ._gradients import without_derivative
 
 BINARY = POINTWISE | INPLACE
 
@@ -124,7 +128,12 @@ def extreme(name, comparison, doc):
 
 extreme("fmax", "ge", "The larger of two elements; a number rather than a NaN.")
 extreme("fmin", "le", "The smaller of two elements; a number rather than a NaN.")
-op("heaviside(Tensor input, Tensor values)", tags=BINARY | NONDIFF, doc="0 below zero, 1 above, ``values`` at zero.")
+op(
+    "heaviside(Tensor input, Tensor values)",
+    tags=BINARY,
+    vjp=dict.fromkeys(("input", "values"), without_derivative("heaviside")),
+    doc="0 below zero, 1 above, ``values`` at zero.",
+)
 op(
     "gcd(Tensor input, Tensor other)",
     promote=DEFAULT,
@@ -316,7 +325,8 @@ op(
     where="torch",
     meta=lambda abs, angle: (broadcast(abs.shape, angle.shape), complex128 if abs.dtype is float64 else complex64),
     vjp={
-        "abs": lambda F, g, angle: F.add(F.mul(F.real(g), F.cos(angle)), F.mul(F.imag(g), F.sin(angle))),
+        # By the sign of the result, as PyTorch: 0 at 0, and that of the turned angle below.
+        "abs": lambda F, g, out: F.real(F.mul(F.conj(g), F.sgn(out))),
         "angle": lambda F, g, out: F.real(F.mul(F.conj(g), F.mul(out, 1j))),
     },
     doc="A complex tensor from its absolute values and angles.",
@@ -353,22 +363,39 @@ def allclose(F, input, other, rtol, atol, equal_nan):
     return bool(F.isclose(input, other, rtol, atol, equal_nan).all())
 
 
-@composite("ldexp(Tensor input, Tensor other)", tags=INPLACE)
-def ldexp(F, input, other):
-    """``input * 2**other``; of the dtype of a floating-point ``input`` where ``other`` is an integer."""
+def _times_power(F, input, other):
     dtype = F.dtype_of(input)
-    if dtype.category != FLOAT or F.dtype_of(other).category != 1:
+    if F.dtype_of(other).category != 1:
         return F.mul(input, F.pow(2.0, other))
     # In three steps: the power of two itself may be too large.
     wide = float32 if dtype.itemsize < 4 else dtype
     most = 1020 if wide is float64 else 126
-    other = F.clamp(F.to(other, int64), -3 * most, 3 * most)
+    other = F._clamp_numbers(F.to(other, int64), -3 * most, 3 * most)
     first = F._trunc_divide(other, 3)
     second = F._trunc_divide(F.sub(other, first), 2)
     out = F.to(input, wide)
     for power in (first, second, F.sub(F.sub(other, first), second)):
         out = F.mul(out, F.pow(2.0, F.to(power, wide)))
     return F.to(out, dtype)
+
+
+op(
+    "_ldexp(Tensor input, Tensor other)",
+    where="",
+    composite=_times_power,
+    meta=lambda input, other: (broadcast(input.shape, other.shape), input.dtype),
+    vjp={"input": lambda F, g, other: F._ldexp(g, other), "other": lambda F, g, out: F.mul(g, F.mul(out, math.log(2)))},
+    doc="``input * 2**other`` of floating-point ``input``, where ``other`` has its dtype or is an integer.",
+)
+
+
+@composite("ldexp(Tensor input, Tensor other)", tags=INPLACE)
+def ldexp(F, input, other):
+    """``input * 2**other``; of the dtype of a floating-point ``input`` where ``other`` is an integer."""
+    kinds = F.dtype_of(input).category, F.dtype_of(other).category
+    if kinds == (FLOAT, 1) or kinds == (FLOAT, FLOAT) and F.dtype_of(input) is F.dtype_of(other):
+        return F._ldexp(input, other)
+    return F.mul(input, F.pow(2.0, other))
 
 
 @composite("float_power(Tensor|Number input, Tensor|Number exponent)", tags=INPLACE)

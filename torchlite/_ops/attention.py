@@ -90,17 +90,23 @@ op(
     where="",
     composite=_sdpa_backward,
 )
-op(
+
+
+def _sdpa_vjp(F, g, query, key, value, value_shape, attn_mask, out0, out1, is_causal, scale, needs):
+    if value is None:  # the value's own gradient asks for neither its numbers nor the result's
+        value, out0 = F.new_zeros(g, value_shape), g
+    return F._sdpa_backward(g, query, key, value, attn_mask, out0, out1, is_causal, scale, needs)
+
+
+_attention = op(
     "_sdpa(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, is_causal, scale)",
     where="",
     composite=_sdpa,
     meta=_sdpa_meta,
-    vjp={
-        ("query", "key", "value"): lambda F, g, query, key, value, attn_mask, out0, out1, is_causal, scale, needs: (
-            F._sdpa_backward(g, query, key, value, attn_mask, out0, out1, is_causal, scale, needs)
-        )
-    },
-).hidden = True
+    vjp={("query", "key", "value"): _sdpa_vjp},
+)
+_attention.hidden = True
+_attention.only_for = {"value": ("query", "key"), "out0": ("query", "key")}
 
 
 def _check(query, key, value, attn_mask, is_causal):

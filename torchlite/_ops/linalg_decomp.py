@@ -11,7 +11,7 @@ import numpy as np
 
 from .._dispatch import NONDIFF, composite, op
 from .._types.dtypes import int32, int64
-from ._gradients import named
+from ._gradients import named, not_differentiable, without_derivative
 from ._linalg_common import (
     LinAlgError,
     adjoint,
@@ -181,19 +181,19 @@ def _qr_tall(F, gq, gr, q, r):
     return over_adjoint(F, F.add(gq, F.matmul(q, both)), r)
 
 
-def _qr_vjp(F, g, input, out0, out1, mode):
+def _qr_vjp(F, g, input_shape, out0, out1, mode):
     if mode == "r":
         raise RuntimeError(
             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
             "mode='reduced') if you are going to require gradients"
         )
-    m, n = input.shape[-2:]
+    m, n = input_shape[-2:]
     if mode == "complete" and m > n:
         raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
     gq, gr = zero_if_none(F, g[0], out0), zero_if_none(F, g[1], out1)
     if m >= n:
         return _qr_tall(F, gq, gr, out0, out1)
-    right = F.narrow(input, -1, m, n - m)
+    right = F.matmul(out0, F.narrow(out1, -1, m, n - m))
     gr_left, gr_right = F.narrow(gr, -1, 0, m), F.narrow(gr, -1, m, n - m)
     gq = F.add(gq, F.matmul(right, adjoint(F, gr_right)))
     return F.cat([_qr_tall(F, gq, gr_left, out0, F.narrow(out1, -1, 0, m)), F.matmul(out0, gr_right)], -1)
@@ -243,7 +243,7 @@ def _geqrf_rule(input):
 op(
     "geqrf(Tensor input)",
     outputs=("a", "tau"),
-    tags=NONDIFF,
+    vjp={"input": not_differentiable("geqrf")},
     meta=_geqrf_rule,
     doc="""R, the Householder vectors below it, and their scales `tau`: the packed form that
     `linalg.householder_product` and `ormqr` take.
@@ -532,7 +532,8 @@ op(
     "ldl_core(Tensor input, hermitian)",
     where="",
     outputs=("LD", "pivots", "info"),
-    tags=NONDIFF,
+    nondiff=(1, 2),
+    vjp={"input": without_derivative("linalg_ldl_factor_ex")},
     meta=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-1]), int32), (_batch(input), int32)],
 )
 
@@ -562,7 +563,7 @@ def linalg_ldl_factor_ex(F, A, hermitian, check_errors):
     check_square(name, A)
     check_float(name, A, low_precision=True)
     check_kernel_float("ldl_factor_kernel_cpu", A)
-    packed, pivots, info = F.ldl_core(A.detach(), hermitian)
+    packed, pivots, info = F.ldl_core(A, hermitian)
     if check_errors:
         _check_ldl(name, info)
     return named("linalg_ldl_factor_ex", (packed, pivots, info))

@@ -264,13 +264,15 @@ def multilabel_soft_margin_loss(F, input, target, weight, size_average, reduce, 
 
 # --- margins --------------------------------------------------------------------------------------
 
+# `F.clamp(x, 0)` has the gradient 1 at 0, as PyTorch has there, and needs its input; `F.relu` has 0.
+
 
 @composite(f"hinge_embedding_loss(Tensor input, Tensor target, margin=1.0, {LEGACY})", where="nn.functional")
 def hinge_embedding_loss(F, input, target, margin, size_average, reduce, reduction):
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     reduction = reduction_of(size_average, reduce, reduction)
     zero = F.zeros_like(input)
-    far = F.where(target != 1, F.relu(margin - input), zero)
+    far = F.where(target != 1, F.clamp(margin - input, 0), zero)
     near = F.where(target != -1, input, zero)
     return reduced(far + near, reduction)
 
@@ -286,7 +288,7 @@ def margin_ranking_loss(F, input1, input2, target, margin, size_average, reduce,
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"{_size(input1)}, input2: {_size(input2)}, target: {_size(target)} "
         )
-    return reduced(F.relu(-target * (input1 - input2) + margin), reduction)
+    return reduced(F.clamp(-target * (input1 - input2) + margin, 0), reduction)
 
 
 @composite(
@@ -400,14 +402,14 @@ def cosine_embedding_loss(F, input1, input2, target, margin, size_average, reduc
     cosine = dot / F.sqrt(squares1 * squares2)
     zero = F.zeros_like(cosine)
     near = F.where(target == 1, 1 - cosine, zero)
-    far = F.where(target == -1, F.relu(cosine - margin), zero)
+    far = F.where(target == -1, F.clamp(cosine - margin, 0), zero)
     return reduced(near + far, reduction)
 
 
 def _triplet(F, near, far, swap_distance, margin, reduction):
     if swap_distance is not None:
         far = F.minimum(far, swap_distance())
-    return reduced(F.relu(near - far + margin), reduction)
+    return reduced(F.clamp(near - far + margin, 0), reduction)
 
 
 @composite(

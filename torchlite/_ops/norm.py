@@ -175,7 +175,7 @@ op(
     where="",
     composite=_rms_norm_backward,
 )
-op(
+_root_mean_square = op(
     "_rms_norm(Tensor input, Tensor? weight, n_dims, eps)",
     where="",
     composite=_rms_norm,
@@ -185,7 +185,9 @@ op(
             g, input, weight, out1, n_dims, eps, needs
         )
     },
-).hidden = True
+)
+_root_mean_square.hidden = True
+_root_mean_square.only_for = {"weight": ("input",)}
 
 
 @composite("rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)", where="torch nn.functional")

@@ -20,6 +20,8 @@ from torchlite._dispatch.promotion import result_dtype
 from torchlite._dispatch.shapes import broadcast
 from torchlite._types.dtypes import int64
 
+from ._gradients import without_derivative
+
 PW = POINTWISE | INPLACE
 TEST = PW | NONDIFF
 
@@ -146,7 +148,12 @@ binary(
     tensor([1., 4., 9.])
     """,
 ).numbers = {"exponent": False}
-binary("floor_divide", tags=TEST, doc="``input / other`` rounded down. RuntimeError for an integer division by zero.")
+binary(
+    "floor_divide",
+    tags=PW,
+    vjp=dict.fromkeys(("input", "other"), without_derivative("floor_divide")),
+    doc="``input / other`` rounded down. RuntimeError for an integer division by zero.",
+)
 binary(
     "_trunc_divide",
     where="",
@@ -408,5 +415,4 @@ def fill(F, input, value):
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
-        return F.add(F.zeros_like(input), value.to(input.dtype))
-    return F.add(F.mul(input, 0), value).to(input.dtype) if input.requires_grad else F.full_like(input, value)
+    return F._fill(input, value)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._device.generators import draw, engine_of, fill
+from .._device.generators import check_target, draw, drawn_into, engine_of, fill
 from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, op
 from .._dispatch.overlap import check_in_place
 from .._dispatch.public import torch
 from .._types.dtypes import bool_, float32, float64, get_default_dtype, int64
+from ._gradients import without_derivative
 from .creation import _size
 
 _SHAPE: dict[str, Any] = {"where": "", "tags": RANDOM | NONDIFF, "meta": lambda size, dtype: (size, dtype)}
@@ -150,7 +151,7 @@ op(
     "random_binomial(Tensor count, Tensor prob, generator)",
     **_ZERO,
     meta=lambda count, prob: (prob.shape, prob.dtype),
-    vjp={"count": lambda F, g: F.zeros_like(g), "prob": lambda F, g: F.zeros_like(g)},
+    vjp=dict.fromkeys(("count", "prob"), without_derivative("binomial")),
     doc="Binomial.",
 )
 op(
@@ -164,6 +165,15 @@ op(
         "std": lambda F, g, std_shape: F.new_zeros(g, std_shape),
     },
     doc="Numbers that were drawn by parameters: the parameters' gradients are zero.",
+)
+op(
+    "_drawn_over(Tensor input, Tensor value, name)",
+    where="",
+    tags=RANDOM,
+    composite=lambda F, input, value, name: value,
+    meta=lambda value: (value.shape, value.dtype),
+    vjp={"input": lambda F, g, name: F.zeros_like(g), "value": lambda F, g: g},
+    doc="Numbers that were drawn into a tensor by the method of that name: what it was before has a gradient of zero.",
 )
 
 
@@ -357,7 +367,8 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
     )
     result = result if result.dtype is kind else F.to(result, kind)
     if call.MODE.grad and any(t.requires_grad for t in tensors):
-        result = F._drawn_by(result, tensors[0], tensors[-1] if len(tensors) > 1 else tensors[0].detach())
+        by = [t if isinstance(t, call.Tensor) else tensors[0].detach() for t in (mean, std)]
+        result = F._drawn_by(result, *by)
     return _into(out, result)
 
 
@@ -564,11 +575,10 @@ def bernoulli_(F, input, p, generator):
     if isinstance(p, call.Tensor):
         if p.dtype.category != 2:
             raise RuntimeError(f"expected probabilities tensor to have floating type, got {p.dtype.scalar_name}")
+        check_target(input)
         check_in_place("bernoulli_", [input, p])
-        drawn = F.random_bernoulli_each(p.detach().expand(input.shape), input.dtype, engine_of(input._table, generator))
-        if call.MODE.grad:
-            call.check_writable(input)
-        return call.assign(REGISTRY["bernoulli_"], input, drawn, input)
+        drawn = F.random_bernoulli_each(p.expand(input.shape), input.dtype, engine_of(input._table, generator))
+        return drawn_into(REGISTRY["bernoulli_"], input, drawn)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     if input.dtype.category == 3:

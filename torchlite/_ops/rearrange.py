@@ -5,7 +5,7 @@ Most are composites of views, so they share memory with their input where PyTorc
 
 from __future__ import annotations
 
-from torchlite._dispatch import INPLACE, VIEW, composite, op
+from torchlite._dispatch import INPLACE, NONDIFF, VIEW, composite, op
 from torchlite._dispatch.public import torch
 from torchlite._dispatch.shapes import broadcast, wrap_dim
 
@@ -649,7 +649,7 @@ op(
     vjp={"input": lambda F, g: F.view_as_real(g)},
     doc="""A real tensor with a last dimension of two (real and imaginary part) as a complex view.""",
 )
-op("_view_dtype(Tensor input, dtype)", where="", tags=VIEW)
+op("_view_dtype(Tensor input, dtype)", where="", tags=VIEW | NONDIFF)
 
 # --- chunks ----------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .._dispatch import KEEPS_DTYPE, MAYBE_VIEW, VIEW, composite, op
+from .._dispatch.graph import alias_meta
 from .._dispatch.shapes import contiguous_strides, infer_size, wrap_dim, wrap_dims
 
 
@@ -330,5 +331,8 @@ def view(F, input, size, dtype):
     ):
         dtype = size[0]
     if dtype is not None:
-        return F._view_dtype(input, dtype)
+        found = F._view_dtype(input, dtype)
+        if found is not input and hasattr(found, "_meta"):
+            found._meta = alias_meta(input)  # no gradient passes: to autograd it is no view
+        return found
     return F._view(input, infer_size(size, input.numel()))

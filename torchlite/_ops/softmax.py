@@ -84,4 +84,4 @@ def log_softmax(F, input, dim, dtype):
 def _safe_softmax(F, input, dim, dtype):
     """``softmax`` that gives zeros where a whole row is minus infinity."""
     out = F.softmax(input, dim, dtype)
-    return F.where(F.amax(input, dim, True) == -float("inf"), F.zeros_like(out), out)
+    return F.where(F.amax(input.detach(), dim, True) == -float("inf"), F.zeros_like(out), out)

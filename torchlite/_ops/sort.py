@@ -141,8 +141,12 @@ op("unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF).several = True
 
 # Whose derivative is an error: their first results say that they want a gradient all the same.
 _undifferentiated = {
-    name: op(f"{name}(Tensor input)", where="", vjp={"input": not_differentiable(name)})
-    for name in ("_unique2", "_unique_dim", "_unique_consecutive")
+    name: op(f"{name}(Tensor input)", where="", vjp={"input": not_differentiable(words)})
+    for name, words in {
+        "_unique2": "_unique2",
+        "_unique_dim": "unique_dim",
+        "_unique_consecutive": "unique_consecutive",
+    }.items()
 }
 
 

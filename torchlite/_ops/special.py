@@ -53,7 +53,7 @@ op(
     promote=INT_TO_FLOAT,
     tags=UNARY,
     alias="special.erfinv",
-    vjp={"input": lambda F, g, out: F.mul(g, F.mul(F.exp(F.mul(out, out)), 1.0 / TWO_OVER_ROOT_PI))},
+    vjp={"input": lambda F, g, input: F.mul(g, F.mul(F.exp(F.square(F.erfinv(input))), 1.0 / TWO_OVER_ROOT_PI))},
     doc="The inverse of ``erf`` on (-1, 1); infinite at the ends, NaN outside.",
 )
 op(
@@ -169,7 +169,7 @@ op(
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
     vjp={
-        "input": not_differentiable("zeta", "self"),
+        "input": not_differentiable("zeta"),
         "other": lambda F, g, input, other: F.neg(F.mul(g, F.mul(F.special_zeta(F.add(input, 1), other), input))),
     },
     doc="Hurwitz' zeta function: the sum of ``(k + other) ** -input`` over k >= 0.",

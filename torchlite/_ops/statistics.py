@@ -10,7 +10,7 @@ from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, composite, op
 from torchlite._dispatch.shapes import reduced, wrap_dim, wrap_dims
 
 from .._types.dtypes import float32, float64, int64
-from ._gradients import count_of, keep_dims, named, shared_evenly, shifted_on, to_chosen
+from ._gradients import count_of, keep_dims, named, shared_evenly, shifted_on, to_chosen, without_derivative
 
 # --- variance ------------------------------------------------------------------
 
@@ -422,7 +422,7 @@ op(
 )
 op(
     "bincount(Tensor input, Tensor? weights=None, minlength=0)",
-    tags=NONDIFF,
+    vjp={"weights": without_derivative("bincount")},
     doc="""How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a
     vector of at least `minlength`.
 
@@ -430,7 +430,11 @@ op(
     tensor([1, 0, 2])
     """,
 )
-op("histogram_counts(Tensor input, Tensor[] edges, Tensor? weight=None)", where="", tags=NONDIFF)
+op(
+    "histogram_counts(Tensor input, Tensor[] edges, Tensor? weight=None)",
+    where="",
+    vjp=dict.fromkeys(("input", "weight"), without_derivative("histogram")),
+)
 
 
 def _edges(F, column, bins, limits):
@@ -472,9 +476,9 @@ def histogram(F, input, bins, range, weight, density):
     >>> torch.histogram(torch.tensor([1., 2., 3.]), 2).hist
     tensor([1., 2.])
     """
-    flat = input.detach().reshape(-1)
-    edges = [_edges(F, flat, bins, range)]
-    hist = F.histogram_counts(flat.reshape(-1, 1), edges, None if weight is None else weight.detach())
+    flat = input.reshape(-1)
+    edges = [_edges(F, flat.detach(), bins, range)]
+    hist = F.histogram_counts(flat.reshape(-1, 1), edges, weight)
     return named("histogram", (_density(F, hist, edges) if density else hist, edges[0]))
 
 
@@ -487,15 +491,14 @@ def histogramdd(F, input, bins, range, weight, density):
     """A histogram in several dimensions of points along the last dimension of `input`: `(hist, bin_edges)` with one
     vector of edges a dimension.
     """
-    input = input.detach()
     columns = input.shape[-1]
     each = [bins] * columns if isinstance(bins, int) else list(bins)
     if len(each) != columns:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     points = input.reshape(-1, columns)
     limits = [None] * columns if range is None else [(range[2 * i], range[2 * i + 1]) for i in builtins.range(columns)]
-    edges = [_edges(F, points[:, i], b, limits[i]) for i, b in enumerate(each)]
-    hist = F.histogram_counts(points, edges, None if weight is None else weight.detach())
+    edges = [_edges(F, points[:, i].detach(), b, limits[i]) for i, b in enumerate(each)]
+    hist = F.histogram_counts(points, edges, weight)
     return named("histogramdd", (_density(F, hist, edges) if density else hist, tuple(edges)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from sys import getrefcount
 
 from .._dispatch import call
 from .._dispatch.graph import (
@@ -19,6 +20,7 @@ from .._dispatch.graph import (
     node_hooks,
     renew_history,
     version,
+    wanted_late,
 )
 from .._dispatch.hooks import RemovableHandle
 from .._dispatch.runtime import LEAF, MODE, NOWHERE
@@ -37,7 +39,7 @@ class History(Properties):
     @property
     def requires_grad(self) -> bool:
         found = self._meta
-        if self._node is not None or found is None:
+        if self._node is not None and self._node is not NOWHERE or found is None:
             return self._node is not None
         # A view says what its base says.
         base = found[0] if found.__class__ is tuple else found.base
@@ -63,6 +65,8 @@ class History(Properties):
                     )
                 meta_of(self)
                 self._node = LEAF
+                if getrefcount(self._data) > 2:  # somebody else has the memory: a view, perhaps
+                    wanted_late(self)
         elif self._node is not None and self._node is not NOWHERE:
             if self._node is not LEAF:
                 raise RuntimeError(
@@ -79,12 +83,10 @@ class History(Properties):
     @property
     def grad_fn(self):
         node = self._node
-        if node is LEAF or node is None and self._meta is None:
-            return None
-        if is_stale(self):
+        if self._meta is not None and is_stale(self):
             renew_history(self)
-        node = self._node
-        if node is None or node is NOWHERE:
+            node = self._node
+        if node is None or node is LEAF or node is NOWHERE:
             return None
         return named(node.node if node.__class__ is OutputOf else node)
 

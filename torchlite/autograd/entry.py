@@ -77,9 +77,10 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     found = run_backward(outputs, grads, retain, create_graph, inputs=inputs, accumulate=False)
     if not (allow_unused or materialize_grads) and any(g is None for g in found):
+        unused = next(i for i, g in enumerate(found) if g is None)
         raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-            "this is the desired behavior."
+            f"The differentiated Tensor at index {unused} appears to not have been used in the graph. Set "
+            "allow_unused=True if this is the desired behavior."
         )
     if materialize_grads:
         found = [_zeros(i, create_graph) if g is None else g for g, i in zip(found, inputs, strict=True)]

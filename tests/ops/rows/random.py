@@ -40,7 +40,7 @@ row(
 row("poisson", S(A((3, 4), low=0, high=30)), random=True, covers=("random_poisson",))
 row("binomial", S(A((3, 4), low=1, high=30), PROBABILITIES), random=True, covers=("random_binomial",))
 row("uniform_", S((3, 4)), S((3, 4), -1, 2), random=True, oracle=in_place("uniform_"))
-row("normal_", S((3, 4)), S((3, 4), -1, 2), random=True, oracle=in_place("normal_"))
+row("normal_", S((3, 4)), S((3, 4), -1, 2), random=True, oracle=in_place("normal_"), covers=("_drawn_over",))
 row(
     "random_",
     S((3, 4)),

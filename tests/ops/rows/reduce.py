@@ -82,6 +82,7 @@ row(
     S(A((9,), low=0, high=5, dtype="int64"), (9,)),
     S(A((3,), low=0, high=3, dtype="int64"), minlength=7),
     meta=False,
+    grad=False,
 )
 row(
     "histogram",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..record import KEEPS_DTYPE, MAYBE_VIEW, VIEW, Op, Param
+from ..record import KEEPS_DTYPE, MAYBE_VIEW, NONDIFF, VIEW, Op, Param
 from .source import Listing, Piece, Source, joined, tuple_of
 
 
@@ -36,7 +36,7 @@ def write_node(source: Source, case: Case) -> None:
 def write_watch(source: Source, case: Case) -> None:
     """What is asked of an op that records nothing, only while somebody wants it."""
     op = case.op
-    if op.tags & (VIEW | MAYBE_VIEW):
+    if op.tags & (VIEW | MAYBE_VIEW) and not op.tags & NONDIFF:
         source.comment("Without recording a view is marked as made so.")
         with source.block("if NO_GRAD and not MODE.grad:"):
             source.line(f"unrecorded({op.params[0].name}, result_)")
