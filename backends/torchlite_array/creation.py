@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from torchlite._dispatch.shapes import triangle
+
 xp: Any = None
 
 
@@ -93,10 +95,21 @@ def _identity_matrix(n, m, dtype):
 
 
 def _tril_indices(rows, columns, offset, dtype):
-    keep = xp.arange(columns)[None, :] <= xp.arange(rows)[:, None] + offset
-    return xp.stack(xp.nonzero(keep)).astype(dtype.np)
+    out = xp.empty((2, triangle(rows, columns, offset)), dtype=dtype.np)
+    row = xp.arange(min(max(-offset, 0), rows), rows if columns else 0)
+    return _filled_pairs(out, row, 0 * row, xp.minimum(row + offset + 1, columns))
 
 
 def _triu_indices(rows, columns, offset, dtype):
-    keep = xp.arange(columns)[None, :] >= xp.arange(rows)[:, None] + offset
-    return xp.stack(xp.nonzero(keep)).astype(dtype.np)
+    out = xp.empty((2, rows * columns - triangle(rows, columns, offset - 1)), dtype=dtype.np)
+    row = xp.arange(min(max(columns - offset, 0), rows) if columns else 0)
+    first = xp.maximum(row + offset, 0)
+    return _filled_pairs(out, row, first, columns - first)
+
+
+def _filled_pairs(out, row, first, count):
+    """Write rows and columns of elements: of each row so many, from its first on."""
+    ends = xp.cumsum(count)
+    out[0] = xp.repeat(row, count)
+    out[1] = xp.arange(out.shape[1]) - xp.repeat(ends - count - first, count)
+    return out

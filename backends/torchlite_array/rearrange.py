@@ -44,9 +44,10 @@ def split_with_sizes(input, split_sizes, dim=0):
 
 
 def unbind(input, dim=0):
+    dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    before = (slice(None),) * wrap_dim(dim, input.ndim)
+    before = (slice(None),) * dim
     return tuple(input[(*before, i, ...)] for i in range(input.shape[dim]))
 
 
@@ -187,6 +188,8 @@ def view_as_complex(input):
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     if any(s % (2 * input.dtype.itemsize) for s, n in zip(input.strides[:-1], input.shape[:-1], strict=True) if n > 1):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if (start_of(input) - start_of(owner(input))) % (2 * input.dtype.itemsize):
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     return input.view(from_np(input.dtype).to_complex().np)[..., 0]
 
 

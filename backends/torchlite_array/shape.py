@@ -6,7 +6,7 @@ from typing import Any
 
 from torchlite._dispatch.checks import check_in_storage
 from torchlite._dispatch.layouts import dense_like, keep_exactly, strides_of
-from torchlite._dispatch.shapes import wrap_dims
+from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 
 from .strides import block, owner, start_of, strided_view
 
@@ -34,7 +34,10 @@ def permute(input, dims):
 
 
 def transpose(input, dim0, dim1):
-    return input.swapaxes(dim0, dim1) if input.ndim else input[...]
+    if not input.ndim:
+        wrap_dim(dim0, 0), wrap_dim(dim1, 0)
+        return input[...]
+    return input.swapaxes(dim0, dim1)
 
 
 def expand(input, size):

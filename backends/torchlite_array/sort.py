@@ -76,7 +76,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     x = comparable(input.swapaxes(dim, -1))
     if size <= 128 or k == size:
         order = x.argsort(-1)
-        chosen = order[..., : size - k - 1 if k < size else None : -1] if largest else order[..., :k]
+        chosen = (order[..., : size - k - 1 if k < size else None : -1] if largest else order[..., :k]).copy()
     else:
         chosen = x.argpartition(size - k if largest else k - 1, -1)
         chosen = chosen[..., size - k :] if largest else chosen[..., :k]

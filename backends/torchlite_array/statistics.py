@@ -117,9 +117,9 @@ def _is_nan(x):
 
 
 def median_dim(input, dim, keepdim=False):
+    dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
         return input.copy(), xp.zeros((), dtype=xp.int64)
-    dim = wrap_dim(dim, input.ndim)
     check_not_empty("median", input, dim)
     rank = (input.shape[dim] - 1) // 2
     index = xp.take(xp.argpartition(comparable(input), rank, axis=dim), xp.asarray([rank]), axis=dim)
@@ -130,10 +130,10 @@ def median_dim(input, dim, keepdim=False):
 
 
 def nanmedian_dim(input, dim, keepdim=False):
+    dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
         return input.copy(), xp.zeros((), dtype=xp.int64)
-    dim = wrap_dim(dim, input.ndim)
-    check_not_empty("nanmedian", input, dim)
+    check_not_empty("median", input, dim)
     order = xp.argsort(comparable(input), axis=dim)
     counted = xp.sum(~_is_nan(input), axis=dim, keepdims=True)
     return _pick(input, dim, pick_along(order, dim, xp.maximum((counted - 1) // 2, 0)), keepdim)
@@ -152,9 +152,9 @@ def nanmedian_all(input):
 
 
 def mode(input, dim=-1, keepdim=False):
+    dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
         return input.copy(), xp.zeros((), dtype=xp.int64)
-    dim = wrap_dim(dim, input.ndim)
     check_not_empty("mode", input, dim)
     x = xp.moveaxis(comparable(input), dim, -1)
     order = xp.argsort(x, axis=-1, kind="stable")

@@ -142,6 +142,8 @@ class Table:
         # The dtypes that Python numbers are combined with in the kernels, and how half precision is computed in float32
         # where the kernels do not do so themselves.
         self.takes_numbers = getattr(backend, "takes_numbers", _REAL)
+        # Those of them that hold every number a program is likely to write.
+        self.holds_numbers = frozenset([d for d in self.takes_numbers if d.itemsize > 2])
         self.in_float32 = getattr(backend, "in_float32", None)
         self.backward_in_float32 = getattr(backend, "backward_in_float32", None)
         self._move: Any = None  # set by the registry: between tables, so no backend's business

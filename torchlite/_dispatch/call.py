@@ -41,7 +41,7 @@ from .graph import (
 from .hooks import pack
 from .interceptors import intercepted, stack
 from .outputs import check_fits, check_target_dtype, fill_uninitialized, write_results
-from .overlap import check_in_place
+from .overlap import check_in_place, set_together
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
 from .runtime import GLOBALS, LEAF, MODE, NOWHERE, recording
@@ -567,9 +567,13 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     target = values[0]
     if GLOBALS["GUARDED"]:
         guarded(target)
-    if op.name != "_setitem":  # which knows what part it writes, and checks that
-        check_in_place(op.name, values)
+    # (`_setitem` knows what part it writes, and checks that.)
+    together = op.name != "_setitem" and check_in_place(op.name, values)
     wants = MODE.grad and (target._node is not None or (_any_wants(values) and not op.tags & NONDIFF))
+    if together and not wants:
+        set_together(op, values)
+        bump(target)
+        return target
     if wants:
         check_writable(target)
     table, name = target._table, op.name + "_"

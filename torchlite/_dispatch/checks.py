@@ -47,6 +47,8 @@ def check_in_storage(size, stride, offset: int, itemsize: int, held: int) -> Non
     if min(stride, default=0) < 0:
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     span = storage_span(size, stride, itemsize, offset)
+    if math.prod(size) > _MOST:
+        raise RuntimeError("numel: integer multiplication overflow")
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     if span > held:
@@ -64,9 +66,10 @@ def seen_as(shape, steps, offset: int, old, new) -> tuple[tuple[int, ...], tuple
     words = f"to view {old.scalar_name} as {new.scalar_name} (different element sizes)"
     if not shape:
         raise RuntimeError(f"self.dim() cannot be 0 {words}")
-    if steps[-1] != 1 and shape[-1] != 1:
-        raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {steps[-1]}")
+    broken = RuntimeError(f"self.stride(-1) must be 1 {words}, but got {steps[-1]}")
     if old.itemsize > new.itemsize:
+        if steps[-1] != 1 and shape[-1] != 1:
+            raise broken
         ratio = old.itemsize // new.itemsize
         return (*shape[:-1], shape[-1] * ratio), (*[s * ratio for s in steps[:-1]], 1), offset * ratio
     ratio = new.itemsize // old.itemsize
@@ -74,6 +77,8 @@ def seen_as(shape, steps, offset: int, old, new) -> tuple[tuple[int, ...], tuple
         raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {words}, but got {shape[-1]}")
     if offset % ratio:
         raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {words}, but got {offset}")
+    if steps[-1] != 1 and shape[-1] != 1:
+        raise broken
     for d, step in enumerate(steps[:-1]):
         if step % ratio and shape[d] != 1:
             raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {words}, but got {step}")
@@ -157,11 +162,8 @@ def check_index_add(input, dim: int, count: int, source) -> None:
         raise RuntimeError(
             f"index_add_(): Number of indices ({count}) should be equal to source.size(dim): ({given}), for dim: {dim}"
         )
-    if (
-        input.ndim
-        and source.ndim
-        and source.shape[:dim] + source.shape[dim + 1 :] != input.shape[:dim] + input.shape[dim + 1 :]
-    ):
+    others = [x.shape[:dim] + x.shape[dim + 1 :] if x.ndim else () for x in (input, source)]
+    if input.ndim != source.ndim or others[0] != others[1]:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(input.shape)} source.shape = {list(source.shape)}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import numpy as np
 
 from .._types.dtypes import as_dtype, get_default_dtype
 from .meta import rule_error
+from .promotion import out_of_range
 from .record import Op
 from .runtime import GLOBALS
 from .signatures import refusal
@@ -19,7 +21,25 @@ def of_composite(op: Op, error: Exception, values) -> Exception:
     """
     if type(error) in (RuntimeError, NotImplementedError):
         return error
-    return refusal(op, values) or error
+    return refusal(op, values) or _of_dimension(op, error, values) or error
+
+
+def _of_dimension(op: Op, error: Exception, values) -> IndexError | None:
+    """PyTorch's error for a dimension that the first tensor does not have, where Python's or NumPy's words say so."""
+    if type(error).__name__ != "AxisError" and str(error) != "tuple index out of range":
+        return None
+    ndim = next((v._data.ndim for v in values if isinstance(v, GLOBALS["Tensor"])), None)
+    dims = [v for p, v in zip(op.params, values, strict=True) if p.name.startswith("dim") and isinstance(v, int)]
+    if ndim is None or not dims:
+        return None
+    if not ndim:
+        return IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    for dim in dims:
+        if not -ndim <= dim < ndim:
+            return IndexError(
+                f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})"
+            )
+    return None
 
 
 def explained(op: Op, error: Exception, values) -> Exception:
@@ -37,6 +57,16 @@ def explained(op: Op, error: Exception, values) -> Exception:
             "DefaultCPUAllocator: can't allocate memory"
             + (f": you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)" if wanted else "")
         )
+    if isinstance(error, ValueError) and ("array is too big" in text or text == "Maximum allowed dimension exceeded"):
+        return RuntimeError("numel: integer multiplication overflow")
+    if isinstance(error, struct.error):
+        return RuntimeError("a size, stride or offset is beyond what kernels of this device count: 2**31 elements")
+    if isinstance(error, OverflowError) and text.startswith("Python integer "):
+        return out_of_range(next(v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])))
+    if isinstance(error, IndexError):
+        of_dimension = _of_dimension(op, error, values)
+        if of_dimension is not None:
+            return of_dimension
     if isinstance(error, IndexError) and "for axis" in text:
         return IndexError(text.replace("for axis", "for dimension"))
     if isinstance(error, TypeError) and "ufunc '" in text:

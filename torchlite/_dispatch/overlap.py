@@ -9,7 +9,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from .._types.dtypes import bool_, uint8
 from .backend import owner_of
+from .record import Op
+from .slots import SLOTS
 
 # Ops that write in place, or out=, into tensors whose elements share places.
 REPEATED = frozenset((
@@ -115,15 +118,18 @@ def _is_same(target: Any, source: Any) -> bool:
     )
 
 
-def check_in_place(name: str, values: list) -> None:
-    """What PyTorch checks before the op `name` writes into the first of its arguments."""
-    target = values[0]
+def check_in_place(name: str, values: list) -> bool:
+    """What PyTorch checks before the op `name` writes into the first of its arguments. Whether it sets some elements of
+    a tensor whose elements share places (`set_together`).
+    """
+    target, together = values[0], False
     if target._data.base is not None and repeats(target._data):
         if name == "_copy" and hasattr(values[1], "_data") and _is_same(target, values[1]):
-            return
+            return False
         if name not in REPEATED:
             raise RuntimeError(_REPEATS)
-        if name in DEPRECATED:
+        together = name in DEPRECATED
+        if together:
             warnings.warn(
                 f"Use of {name.lstrip('_')}_ on expanded tensors is deprecated. Please clone() the tensor before "
                 f"performing this operation. This also applies to advanced indexing e.g. {DEPRECATED[name]}",
@@ -134,6 +140,34 @@ def check_in_place(name: str, values: list) -> None:
     for value in values[1:]:
         if hasattr(value, "_data") or value.__class__ in (list, tuple):
             check_apart(target, value, whole)
+    return together
+
+
+def set_together(op: Op, values: list) -> None:
+    """Let an op that sets some elements (or adds to them) do so in a tensor whose elements share places: a place gets
+    what one of its elements got, or all that they got.
+    """
+    target, table, F = values[0], values[0]._table, SLOTS.F
+    compute, given = getattr(F, op.name), dict(zip([p.name for p in op.params], values, strict=True))
+    adds = given.get("accumulate", False)
+    name = "values" if "values" in given else "value"
+    base = F.zeros_like(target) if adds else target
+    new = compute(*{**given, "input": base}.values())
+    if not adds:
+        mark = True if not hasattr(given[name], "_data") else F.to(F.ones_like(given[name]), bool_)
+        none = F.to(F.zeros_like(target), bool_)
+        marks = compute(*{**given, "input": none, name: mark}.values())
+    place = target._data
+    for d, (n, step) in enumerate(zip(place.shape, place.strides, strict=True)):
+        if step or n == 1:
+            continue
+        if adds:
+            new = F.sum(new, d, True)
+        else:
+            first = F.argmax(F.to(marks, uint8), d, True)
+            new, marks = F.gather(new, d, first), F.gather(marks, d, first)
+        place = table.narrow(place, d, 0, 1)
+    table.copy_into(place, new._data if not adds else table.add(place, new._data))
 
 
 def check_out(name: str, out: Any, values) -> None:

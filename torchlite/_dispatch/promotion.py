@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._types.dtypes import COMPLEX, FLOAT, _Default, bool_, dtype, finfo, int64, promote_types
+from .._types.dtypes import COMPLEX, FLOAT, _Default, bool_, dtype, finfo, float32, int64, promote_types
 
 
 def number_dtype(value) -> dtype:
@@ -49,7 +49,8 @@ def result_dtype(values) -> dtype:
 
 _C_NAMES = {
     "bool": "bool", "int32": "int", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
-    "float64": "double",
+    "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "complex32": "c10::complex<c10::Half>",
 }  # fmt: skip
 
 
@@ -62,12 +63,15 @@ def in_64_bits(value):
 
 def number_in(value, to: dtype, word: str = "", infinite: bool = False):
     """A Python number as one that a dtype holds: fractions are cut off, unsigned dtypes take negative numbers of their
-    size, half precision rounds. RuntimeError for one that it does not hold, unless floats may become `infinite` (they
-    are left as they are then); `word` is the dtype's name in the error.
+    size, half precision rounds. RuntimeError for one that it does not hold, unless half precision may become `infinite`
+    (floats are left as they are then, if float32 holds them); `word` is the dtype's name in the error.
     """
     in_64_bits(value)
     if to.category == COMPLEX:
-        return complex(value)
+        value = complex(value)
+        if to.itemsize <= 8 and (_exceeds(value.real, float32) or _exceeds(value.imag, float32)):
+            raise _unheld(to, word)
+        return value
     if to is bool_:
         return bool(value)
     if isinstance(value, complex):
@@ -76,7 +80,7 @@ def number_in(value, to: dtype, word: str = "", infinite: bool = False):
         value = value.real
     if to.category == FLOAT:
         value = float(value)
-        if not infinite and to.itemsize <= 2 and math.isfinite(value) and abs(value) > finfo(to).max:
+        if to.itemsize <= 4 and _exceeds(value, float32 if infinite else to):
             raise _unheld(to, word)
         return value if infinite or to.itemsize > 2 else float(to.np.type(value))
     bits = to.itemsize * 8 - to.is_signed
@@ -84,6 +88,21 @@ def number_in(value, to: dtype, word: str = "", infinite: bool = False):
     if not math.isfinite(value) or not low <= value < 1 << bits:
         raise _unheld(to, word)
     return int(value) if to.is_signed else int(value) % (1 << bits)
+
+
+def _exceeds(value: float, to: dtype) -> bool:
+    return math.isfinite(value) and abs(value) > finfo(to).max
+
+
+def check_held(value, to: dtype) -> None:
+    """RuntimeError for an integer or a float beyond what a dtype of numbers holds."""
+    if to is not bool_ and value.__class__ in (int, float):
+        number_in(value, to)
+
+
+def out_of_range(to: dtype) -> RuntimeError:
+    """The error for a number that a dtype does not hold."""
+    return _unheld(to, "")
 
 
 def _unheld(to: dtype, word: str) -> RuntimeError:

@@ -82,6 +82,17 @@ def infer_size(shape, numel: int) -> tuple[int, ...]:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
+def triangle(rows: int, columns: int, offset: int) -> int:
+    """How many elements of a matrix lie on and below its diagonal `offset`.
+
+    >>> triangle(3, 3, 0), triangle(3, 3, -1), triangle(2, 4, 1)
+    (6, 3, 5)
+    """
+    first, full = min(max(-offset, 0), rows), min(max(columns - offset, 0), rows)  # rows with one, with all elements
+    full = max(full, first)
+    return (full - first) * (first + full + 2 * offset + 1) // 2 + (rows - full) * columns
+
+
 def contiguous_strides(shape) -> tuple[int, ...]:
     """Row-major strides in elements."""
     strides, step = [], 1

@@ -133,7 +133,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, threshold: F.where(F.le(input, threshold), F.zeros_like(g), g)},
     doc="``input`` where it is above ``threshold``, ``value`` elsewhere.",
-).numbers = {"threshold": False, "value": False}
+).numbers = {"threshold": True, "value": False}
 
 
 def _hardshrink(F, input, lambd):

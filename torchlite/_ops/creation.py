@@ -13,9 +13,10 @@ import warnings
 import numpy as np
 
 from .._dispatch import NONDIFF, REGISTRY, call, composite, op
-from .._dispatch.checks import storage_span
+from .._dispatch.checks import check_new, storage_span
 from .._dispatch.layouts import channels_last_strides, dense_like, keep_exactly, placed, strides_in
 from .._dispatch.promotion import number_in
+from .._dispatch.shapes import triangle
 from .._types.dtypes import as_dtype, bool_, get_default_dtype, int32, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
@@ -195,9 +196,9 @@ def empty(F, size, out, dtype, layout, device, pin_memory, requires_grad, memory
     )
 
 
-def _fill_value(value, dtype):
-    """A fill value that the dtype takes."""
-    return number_in(_number(value), dtype, infinite=True)
+def _fill_value(value, dtype, size=()):
+    """A fill value that the dtype takes; that of one element may be infinite."""
+    return number_in(_number(value), dtype, infinite=math.prod(size) == 1)
 
 
 @composite(f"_filled(size, fill_value, *, out=None, {_TAIL})", where="", alias="torch.full")
@@ -210,14 +211,9 @@ def full(F, size, fill_value, out, dtype, layout, device, pin_memory, requires_g
         raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not Tensor")
     dtype = _dtype("full", dtype, None)
     dtype = _out_dtype(out, dtype, dtype or _inferred(fill_value))
+    size = _size("full", tuple(size))
     return _make(
-        "_full",
-        _size("full", tuple(size)),
-        _fill_value(fill_value, dtype),
-        dtype,
-        device=device,
-        requires_grad=requires_grad,
-        out=out,
+        "_full", size, _fill_value(fill_value, dtype, size), dtype, device=device, requires_grad=requires_grad, out=out
     )
 
 
@@ -290,7 +286,7 @@ def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memor
     _dense(layout)
     dtype = _dtype(kernel, dtype, input.dtype)
     size = input._data.shape
-    args = (dtype,) if value is None else (_fill_value(value, dtype), dtype)
+    args = (dtype,) if value is None else (_fill_value(value, dtype, size), dtype)
     return _make(
         kernel,
         size,
@@ -365,10 +361,11 @@ _declare_new(
 def new_full(F, input, size, fill_value, dtype, device, requires_grad, layout, pin_memory):
     """`fill_value` everywhere, in the given size, with this tensor's dtype and device, unless said otherwise."""
     dtype = _dtype("new_full", dtype, input.dtype)
+    size = _size("new_full", tuple(size))
     return _make(
         "_full",
-        _size("new_full", tuple(size)),
-        _fill_value(fill_value, dtype),
+        size,
+        _fill_value(fill_value, dtype, size),
         dtype,
         device=input._table.device if device is None else device,
         requires_grad=requires_grad,
@@ -530,6 +527,8 @@ def _declare_indices(name: str, doc: str) -> None:
         kind = dtype or int64
         if kind not in (int64, int32):
             raise NotImplementedError(f"\"{name}\" not implemented for '{kind.scalar_name}'")
+        count = triangle(row, col, offset) if name == "tril_indices" else row * col - triangle(row, col, offset - 1)
+        check_new((2, count), kind.itemsize)
         return call.create(f"_{name}", row, col, offset, kind, device=device)
 
 

@@ -49,7 +49,8 @@ _fill_diagonal = op(
 
 
 def _filled(input, value):
-    value = number_in(value, input.dtype, infinite=True) if isinstance(value, (int, float, complex)) else value
+    if isinstance(value, (int, float, complex)):
+        value = number_in(value, input.dtype, infinite=math.prod(input._data.shape) == 1)
     if call.GLOBALS["GUARDED"]:
         call.guarded(input)
     fill = getattr(input._table, "_fill_", None)  # a backend need not have it
@@ -178,7 +179,7 @@ def set_(F, input, source, storage_offset, size, stride):
     elif hasattr(source, "_data"):
         if source.dtype is not input.dtype:
             raise RuntimeError(
-                f"Could not set tensor of type {source.dtype.name} to a tensor of type {input.dtype.name}"
+                f"Could not set tensor of type {source.dtype.c_name} to a tensor of type {input.dtype.c_name}"
             )
         tensor, storage = source, None
     else:

@@ -16,7 +16,7 @@ from torchlite._dispatch import (
     composite,
     op,
 )
-from torchlite._dispatch.promotion import result_dtype
+from torchlite._dispatch.promotion import check_held, number_in, result_dtype
 from torchlite._dispatch.shapes import broadcast
 from torchlite._types.dtypes import int64
 
@@ -181,7 +181,10 @@ def scaled(F, input, other, alpha):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and to.category < 3:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    return F.mul(other, alpha if to.category else bool(alpha)) if hasattr(other, "shape") else other * alpha
+    check_held(alpha, to)
+    if not to.category:
+        return F.mul(other, bool(alpha)) if hasattr(other, "shape") else bool(other and alpha)
+    return F.mul(other, alpha) if hasattr(other, "shape") else other * alpha
 
 
 @composite(
@@ -415,4 +418,6 @@ def fill(F, input, value):
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
+    if isinstance(value, (int, float, complex)):
+        value = number_in(value, input.dtype, infinite=input.numel() == 1)
     return F._fill(input, value)

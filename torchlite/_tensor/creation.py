@@ -109,6 +109,9 @@ def _as_array(data, d) -> tuple[np.ndarray, object]:
         _check_ragged(data)
         if array.dtype.kind == "O" and array.size:
             if all(isinstance(x, (int, float, complex, np.generic)) for x in array.ravel()):
+                if d is None and any(isinstance(x, (float, complex)) for x in array.ravel()):
+                    array = array.astype(complex if any(isinstance(x, complex) for x in array.ravel()) else float)
+                    return array, data
                 if d is None or d.category == 1:
                     raise ValueError("Overflow when unpacking long long")
                 return (array != 0 if d.category == 0 else array.astype(d.to_real().np)), data

@@ -72,6 +72,16 @@ def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, state:
     return _finished(out if order is None else out.permute(np.argsort(order).tolist()), requires_grad, cls, state)
 
 
+def rebuild_in(
+    array: np.ndarray, where: str, size, stride, offset: int, dtype_name: str, requires_grad: bool, cls, state
+):
+    """A tensor out of a pickle, in a storage of these bytes."""
+    from .storage import rebuild_storage, tensor_in
+
+    out = tensor_in(rebuild_storage(array, where), dtypes.ALL[dtype_name], size, stride, offset)
+    return _finished(out, requires_grad, cls, state)
+
+
 def rebuild_meta(shape: tuple, stride: tuple, dtype_name: str, requires_grad: bool, cls, state: Any):
     """A meta tensor out of a pickle."""
     from .._dispatch.meta import MetaArray
@@ -104,13 +114,18 @@ def warn_of_hooks(tensor: Any) -> None:
 
 
 def reduce_tensor(tensor: Any):
-    """What pickle stores: the elements as a NumPy array in the order in which they lie in memory, dtype, requires_grad,
-    class and attributes. What was computed becomes a leaf.
+    """What pickle stores: the whole storage as a NumPy array of bytes, the tensor's place in it, dtype, requires_grad,
+    class and attributes. What was computed becomes a leaf. Of a tensor with the conjugate or negative bit, and where a
+    backend does not show its memory, the elements are stored.
     """
     warn_of_hooks(tensor)
     d, rest = tensor.dtype, (tensor.requires_grad, call.Tensor if tensor._signs else type(tensor), state_of(tensor))
     if tensor.device.type == "meta":
         return rebuild_meta, (tuple(tensor.shape), tuple(tensor.stride()), d.name, *rest)
+    if not tensor._signs and hasattr(tensor._table.backend, "memory"):
+        from .storage import place_of, storage_of
+
+        return rebuild_in, (storage_of(tensor).numpy(), str(tensor.device), *place_of(tensor), d.name, *rest)
     array = tensor._table.to_numpy(tensor._data)
     order = None
     if not array.flags.c_contiguous and min(array.strides) > 0:

@@ -90,6 +90,8 @@ class Properties(Fields):
     def stride(self, dim=None):
         """Steps between neighbours in elements, of all dimensions or of one."""
         strides = strides_of(self._memory)
+        if dim is not None and not strides:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         return strides if dim is None else strides[wrap_dim(dim, len(strides))]
 
     def storage_offset(self) -> int:

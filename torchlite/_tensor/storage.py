@@ -312,6 +312,8 @@ class UntypedStorage(_StorageBase):
         """
         if size < 0:
             raise RuntimeError("size must be non-negative")
+        if size >= 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
         resize(self, size)
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from torchlite._dispatch.shapes import triangle
 from torchlite_kernels.ranges import PAIRS, SPACED
 
 from ..machinery.array import Array, empty, kind_of
@@ -76,8 +77,8 @@ def _identity_matrix(device, n, m, dtype):
 
 
 def _pairs(device: Device, rows: int, columns: int, offset: int, dtype, lower: int) -> Array:
-    cuts = [min(max(r + offset + lower, 0), columns) for r in range(rows)]
-    count = sum(cuts) if lower else rows * columns - sum(cuts)
+    below = triangle(rows, columns, offset - 1 + lower)
+    count = below if lower else rows * columns - below
     out = empty(device, (2, count), kind_of(dtype.np))
     if count:
         device.function(PAIRS, "pairs", "piiiii", T=out.kind)((rows,), None, out, rows, columns, offset, lower, count)

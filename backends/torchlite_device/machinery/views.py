@@ -84,6 +84,8 @@ def transpose(input, dim0, dim1):
     if shape:
         shape[dim0], shape[dim1] = shape[dim1], shape[dim0]
         steps[dim0], steps[dim1] = steps[dim1], steps[dim0]
+    else:
+        wrap_dim(dim0, 0), wrap_dim(dim1, 0)
     return view_of(input, tuple(shape), tuple(steps), input.offset)
 
 
@@ -155,9 +157,9 @@ def select(input, dim, index):
 
 
 def unbind(input, dim=0):
+    dim = wrap_dim(dim, input.ndim)
     if not input.shape:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    dim = wrap_dim(dim, input.ndim)
     return tuple([select(input, dim, i) for i in range(input.shape[dim])])
 
 

@@ -295,7 +295,7 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
         tests.append(f"{first.name}.dtype.category >= 2")
     if any(p.name in op.numbers for p in op.params if p.kind == "plain"):
         subject += " that holds all numbers"
-        tests.append(f"{first.name}.dtype in {first.name}._table.takes_numbers")
+        tests.append(f"{first.name}.dtype in {first.name}._table.holds_numbers")
     source.comment(_conditions(subject, free, unset))
     with source.condition("if", tests):
         _write_device_and_dtype(source, first)
