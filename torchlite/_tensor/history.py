@@ -31,6 +31,28 @@ from .properties import Properties
 _new = object.__new__
 
 
+def _why_no_gradient(tensor, value) -> str:
+    """What is wrong with a tensor that is assigned as a gradient."""
+    if value.dtype is not tensor.dtype:
+        own, other = tensor.dtype.scalar_name, value.dtype.c_name
+        return (
+            f"attempting to assign a gradient with dtype '{other}' to a tensor with grad_dtype '{own}'. The gradient "
+            "must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
+            "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the "
+            "dtypes of a tensor and its gradient may break downstream systems that assume they match."
+        )
+    if value._table is not tensor._table:
+        own, other = tensor.device.type, value.device.type
+        return (
+            f"attempting to assign a gradient with device type '{other}' to a tensor with device type '{own}'. Please "
+            "ensure that the gradient and the tensor are on the same device"
+        )
+    return (
+        f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(tensor.shape)}'. "
+        "Please ensure that the gradient and the tensor are the same size"
+    )
+
+
 class History(Properties):
     """The part of Tensor that autograd knows."""
 
@@ -107,12 +129,12 @@ class History(Properties):
                 )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            if value._data.shape != self._data.shape:
-                raise RuntimeError("assigned grad has data of a different size")
-            if value.dtype is not self.dtype:
-                raise RuntimeError("assigned grad has data of a different type")
-            if value._table is not self._table:
-                raise RuntimeError("assigned grad has data located on a different device")
+            if (
+                value.dtype is not self.dtype
+                or value._table is not self._table
+                or value._data.shape != self._data.shape
+            ):
+                raise RuntimeError(_why_no_gradient(self, value))
         meta_of(self).grad = value
 
     @grad.deleter

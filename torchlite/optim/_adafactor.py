@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _number, _scalar, _stepped
+from .optimizer import Optimizer, _number, _scalar, _step_one_by_one, _stepped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +26,6 @@ class Adafactor(Optimizer):
     beta2_decay: the second moment's weight is 1 - step^beta2_decay. eps: floors of the squared gradient (None: the
     dtype's machine epsilon) and of the parameter's scale. d: the update's root mean square is clipped to it.
     """
-
-    _refuses_complex = True
 
     def __init__(
         self,
@@ -68,37 +66,39 @@ class Adafactor(Optimizer):
             },
         )
 
-    def _init_state(self, group, state, param, grad):
-        if param.is_complex():
-            raise RuntimeError("Adafactor does not support complex parameters")
-        state["step"] = _scalar()
-        if grad.dim() > 1:
-            state["row_var"] = grad.new_zeros((*grad.shape[:-1], 1))
-            state["col_var"] = grad.new_zeros((*grad.shape[:-2], 1, grad.shape[-1]))
-        else:
-            state["variance"] = torch.zeros_like(grad, memory_format=torch.preserve_format)
-
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        return self._step_one_by_one(closure)
+        return _step_one_by_one(self, closure, _init_state, _update, refuses_complex=True)
 
-    def _update(self, group, param, grad, state):
-        step, lr, (eps1, eps2) = _stepped(state["step"]), _number(group["lr"]), group["eps"]
-        if eps1 is None:
-            eps1 = torch.finfo(param.dtype).eps
-        weight = step ** group["beta2_decay"]
-        scale = max(eps2, param.norm(2).item() / math.sqrt(param.numel())) * min(lr, 1 / math.sqrt(step))
-        if group["weight_decay"] != 0:
-            param.mul_(1 - lr * group["weight_decay"])
-        if grad.dim() > 1:
-            row, column = state["row_var"], state["col_var"]
-            row.lerp_(grad.square().mean(dim=-1, keepdim=True), weight)
-            column.lerp_(grad.square().mean(dim=-2, keepdim=True), weight)
-            variance = row @ column
-            variance.div_(row.mean(dim=-2, keepdim=True).clamp_(min=eps1))
-        else:
-            state["variance"].lerp_(grad * grad, weight)
-            variance = state["variance"].clone()
-        update = variance.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
-        size = max(1.0, update.norm(2).item() / (math.sqrt(update.numel()) * group["d"]))
-        param.add_(update, alpha=-scale / size)
+
+def _init_state(group, state, param, grad):
+    if param.is_complex():
+        raise RuntimeError("Adafactor does not support complex parameters")
+    state["step"] = _scalar()
+    if grad.dim() > 1:
+        state["row_var"] = grad.new_zeros((*grad.shape[:-1], 1))
+        state["col_var"] = grad.new_zeros((*grad.shape[:-2], 1, grad.shape[-1]))
+    else:
+        state["variance"] = torch.zeros_like(grad, memory_format=torch.preserve_format)
+
+
+def _update(group, param, grad, state):
+    step, lr, (eps1, eps2) = _stepped(state["step"]), _number(group["lr"]), group["eps"]
+    if eps1 is None:
+        eps1 = torch.finfo(param.dtype).eps
+    weight = step ** group["beta2_decay"]
+    scale = max(eps2, param.norm(2).item() / math.sqrt(param.numel())) * min(lr, 1 / math.sqrt(step))
+    if group["weight_decay"] != 0:
+        param.mul_(1 - lr * group["weight_decay"])
+    if grad.dim() > 1:
+        row, column = state["row_var"], state["col_var"]
+        row.lerp_(grad.square().mean(dim=-1, keepdim=True), weight)
+        column.lerp_(grad.square().mean(dim=-2, keepdim=True), weight)
+        variance = row @ column
+        variance.div_(row.mean(dim=-2, keepdim=True).clamp_(min=eps1))
+    else:
+        state["variance"].lerp_(grad * grad, weight)
+        variance = state["variance"].clone()
+    update = variance.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
+    size = max(1.0, update.norm(2).item() / (math.sqrt(update.numel()) * group["d"]))
+    param.add_(update, alpha=-scale / size)

@@ -7,7 +7,7 @@ import math
 import types
 from typing import TYPE_CHECKING, Any
 
-from ._scheduler import LRScheduler, _copy, _for_each_group, _set
+from ._scheduler import LRScheduler, _copy, _for_each_group, _set, _warn_outside_step
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -16,21 +16,20 @@ if TYPE_CHECKING:
     from torchlite import Tensor
 
 
-class _MomentumCycle:
-    """What CyclicLR and OneCycleLR share: finding, setting and cycling the momentum, which Adam calls betas[0]."""
+# CyclicLR and OneCycleLR cycle the momentum, which Adam calls betas[0].
 
-    optimizer: Optimizer
 
-    def _find_momentum(self):
-        if "momentum" not in self.optimizer.defaults and "betas" not in self.optimizer.defaults:
-            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
-        self.use_beta1 = "betas" in self.optimizer.defaults
+def _find_momentum(scheduler):
+    if "momentum" not in scheduler.optimizer.defaults and "betas" not in scheduler.optimizer.defaults:
+        raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+    scheduler.use_beta1 = "betas" in scheduler.optimizer.defaults
 
-    def _set_momentum(self, group, value):
-        if self.use_beta1:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
+
+def _set_momentum(scheduler, group, value):
+    if scheduler.use_beta1:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
 
 
 def _triangular(x):
@@ -45,7 +44,7 @@ def _exp_range(gamma, x):
     return gamma**x
 
 
-class CyclicLR(_MomentumCycle, LRScheduler):
+class CyclicLR(LRScheduler):
     """Rates that go from base_lr to max_lr and back, by batches: call `step` after each (Smith 2017).
 
     mode: "triangular", "triangular2" (the height halves each cycle), "exp_range" (it shrinks by gamma each iteration),
@@ -84,18 +83,18 @@ class CyclicLR(_MomentumCycle, LRScheduler):
         self.mode = mode
         self.gamma = gamma
         self._scale_fn_custom = scale_fn
-        self._init_scale_fn()
         self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self._init_scale_fn()
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self._find_momentum()
+            _find_momentum(self)
             self.base_momentums = _for_each_group(optimizer, base_momentum, "base_momentum")
             self.max_momentums = _for_each_group(optimizer, max_momentum, "max_momentum")
             if last_epoch == -1:
                 for largest, smallest, group in zip(
                     self.max_momentums, self.base_momentums, optimizer.param_groups, strict=True
                 ):
-                    self._set_momentum(group, largest)
+                    _set_momentum(self, group, largest)
                     group["max_momentum"] = largest
                     group["base_momentum"] = smallest
         super().__init__(optimizer, last_epoch)
@@ -111,7 +110,7 @@ class CyclicLR(_MomentumCycle, LRScheduler):
             self._scale_fn_ref = {"triangular": _triangular, "triangular2": _triangular2}.get(self.mode, shrink)
 
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -120,14 +119,14 @@ class CyclicLR(_MomentumCycle, LRScheduler):
             for smallest, largest, group in zip(
                 self.base_momentums, self.max_momentums, self.optimizer.param_groups, strict=True
             ):
-                self._set_momentum(group, largest - (largest - smallest) * height * scale)
+                _set_momentum(self, group, largest - (largest - smallest) * height * scale)
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
         """The state; a plain `scale_fn` is left out."""
         state = super().state_dict()
         state.pop("_scale_fn_ref", None)
-        function = state["_scale_fn_custom"]
+        function = state.pop("_scale_fn_custom")
         state["_scale_fn_custom"] = None
         if function is not None and not isinstance(function, types.FunctionType):
             state["_scale_fn_custom"] = function.__dict__.copy()
@@ -165,7 +164,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
@@ -220,7 +219,7 @@ def _phase(end_step, start_lr, end_lr, start_momentum, end_momentum):
     }
 
 
-class OneCycleLR(_MomentumCycle, LRScheduler):
+class OneCycleLR(LRScheduler):
     """One cycle over all of training, by batches: up from max_lr / div_factor to max_lr, then down to (max_lr /
     div_factor) / final_div_factor.
 
@@ -249,12 +248,11 @@ class OneCycleLR(_MomentumCycle, LRScheduler):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
-        self.total_steps = self._total(total_steps, epochs, steps_per_epoch)
+        self.total_steps = _total(total_steps, epochs, steps_per_epoch)
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
-        self._anneal_func_type = anneal_strategy
         rising = float(pct_start * self.total_steps) - 1
         up = _phase(rising, "initial_lr", "max_lr", "max_momentum", "base_momentum")
         last = self.total_steps - 1
@@ -267,6 +265,7 @@ class OneCycleLR(_MomentumCycle, LRScheduler):
             ]
         else:
             self._schedule_phases = [up, _phase(last, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+        self._anneal_func_type = anneal_strategy
         largest = _for_each_group(optimizer, max_lr, "max_lr")
         if last_epoch == -1:
             for place, group in enumerate(optimizer.param_groups):
@@ -275,32 +274,22 @@ class OneCycleLR(_MomentumCycle, LRScheduler):
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self._find_momentum()
+            _find_momentum(self)
             high = _for_each_group(optimizer, max_momentum, "max_momentum")
             low = _for_each_group(optimizer, base_momentum, "base_momentum")
             if last_epoch == -1:
                 for at_most, at_least, group in zip(high, low, optimizer.param_groups, strict=True):
-                    self._set_momentum(group, at_most)
+                    _set_momentum(self, group, at_most)
                     group["max_momentum"] = at_most
                     group["base_momentum"] = at_least
         super().__init__(optimizer, last_epoch)
 
-    def _total(self, total_steps, epochs, steps_per_epoch):
-        if total_steps is None and (epochs is None or steps_per_epoch is None):
-            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-        for name, value in (
-            (("total_steps", total_steps),)
-            if total_steps is not None
-            else (("epochs", epochs), ("steps_per_epoch", steps_per_epoch))
-        ):
-            if value <= 0 or not isinstance(value, int):
-                raise ValueError(f"Expected positive integer {name}, but got {value}")
-        return total_steps if total_steps is not None else epochs * steps_per_epoch
-
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         if self.last_epoch > self.total_steps:
-            raise ValueError(f"Tried to step {self.last_epoch} times. The total number of steps is {self.total_steps}")
+            raise ValueError(
+                f"Tried to step {self.last_epoch} times. The specified number of total steps is {self.total_steps}"
+            )
         anneal = _cosine if self._anneal_func_type == "cos" else _linear
         values = []
         for group in self.optimizer.param_groups:
@@ -311,9 +300,22 @@ class OneCycleLR(_MomentumCycle, LRScheduler):
                     share = (self.last_epoch - begin) / (end - begin)
                     values.append(anneal(group[phase["start_lr"]], group[phase["end_lr"]], share))
                     if self.cycle_momentum:
-                        self._set_momentum(
-                            group, anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], share)
+                        _set_momentum(
+                            self, group, anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], share)
                         )
                     break
                 begin = end
         return values
+
+
+def _total(total_steps, epochs, steps_per_epoch):
+    if total_steps is None and (epochs is None or steps_per_epoch is None):
+        raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+    for name, value in (
+        (("total_steps", total_steps),)
+        if total_steps is not None
+        else (("epochs", epochs), ("steps_per_epoch", steps_per_epoch))
+    ):
+        if value <= 0 or not isinstance(value, int):
+            raise ValueError(f"Expected positive integer {name}, but got {value}")
+    return total_steps if total_steps is not None else epochs * steps_per_epoch

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _number
+from .optimizer import Optimizer, _each, _loss, _number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,8 @@ def _orthogonalised(gradient, coefficients, steps, eps):
     """The nearest semi-orthogonal matrix, roughly: Newton-Schulz iterations of a quintic that moves all singular values
     towards 1, in bfloat16.
     """
+    if steps >= 100:
+        raise ValueError("Number of steps must be less than 100 for computational efficiency")
     a, b, c = coefficients
     tall = gradient.size(0) > gradient.size(1)
     x = _rounded(gradient.T if tall else gradient)
@@ -53,8 +55,6 @@ class Muon(Optimizer):
     columns))).
     """
 
-    _refuses_complex = True
-
     def __init__(
         self,
         params: ParamsT,
@@ -74,8 +74,6 @@ class Muon(Optimizer):
                 raise ValueError(f"{name} should be >= 0 but is: {value}")
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        if ns_steps >= 100:
-            raise ValueError("Number of steps must be less than 100 for computational efficiency")
         if len(ns_coefficients) != 3:
             raise ValueError("Coefficients must be a tuple of exactly 3 values")
         super().__init__(
@@ -98,18 +96,13 @@ class Muon(Optimizer):
                         f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}"
                     )
 
-    def _init_state(self, state, param, grad):
-        if param.is_complex():
-            raise RuntimeError("Muon does not support complex parameters")
-        state["momentum_buffer"] = torch.zeros_like(grad, memory_format=torch.preserve_format)
-
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = self._loss(closure)
+        loss = _loss(closure)
         with torch.no_grad():
             for group in self.param_groups:
                 lr, momentum = _number(group["lr"]), group["momentum"]
-                for param, grad, state in self._each(group, self._init_state):
+                for param, grad, state in _each(self, group, _init_state, refuses_complex=True):
                     buffer = state["momentum_buffer"]
                     buffer.lerp_(grad, 1 - momentum)
                     update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
@@ -117,3 +110,9 @@ class Muon(Optimizer):
                     param.mul_(1 - lr * group["weight_decay"])
                     param.add_(update.to(param.dtype), alpha=-_adjusted(lr, group["adjust_lr_fn"], param.shape))
         return loss
+
+
+def _init_state(state, param, grad):
+    if param.is_complex():
+        raise RuntimeError("Muon does not support complex parameters")
+    state["momentum_buffer"] = torch.zeros_like(grad, memory_format=torch.preserve_format)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
@@ -72,6 +74,7 @@ class LRScheduler:
                     )
         self.base_lrs = [_copy(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
+        _note_steps(optimizer)
         self._initial_step()
 
     def _initial_step(self):
@@ -96,17 +99,17 @@ class LRScheduler:
         """The rates for `last_epoch`, one for each group."""
         raise NotImplementedError
 
-    def _warn_outside_step(self):
-        if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                UserWarning,
-                stacklevel=3,
-            )
-
     def step(self, epoch: int | None = None) -> Any:
         """Go to the next epoch (or to `epoch`) and set the groups' rates."""
-        if self._step_count == 1 and not self.optimizer.__dict__.get("_opt_called"):
+        if self._step_count == 1 and not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
+            warnings.warn(
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
+                "Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
+                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+                UserWarning,
+                stacklevel=2,
+            )
+        elif self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
             warnings.warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you "
                 "should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure "
@@ -135,9 +138,36 @@ class LRScheduler:
             _set(group, "lr", value)
         self._last_lr = [_copy(group["lr"]) for group in self.optimizer.param_groups]
 
-    def _rates(self):
-        return [_copy(group["lr"]) for group in self.optimizer.param_groups]
+
+class _LRScheduler(LRScheduler):
+    """The former name of the base, from which some programs derive."""
 
 
-# The former name of the base, which some programs still test against.
-_LRScheduler = LRScheduler
+def _note_steps(optimizer):
+    """Have the optimizer note its steps from now on, so that a step of the schedule before them can warn."""
+    if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
+        return
+    step, reference = optimizer.step.__func__, weakref.ref(optimizer)
+
+    @functools.wraps(step)
+    def noted(*args, **kwargs):
+        own: Any = reference()
+        own._opt_called = True
+        return step(own, *args, **kwargs)
+
+    noted._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+    optimizer.step = noted
+
+
+def _warn_outside_step(scheduler):
+    if not scheduler._get_lr_called_within_step:
+        warnings.warn(
+            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _rates(scheduler):
+    """The groups' present rates."""
+    return [_copy(group["lr"]) for group in scheduler.optimizer.param_groups]

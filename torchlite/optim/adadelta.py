@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _check_nonnegative, _counter, _number, _real, _zeros_like
+from .optimizer import Optimizer, _check_lr, _check_nonnegative, _counter, _each, _loss, _number, _real, _zeros_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,18 +54,13 @@ class Adadelta(Optimizer):
             },
         )
 
-    def _init_state(self, group, state, param, grad):
-        state["step"] = _counter(group, param)
-        state["square_avg"] = _zeros_like(param)
-        state["acc_delta"] = _zeros_like(param)
-
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = self._loss(closure)
+        loss = _loss(closure)
         for group in self.param_groups:
             with torch.set_grad_enabled(group["differentiable"]):
                 lr, rho, eps, weight_decay = _number(group["lr"]), group["rho"], group["eps"], group["weight_decay"]
-                for param, grad, state in self._each(group, functools.partial(self._init_state, group)):
+                for param, grad, state in _each(self, group, functools.partial(_init_state, group)):
                     state["step"] += 1
                     if weight_decay != 0:
                         grad = grad.add(param, alpha=weight_decay)
@@ -75,3 +70,9 @@ class Adadelta(Optimizer):
                     acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
                     param.add_(delta, alpha=-lr)
         return loss
+
+
+def _init_state(group, state, param, grad):
+    state["step"] = _counter(group, param)
+    state["square_avg"] = _zeros_like(param)
+    state["acc_delta"] = _zeros_like(param)

@@ -6,7 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _check_nonnegative, _counter, _fused_gradients, _number, _real, _stepped
+from .optimizer import (
+    Optimizer,
+    _check_lr,
+    _check_nonnegative,
+    _choose_flavour,
+    _counter,
+    _each,
+    _fused_gradients,
+    _is_left_out,
+    _loss,
+    _number,
+    _real,
+    _scaler,
+    _stepped,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,19 +73,10 @@ class Adagrad(Optimizer):
                 "fused": fused,
             },
         )
-        self._choose_flavour(foreach, fused, differentiable)
+        _choose_flavour(self, foreach, fused, differentiable)
         for group in self.param_groups:
             for param in group["params"]:
-                self._init_state(group)(self.state[param], param, None)
-
-    def _init_state(self, group):
-        start = self.defaults["initial_accumulator_value"]
-
-        def init(state, param, grad):
-            state["step"] = _counter(group, param)
-            state["sum"] = torch.full_like(param, complex(start, start) if param.is_complex() else start).detach()
-
-        return init
+                _init_state(self, group)(self.state[param], param, None)
 
     def share_memory(self) -> Any:
         """Move the state to memory shared between processes."""
@@ -81,13 +86,13 @@ class Adagrad(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = None if closure is None else self._loss(closure)
+        loss = None if closure is None else _loss(closure)
         for number, group in enumerate(self.param_groups):
-            scaler = self._scaler(group)
-            fused = _fused_gradients(self, number, group, self._init_state(group), ("sum",))
+            scaler = _scaler(self, group)
+            fused = _fused_gradients(self, number, group, _init_state(self, group), ("sum",))
             if fused is None:
-                if not self._is_left_out(group, self._init_state(group), *scaler):
-                    self._step_plainly(group)
+                if not _is_left_out(self, group, _init_state(self, group), *scaler):
+                    _step_plainly(self, group)
                 continue
             plan, gradients = fused
             options = (
@@ -101,14 +106,25 @@ class Adagrad(Optimizer):
             plan.run("_fused_adagrad", gradients, ("sum",), *options, scaler=scaler)
         return loss
 
-    def _step_plainly(self, group):
-        with torch.set_grad_enabled(group["differentiable"]):
-            lr, eps, weight_decay = _number(group["lr"]), group["eps"], group["weight_decay"]
-            for param, grad, state in self._each(group, self._init_state(group)):
-                step = _stepped(state["step"])
-                if weight_decay != 0:
-                    grad = grad.add(param, alpha=weight_decay)
-                rate = lr / (1 + (step - 1) * group["lr_decay"])
-                param, grad, total = _real(param, grad, state["sum"])
-                total.addcmul_(grad, grad, value=1)
-                param.addcdiv_(grad, total.sqrt().add_(eps), value=-rate)
+
+def _init_state(optimizer, group):
+    start = optimizer.defaults["initial_accumulator_value"]
+
+    def init(state, param, grad):
+        state["step"] = _counter(group, param)
+        state["sum"] = torch.full_like(param, complex(start, start) if param.is_complex() else start).detach()
+
+    return init
+
+
+def _step_plainly(optimizer, group):
+    with torch.set_grad_enabled(group["differentiable"]):
+        lr, eps, weight_decay = _number(group["lr"]), group["eps"], group["weight_decay"]
+        for param, grad, state in _each(optimizer, group, _init_state(optimizer, group)):
+            step = _stepped(state["step"])
+            if weight_decay != 0:
+                grad = grad.add(param, alpha=weight_decay)
+            rate = lr / (1 + (step - 1) * group["lr_decay"])
+            param, grad, total = _real(param, grad, state["sum"])
+            total.addcmul_(grad, grad, value=1)
+            param.addcdiv_(grad, total.sqrt().add_(eps), value=-rate)

@@ -11,12 +11,17 @@ from .optimizer import (
     _check_betas,
     _check_lr,
     _check_nonnegative,
+    _choose_flavour,
     _correction,
     _counter,
+    _each,
     _fused_gradients,
+    _is_left_out,
+    _loss,
     _number,
     _real,
     _scalar,
+    _scaler,
     _step_by,
     _stepped,
     _zeros_like,
@@ -89,17 +94,6 @@ class Adam(Optimizer):
         _check_betas(betas)
         _check_tensor_betas(betas, capturable, foreach)
         _check_nonnegative(weight_decay=weight_decay)
-        kinds = {torch.Tensor if isinstance(beta, torch.Tensor) else type(beta) for beta in betas[:2]}
-        if len(kinds) > 1 or not kinds <= {torch.Tensor, float}:
-            raise ValueError("betas must be either both floats or both Tensors")
-        for index, beta in enumerate(betas):
-            if isinstance(beta, torch.Tensor):
-                if foreach and not capturable:
-                    raise ValueError(
-                        f"betas[{index}] as a Tensor is not supported for capturable=False and foreach=True"
-                    )
-                if beta.numel() != 1:
-                    raise ValueError(f"Tensor betas[{index}] must be 1-element")
         super().__init__(
             params,
             {
@@ -116,7 +110,7 @@ class Adam(Optimizer):
                 "decoupled_weight_decay": decoupled_weight_decay,
             },
         )
-        self._choose_flavour(foreach, fused, differentiable)
+        _choose_flavour(self, foreach, fused, differentiable)
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
@@ -136,26 +130,16 @@ class Adam(Optimizer):
                 if found and not isinstance(found["step"], torch.Tensor):
                     found["step"] = _scalar(float(found["step"]))
 
-    def _init_state(self, group):
-        def init(state, param, grad):
-            state["step"] = _counter(group, param)
-            state["exp_avg"] = _zeros_like(param)
-            state["exp_avg_sq"] = _zeros_like(param)
-            if group["amsgrad"]:
-                state["max_exp_avg_sq"] = _zeros_like(param)
-
-        return init
-
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = None if closure is None else self._loss(closure)
+        loss = None if closure is None else _loss(closure)
         for number, group in enumerate(self.param_groups):
             names = _WITH_LARGEST if group["amsgrad"] else _FIRST
-            scaler = self._scaler(group)
-            fused = _fused_gradients(self, number, group, self._init_state(group), names)
+            scaler = _scaler(self, group)
+            fused = _fused_gradients(self, number, group, _init_state(group), names)
             if fused is None:
-                if not self._is_left_out(group, self._init_state(group), *scaler):
-                    self._step_plainly(group)
+                if not _is_left_out(self, group, _init_state(group), *scaler):
+                    _step_plainly(self, group)
                 continue
             plan, gradients = fused
             beta1, beta2 = group["betas"]
@@ -172,31 +156,44 @@ class Adam(Optimizer):
             plan.run("_fused_adam", gradients, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), *options, scaler=scaler)
         return loss
 
-    def _step_plainly(self, group):
-        with torch.set_grad_enabled(group["differentiable"]):
-            for param, grad, state in self._each(group, self._init_state(group)):
-                self._update(group, param, grad, state)
 
-    def _update(self, group, param, grad, state):
-        lr, eps, weight_decay = group["lr"], group["eps"], group["weight_decay"]
-        if not (group["differentiable"] or group["capturable"]):
-            lr = _number(lr)
-        beta1, beta2 = (_number(beta) for beta in group["betas"])
-        step = _stepped(state["step"], group["capturable"])
-        if weight_decay != 0:
-            if group["decoupled_weight_decay"]:
-                param.mul_(1 - lr * weight_decay)
-            else:
-                grad = grad.add(param, alpha=weight_decay)
-        param, grad, exp_avg, exp_avg_sq, largest = _real(
-            param, grad, state["exp_avg"], state["exp_avg_sq"], state.get("max_exp_avg_sq")
-        )
-        exp_avg.lerp_(grad, 1 - beta1)
-        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        second = exp_avg_sq
+def _init_state(group):
+    def init(state, param, grad):
+        state["step"] = _counter(group, param)
+        state["exp_avg"] = _zeros_like(param)
+        state["exp_avg_sq"] = _zeros_like(param)
         if group["amsgrad"]:
-            largest.copy_(torch.maximum(largest, exp_avg_sq))
-            second = largest
-        denominator = (second.sqrt() / _correction(beta2, step) ** 0.5).add_(eps)
-        size = lr / _correction(beta1, step)
-        _step_by(param, size, exp_avg, denominator)
+            state["max_exp_avg_sq"] = _zeros_like(param)
+
+    return init
+
+
+def _step_plainly(optimizer, group):
+    with torch.set_grad_enabled(group["differentiable"]):
+        for param, grad, state in _each(optimizer, group, _init_state(group)):
+            _update(group, param, grad, state)
+
+
+def _update(group, param, grad, state):
+    lr, eps, weight_decay = group["lr"], group["eps"], group["weight_decay"]
+    if not (group["differentiable"] or group["capturable"]):
+        lr = _number(lr)
+    beta1, beta2 = (_number(beta) for beta in group["betas"])
+    step = _stepped(state["step"], group["capturable"])
+    if weight_decay != 0:
+        if group["decoupled_weight_decay"]:
+            param.mul_(1 - lr * weight_decay)
+        else:
+            grad = grad.add(param, alpha=weight_decay)
+    param, grad, exp_avg, exp_avg_sq, largest = _real(
+        param, grad, state["exp_avg"], state["exp_avg_sq"], state.get("max_exp_avg_sq")
+    )
+    exp_avg.lerp_(grad, 1 - beta1)
+    exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    second = exp_avg_sq
+    if group["amsgrad"]:
+        largest.copy_(torch.maximum(largest, exp_avg_sq))
+        second = largest
+    denominator = (second.sqrt() / _correction(beta2, step) ** 0.5).add_(eps)
+    size = lr / _correction(beta1, step)
+    _step_by(param, size, exp_avg, denominator)

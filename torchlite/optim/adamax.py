@@ -13,6 +13,8 @@ from .optimizer import (
     _check_nonnegative,
     _correction,
     _counter,
+    _each,
+    _loss,
     _number,
     _real,
     _step_by,
@@ -65,17 +67,9 @@ class Adamax(Optimizer):
             },
         )
 
-    def _init_state(self, group):
-        def init(state, param, grad):
-            state["step"] = _counter(group, param)
-            state["exp_avg"] = _zeros_like(param)
-            state["exp_inf"] = _zeros_like(param)
-
-        return init
-
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = self._loss(closure)
+        loss = _loss(closure)
         for group in self.param_groups:
             with torch.set_grad_enabled(group["differentiable"]):
                 lr, (beta1, beta2), eps, weight_decay = (
@@ -84,7 +78,7 @@ class Adamax(Optimizer):
                     group["eps"],
                     group["weight_decay"],
                 )
-                for param, grad, state in self._each(group, self._init_state(group)):
+                for param, grad, state in _each(self, group, _init_state(group)):
                     step = _stepped(state["step"], group["capturable"])
                     if weight_decay != 0:
                         grad = grad.add(param, alpha=weight_decay)
@@ -93,3 +87,12 @@ class Adamax(Optimizer):
                     exp_inf.copy_(torch.maximum(exp_inf.mul_(beta2), grad.abs().add_(eps)))
                     _step_by(param, lr / _correction(beta1, step), exp_avg, exp_inf)
         return loss
+
+
+def _init_state(group):
+    def init(state, param, grad):
+        state["step"] = _counter(group, param)
+        state["exp_avg"] = _zeros_like(param)
+        state["exp_inf"] = _zeros_like(param)
+
+    return init

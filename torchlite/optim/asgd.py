@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _check_nonnegative, _counter, _number, _real, _stepped, _zeros_like
+from .optimizer import (
+    Optimizer,
+    _check_lr,
+    _check_nonnegative,
+    _counter,
+    _each,
+    _loss,
+    _number,
+    _real,
+    _stepped,
+    _zeros_like,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +67,7 @@ class ASGD(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = self._loss(closure)
+        loss = _loss(closure)
         for group in self.param_groups:
             lr = _number(group["lr"])
 
@@ -67,29 +78,30 @@ class ASGD(Optimizer):
                 state["ax"] = _zeros_like(param)
 
             with torch.set_grad_enabled(group["differentiable"]):
-                for param, grad, state in self._each(group, init):
-                    self._update(group, lr, param, grad, state)
+                for param, grad, state in _each(self, group, init):
+                    _update(group, lr, param, grad, state)
         return loss
 
-    def _update(self, group, lr, param, grad, state):
-        step = _stepped(state["step"], group["capturable"])
-        on_device = isinstance(step, torch.Tensor)
-        eta, mu = (state["eta"], state["mu"]) if on_device else (state["eta"].item(), state["mu"].item())
-        param, grad, ax = _real(param, grad, state["ax"])
-        if group["weight_decay"] != 0:
-            grad = grad.add(param, alpha=group["weight_decay"])
-        param.mul_(1 - group["lambd"] * eta)
-        if on_device:
-            param.sub_(grad * eta)
-        else:
-            param.add_(grad, alpha=-eta)
-        if on_device or mu != 1:
-            ax.add_(param.sub(ax).mul_(mu))
-        else:
-            ax.copy_(param)
-        if on_device:
-            state["eta"].copy_(lr / ((1 + group["lambd"] * lr * step) ** group["alpha"]))
-            state["mu"].copy_(1 / (step - group["t0"]).clamp(min=1))
-        else:
-            state["eta"].fill_(lr / ((1 + group["lambd"] * lr * step) ** group["alpha"]))
-            state["mu"].fill_(1 / max(1, step - group["t0"]))
+
+def _update(group, lr, param, grad, state):
+    step = _stepped(state["step"], group["capturable"])
+    on_device = isinstance(step, torch.Tensor)
+    eta, mu = (state["eta"], state["mu"]) if on_device else (state["eta"].item(), state["mu"].item())
+    param, grad, ax = _real(param, grad, state["ax"])
+    if group["weight_decay"] != 0:
+        grad = grad.add(param, alpha=group["weight_decay"])
+    param.mul_(1 - group["lambd"] * eta)
+    if on_device:
+        param.sub_(grad * eta)
+    else:
+        param.add_(grad, alpha=-eta)
+    if on_device or mu != 1:
+        ax.add_(param.sub(ax).mul_(mu))
+    else:
+        ax.copy_(param)
+    if on_device:
+        state["eta"].copy_(lr / ((1 + group["lambd"] * lr * step) ** group["alpha"]))
+        state["mu"].copy_(1 / (step - group["t0"]).clamp(min=1))
+    else:
+        state["eta"].fill_(lr / ((1 + group["lambd"] * lr * step) ** group["alpha"]))
+        state["mu"].fill_(1 / max(1, step - group["t0"]))

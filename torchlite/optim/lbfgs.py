@@ -145,146 +145,147 @@ class LBFGS(Optimizer):
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
-    @property
-    def _params(self):
-        return self.param_groups[0]["params"]
-
-    def _flat_gradient(self):
-        parts = []
-        for param in self._params:
-            grad = torch.zeros_like(param) if param.grad is None else param.grad
-            parts.append((torch.view_as_real(grad) if grad.is_complex() else grad).reshape(-1))
-        return torch.cat(parts)
-
-    def _move(self, t, direction):
-        start = 0
-        for param in self._params:
-            real = torch.view_as_real(param) if param.is_complex() else param
-            count = real.numel()
-            real.add_(direction[start : start + count].view(real.shape), alpha=_number(t))
-            start += count
-
     def step(self, closure: Any) -> Any:
         """Minimise for up to `max_iter` iterations. Returns the loss at the beginning."""
         if len(self.param_groups) != 1:
             raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")
         with torch.no_grad():
-            return self._minimise(closure)
+            return _minimise(self, closure)
 
-    def _minimise(self, closure):
-        group = self.param_groups[0]
-        lr, max_eval, tolerance_change = group["lr"], group["max_eval"], group["tolerance_change"]
 
-        def loss_of():
-            with torch.enable_grad():
-                return closure()
+def _flat_gradient(optimizer):
+    parts = []
+    for param in optimizer.param_groups[0]["params"]:
+        grad = torch.zeros_like(param) if param.grad is None else param.grad
+        parts.append((torch.view_as_real(grad) if grad.is_complex() else grad).reshape(-1))
+    return torch.cat(parts)
 
-        state = self.state[self._params[0]]
-        state.setdefault("func_evals", 0)
-        state.setdefault("n_iter", 0)
-        first_loss = loss_of()
-        loss = float(first_loss)
-        evaluations = 1
-        state["func_evals"] += 1
-        gradient = self._flat_gradient()
-        if gradient.abs().max() <= group["tolerance_grad"]:
-            return first_loss
-        memory = {
-            name: state.get(name)
-            for name in ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
-        }
-        iteration = 0
-        while iteration < group["max_iter"]:
-            iteration += 1
-            state["n_iter"] += 1
-            self._find_direction(state, memory, gradient, group["history_size"])
-            memory["prev_flat_grad"] = gradient.clone()
-            memory["prev_loss"] = loss
-            direction = memory["d"]
-            t = min(1.0, 1.0 / gradient.abs().sum().item()) * lr if state["n_iter"] == 1 else lr
-            slope = gradient.dot(direction)
-            if slope > -tolerance_change:
-                memory["t"] = t
-                break
-            used = 1
-            if group["line_search_fn"] is not None:
-                if group["line_search_fn"] != "strong_wolfe":
-                    raise RuntimeError("only 'strong_wolfe' is supported")
-                loss, gradient, t, used = self._search(loss_of, loss, gradient, slope, t, direction)
-                self._move(t, direction)
+
+def _move(optimizer, t, direction):
+    start = 0
+    for param in optimizer.param_groups[0]["params"]:
+        real = torch.view_as_real(param) if param.is_complex() else param
+        count = real.numel()
+        real.add_(direction[start : start + count].view(real.shape), alpha=_number(t))
+        start += count
+
+
+def _minimise(optimizer, closure):
+    group = optimizer.param_groups[0]
+    lr, max_eval, tolerance_change = group["lr"], group["max_eval"], group["tolerance_change"]
+
+    def loss_of():
+        with torch.enable_grad():
+            return closure()
+
+    state = optimizer.state[optimizer.param_groups[0]["params"][0]]
+    state.setdefault("func_evals", 0)
+    state.setdefault("n_iter", 0)
+    first_loss = loss_of()
+    loss = float(first_loss)
+    evaluations = 1
+    state["func_evals"] += 1
+    gradient = _flat_gradient(optimizer)
+    if gradient.abs().max() <= group["tolerance_grad"]:
+        return first_loss
+    memory = {
+        name: state.get(name)
+        for name in ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
+    }
+    iteration = 0
+    while iteration < group["max_iter"]:
+        iteration += 1
+        state["n_iter"] += 1
+        _find_direction(state, memory, gradient, group["history_size"])
+        memory["prev_flat_grad"] = gradient.clone()
+        memory["prev_loss"] = loss
+        direction = memory["d"]
+        t = min(1.0, 1.0 / gradient.abs().sum().item()) * lr if state["n_iter"] == 1 else lr
+        slope = gradient.dot(direction)
+        if slope > -tolerance_change:
+            memory["t"] = t
+            break
+        used = 1
+        if group["line_search_fn"] is not None:
+            if group["line_search_fn"] != "strong_wolfe":
+                raise RuntimeError("only 'strong_wolfe' is supported")
+            loss, gradient, t, used = _search(optimizer, loss_of, loss, gradient, slope, t, direction)
+            _move(optimizer, t, direction)
+            stop = gradient.abs().max() <= group["tolerance_grad"]
+        else:
+            _move(optimizer, t, direction)
+            stop = False
+            if iteration != group["max_iter"]:
+                loss = float(loss_of())
+                gradient = _flat_gradient(optimizer)
                 stop = gradient.abs().max() <= group["tolerance_grad"]
             else:
-                self._move(t, direction)
-                stop = False
-                if iteration != group["max_iter"]:
-                    loss = float(loss_of())
-                    gradient = self._flat_gradient()
-                    stop = gradient.abs().max() <= group["tolerance_grad"]
-                else:
-                    used = 0
-                    evaluations += 1
-                    state["func_evals"] += 1
-            memory["t"] = t
-            evaluations += used
-            state["func_evals"] += used
-            if iteration == group["max_iter"] or evaluations >= max_eval or stop:
-                break
-            if direction.mul(t).abs().max() <= tolerance_change or abs(loss - memory["prev_loss"]) < tolerance_change:
-                break
-        state.update(memory)
-        return first_loss
+                used = 0
+                evaluations += 1
+                state["func_evals"] += 1
+        memory["t"] = t
+        evaluations += used
+        state["func_evals"] += used
+        if iteration == group["max_iter"] or evaluations >= max_eval or stop:
+            break
+        if direction.mul(t).abs().max() <= tolerance_change or abs(loss - memory["prev_loss"]) < tolerance_change:
+            break
+    state.update(memory)
+    return first_loss
 
-    def _find_direction(self, state, memory, gradient, history_size):
-        """Set `d` to minus the inverse Hessian's estimate times the gradient, by the two-loop recursion."""
-        if state["n_iter"] == 1:
-            memory.update(
-                d=gradient.neg(),
-                old_dirs=[],
-                old_stps=[],
-                ro=[],
-                H_diag=torch.tensor(1.0, dtype=gradient.dtype, device=gradient.device),
-            )
-            return
-        changes, steps, ro = memory["old_dirs"], memory["old_stps"], memory["ro"]
-        change = gradient.sub(memory["prev_flat_grad"])
-        step = memory["d"].mul(memory["t"])
-        curvature = change.dot(step)
-        if curvature > 1e-10:
-            if len(changes) == history_size:
-                changes.pop(0)
-                steps.pop(0)
-                ro.pop(0)
-            changes.append(change)
-            steps.append(step)
-            ro.append(1.0 / curvature)
-            memory["H_diag"] = curvature / change.dot(change)
-        if "al" not in state:
-            state["al"] = [None] * history_size
-        weights = state["al"]
-        q = gradient.neg()
-        for place in range(len(changes) - 1, -1, -1):
-            weights[place] = steps[place].dot(q) * ro[place]
-            q.add_(changes[place] * -weights[place])
-        direction = torch.mul(q, memory["H_diag"])
-        for place in range(len(changes)):
-            direction.add_(steps[place] * (weights[place] - changes[place].dot(direction) * ro[place]))
-        memory["d"] = direction
 
-    def _search(self, loss_of, loss, gradient, slope, t, direction):
-        """A line search along `direction` from here; the parameters end where they began. Returns (loss, gradient, t,
-        evaluations).
-        """
-        begin = [param.clone(memory_format=torch.contiguous_format) for param in self._params]
-
-        def evaluate(length):
-            self._move(length, direction)
-            value = float(loss_of())
-            found = self._flat_gradient()
-            for param, value_before in zip(self._params, begin, strict=True):
-                param.copy_(value_before)
-            return _Point(length, value, found, found.dot(direction).item())
-
-        point, evaluations = _strong_wolfe(
-            evaluate, _Point(0, loss, gradient, slope.item()), _number(t), direction.abs().max().item()
+def _find_direction(state, memory, gradient, history_size):
+    """Set `d` to minus the inverse Hessian's estimate times the gradient, by the two-loop recursion."""
+    if state["n_iter"] == 1:
+        memory.update(
+            d=gradient.neg(),
+            old_dirs=[],
+            old_stps=[],
+            ro=[],
+            H_diag=torch.tensor(1.0, dtype=gradient.dtype, device=gradient.device),
         )
-        return point.loss, point.grad, point.t, evaluations
+        return
+    changes, steps, ro = memory["old_dirs"], memory["old_stps"], memory["ro"]
+    change = gradient.sub(memory["prev_flat_grad"])
+    step = memory["d"].mul(memory["t"])
+    curvature = change.dot(step)
+    if curvature > 1e-10:
+        if len(changes) == history_size:
+            changes.pop(0)
+            steps.pop(0)
+            ro.pop(0)
+        changes.append(change)
+        steps.append(step)
+        ro.append(1.0 / curvature)
+        memory["H_diag"] = curvature / change.dot(change)
+    if "al" not in state:
+        state["al"] = [None] * history_size
+    weights = state["al"]
+    q = gradient.neg()
+    for place in range(len(changes) - 1, -1, -1):
+        weights[place] = steps[place].dot(q) * ro[place]
+        q.add_(changes[place] * -weights[place])
+    direction = torch.mul(q, memory["H_diag"])
+    for place in range(len(changes)):
+        direction.add_(steps[place] * (weights[place] - changes[place].dot(direction) * ro[place]))
+    memory["d"] = direction
+
+
+def _search(optimizer, loss_of, loss, gradient, slope, t, direction):
+    """A line search along `direction` from here; the parameters end where they began. Returns (loss, gradient, t,
+    evaluations).
+    """
+    begin = [param.clone(memory_format=torch.contiguous_format) for param in optimizer.param_groups[0]["params"]]
+
+    def evaluate(length):
+        _move(optimizer, length, direction)
+        value = float(loss_of())
+        found = _flat_gradient(optimizer)
+        for param, value_before in zip(optimizer.param_groups[0]["params"], begin, strict=True):
+            param.copy_(value_before)
+        return _Point(length, value, found, found.dot(direction).item())
+
+    point, evaluations = _strong_wolfe(
+        evaluate, _Point(0, loss, gradient, slope.item()), _number(t), direction.abs().max().item()
+    )
+    return point.loss, point.grad, point.t, evaluations

@@ -10,7 +10,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ._cyclic_schedulers import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from ._scheduler import EPOCH_DEPRECATION_WARNING, LRScheduler, _copy, _set
+from ._scheduler import EPOCH_DEPRECATION_WARNING, LRScheduler, _copy, _rates, _set, _warn_outside_step
+from ._scheduler import _LRScheduler as _LRScheduler
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -25,32 +26,27 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _FunctionState:
-    """state_dict for schedules that hold functions: objects with `__call__` are saved by their attributes, plain
+def _function_state(scheduler):
+    """The state of a schedule that holds functions: objects with `__call__` are saved by their attributes, plain
     functions not at all.
     """
-
-    lr_lambdas: list[Any]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and plain functions."""
-        state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "lr_lambdas")}
-        state["lr_lambdas"] = [
-            None if isinstance(function, types.FunctionType) else function.__dict__.copy()
-            for function in self.lr_lambdas
-        ]
-        return state
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
-        functions = state_dict["lr_lambdas"]
-        self.__dict__.update({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
-        for place, saved in enumerate(functions):
-            if saved is not None:
-                self.lr_lambdas[place].__dict__.update(saved)
+    state = {key: value for key, value in scheduler.__dict__.items() if key not in ("optimizer", "lr_lambdas")}
+    state["lr_lambdas"] = [
+        None if isinstance(function, types.FunctionType) else function.__dict__.copy()
+        for function in scheduler.lr_lambdas
+    ]
+    return state
 
 
-class LambdaLR(_FunctionState, LRScheduler):
+def _load_function_state(scheduler, state_dict):
+    functions = state_dict["lr_lambdas"]
+    scheduler.__dict__.update({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
+    for place, saved in enumerate(functions):
+        if saved is not None:
+            scheduler.lr_lambdas[place].__dict__.update(saved)
+
+
+class LambdaLR(LRScheduler):
     """base_lr times `lr_lambda(epoch)`; one function, or one for each group."""
 
     def __init__(
@@ -64,8 +60,16 @@ class LambdaLR(_FunctionState, LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         return [base * function(self.last_epoch) for function, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer and plain functions."""
+        return _function_state(self)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        _load_function_state(self, state_dict)
 
 
 def _functions(optimizer, lr_lambda):
@@ -76,7 +80,7 @@ def _functions(optimizer, lr_lambda):
     return list(lr_lambda)
 
 
-class MultiplicativeLR(_FunctionState, LRScheduler):
+class MultiplicativeLR(LRScheduler):
     """The rate times `lr_lambda(epoch)`, each epoch; one function, or one for each group."""
 
     def __init__(
@@ -93,10 +97,18 @@ class MultiplicativeLR(_FunctionState, LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         if self._is_initial:
-            return self._rates()
-        return [rate * function(self.last_epoch) for function, rate in zip(self.lr_lambdas, self._rates(), strict=True)]
+            return _rates(self)
+        return [rate * function(self.last_epoch) for function, rate in zip(self.lr_lambdas, _rates(self), strict=True)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer and plain functions."""
+        return _function_state(self)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        _load_function_state(self, state_dict)
 
 
 class StepLR(LRScheduler):
@@ -108,10 +120,10 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
-            return self._rates()
-        return [rate * self.gamma for rate in self._rates()]
+            return _rates(self)
+        return [rate * self.gamma for rate in _rates(self)]
 
     def _get_closed_form_lr(self):
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
@@ -128,10 +140,10 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         if self.last_epoch not in self.milestones:
-            return self._rates()
-        return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in self._rates()]
+            return _rates(self)
+        return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in _rates(self)]
 
     def _get_closed_form_lr(self):
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
@@ -151,12 +163,12 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         if self.last_epoch == 0:
-            return [rate * self.factor for rate in self._rates()]
+            return [rate * self.factor for rate in _rates(self)]
         if self.last_epoch != self.total_iters:
-            return self._rates()
-        return [rate * (1.0 / self.factor) for rate in self._rates()]
+            return _rates(self)
+        return [rate * (1.0 / self.factor) for rate in _rates(self)]
 
     def _get_closed_form_lr(self):
         factor = self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)
@@ -184,14 +196,14 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         if self.last_epoch == 0:
-            return [rate * self.start_factor for rate in self._rates()]
+            return [rate * self.start_factor for rate in _rates(self)]
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._rates()
+            return _rates(self)
         rise = self.end_factor - self.start_factor
         change = 1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
-        return [rate * change for rate in self._rates()]
+        return [rate * change for rate in _rates(self)]
 
     def _get_closed_form_lr(self):
         share = min(self.total_iters, self.last_epoch) / self.total_iters
@@ -206,10 +218,10 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         if self._is_initial:
-            return self._rates()
-        return [rate * self.gamma for rate in self._rates()]
+            return _rates(self)
+        return [rate * self.gamma for rate in _rates(self)]
 
     def _get_closed_form_lr(self):
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
@@ -226,20 +238,18 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         if self._is_initial:
-            return self._rates()
+            return _rates(self)
         if self._step_count == 1 and self.last_epoch > 0:
             return self._get_closed_form_lr()
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
-            return [
-                rate + (base - self.eta_min) * rise for base, rate in zip(self.base_lrs, self._rates(), strict=True)
-            ]
+            return [rate + (base - self.eta_min) * rise for base, rate in zip(self.base_lrs, _rates(self), strict=True)]
         ratio = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / (
             1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
         )
-        return [ratio * (rate - self.eta_min) + self.eta_min for rate in self._rates()]
+        return [ratio * (rate - self.eta_min) + self.eta_min for rate in _rates(self)]
 
     def _get_closed_form_lr(self):
         share = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
@@ -255,13 +265,13 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._rates()
+            return _rates(self)
         decay = (
             (1.0 - self.last_epoch / self.total_iters) / (1.0 - (self.last_epoch - 1) / self.total_iters)
         ) ** self.power
-        return [rate * decay for rate in self._rates()]
+        return [rate * decay for rate in _rates(self)]
 
     def _get_closed_form_lr(self):
         share = (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
@@ -317,10 +327,18 @@ class SequentialLR(LRScheduler):
         # The schedules have each made their first step; only the first one's counts.
         for group in optimizer.param_groups:
             _set(group, "lr", group["initial_lr"])
-        for scheduler in schedulers:
-            _step_back(scheduler)
+        self.recursive_undo()
         schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()
+
+    def recursive_undo(self, sched: LRScheduler | None = None) -> None:
+        """Take back the last step of the inner schedules, of those inside them as well."""
+        scheduler: Any = self if sched is None else sched
+        if hasattr(scheduler, "_schedulers"):
+            for one in scheduler._schedulers:
+                self.recursive_undo(one)
+        elif hasattr(scheduler, "last_epoch"):
+            scheduler.last_epoch -= 1
 
     def step(self) -> Any:
         """Go to the next epoch."""
@@ -340,15 +358,6 @@ class SequentialLR(LRScheduler):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take back what `state_dict` gave."""
         _load_nested(self, state_dict)
-
-
-def _step_back(scheduler):
-    inner = getattr(scheduler, "_schedulers", None)
-    if inner is None:
-        scheduler.last_epoch -= 1
-    else:
-        for one in inner:
-            _step_back(one)
 
 
 class ChainedScheduler(LRScheduler):
@@ -495,5 +504,5 @@ class ReduceLROnPlateau(LRScheduler):
         return a < best - self.threshold if self.mode == "min" else a > best + self.threshold
 
 
-for _name in __all__:
+for _name in (*__all__, "_LRScheduler"):
     globals()[_name].__module__ = __name__  # pickles name them here

@@ -17,6 +17,7 @@ from .optimizer import (
     _power,
     _real,
     _step_by,
+    _step_one_by_one,
     _stepped,
     _zeros_like,
 )
@@ -72,36 +73,33 @@ class NAdam(Optimizer):
             },
         )
 
-    def _init_state(self, group, state, param, grad):
-        state["step"] = _counter(group, param)
-        state["mu_product"] = _counter(group, param, 1.0)
-        state["exp_avg"] = _zeros_like(param)
-        state["exp_avg_sq"] = _zeros_like(param)
-
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        return self._step_one_by_one(closure)
+        return _step_one_by_one(self, closure, _init_state, _update)
 
-    def _update(self, group, param, grad, state):
-        lr, (beta1, beta2), eps, weight_decay = (
-            _number(group["lr"]),
-            group["betas"],
-            group["eps"],
-            group["weight_decay"],
-        )
-        step = _stepped(state["step"], group["capturable"])
-        if weight_decay != 0:
-            if group["decoupled_weight_decay"]:
-                param.mul_(1 - lr * weight_decay)
-            else:
-                grad = grad.add(param, alpha=weight_decay)
-        param, grad, exp_avg, exp_avg_sq = _real(param, grad, state["exp_avg"], state["exp_avg_sq"])
-        mu = beta1 * (1.0 - 0.5 * _power(0.96, step * group["momentum_decay"]))
-        mu_next = beta1 * (1.0 - 0.5 * _power(0.96, (step + 1) * group["momentum_decay"]))
-        state["mu_product"] *= mu
-        product = state["mu_product"] if isinstance(step, torch.Tensor) else state["mu_product"].item()
-        exp_avg.lerp_(grad, 1 - beta1)
-        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        denominator = exp_avg_sq.div(_correction(beta2, step)).sqrt_().add_(eps)
-        _step_by(param, lr * (1.0 - mu) / (1.0 - product), grad, denominator)
-        _step_by(param, lr * mu_next / (1.0 - product * mu_next), exp_avg, denominator)
+
+def _init_state(group, state, param, grad):
+    state["step"] = _counter(group, param)
+    state["mu_product"] = _counter(group, param, 1.0)
+    state["exp_avg"] = _zeros_like(param)
+    state["exp_avg_sq"] = _zeros_like(param)
+
+
+def _update(group, param, grad, state):
+    lr, (beta1, beta2), eps, weight_decay = (_number(group["lr"]), group["betas"], group["eps"], group["weight_decay"])
+    step = _stepped(state["step"], group["capturable"])
+    if weight_decay != 0:
+        if group["decoupled_weight_decay"]:
+            param.mul_(1 - lr * weight_decay)
+        else:
+            grad = grad.add(param, alpha=weight_decay)
+    param, grad, exp_avg, exp_avg_sq = _real(param, grad, state["exp_avg"], state["exp_avg_sq"])
+    mu = beta1 * (1.0 - 0.5 * _power(0.96, step * group["momentum_decay"]))
+    mu_next = beta1 * (1.0 - 0.5 * _power(0.96, (step + 1) * group["momentum_decay"]))
+    state["mu_product"] *= mu
+    product = state["mu_product"] if isinstance(step, torch.Tensor) else state["mu_product"].item()
+    exp_avg.lerp_(grad, 1 - beta1)
+    exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    denominator = exp_avg_sq.div(_correction(beta2, step)).sqrt_().add_(eps)
+    _step_by(param, lr * (1.0 - mu) / (1.0 - product), grad, denominator)
+    _step_by(param, lr * mu_next / (1.0 - product * mu_next), exp_avg, denominator)

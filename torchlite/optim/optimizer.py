@@ -41,7 +41,9 @@ required = _Required()
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Any:
-    """Call `hook(optimizer, args, kwargs)` before the step of every optimizer; it may return `(args, kwargs)`."""
+    """Call `hook(optimizer, args, kwargs)` before the step of every optimizer; it may return `(args, kwargs)`. The
+    optimizer is the first of args.
+    """
     handle = RemovableHandle(_global_pre_hooks)
     _global_pre_hooks[handle.id] = hook
     return handle
@@ -59,7 +61,6 @@ def _with_hooks(step):
 
     @functools.wraps(step)
     def run(self, *args, **kwargs):
-        self._opt_called = True  # what a scheduler asks, to warn of steps in the wrong order
         if CAPTURES and "capturable" in self.defaults:
             self._cuda_graph_capture_health_check()
         # A wrapper may go without Optimizer's __init__.
@@ -67,6 +68,7 @@ def _with_hooks(step):
         after = getattr(self, "_optimizer_step_post_hooks", _NO_HOOKS)
         if not (before or after or _global_pre_hooks or _global_post_hooks) or self.__dict__.get("_inside_step"):
             return step(self, *args, **kwargs)
+        args = (self, *args)
         for hook in [*_global_pre_hooks.values(), *before.values()]:
             changed = hook(self, args, kwargs)
             if changed is not None:
@@ -77,7 +79,7 @@ def _with_hooks(step):
                 args, kwargs = changed
         self.__dict__["_inside_step"] = True
         try:
-            result = step(self, *args, **kwargs)
+            result = step(*args, **kwargs)
         finally:
             del self.__dict__["_inside_step"]
         for hook in [*after.values(), *_global_post_hooks.values()]:
@@ -114,9 +116,6 @@ class Optimizer:
     parameter to its state; `defaults`.
     """
 
-    _refuses_complex = False  # whether a step refuses complex parameters
-    _init_state: Callable[..., Any]
-    _update: Callable[..., Any]
     _optimizer_step_pre_hooks: OrderedDict[int, Any]
     _optimizer_step_post_hooks: OrderedDict[int, Any]
     _optimizer_state_dict_pre_hooks: OrderedDict[int, Any]
@@ -133,6 +132,7 @@ class Optimizer:
 
     def _patch_step_function(self):
         """See to it that the step of the class runs hooks, also where a program put another there."""
+        self._zero_grad_profile_name = f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"
         if not getattr(type(self).step, "hooked", False):
             type(self).step = _with_hooks(type(self).step)  # type: ignore[method-assign]
 
@@ -155,6 +155,7 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(dict(group))
+        self._warned_capturable_if_run_uncaptured = True
 
     def __getstate__(self) -> Any:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
@@ -170,6 +171,7 @@ class Optimizer:
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for number, group in enumerate(self.param_groups):
+            lines += [""] if number else []
             lines.append(f"Parameter Group {number}")
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join([*lines, ")"])
@@ -177,7 +179,9 @@ class Optimizer:
     # Hooks
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> Any:
-        """Call `hook(optimizer, args, kwargs)` before every step; it may return `(args, kwargs)`."""
+        """Call `hook(optimizer, args, kwargs)` before every step; it may return `(args, kwargs)`. The optimizer is the
+        first of args.
+        """
         return _hooked(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> Any:
@@ -321,7 +325,7 @@ class Optimizer:
             )
         else:
             param_group["params"] = list(params)
-        self._split_names(param_group)
+        _split_names(self, param_group)
         for param in param_group["params"]:
             if not isinstance(param, torch.Tensor):
                 raise TypeError(
@@ -354,58 +358,7 @@ class Optimizer:
         self.param_groups.append(param_group)
         self.__dict__.pop("_plans", None)
 
-    def _split_names(self, group):
-        """(name, tensor) pairs become `params` and `param_names`."""
-        named = [isinstance(item, tuple) for item in group["params"]]
-        if not any(named):
-            return
-        if not all(named):
-            raise ValueError("all optimizer params should be with/without names. Some param names are missing")
-        names, params = zip(*group["params"], strict=True)
-        # The names come after the parameters, as in PyTorch's dicts.
-        options = {key: value for key, value in group.items() if key != "params"}
-        group.clear()
-        group.update(params=list(params), param_names=list(names), **options)
-
     # Common parts of the steps
-
-    def _choose_flavour(self, foreach, fused, differentiable):
-        """RuntimeError for flavours that exclude each other; with `fused` the step takes what a gradient scaler has
-        found.
-        """
-        if fused and differentiable:
-            raise RuntimeError("`fused` does not support `differentiable`")
-        if fused and foreach:
-            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-        if fused:
-            self._step_supports_amp_scaling = True
-
-    def _scaler(self, group):
-        """(grad_scale, found_inf) of a gradient scaler as 0-d tensors on the group's device, or None."""
-        given = getattr(self, "grad_scale", None), getattr(self, "found_inf", None)
-        if given[0] is None and given[1] is None or not group["params"]:
-            return None, None
-        if not group["fused"]:
-            raise AssertionError("Expected grad_scale and found_inf to be None")
-        where = group["params"][0].device
-        return tuple(
-            [None if x is None else x.detach().to(where, torch.float32, non_blocking=True).reshape(()) for x in given]
-        )
-
-    def _is_left_out(self, group, init, grad_scale, found_inf):
-        """For a step without a multi-tensor kernel: whether a scaler leaves it out; else the gradients are divided by
-        its scale, in place.
-        """
-        if found_inf is not None and found_inf.item():
-            for _ in self._each(group, init):  # the states are made all the same
-                pass
-            return True
-        if grad_scale is not None:
-            for param in group["params"]:
-                if param.grad is not None:
-                    grad = param.grad.detach()
-                    grad.copy_(grad.to(torch.promote_types(grad.dtype, torch.float32)) / grad_scale.to(grad.device))
-        return False
 
     def _cuda_graph_capture_health_check(self):
         """RuntimeError where a graph is being recorded that would take the same step in every replay."""
@@ -416,48 +369,104 @@ class Optimizer:
                     "but param_groups' capturable is False."
                 )
 
-    def _loss(self, closure):
-        if closure is None:
-            return None
-        with torch.enable_grad():
-            return closure()
 
-    def _step_one_by_one(self, closure):
-        """`step` of an optimizer that has `_init_state(group, state, param, grad)` and `_update(group, param, grad,
-        state)`.
-        """
-        loss = self._loss(closure)
-        for group in self.param_groups:
-            with torch.set_grad_enabled(group.get("differentiable", False)):
-                for param, grad, state in self._each(group, functools.partial(self._init_state, group)):
-                    self._update(group, param, grad, state)
-        return loss
+def _split_names(optimizer, group):
+    """(name, tensor) pairs become `params` and `param_names`."""
+    named = [isinstance(item, tuple) for item in group["params"]]
+    if not any(named):
+        return
+    if not all(named):
+        raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+    names, params = zip(*group["params"], strict=True)
+    # The names come after the parameters, as in PyTorch's dicts.
+    options = {key: value for key, value in group.items() if key != "params"}
+    group.clear()
+    group.update(params=list(params), param_names=list(names), **options)
 
-    def _each(self, group, init):
-        """(parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated where
-        `maximize`.
 
-        `init(state, param, grad)` fills a state that is empty; without `init` there is no state.
-        """
+def _choose_flavour(optimizer, foreach, fused, differentiable):
+    """RuntimeError for flavours that exclude each other; with `fused` the step takes what a gradient scaler has
+    found.
+    """
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    if fused:
+        optimizer._step_supports_amp_scaling = True
+
+
+def _scaler(optimizer, group):
+    """(grad_scale, found_inf) of a gradient scaler as 0-d tensors on the group's device, or None."""
+    given = getattr(optimizer, "grad_scale", None), getattr(optimizer, "found_inf", None)
+    if given[0] is None and given[1] is None or not group["params"]:
+        return None, None
+    if not group["fused"]:
+        raise AssertionError("Expected grad_scale and found_inf to be None")
+    where = group["params"][0].device
+    return tuple(
+        [None if x is None else x.detach().to(where, torch.float32, non_blocking=True).reshape(()) for x in given]
+    )
+
+
+def _is_left_out(optimizer, group, init, grad_scale, found_inf):
+    """For a step without a multi-tensor kernel: whether a scaler leaves it out; else the gradients are divided by
+    its scale, in place.
+    """
+    if found_inf is not None and found_inf.item():
+        for _ in _each(optimizer, group, init):  # the states are made all the same
+            pass
+        return True
+    if grad_scale is not None:
         for param in group["params"]:
-            grad = param.grad
-            if grad is None:
-                continue
-            if self._refuses_complex and param.is_complex():
-                raise RuntimeError(f"{type(self).__name__} does not support complex parameters")
-            if grad.layout is not torch.strided:
-                raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
-            if group.get("fused") and not param.is_floating_point():
-                raise RuntimeError(
-                    "`fused=True` requires all the params to be floating point Tensors of supported devices: ['cpu', "
-                    f"'cuda', 'opencl'] but {param.dtype} and {param.device.type}"
-                )
-            state = {} if init is None else self.state[param]
-            if not state and init is not None:
-                init(state, param, grad)
-            if group.get("maximize"):
-                grad = -grad
-            yield param, grad, state
+            if param.grad is not None:
+                grad = param.grad.detach()
+                grad.copy_(grad.to(torch.promote_types(grad.dtype, torch.float32)) / grad_scale.to(grad.device))
+    return False
+
+
+def _loss(closure):
+    if closure is None:
+        return None
+    with torch.enable_grad():
+        return closure()
+
+
+def _step_one_by_one(optimizer, closure, init, update, refuses_complex=False):
+    """A step by `init(group, state, param, grad)`, which fills a state, and `update(group, param, grad, state)`."""
+    loss = _loss(closure)
+    for group in optimizer.param_groups:
+        with torch.set_grad_enabled(group.get("differentiable", False)):
+            for param, grad, state in _each(optimizer, group, functools.partial(init, group), refuses_complex):
+                update(group, param, grad, state)
+    return loss
+
+
+def _each(optimizer, group, init, refuses_complex=False):
+    """(parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated where
+    `maximize`.
+
+    `init(state, param, grad)` fills a state that is empty; without `init` there is no state.
+    """
+    for param in group["params"]:
+        grad = param.grad
+        if grad is None:
+            continue
+        if refuses_complex and param.is_complex():
+            raise RuntimeError(f"{type(optimizer).__name__} does not support complex parameters")
+        if grad.layout is not torch.strided:
+            raise RuntimeError(f"{type(optimizer).__name__} does not support sparse gradients")
+        if group.get("fused") and not param.is_floating_point():
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors of supported devices: ['cpu', "
+                f"'cuda', 'opencl'] but {param.dtype} and {param.device.type}"
+            )
+        state = {} if init is None else optimizer.state[param]
+        if not state and init is not None:
+            init(state, param, grad)
+        if group.get("maximize"):
+            grad = -grad
+        yield param, grad, state
 
 
 def _real(*tensors):
@@ -538,9 +547,9 @@ def _check_lr(lr):
 
 
 def _check_betas(betas):
-    for index, beta in enumerate(betas):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+    for index in (0, 1):
+        if not 0.0 <= betas[index] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {index}: {betas[index]}")
 
 
 def _check_nonnegative(eps=None, weight_decay=None, momentum=None):

@@ -17,6 +17,7 @@ from .optimizer import (
     _number,
     _power,
     _real,
+    _step_one_by_one,
     _stepped,
     _zeros_like,
 )
@@ -70,45 +71,40 @@ class RAdam(Optimizer):
             },
         )
 
-    def _init_state(self, group, state, param, grad):
-        state["step"] = _counter(group, param)
-        state["exp_avg"] = _zeros_like(param)
-        state["exp_avg_sq"] = _zeros_like(param)
-
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        return self._step_one_by_one(closure)
+        return _step_one_by_one(self, closure, _init_state, _update)
 
-    def _update(self, group, param, grad, state):
-        lr, (beta1, beta2), eps, weight_decay = (
-            _number(group["lr"]),
-            group["betas"],
-            group["eps"],
-            group["weight_decay"],
-        )
-        step = _stepped(state["step"], group["capturable"])
-        if weight_decay != 0:
-            if group["decoupled_weight_decay"]:
-                param.mul_(1 - lr * weight_decay)
-            else:
-                grad = grad.add(param, alpha=weight_decay)
-        param, grad, exp_avg, exp_avg_sq = _real(param, grad, state["exp_avg"], state["exp_avg_sq"])
-        exp_avg.lerp_(grad, 1 - beta1)
-        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        correction1, correction2 = _correction(beta1, step), _correction(beta2, step)
-        longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * _power(beta2, step) / correction2
-        rectified: Any
-        if isinstance(step, torch.Tensor):
-            safe = torch.where(length > 5.0, length, 6.0)
-            rectified = torch.sqrt(
-                (safe - 4) * (safe - 2) * longest / ((longest - 4) * (longest - 2) * safe) * correction2
-            )
-            step_by = torch.where(length > 5.0, rectified / (exp_avg_sq.sqrt() + eps), 1.0)
-            param.sub_(exp_avg * step_by * (lr / correction1))
-        elif length > 5.0:
-            rectified = math.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
-            denominator = exp_avg_sq.sqrt().add_(eps)
-            param.addcdiv_(exp_avg, denominator, value=-lr * rectified * math.sqrt(correction2) / correction1)
+
+def _init_state(group, state, param, grad):
+    state["step"] = _counter(group, param)
+    state["exp_avg"] = _zeros_like(param)
+    state["exp_avg_sq"] = _zeros_like(param)
+
+
+def _update(group, param, grad, state):
+    lr, (beta1, beta2), eps, weight_decay = (_number(group["lr"]), group["betas"], group["eps"], group["weight_decay"])
+    step = _stepped(state["step"], group["capturable"])
+    if weight_decay != 0:
+        if group["decoupled_weight_decay"]:
+            param.mul_(1 - lr * weight_decay)
         else:
-            param.add_(exp_avg, alpha=-lr / correction1)
+            grad = grad.add(param, alpha=weight_decay)
+    param, grad, exp_avg, exp_avg_sq = _real(param, grad, state["exp_avg"], state["exp_avg_sq"])
+    exp_avg.lerp_(grad, 1 - beta1)
+    exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    correction1, correction2 = _correction(beta1, step), _correction(beta2, step)
+    longest = 2 / (1 - beta2) - 1
+    length = longest - 2 * step * _power(beta2, step) / correction2
+    rectified: Any
+    if isinstance(step, torch.Tensor):
+        safe = torch.where(length > 5.0, length, 6.0)
+        rectified = torch.sqrt((safe - 4) * (safe - 2) * longest / ((longest - 4) * (longest - 2) * safe) * correction2)
+        step_by = torch.where(length > 5.0, rectified / (exp_avg_sq.sqrt() + eps), 1.0)
+        param.sub_(exp_avg * step_by * (lr / correction1))
+    elif length > 5.0:
+        rectified = math.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
+        denominator = exp_avg_sq.sqrt().add_(eps)
+        param.addcdiv_(exp_avg, denominator, value=-lr * rectified * math.sqrt(correction2) / correction1)
+    else:
+        param.add_(exp_avg, alpha=-lr / correction1)

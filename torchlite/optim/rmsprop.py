@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _check_nonnegative, _counter, _fused_gradients, _number, _real, _zeros_like
+from .optimizer import (
+    Optimizer,
+    _check_lr,
+    _check_nonnegative,
+    _counter,
+    _each,
+    _fused_gradients,
+    _loss,
+    _number,
+    _real,
+    _zeros_like,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,31 +84,20 @@ class RMSprop(Optimizer):
             ):
                 group.setdefault(name, default)
 
-    def _init_state(self, group):
-        def init(state, param, grad):
-            state["step"] = _counter(group, param)
-            state["square_avg"] = _zeros_like(param)
-            if group["momentum"] > 0:
-                state["momentum_buffer"] = _zeros_like(param)
-            if group["centered"]:
-                state["grad_avg"] = _zeros_like(param)
-
-        return init
-
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = None if closure is None else self._loss(closure)
+        loss = None if closure is None else _loss(closure)
         for number, group in enumerate(self.param_groups):
             names = (
                 "square_avg",
                 *(("momentum_buffer",) if group["momentum"] > 0 else ()),
                 *(("grad_avg",) if group["centered"] else ()),
             )
-            fused = _fused_gradients(self, number, group, self._init_state(group), names)
+            fused = _fused_gradients(self, number, group, _init_state(group), names)
             if fused is None:
                 with torch.set_grad_enabled(group["differentiable"]):
-                    for param, grad, state in self._each(group, self._init_state(group)):
-                        self._update(group, param, grad, state)
+                    for param, grad, state in _each(self, group, _init_state(group)):
+                        _update(group, param, grad, state)
                 continue
             plan, gradients = fused
             plan.steps += 1
@@ -112,23 +112,36 @@ class RMSprop(Optimizer):
             plan.run("_fused_rmsprop", gradients, ("square_avg", "grad_avg", "momentum_buffer"), *options)
         return loss
 
-    def _update(self, group, param, grad, state):
-        lr, alpha = _number(group["lr"]), group["alpha"]
-        state["step"] += 1
-        if group["weight_decay"] != 0:
-            grad = grad.add(param, alpha=group["weight_decay"])
-        param, grad, square_avg, grad_avg, buffer = _real(
-            param, grad, state["square_avg"], state.get("grad_avg"), state.get("momentum_buffer")
-        )
-        square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-        if group["centered"]:
-            grad_avg.lerp_(grad, 1 - alpha)
-            average = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_()
-        else:
-            average = square_avg.sqrt()
-        average = average.add_(group["eps"])
+
+def _init_state(group):
+    def init(state, param, grad):
+        state["step"] = _counter(group, param)
+        state["square_avg"] = _zeros_like(param)
         if group["momentum"] > 0:
-            buffer.mul_(group["momentum"]).addcdiv_(grad, average)
-            param.add_(buffer, alpha=-lr)
-        else:
-            param.addcdiv_(grad, average, value=-lr)
+            state["momentum_buffer"] = _zeros_like(param)
+        if group["centered"]:
+            state["grad_avg"] = _zeros_like(param)
+
+    return init
+
+
+def _update(group, param, grad, state):
+    lr, alpha = _number(group["lr"]), group["alpha"]
+    state["step"] += 1
+    if group["weight_decay"] != 0:
+        grad = grad.add(param, alpha=group["weight_decay"])
+    param, grad, square_avg, grad_avg, buffer = _real(
+        param, grad, state["square_avg"], state.get("grad_avg"), state.get("momentum_buffer")
+    )
+    square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+    if group["centered"]:
+        grad_avg.lerp_(grad, 1 - alpha)
+        average = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_()
+    else:
+        average = square_avg.sqrt()
+    average = average.add_(group["eps"])
+    if group["momentum"] > 0:
+        buffer.mul_(group["momentum"]).addcdiv_(grad, average)
+        param.add_(buffer, alpha=-lr)
+    else:
+        param.addcdiv_(grad, average, value=-lr)

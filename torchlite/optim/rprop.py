@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _counter, _number, _real, _zeros_like
+from .optimizer import Optimizer, _check_lr, _counter, _each, _loss, _number, _real, _zeros_like
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ class Rprop(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = self._loss(closure)
+        loss = _loss(closure)
         for group in self.param_groups:
             lr = _number(group["lr"])
 
@@ -68,7 +68,7 @@ class Rprop(Optimizer):
             with torch.set_grad_enabled(group["differentiable"]):
                 shrink, grow = group["etas"]
                 smallest, largest = group["step_sizes"]
-                for param, grad, state in self._each(group, init):
+                for param, grad, state in _each(self, group, init):
                     state["step"] += 1
                     param, grad, prev, step_size = _real(param, grad, state["prev"], state["step_size"])
                     agreement = grad * prev

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _check_nonnegative, _fused_gradients, _number, _zeros_like
+from .optimizer import (
+    Optimizer,
+    _choose_flavour,
+    _each,
+    _fused_gradients,
+    _is_left_out,
+    _loss,
+    _number,
+    _scaler,
+    _zeros_like,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +58,11 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        _check_lr(lr)
-        _check_nonnegative(momentum=momentum)
-        _check_nonnegative(weight_decay=weight_decay)
+        if isinstance(lr, torch.Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        for name, value in (("learning rate", lr), ("momentum value", momentum), ("weight_decay value", weight_decay)):
+            if value < 0.0:
+                raise ValueError(f"Invalid {name}: {value}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(
@@ -67,7 +79,7 @@ class SGD(Optimizer):
                 "fused": fused,
             },
         )
-        self._choose_flavour(foreach, fused, differentiable)
+        _choose_flavour(self, foreach, fused, differentiable)
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
@@ -83,16 +95,16 @@ class SGD(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = None if closure is None else self._loss(closure)
+        loss = None if closure is None else _loss(closure)
         for number, group in enumerate(self.param_groups):
-            scaler, names = self._scaler(group), _MOMENTUM if group["momentum"] != 0 else _NONE
+            scaler, names = _scaler(self, group), _MOMENTUM if group["momentum"] != 0 else _NONE
             # The first step makes the buffers, from the gradients: it takes the plain path, except where a scaler may
             # leave it out.
-            first = scaler[1] is not None and bool(names) and self._is_first(number, group)
+            first = scaler[1] is not None and bool(names) and _is_first(self, number, group)
             fused = _fused_gradients(self, number, group, _zero_buffer if first else _no_state, names)
             if fused is None:
-                if not self._is_left_out(group, _no_state, *scaler):
-                    self._step_plainly(group)
+                if not _is_left_out(self, group, _no_state, *scaler):
+                    _step_plainly(self, group)
                 continue
             plan, gradients = fused
             options = (
@@ -107,32 +119,34 @@ class SGD(Optimizer):
             plan.run("_fused_sgd", gradients, ("momentum_buffer",), *options, scaler=scaler)
         return loss
 
-    def _is_first(self, number, group):
-        """Whether no parameter has a momentum buffer."""
-        if number in self.__dict__.get("_plans", ()):
-            return False
-        return all(
-            self.state[param].get("momentum_buffer") is None for param in group["params"] if param.grad is not None
-        )
 
-    def _step_plainly(self, group):
-        lr = group["lr"] if group["differentiable"] else _number(group["lr"])
-        momentum, weight_decay = group["momentum"], _number(group["weight_decay"])
-        with torch.set_grad_enabled(group["differentiable"]):
-            for param, grad, state in self._each(group, None if momentum == 0 else _no_state):
-                if weight_decay != 0:
-                    grad = grad.add(param, alpha=weight_decay)
-                if momentum != 0:
-                    buffer = state.get("momentum_buffer")
-                    if buffer is None:
-                        buffer = state["momentum_buffer"] = torch.clone(grad).detach()
-                    else:
-                        buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
-                    grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-                if isinstance(lr, torch.Tensor):
-                    param.sub_(grad * lr)
+def _is_first(optimizer, number, group):
+    """Whether no parameter has a momentum buffer."""
+    if number in optimizer.__dict__.get("_plans", ()):
+        return False
+    return all(
+        optimizer.state[param].get("momentum_buffer") is None for param in group["params"] if param.grad is not None
+    )
+
+
+def _step_plainly(optimizer, group):
+    lr = group["lr"] if group["differentiable"] else _number(group["lr"])
+    momentum, weight_decay = group["momentum"], _number(group["weight_decay"])
+    with torch.set_grad_enabled(group["differentiable"]):
+        for param, grad, state in _each(optimizer, group, None if momentum == 0 else _no_state):
+            if weight_decay != 0:
+                grad = grad.add(param, alpha=weight_decay)
+            if momentum != 0:
+                buffer = state.get("momentum_buffer")
+                if buffer is None:
+                    buffer = state["momentum_buffer"] = torch.clone(grad).detach()
                 else:
-                    param.add_(grad, alpha=-lr)
+                    buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+                grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+            if isinstance(lr, torch.Tensor):
+                param.sub_(grad * lr)
+            else:
+                param.add_(grad, alpha=-lr)
 
 
 def _no_state(state, param, grad):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _number
+from .optimizer import Optimizer, _check_betas, _loss, _number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,9 +37,7 @@ class SparseAdam(Optimizer):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not 0.0 < eps:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        for index, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+        _check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         for name, refused, what in (
             ("Sparse", lambda param: param.layout is not torch.strided, "requires dense parameter tensors"),
@@ -56,7 +54,7 @@ class SparseAdam(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once. Returns the closure's loss."""
-        loss = self._loss(closure)
+        loss = _loss(closure)
         with torch.no_grad():
             for group in self.param_groups:
                 for param in group["params"]:
@@ -70,19 +68,20 @@ class SparseAdam(Optimizer):
                         state["step"] = 0
                         state["exp_avg"] = torch.zeros_like(param, memory_format=torch.preserve_format)
                         state["exp_avg_sq"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-                    self._update(group, param, grad.coalesce(), state)
+                    _update(group, param, grad.coalesce(), state)
         return loss
 
-    def _update(self, group, param, grad, state):
-        state["step"] += 1
-        step, (beta1, beta2) = state["step"], group["betas"]
-        rows = tuple(grad._indices())
-        values = -grad._values() if group["maximize"] else grad._values()
-        if values.numel() == 0:
-            return
-        first = state["exp_avg"][rows].lerp(values, 1 - beta1)
-        second = state["exp_avg_sq"][rows].lerp(values * values, 1 - beta2)
-        state["exp_avg"][rows] = first
-        state["exp_avg_sq"][rows] = second
-        size = _number(group["lr"]) * math.sqrt(1 - beta2**step) / (1 - beta1**step)
-        param[rows] = param[rows] - size * first / (second.sqrt() + group["eps"])
+
+def _update(group, param, grad, state):
+    state["step"] += 1
+    step, (beta1, beta2) = state["step"], group["betas"]
+    rows = tuple(grad._indices())
+    values = -grad._values() if group["maximize"] else grad._values()
+    if values.numel() == 0:
+        return
+    first = state["exp_avg"][rows].lerp(values, 1 - beta1)
+    second = state["exp_avg_sq"][rows].lerp(values * values, 1 - beta2)
+    state["exp_avg"][rows] = first
+    state["exp_avg_sq"][rows] = second
+    size = _number(group["lr"]) * math.sqrt(1 - beta2**step) / (1 - beta1**step)
+    param[rows] = param[rows] - size * first / (second.sqrt() + group["eps"])

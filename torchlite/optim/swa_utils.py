@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite.nn import Module
 
-from ._scheduler import LRScheduler, _for_each_group
+from ._scheduler import LRScheduler, _for_each_group, _warn_outside_step
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -111,18 +111,11 @@ class AveragedModel(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         return self.module(*args, **kwargs)
 
-    def _tensors(self, module):
-        return (
-            list(itertools.chain(module.parameters(), module.buffers()))
-            if self.use_buffers
-            else list(module.parameters())
-        )
-
     def update_parameters(self, model: Any) -> Any:
         """Take the parameters of `model` into the averages."""
-        averages = [tensor.detach() for tensor in self._tensors(self.module)]
+        averages = [tensor.detach() for tensor in _tensors(self, self.module)]
         values = [
-            tensor.detach().to(average.device) for tensor, average in zip(self._tensors(model), averages, strict=True)
+            tensor.detach().to(average.device) for tensor, average in zip(_tensors(self, model), averages, strict=True)
         ]
         if int(self.n_averaged) == 0:
             for average, value in zip(averages, values, strict=True):
@@ -137,6 +130,12 @@ class AveragedModel(Module):
             for mine, theirs in zip(self.module.buffers(), model.buffers(), strict=True):
                 mine.detach().copy_(theirs.detach().to(mine.device))
         self.n_averaged += 1
+
+
+def _tensors(model, module):
+    return (
+        list(itertools.chain(module.parameters(), module.buffers())) if model.use_buffers else list(module.parameters())
+    )
 
 
 def update_bn(loader: Any, model: Any, device: DeviceLike = None) -> Any:
@@ -181,26 +180,27 @@ class SWALR(LRScheduler):
         for value, group in zip(_for_each_group(optimizer, swa_lr, "swa_lr"), optimizer.param_groups, strict=True):
             group["swa_lr"] = value
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         self._anneal_strategy = anneal_strategy
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def _share(self, epoch):
-        """How far the way to swa_lr is at an epoch."""
-        t = max(0, min(1, epoch / max(1, self.anneal_epochs)))
-        return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
-
     def get_lr(self) -> list[float | Tensor]:
-        self._warn_outside_step()
+        _warn_outside_step(self)
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
-        before, now = self._share(step - 1), self._share(step)
+        before, now = _share(self, step - 1), _share(self, step)
         rates = []
         for group in self.optimizer.param_groups:
             start = group["swa_lr"] if before == 1 else (group["lr"] - before * group["swa_lr"]) / (1 - before)
             rates.append(group["swa_lr"] * now + start * (1 - now))
         return rates
+
+
+def _share(scheduler, epoch):
+    """How far the way to swa_lr is at an epoch."""
+    t = max(0, min(1, epoch / max(1, scheduler.anneal_epochs)))
+    return t if scheduler._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
