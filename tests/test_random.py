@@ -408,3 +408,37 @@ def test_any_sequence_of_calls_against_pytorch(rng):
         assert np.array_equal(*states)
         for step, mine, theirs in zip(program, *results, strict=True):
             np.testing.assert_array_equal(mine, theirs, err_msg=str(step))
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        np.full(3000, 0.5),
+        np.full(3000, 9.9),
+        np.full(700, 300.0),
+        np.linspace(0, 40, 2500),
+        np.linspace(0, 5, 2500)[::-1],
+        np.tile([0.0, 0.0, 0.0, 20.0], 500),
+        np.zeros(200),
+        np.full(100, 1e8),
+    ],
+)
+def test_poisson_in_bulk_is_poisson_one_by_one(rates):
+    bulk, single = (torch.Generator().manual_seed(11) for _ in range(2))
+    for before in (0, 1, 622):
+        for g in (bulk, single):
+            torch.rand(before, generator=g)
+        rate = torch.from_numpy(rates.copy())
+        drawn = torch.poisson(rate, generator=bulk)
+        assert torch.equal(drawn, torch.cat([torch.poisson(part, generator=single) for part in rate.split(40)]))
+        assert torch.equal(bulk.get_state(), single.get_state())
+
+
+def test_permutations_are_exchanges_one_after_the_other():
+    for n in (2, 255, 256, 257, 300, 20000, 50000):
+        g, words = (torch.Generator().manual_seed(n) for _ in range(2))
+        order = list(range(n))
+        for i, word in enumerate(words._engine.words(n - 1).tolist()):
+            j = i + word % (n - i)
+            order[i], order[j] = order[j], order[i]
+        assert torch.randperm(n, generator=g).tolist() == order, n

@@ -400,35 +400,38 @@ def _gamma_factor(a, x):
     return _split(a >= 10, large, lambda a, x: xp.exp(a * xp.log(x) - x - _lgamma(a + 1)), a, x)
 
 
-def _igamma_series(a, x):
+def _igamma_series(a, x, precision):
     """P(a, x) = factor * sum x**k / ((a+1) ... (a+k)); for x < a + 1 or so."""
     factor = _gamma_factor(a, x)
     total, term, down = xp.ones_like(a), xp.ones_like(a), xp.array(a)
-    for _ in range(2000):
+    for k in range(2000):
         down += 1
         term *= x / down
         total += term
-        if not (term > total * 1e-17).any():
+        if k & 3 == 3 and not (term > total * precision).any():
             break
     return factor * total
 
 
-def _igammac_fraction(a, x):
-    """Q(a, x) by the even part of Legendre's continued fraction, evaluated forwards (Lentz); for x > a + 1 or so."""
-    tiny = 1e-300
+def _igammac_fraction(a, x, precision):
+    """Q(a, x) by the even part of Legendre's continued fraction, evaluated forwards, for x > a: there no denominator
+    comes near zero, the k-th is k at least."""
     b = x + 1 - a
-    c, d = xp.full_like(x, 1 / tiny), 1 / b
-    h = xp.array(d)
+    d = 1 / b
+    c, h, step, rise = xp.full_like(x, xp.inf), d.copy(), xp.zeros_like(x), a - 1
     for k in range(1, 2000):
-        step = k * (a - k)
+        # step is k * (a - k)
+        step += rise
+        rise -= 2
         b += 2
-        d = step * d + b
-        d = 1 / xp.where(xp.abs(d) < tiny, tiny, d)
-        c = b + step / c
-        c = xp.where(xp.abs(c) < tiny, tiny, c)
+        d *= step
+        d += b
+        xp.divide(1, d, out=d)
+        xp.divide(step, c, out=c)
+        c += b
         change = c * d
         h *= change
-        if not (xp.abs(change - 1) > 4e-16).any():
+        if k & 3 == 3 and not (xp.abs(change - 1) > precision).any():
             break
     return _gamma_factor(a, x) * a * h
 
@@ -456,13 +459,14 @@ def _temme(a, x, sign):
     return 0.5 * _erfc(sign * eta * xp.sqrt(a * 0.5)) + sign * correction
 
 
-def _igamma_pair(upper):
+def _igamma_pair(upper, precision):
     """A function (a, x) for a > 0, x > 0, both finite: Q if upper, else P, each computed where it is the small one and
     by 1 - other elsewhere.
     """
-    series = (lambda a, x: 1 - _igamma_series(a, x)) if upper else _igamma_series
-    fraction = _igammac_fraction if upper else (lambda a, x: 1 - _igammac_fraction(a, x))
-    small = _igammac_small if upper else _igamma_series
+    lower, rest = (lambda a, x: _igamma_series(a, x, precision)), (lambda a, x: _igammac_fraction(a, x, precision))
+    series = (lambda a, x: 1 - lower(a, x)) if upper else lower
+    fraction = rest if upper else (lambda a, x: 1 - rest(a, x))
+    small = _igammac_small if upper else lower
 
     def ordinary(a, x):
         right = lambda a, x: _split((x < 1.1) & (x > a), small, fraction, a, x)
@@ -477,8 +481,8 @@ def _igamma_pair(upper):
     return lambda a, x: _split((a > 200) & (xp.abs(x - a) < 0.3 * a), near, tiny_shape, a, x)
 
 
-def _igamma_with_limits(upper):
-    core = _igamma_pair(upper)
+def _igamma_with_limits(upper, precision):
+    core = _igamma_pair(upper, precision)
 
     def f(a, x):
         at_zero, at_infinity = (1.0, 0.0) if upper else (0.0, 1.0)
@@ -497,12 +501,50 @@ def _igamma_with_limits(upper):
     return f
 
 
+def _igamma_number(upper, a, x):
+    """The same of two numbers, where the sum or the fraction converges soon. Else ValueError."""
+    if not (0 < a < 10 and 1.1 <= x < 30):
+        raise ValueError
+    factor = math.exp(a * math.log(x) - x - math.lgamma(a + 1))
+    if x <= a:
+        total = term = 1.0
+        while term > total * 1e-17:
+            a += 1
+            term *= x / a
+            total += term
+        return 1 - factor * total if upper else factor * total
+    b, c, k, change = x + 1 - a, math.inf, 0, 2.0
+    h = d = 1 / b
+    while abs(change - 1) > 4e-16:
+        k += 1
+        step = k * (a - k)
+        b += 2
+        d = 1 / (step * d + b)
+        c = b + step / c
+        change = c * d
+        h *= change
+    return factor * a * h if upper else 1 - factor * a * h
+
+
+def _igamma(upper, input, other):
+    if isinstance(input, np.ndarray) and input.dtype.kind == "f" and max(input.size, getattr(other, "size", 1)) <= 16:
+        pair = np.broadcast(input, other)
+        try:
+            return np.array([_igamma_number(upper, float(a), float(x)) for a, x in pair], input.dtype).reshape(
+                pair.shape
+            )
+        except ValueError:
+            pass
+    precise = any(getattr(operand, "dtype", None) == xp.float64 for operand in (input, other))
+    return blockwise(_igamma_with_limits(upper, 4e-16 if precise else 1e-10), input, other)
+
+
 def igamma(input, other):
-    return blockwise(_igamma_with_limits(False), input, other)
+    return _igamma(False, input, other)
 
 
 def igammac(input, other):
-    return blockwise(_igamma_with_limits(True), input, other)
+    return _igamma(True, input, other)
 
 
 # Bessel functions: the function (less its logarithm) as a polynomial near zero, the factors of its asymptotic form as

@@ -15,6 +15,7 @@ from torchlite_array import special
 from torchlite_array.strides import adopted, block, owner, writable
 
 from .halves import backward_in_float32, in_float32
+from .lapack import lapack_kernels
 from .memory import keep_freed_memory
 from .products import alone, steady_dot, steady_matmul
 
@@ -47,9 +48,10 @@ class NumpyBackend:
         xp = torchlite_array.Namespace(np, dot=steady_dot, matmul=steady_matmul)
         table = torchlite_array.bind(xp)
         table.update(torchlite_array.bind_package(sys.modules[__name__], xp))
+        table.update(lapack_kernels())
         for name in (*_ROUNDING, *(name for name in vars(special) if name in table)):
             table[name] = in_float32(table[name])
-        for name in vars(torchlite_array.linalg):
+        for name in (*vars(torchlite_array.linalg), "householder_core"):
             if name in table:
                 table[name] = alone(table[name])
         for name, kernel in list(table.items()):

@@ -65,6 +65,17 @@ def product_function(dtype: np.dtype):
     return gemm
 
 
+@functools.cache
+def lapack_function(name: str):
+    """A routine of LAPACK, which takes the addresses of its arguments and integers of 64 bits. None if there is none."""
+    controls = _controls()
+    function = controls and getattr(controls[2], f"scipy_{name}_64_", None)
+    if not function:
+        return None
+    function.restype = None
+    return function
+
+
 def can_limit() -> bool:
     """Whether BLAS can be told how many threads to use."""
     return _controls() is not None

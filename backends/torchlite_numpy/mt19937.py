@@ -87,6 +87,16 @@ class Engine:
         """The words left in the current block, without reading them."""
         return self._block[self.position :]
 
+    def mark(self) -> tuple:
+        """Where the stream stands, for `go_back_to`."""
+        return self._twister.state, self._block, self.position, self._fresh
+
+    def go_back_to(self, mark: tuple) -> None:
+        """Read on from where `mark` was taken."""
+        with self.lock:
+            self._twister.state, self._block, self.position, self._fresh = mark
+            self.ahead_from = WORDS + 1
+
     def random(self) -> int:
         """One 32-bit word."""
         return int(self.words(1)[0])

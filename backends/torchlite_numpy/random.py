@@ -28,7 +28,8 @@ from .random_normals import (
 CHUNK = 1 << 15  # values made at once, so that the temporaries stay in cache
 SINGLE, DOUBLE, INT32 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32)
 LOW24, STEP = np.uint32(0xFFFFFF), np.float32(SCALE24)
-SWAPS = 512
+SWAPS = 256  # permutations of so many entries are made one exchange after the other
+STEPS = 1 << 14  # exchanges made at once
 WIDE = 1 << 28  # spans from here on take a 64-bit draw each
 
 
@@ -180,39 +181,54 @@ def random_permutation(size, dtype, generator: Engine):
     else:
         words = generator.words(2 * (n - 1)).astype(np.uint64)
         distance = ((words[0::2] << np.uint64(32)) | words[1::2]) % np.arange(n, 1, -1, dtype=np.uint64)
-    target = distance.astype(np.int64)
-    target += np.arange(n - 1)
-    order = np.arange(n)
-    done = 0
-    while n - done > 32 * SWAPS:
-        _swap_batch(order, done, target[done : done + SWAPS])
-        done += SWAPS
-    tail = order[done:].tolist()
-    for i, j in enumerate((target[done:] - done).tolist()):
-        tail[i], tail[j] = tail[j], tail[i]
-    order[done:] = tail
+    target = np.arange(n)
+    target[:-1] += distance.astype(np.int64)
+    if n <= SWAPS:
+        order = list(range(n))
+        for i, j in enumerate(target.tolist()):
+            order[i], order[j] = order[j], order[i]
+        return np.array(order, dtype.np)
+    order, last = np.arange(n), np.full(n, -1)
+    for start in range(0, n, STEPS):
+        _exchange(order, last, start, target[start : start + STEPS])
     return order.astype(dtype.np, copy=False)
 
 
-def _swap_batch(order: np.ndarray, start: int, target: np.ndarray) -> None:
-    """Swap entries start, start + 1 ... with their targets.
+def _exchange(order: np.ndarray, last: np.ndarray, start: int, target: np.ndarray) -> None:
+    """Exchange entry i with entry ``target[i - start] >= i``, for one i after the other from `start` on.
 
-    Nearly all swaps of a batch touch entries of their own and are made at once, the others in order.
+    Entry i ends with what lies at its target before step i: what the last step before i with the same target brought
+    there, or else what lies there now. A step brings what it finds at its own place, which in turn came from the last
+    step that had this place for a target: places form chains that end where no step of these came before. `last` has
+    the last step that had a place for its target.
     """
-    stop = start + len(target)
-    ordered = np.sort(target)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    inside = ordered[: np.searchsorted(ordered, stop)]
-    here = np.arange(start, stop)
-    if twice.size or inside.size:
-        shared = np.isin(target, twice) | (target < stop)
-        shared[inside - start] = True
-        alone = ~shared
-        for i in np.flatnonzero(shared).tolist():
-            j = target[i]
-            order[start + i], order[j] = order[j], order[start + i]
-        here, target = here[alone], target[alone]
-    order[here], order[target] = order[target], order[here]
+    here = np.arange(start, start + len(target))
+    last[target[::-1]] = here[::-1]
+    repeated = np.flatnonzero(last[target] != here)
+    before = np.full(len(here), -1)  # the step before with the same target
+    while repeated.size:  # `last` has the first, second ... step of each target
+        place = target[repeated]
+        earlier = last[place]
+        last[place[::-1]] = here[repeated[::-1]]
+        next_one = last[place] == here[repeated]
+        before[repeated[next_one]] = earlier[next_one]
+        repeated = repeated[~next_one]
+    source = last[start : start + len(here)]
+    source = np.where(source == here, before, source) - start
+    linked = np.flatnonzero(source >= 0)
+    origin = np.arange(len(here))
+    while linked.size:
+        origin[linked] = source[linked]
+        further = source[origin[linked]]
+        going = further >= 0
+        source[linked[going]] = further[going]
+        linked = linked[going]
+    brought = order[here[origin]]
+    found = order[target]
+    known = np.flatnonzero(before >= 0)
+    found[known] = brought[before[known] - start]
+    order[target] = brought
+    order[start : start + len(here)] = found
 
 
 @functools.lru_cache(maxsize=256)

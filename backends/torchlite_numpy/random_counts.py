@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from .mt19937 import Engine
+from .poisson import BULK, LARGEST_RATE, numpys_sampler
 from .random_normals import SCALE53, doubles
 
 
@@ -142,6 +143,9 @@ def _binomial(count: float, p: float, uniform: _Uniforms) -> float:
 def random_poisson(rate, generator: Engine):
     if rate.size and rate.min() < 0:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    if rate.size >= BULK and float(rate.max()) < LARGEST_RATE and (sampler := numpys_sampler()):
+        values = sampler.draw(rate.astype(np.float64).ravel(), generator)
+        return values.reshape(rate.shape).astype(rate.dtype)
     uniform = _Uniforms(generator)
     values = [_poisson(r, uniform) for r in rate.astype(np.float64).ravel().tolist()]
     uniform.close()

@@ -271,3 +271,20 @@ ITSELF = {
 def test_the_tensor_itself_where_there_is_nothing_to_do(name, device):
     for x in (torch.zeros(4, device=device), torch.zeros(4, device=device, requires_grad=True)):
         assert ITSELF[name](x) is x
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("descending", [False, True])
+def test_stable_sorts_take_zeros_of_both_signs_for_equal(device, dtype, descending):
+    for n in (7, 65, 1200):
+        values = np.resize([0.0, -0.0, 1.0, -0.0, 0.0, -1.0, -0.0, np.nan], n)
+        ranks = np.where(np.isnan(values), 9, values)
+        wanted = np.argsort(-ranks if descending else ranks, kind="stable")
+        x = torch.tensor(values, device=device).to(dtype)
+        for dim, each in ((1, x.expand(2, n)), (0, x.unsqueeze(1).expand(n, 2))):
+            found, order = each.sort(dim=dim, stable=True, descending=descending)
+            assert all(np.array_equal(part.cpu().numpy(), wanted) for part in order.unbind(1 - dim))
+            signs = found.select(1 - dim, 0).to(torch.float64).cpu().numpy()
+            np.testing.assert_array_equal(
+                np.signbit(signs[ranks[wanted] < 9]), np.signbit(values[wanted][ranks[wanted] < 9])
+            )

@@ -19,12 +19,14 @@ from ._linalg_common import (
     check_kernel_float,
     check_matrix,
     check_square,
+    column,
     first_failure,
     hermitian_part,
     identity,
     lower_half,
     over_adjoint,
     right_solve_lower,
+    row,
     strictly_lower,
     zero_if_none,
 )
@@ -260,6 +262,50 @@ def _reflector_vector(F, A, i):
     return (A[..., :, i] * (place > i).to(A.dtype) + (place == i).to(A.dtype)).unsqueeze(-1)
 
 
+def _reflectors(F, A, tau):
+    """With the reflectors' vectors as columns of V (m, k) and D = diag(tau) their product is I - V D M^-1 V^H, where
+    M = I + triu(V^H V, 1) D (Puglisi, "Modification of the Householder method based on the compact WY representation",
+    1992). V, the part of V^H V, M, and M^-1 V^H without its columns behind A's."""
+    m, k = A.shape[-2], tau.shape[-1]
+    v = F.add(F.tril(F.narrow(A, -1, 0, k), -1), F.narrow(identity(F, A, m), -1, 0, k))
+    inner = F.triu(F.matmul(adjoint(F, v), v), 1)
+    mixed = F.add(identity(F, A, k), F.mul(inner, row(F, tau)))
+    solved = F.triangular_core(mixed, adjoint(F, F.narrow(v, -2, 0, A.shape[-1])), True, True)
+    return v, inner, mixed, solved
+
+
+def _householder(F, A, tau):
+    _, _, _, solved = parts = _reflectors(F, A, tau)
+    eye = F.narrow(identity(F, A, A.shape[-2]), -1, 0, A.shape[-1])
+    return F.sub(eye, F.matmul(parts[0], F.mul(column(F, tau), solved)))
+
+
+def _householder_vjp(F, g, input, tau):
+    m, n, k = input.shape[-2], input.shape[-1], tau.shape[-1]
+    v, inner, mixed, solved = _reflectors(F, input, tau)
+    scaled = F.neg(F.matmul(adjoint(F, v), g))
+    g_solved = F.mul(F.conj(column(F, tau)), scaled)
+    back = F.triangular_core(adjoint(F, mixed), g_solved, False, True)
+    g_mixed = F.neg(F.matmul(back, adjoint(F, solved)))
+    g_inner = F.triu(F.mul(g_mixed, F.conj(row(F, tau))), 1)
+    g_v = F.matmul(v, F.add(g_inner, adjoint(F, g_inner)))
+    g_v = F.sub(g_v, F.matmul(g, adjoint(F, F.mul(column(F, tau), solved))))
+    below = F.new_zeros(g_v, (*g_v.shape[:-2], m - n, k))
+    g_v = F.tril(F.add(g_v, F.cat([adjoint(F, back), below], -2)), -1)
+    beside = F.new_zeros(g_v, (*g_v.shape[:-1], n - k))
+    g_tau = F.add(F.sum(F.mul(scaled, F.conj(solved)), -1), F.sum(F.mul(g_mixed, F.conj(inner)), -2))
+    return F.cat([g_v, beside], -1), g_tau
+
+
+op(
+    "householder_core(Tensor input, Tensor tau)",
+    where="",
+    composite=_householder,
+    vjp={("input", "tau"): _householder_vjp},
+    meta=lambda input, tau: (input.shape, input.dtype),
+)
+
+
 @composite("linalg_householder_product(Tensor input, Tensor tau)", where="linalg", alias="torch.orgqr Tensor.orgqr")
 def linalg_householder_product(F, A, tau):
     """The first n columns of the product of the Householder reflectors I - tau_i v_i v_i^H whose vectors stand below
@@ -285,16 +331,8 @@ def linalg_householder_product(F, A, tau):
         raise RuntimeError(
             f"{name}: tau dtype {tau.dtype.scalar_name} does not match input dtype {A.dtype.scalar_name}"
         )
-    m, n, k = A.shape[-2], A.shape[-1], tau.shape[-1]
-    eye = identity(F, A, m)
-    if not k:
-        return F.expand(eye[:, :n], A.shape).clone()
-    # With the vectors as columns of V and D = diag(tau) the product is I - V D (I + triu(V^H V, 1) D)^-1 V^H (Puglisi,
-    # "Modification of the Householder method based on the compact WY representation", 1992).
-    v = A[..., :k].tril(-1) + eye[:, :k]
-    mixed = identity(F, A, k) + (v.mH @ v).triu(1) * tau.unsqueeze(-2)
-    rest = F.linalg_solve_triangular(mixed, v[..., :n, :].mH, upper=True, unitriangular=True)
-    return eye[:, :n] - v @ (tau.unsqueeze(-1) * rest)
+    check_kernel_float("orgqr_cpu", A)
+    return F.householder_core(A, tau)
 
 
 @composite("ormqr(Tensor input, Tensor tau, Tensor other, left=True, transpose=False)")

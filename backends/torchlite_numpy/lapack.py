@@ -1,0 +1,77 @@
+"""Factorisations that NumPy has no function for, by the LAPACK in the OpenBLAS that NumPy's wheel brings. Without one
+the kernels that all array libraries share do the same."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from .blas import lapack_function
+
+# LAPACK's names of products of reflectors, and of factors of symmetric and of Hermitian matrices.
+_PRODUCT = {"f": "sorgqr", "d": "dorgqr", "F": "cungqr", "D": "zungqr"}
+_SYMMETRIC = {"f": "ssytrf", "d": "dsytrf", "F": "csytrf", "D": "zsytrf"}
+_HERMITIAN = {"F": "chetrf", "D": "zhetrf"}
+_BLOCK = 64  # columns of workspace
+
+
+def lapack_kernels() -> dict[str, Any]:
+    """The kernels that there is a library for."""
+    if all(map(lapack_function, (*_PRODUCT.values(), *_SYMMETRIC.values(), *_HERMITIAN.values()))):
+        return {"householder_core": _householder_core, "ldl_core": _ldl_core}
+    return {}
+
+
+@functools.lru_cache(maxsize=256)
+def _sizes(*values: int) -> tuple[Any, ...]:
+    """Integers as LAPACK takes them."""
+    return tuple(ctypes.byref(ctypes.c_int64(value)) for value in values)
+
+
+def _columns(a: np.ndarray) -> np.ndarray:
+    """A fresh copy (batch, columns, rows) of matrices (..., rows, columns)."""
+    turned = np.empty((math.prod(a.shape[:-2]), a.shape[-1], a.shape[-2]), a.dtype)
+    turned.reshape((*a.shape[:-2], *turned.shape[1:])).swapaxes(-1, -2)[...] = a
+    return turned
+
+
+def _addresses(a: np.ndarray) -> list[ctypes.c_void_p]:
+    """Where each part of an array along its first dimension begins."""
+    first = a.ctypes.data
+    return [ctypes.c_void_p(first + i * a.strides[0]) for i in range(len(a))]
+
+
+def _householder_core(input, tau):
+    """The first n columns of the product of the reflectors packed in `input` (..., m, n) with scales `tau` (..., k)."""
+    m, n, k = *input.shape[-2:], tau.shape[-1]
+    q = _columns(input)
+    if q.size:
+        function = lapack_function(_PRODUCT[input.dtype.char])
+        scales = np.ascontiguousarray(tau).reshape(len(q), k)
+        work, info = np.empty((1, n * _BLOCK), input.dtype), ctypes.byref(ctypes.c_int64())
+        rows, columns, used, space = _sizes(m, n, k, n * _BLOCK)
+        (room,) = _addresses(work)
+        for matrix, scale in zip(_addresses(q), _addresses(scales), strict=True):
+            function(rows, columns, used, matrix, rows, scale, room, space, info)
+    return q.reshape((*input.shape[:-2], n, m)).swapaxes(-1, -2)
+
+
+def _ldl_core(input, hermitian):
+    """Bunch-Kaufman factors of the lower triangle: D and L in one array, pivots (negative for 2x2 blocks), info."""
+    n, kind = input.shape[-1], input.dtype.char
+    a = _columns(np.tril(input))
+    pivots, info = np.zeros((len(a), n), np.int64), np.zeros((len(a), 1), np.int64)
+    if n:
+        function = lapack_function((hermitian and _HERMITIAN.get(kind)) or _SYMMETRIC[kind])
+        work = np.empty((1, n * _BLOCK), input.dtype)
+        size, space = _sizes(n, n * _BLOCK)
+        (room,) = _addresses(work)
+        for matrix, order, failed in zip(_addresses(a), _addresses(pivots), _addresses(info), strict=True):
+            function(b"L", size, matrix, size, order, room, space, failed, ctypes.c_size_t(1))
+    batch = input.shape[:-2]
+    factors = a.reshape((*batch, n, n)).swapaxes(-1, -2)
+    return factors, pivots.reshape((*batch, n)).astype(np.int32), info.reshape(batch).astype(np.int32)
