@@ -160,3 +160,24 @@ def test_every_opcode_is_known():
         names_in(pickle.dumps([{1: (2, "a", b"b", 3.5)}, {4}, frozenset((5,)), bytearray(b"c"), None, True], 5))
         == set()
     )
+
+
+@pytest.mark.parametrize(
+    "version, said",
+    [(b"", "Couldn't parse"), (b"x", "Couldn't parse"), (b"0", "minimum"), (b"-1", "minimum"), (b"11", "maximum")]
+    + [(b"9" * 400, "maximum"), (b"3", ""), (b" 3x", ""), (b"10", "")],
+)
+def test_versions_of_the_format(version, said):
+    """Those that PyTorch reads, and its error for others."""
+    whole = io.BytesIO()
+    torch.save([1], whole)
+    changed = io.BytesIO()
+    with zipfile.ZipFile(whole) as old, zipfile.ZipFile(changed, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, version if name.endswith("/version") else old.read(name))
+    if not said:
+        assert torch.load(io.BytesIO(changed.getvalue())) == [1]
+        return
+    with pytest.raises(RuntimeError, match=said) as caught:
+        torch.load(io.BytesIO(changed.getvalue()))
+    assert "version" in str(caught.value) and len(str(caught.value)) < 300

@@ -468,7 +468,7 @@ def _save_legacy(obj: Any, f: Any, pickle_module: Any, pickle_protocol: int) -> 
         writing.write_legacy(f, data, storages)
         f.flush()
         return
-    with replacing(os.fspath(f)) as stream:
+    with replacing(os.fspath(f), plain=True) as stream:
         writing.write_legacy(stream, data, storages)
 
 

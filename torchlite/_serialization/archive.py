@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import mmap as mmap_module
 import os
+import re
 import struct
 import sys
 import zipfile
@@ -20,6 +21,7 @@ import numpy as np
 
 _LOCAL_HEADER = 30
 _ZIP64_EXTRA = 20
+_VERSIONS = 1, 10  # of the format that PyTorch reads
 _READ_FAILED = (
     "PytorchStreamReader failed reading {}: {}. If you are seeing this error, there is a high likelihood that your "
     "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was transferred "
@@ -168,8 +170,26 @@ class Reader:
                 'Expected hasRecord("version") to be true, but got false. The zip archive was not written by '
                 "torch.save."
             )
+        self._check_version()
         self._map = self._map_file(mapped) if mapped else None
         self._given = 0  # bytes of storages that were read
+
+    def _check_version(self) -> None:
+        """RuntimeError for a version of the format that is none, or that PyTorch does not read."""
+        info, start = self._locate("version" if self.has("version") else ".data/version")
+        self._stream.seek(start)
+        text = self._stream.read(min(info.file_size, 20))
+        found = re.match(rb"\s*([+-]?\d{1,18})", text)
+        if found is None:
+            shown = text.decode(errors="replace")
+            raise RuntimeError(f"Couldn't parse the version {shown} as Long Long. (in the record version)")
+        version = int(found[1])
+        if not _VERSIONS[0] <= version <= _VERSIONS[1]:
+            which, limit = ("minimum", _VERSIONS[0]) if version < _VERSIONS[0] else ("maximum", _VERSIONS[1])
+            raise RuntimeError(
+                f"Attempted to read a PyTorch file with version {version}, but the {which} supported version for "
+                f"reading is {limit}. (in the record version)"
+            )
 
     def _map_file(self, how: str) -> mmap_module.mmap:
         # Copy on write, as PyTorch: tensors may be changed, the file is not, unless the mapping is to be shared.

@@ -32,7 +32,7 @@ class PyTorchFileWriter:
         if _is_path(name_or_buffer):
             path = os.fspath(name_or_buffer)
             self._archive = archive_name(path)
-            stream = self._stack.enter_context(replacing(path))
+            stream = self._stack.enter_context(replacing(path, plain=not path.isascii()))  # as PyTorch's
         else:
             self._archive, stream = "archive", name_or_buffer
         self._writer = Writer(stream, self._archive, checksum=compute_crc32, alignment=storage_alignment)

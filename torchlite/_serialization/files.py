@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import secrets
 import stat
@@ -17,17 +16,18 @@ except ImportError:  # Windows, where a file that is open cannot be removed
     fcntl: Any = None  # type: ignore[no-redef]
 
 
-def _failed(number: int, path: str) -> RuntimeError:
-    """PyTorch's words for a file that cannot be opened for writing."""
+_TEMPORARY = ".torchlite-tmp-"  # what the names of temporary files begin with, short enough wherever a name is
+
+
+def _failed(number: int, path: str, plain: bool) -> Exception:
+    """The error for a file that cannot be written: the system's own where PyTorch has Python open it, else PyTorch's
+    words.
+    """
+    if plain:
+        return OSError(number, os.strerror(number), path)
     return RuntimeError(
         f"[enforce fail at inline_container.cc] . open file failed with strerror: {os.strerror(number)}: {path}"
     )
-
-
-def _prefix(path: str) -> str:
-    """What the names of temporary files for `path` begin with: short enough wherever `path` itself is."""
-    name = os.path.basename(path)
-    return f".{hashlib.sha256(os.fsencode(name)).hexdigest()[:20]}.torchlite-tmp-"
 
 
 def _locked(handle: int, wait: bool) -> bool:
@@ -39,10 +39,10 @@ def _locked(handle: int, wait: bool) -> bool:
     return True
 
 
-def _clear(folder: str, prefix: str) -> None:
-    """Remove the temporary files of saves whose process was ended: nobody holds them."""
+def _clear(folder: str) -> None:
+    """Remove the temporary files of saves to a folder whose process was ended: nobody holds them."""
     with contextlib.suppress(OSError):
-        for name in [entry for entry in os.listdir(folder) if entry.startswith(prefix)]:
+        for name in [entry for entry in os.listdir(folder) if entry.startswith(_TEMPORARY)]:
             with contextlib.suppress(OSError):
                 _clear_one(os.path.join(folder, name))
 
@@ -59,10 +59,10 @@ def _clear_one(path: str) -> None:
         os.close(handle)
 
 
-def _temporary(folder: str, prefix: str) -> tuple[int, str]:
+def _temporary(folder: str) -> tuple[int, str]:
     """A new file, held by this process."""
     while True:
-        path = os.path.join(folder, f"{prefix}{secrets.token_hex(4)}")
+        path = os.path.join(folder, f"{_TEMPORARY}{secrets.token_hex(8)}")
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         if fcntl is not None:
             _locked(handle, wait=True)
@@ -85,50 +85,43 @@ def _like(temporary: str, found: os.stat_result) -> bool:
     return True
 
 
-def _existing(path: str) -> os.stat_result | None:
-    """The file that is there, None for none. RuntimeError where it cannot be written."""
+def _existing(path: str, plain: bool) -> os.stat_result | None:
+    """The file that is there, None for none. `_failed` where it cannot be written."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _failed(error.errno or errno.EIO, path) from None
+        raise _failed(error.errno or errno.EIO, path, plain) from None
     if stat.S_ISDIR(found.st_mode):
-        raise _failed(errno.EISDIR, path)
+        raise _failed(errno.EISDIR, path, plain)
     if not os.access(path, os.W_OK):
-        raise _failed(errno.EACCES, path)
+        raise _failed(errno.EACCES, path, plain)
     return found
 
 
 @contextlib.contextmanager
-def replacing(path: str) -> Iterator:
+def replacing(path: str, plain: bool = False) -> Iterator:
     """A binary file that takes the place of `path` when the block ends well; after a failure the old file is as it was.
 
     What cannot be replaced is written where it is: a pipe or device, a file in a folder that cannot be written, and at
     the end, from a file that is whole, one that has other names (hard links) or an owner whom no new file can have.
-    RuntimeError where there is no such folder or the file cannot be written.
+    Where there is no such folder, or the file cannot be opened, RuntimeError with PyTorch's words; with `plain` the
+    system's error, which a disk that is full or fails has in any case.
     """
     wanted, path = path, os.path.realpath(path)
-    if not os.path.basename(wanted):
-        raise RuntimeError(f"[enforce fail at inline_container.cc] . invalid file name: {wanted}")
     folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        if os.path.islink(wanted):
-            raise _failed(errno.ENOENT, wanted)
-        raise RuntimeError(f"Parent directory {os.path.dirname(wanted)} does not exist.")
-    found, prefix = _existing(path), _prefix(path)
-    if found is None and len(os.fsencode(os.path.basename(path))) > 255:
-        raise _failed(errno.ENAMETOOLONG, path)
+    found = _destination(wanted, path, folder, plain)
     if found is not None and not stat.S_ISREG(found.st_mode):
         with open(path, "wb") as stream:
             yield stream
         return
-    _clear(folder, prefix)
+    _clear(folder)
     try:
-        handle, temporary = _temporary(folder, prefix)
+        handle, temporary = _temporary(folder)
     except OSError as error:
         if found is None or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise _failed(error.errno or errno.EIO, path) from None
+            raise _failed(error.errno or errno.EIO, path, plain) from None
         with open(path, "wb") as stream:
             yield stream
         return
@@ -153,6 +146,22 @@ def replacing(path: str) -> Iterator:
             os.unlink(temporary)
         raise
     _sync_folder(folder)
+
+
+def _destination(wanted: str, path: str, folder: str, plain: bool) -> os.stat_result | None:
+    """The file at a path (as the program named it, and without links), None for none; an error where none can be."""
+    if not os.path.basename(wanted):
+        if plain:
+            raise _failed(errno.EISDIR if wanted else errno.ENOENT, wanted, plain)
+        raise RuntimeError(f"[enforce fail at inline_container.cc] . invalid file name: {wanted}")
+    if not os.path.isdir(folder):
+        if plain or os.path.islink(wanted):
+            raise _failed(errno.ENOENT, wanted, plain)
+        raise RuntimeError(f"Parent directory {os.path.dirname(wanted)} does not exist.")
+    found = _existing(path, plain)
+    if found is None and len(os.fsencode(os.path.basename(path))) > 255:
+        raise _failed(errno.ENAMETOOLONG, path, plain)
+    return found
 
 
 def _copy_into(stream, path: str) -> None:
