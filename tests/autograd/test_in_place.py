@@ -162,17 +162,50 @@ def test_result_dtype_and_shape_rules(device):
     assert x.tolist() == [1, 1] and x._version == 0 and column.tolist() == [[1], [1]]
 
 
-def test_a_write_that_history_cannot_follow_changes_nothing(device):
-    w = torch.tensor([2.0, 3.0], dtype=torch.float64, device=device, requires_grad=True)
-    z = torch.ones(3, dtype=torch.complex128, device=device)
-    pairs = torch.view_as_real(z)
-    for write in (lambda: pairs.mul_(w), lambda: pairs.copy_(w.expand(3, 2)), lambda: pairs.__setitem__(0, w)):
-        with pytest.raises(RuntimeError, match="another dtype are not supported"):
-            write()
-    assert z.tolist() == [1, 1, 1] and z._version == 0
-    with torch.no_grad():
-        pairs.mul_(w)
-    assert z.tolist() == [2, 2, 2]
+def test_writes_with_gradients_between_complex_and_real(device):
+    """A view of complex numbers as pairs, and of pairs as complex numbers, takes histories as any other."""
+
+    def numbers(*values):
+        return torch.tensor(values, device=device, requires_grad=True)
+
+    z = numbers(1 + 2j, 3 - 1j)
+    w = z * 1
+    pairs = torch.view_as_real(w)
+    pairs[..., 0].mul_(3)
+    (w * (1 + 1j)).real.sum().backward()
+    assert w.tolist() == [3 + 2j, 9 - 1j] and z.grad.tolist() == [3 - 1j, 3 - 1j]
+    assert w.grad_fn.name() == "torch::autograd::CopySlices" and pairs.grad_fn.name() == "ViewAsRealBackward0"
+    z = numbers(1 + 2j, 3 - 1j)
+    w = z * 1
+    w.real.mul_(2)
+    w.imag.add_(1)
+    (w * w).abs().sum().backward()
+    assert w.tolist() == [2 + 3j, 6] and z.grad.tolist() == pytest.approx([8 + 6j, 24])
+    w = z.detach() * 1
+    pairs = torch.view_as_real(w)
+    x = numbers(2.0, 3.0)
+    pairs[:, 0].copy_(x)
+    w.abs().square().sum().backward()
+    assert w.tolist() == [2 + 2j, 3 - 1j] and x.grad.tolist() == pytest.approx([4, 6])
+    x = numbers(1.0, 2.0, 3.0, 4.0)
+    y = x * 1
+    torch.view_as_complex(y.view(2, 2)).mul_(1j)
+    (y * torch.tensor([1.0, 2.0, 3.0, 4.0], device=device)).sum().backward()
+    assert y.tolist() == [-2, 1, -4, 3] and x.grad.tolist() == [2, -1, 4, -3]
+    x, z = numbers(1.0, 2.0, 3.0, 4.0), numbers(1 + 2j)
+    y = x * 1
+    seen = torch.view_as_complex(y.view(2, 2))
+    seen[1] = z[0]
+    (seen * (1 - 1j)).imag.sum().backward()
+    assert y.tolist() == [1, 2, 1, 2] and x.grad.tolist() == [-1, 1, 0, 0] and z.grad.tolist() == [-1 + 1j]
+    found = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128, requires_grad=True)
+
+    def write(z):
+        w = z * 1
+        torch.view_as_real(w)[0].mul_(torch.view_as_real(z)[1])
+        return w * w
+
+    assert torch.autograd.gradcheck(write, (found,)) and torch.autograd.gradgradcheck(write, (found,))
 
 
 def test_augmented_assignment_is_in_place(device):

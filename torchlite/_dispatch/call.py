@@ -36,6 +36,7 @@ from .graph import (
     version,
     view_meta,
     watch_late,
+    without_hooks,
     write,
 )
 from .hooks import pack
@@ -567,15 +568,15 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     target = values[0]
     if GLOBALS["GUARDED"]:
         guarded(target)
+    wants = MODE.grad and (target._node is not None or (_any_wants(values) and not op.tags & NONDIFF))
+    if wants:
+        check_writable(target)
     # (`_setitem` knows what part it writes, and checks that.)
     together = op.name != "_setitem" and check_in_place(op.name, values)
-    wants = MODE.grad and (target._node is not None or (_any_wants(values) and not op.tags & NONDIFF))
     if together and not wants:
         set_together(op, values)
         bump(target)
         return target
-    if wants:
-        check_writable(target)
     table, name = target._table, op.name + "_"
     direct = getattr(table, name, None)
     touches = wants and op.plan.touches_target(wanted_names(op, values))
@@ -666,6 +667,8 @@ def _alias(tensor):
         out._node = edge(tensor)
         if out._node is tensor:
             out._node = LEAF
+        elif base_of(tensor) is not None:
+            out._node = without_hooks(out._node)
     out._meta = alias_meta(tensor)
     return out
 
@@ -684,11 +687,6 @@ def check_writable(target) -> None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if target._node is LEAF:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    if base is not None and base.dtype.itemsize != target.dtype.itemsize:
-        raise RuntimeError(
-            "in-place changes, with gradients, of a view that reads its base's elements as another dtype are not "
-            "supported; write out of place"
-        )
 
 
 def assign(op: Op, target, result, before):
@@ -710,7 +708,6 @@ def rebase(target, result):
     """Give `target`, whose memory now holds `result`, the history of `result`; through a view, the base too."""
     node, base = result._node, base_of(target)
     bump(target)
-    keep_retaining(target, node)
     owner = target if base is None else base
     if owner._node is None and node is not None and not root_of(owner).late:
         root_of(owner).late = True
@@ -733,6 +730,7 @@ def rebase(target, result):
         keep_retaining(base, base._node, before._node)
         renew_history(target)
     else:
+        keep_retaining(target, node)
         target._node = node
     return target
 

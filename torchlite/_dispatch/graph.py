@@ -204,7 +204,10 @@ class Node:
     @property
     def next_functions(self):
         """((node, output index), ...) of the inputs, as in PyTorch."""
-        flat = [e for edge in self._edges for e in (edge if edge.__class__ is tuple else (edge,))]
+        edges = self._edges
+        if self._op is SLOTS.copy_slices and isinstance(edges[1], Node) and edges[1]._edges:
+            edges = (edges[0], *edges[1]._edges[1:])  # the write itself is no node of its own in PyTorch
+        flat = [e for edge in edges for e in (edge if edge.__class__ is tuple else (edge,))]
         return tuple((None, 0) if e is None else at_edge(e) for e in flat)
 
     @property
@@ -378,11 +381,13 @@ def renew_history(view) -> None:
             from .checks import refuse_view
 
             refuse_view(found.kind, view, "its base or another view of its base has been")
-        F, base = SLOTS.F, found.base
+        F, base, old = SLOTS.F, found.base, view._node
         with recording(True):
-            elements = F._of_base(F.reshape(base, (-1,)), positions(view))
+            elements = F._of_base(base, positions(view), view.dtype)
             signs = view._signs ^ base._signs
             view._node = (SLOTS.with_signs(elements, signs) if signs else elements)._node
+        if found.retains:
+            keep_retaining(view, view._node, old)
     found.stamp = GLOBALS["REBASED"]
 
 
@@ -430,6 +435,18 @@ def wanted_late(leaf) -> None:
         watch_late(leaf)
 
 
+def without_hooks(where) -> Any:
+    """The history of a view for a write through it: its hooks stay with what the view was, which no gradient of the
+    base comes to.
+    """
+    node = where.node if where.__class__ is OutputOf else where
+    if node is None or node is LEAF or node is NOWHERE or node._hooks is None or node._is_custom:
+        return where
+    fresh = make_node(node._op, node._edges, node._saved, node._versions, node._table)
+    fresh._shape, fresh._out, fresh._counter = node._shape, node._out, node._counter
+    return OutputOf(fresh, where.index) if where.__class__ is OutputOf else fresh
+
+
 def watch_late(tensor) -> None:
     """Until the tensor is gone, let ops look at whether their inputs are views of it."""
     count(WATCHED=1, GUARDED=1)
@@ -437,21 +454,23 @@ def watch_late(tensor) -> None:
 
 
 def positions(view) -> Any:
-    """For each element of a view its position in the flattened base, as a raw int64 array of the view's shape.
-    RuntimeError for a view (by `as_strided`) of memory beside its base.
+    """For each element of a view its position in the flattened base, as a raw int64 array of the view's shape; counted
+    in real numbers where one of the two is complex and the other is not, so a complex view of reals has two for each
+    element, in a last dimension. RuntimeError for a view (by `as_strided`) of memory beside its base.
     """
-    data, base, table = view._memory, meta_of(view).base._memory, view._table
-    size = view.dtype.itemsize
-    start = (_start(table, data) - _start(table, base)) // size
+    table, whole = view._table, meta_of(view).base
+    size = min(view.dtype.itemsize, whole.dtype.itemsize)
+    data, base = _layout_in(size, view), _layout_in(size, whole)
+    start = (_start(table, view._memory) - _start(table, whole._memory)) // size
     ends = [
-        at + sum([(n - 1) * s // size for n, s in zip(x.shape, x.strides, strict=True)]) if 0 not in x.shape else at - 1
+        at + sum([(n - 1) * s for n, s in zip(*x, strict=True)]) if 0 not in x[0] else at - 1
         for at, x in ((0, base), (start, data))
     ]
     low, high = min(0, start), max(ends)
     memory = np.full(max(high - low + 1, 0), -1, np.int64)
-    inside = _laid_out(memory, base, -low, size)
-    inside[...] = np.arange(inside.size).reshape(base.shape)
-    found = _laid_out(memory, data, start - low, size).copy()
+    inside = _laid_out(memory, base, -low)
+    inside[...] = np.arange(inside.size).reshape(inside.shape)
+    found = _laid_out(memory, data, start - low).copy()
     if found.size and found.min() < 0:
         raise RuntimeError(
             "in-place changes, with gradients, where a view by as_strided reaches beyond its base are not supported; "
@@ -466,12 +485,20 @@ def _start(table, array) -> int:
     return 0 if owner is array else table.offset_between(array, owner)
 
 
-def _laid_out(memory: np.ndarray, array, start: int, size: int) -> np.ndarray:
-    """The cells of `memory` from `start` on that lie as the elements of an array do."""
-    if 0 in array.shape:
-        return np.empty(array.shape, memory.dtype)
-    strides = [s // size * memory.itemsize for s in array.strides]
-    return np.ndarray(array.shape, memory.dtype, memory, start * memory.itemsize, strides)
+def _layout_in(size: int, tensor) -> tuple:
+    """(shape, strides) of a tensor's memory in cells of `size` bytes; elements of several have one more dimension."""
+    array, each = tensor._memory, tensor.dtype.itemsize // size
+    shape, strides = tuple(array.shape), tuple(s // size for s in array.strides)
+    return (shape, strides) if each == 1 else ((*shape, each), (*strides, 1))
+
+
+def _laid_out(memory: np.ndarray, layout: tuple, start: int) -> np.ndarray:
+    """The cells of `memory` from `start` on that lie as (shape, strides) say."""
+    shape, strides = layout
+    if 0 in shape:
+        return np.empty(shape, memory.dtype)
+    each = memory.itemsize
+    return np.ndarray(shape, memory.dtype, memory, start * each, [s * each for s in strides])
 
 
 def shape_of(where) -> Any:

@@ -117,7 +117,7 @@ def packed_by(pack_hook, unpack_hook, tensor, edge) -> Packed:
     value = pack_hook(handed)
     if counts and handed._version != before:
         raise RuntimeError(
-            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not "
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
             "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
             "you need to perform in-place operations on the input to a pack hook."
         )

@@ -7,13 +7,13 @@ from collections.abc import Callable
 # Where PyTorch's derivative is called otherwise than the record.
 _NAMES: dict[str, str] = {
     **dict.fromkeys(
-        ("floor_divide", "heaviside", "bincount", "ldl_core", "histogram_counts", "random_binomial"), "NotImplemented"
+        ("floor_divide", "heaviside", "bincount", "ldl_core", "histogram_counts", "random_binomial", "_set"),
+        "NotImplemented",
     ),
     "_bce": "BinaryCrossEntropyBackward0",
     "_clamp_numbers": "ClampBackward1",
     "_clamp_tensors": "ClampBackward0",
     "_copy_slices": "torch::autograd::CopySlices",
-    "_of_base": "AsStridedBackward0",
     "_floor_divide": "DivBackward2",
     "_im2col": "Im2ColBackward0",
     "_index": "IndexBackward0",
@@ -22,7 +22,6 @@ _NAMES: dict[str, str] = {
     "_lerp_tensor": "LerpBackward1",
     "_masked_fill_tensor": "MaskedFillBackward1",
     "_prelu": "PreluKernelBackward0",
-    "_setitem": "IndexPutBackward0",
     "_trunc_divide": "DivBackward2",
     "_where": "WhereBackward0",
     "cdist_core": "CdistBackward0",
@@ -64,12 +63,16 @@ _NAMES: dict[str, str] = {
 }
 
 
-def _saved(node, name: str):
+def _saved(node, name: str, kinds: tuple = ("value", "plain")):
     """What the node saved of an argument; None where it saved nothing of it."""
     for i, (saved, kind, _) in enumerate(node._op.plan.saves):
-        if saved == name and kind in ("value", "plain") and node._saved is not None:
+        if saved == name and kind in kinds and node._saved is not None:
             return node._saved[i]
     return None
+
+
+def _saved_dtype(node, name: str):
+    return _saved(node, name, ("dtype",))
 
 
 def _by_number(name: str, argument: str = "other") -> Callable:
@@ -86,6 +89,27 @@ def _by_number(name: str, argument: str = "other") -> Callable:
 
 def _by_dim(name: str) -> Callable:
     return lambda node: f"{name}Backward{0 if _saved(node, 'dim') in (None, ()) else 1}"
+
+
+def _squeezed(node) -> str:
+    dim = _saved(node, "dim")
+    return f"SqueezeBackward{0 if dim is None else 1 if isinstance(dim, int) else 2}"
+
+
+def _written(node) -> str:
+    """A write by an index: through a view where the index is one of a view."""
+    index = _saved(node, "index")
+    items = index if isinstance(index, tuple) else (index,)
+    basic = all(item is None or item is ... or isinstance(item, (int, slice)) for item in items)
+    return "torch::autograd::CopySlices" if basic else "IndexPutBackward0"
+
+
+def _seen(node) -> str:
+    """A view by its base's new history."""
+    kinds = [dtype is not None and dtype.is_complex for dtype in (_saved(node, "dtype"), _saved_dtype(node, "input"))]
+    return {(True, False): "ViewAsComplexBackward0", (False, True): "ViewAsRealBackward0"}.get(
+        (kinds[0], kinds[1]), "AsStridedBackward0"
+    )
 
 
 def _product(node) -> str:
@@ -143,7 +167,9 @@ _FORMS: dict[str, Callable] = {
     "pow": _by_number("Pow", "exponent"),
     "remainder": _by_number("Remainder"),
     "split_with_sizes": _parts,
-    "squeeze": _by_dim("Squeeze"),
+    "squeeze": _squeezed,
+    "_setitem": _written,
+    "_of_base": _seen,
     "sum": _by_dim("Sum"),
 }
 

@@ -81,8 +81,9 @@ def without_derivative(op_name):
     """A formula for an op that PyTorch's table of derivatives lacks: its result requires a gradient all the same, and
     backward is an error.
     """
+    where = op_name if op_name[-1] == "_" else f"aten::{op_name}"
 
     def formula(F, g):
-        raise RuntimeError(f"derivative for aten::{op_name} is not implemented")
+        raise RuntimeError(f"derivative for {where} is not implemented")
 
     return formula

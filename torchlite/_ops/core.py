@@ -9,26 +9,47 @@ import math
 from .._dispatch import MODE, NONDIFF, VIEW, call, composite, op, table_of
 from .._dispatch.slots import SLOTS
 
-
-def _hole(F, g, index):
-    """g with zeros at the flat positions `index`."""
-    flat = F.reshape(F.contiguous(g), (-1,))
-    return F.reshape(F._setitem(flat, (index,), 0), g.shape)
+# Positions count cells: elements of the base, or real numbers where of base and view one is complex and one is not.
 
 
-# `base` after the elements at the flat positions `index` were replaced by `view`.
+def _cells(F, x, other):
+    """The cells of a base in a vector, for a view of the dtype `other`; of a real base these are its elements."""
+    x = F.contiguous(x)
+    if F.dtype_of(x).is_complex and not other.is_complex:
+        x = F.view_as_real(x)
+    return F.reshape(x, (-1,))
+
+
+def _seen(F, base, index, dtype):
+    """The elements of a view of that dtype at these cells of a base."""
+    found = F._index(_cells(F, base, dtype), (index,))
+    return F.view_as_complex(found) if dtype.is_complex and not F.dtype_of(base).is_complex else found
+
+
+def _hole(F, g, view_dtype, index):
+    """g with zeros in the cells `index`."""
+    flat = F._setitem(_cells(F, g, view_dtype), (index,), 0)
+    if F.dtype_of(g).is_complex and not view_dtype.is_complex:
+        flat = F.view_as_complex(F.reshape(flat, (-1, 2)))
+    return F.reshape(flat, g.shape)
+
+
+def _of_base_vjp(F, g, input_shape, input_dtype, index, dtype):
+    pairs = input_dtype.is_complex and not dtype.is_complex
+    if dtype.is_complex and not input_dtype.is_complex:
+        g = F.view_as_real(F.contiguous(g))
+    cells = F._index_backward(g, (math.prod(input_shape) * (2 if pairs else 1),), (index,))
+    return F.reshape(F.view_as_complex(F.reshape(cells, (-1, 2))) if pairs else cells, input_shape)
+
+
+# `base` after the elements of a view at the cells `index` were replaced by `view`.
 SLOTS.copy_slices = op(
     "_copy_slices(Tensor base, Tensor view, index)",
     where="",
-    vjp={"base": _hole, "view": lambda F, g, index: F._index(F.reshape(F.contiguous(g), (-1,)), (index,))},
+    vjp={"base": _hole, "view": lambda F, g, view_dtype, index: _seen(F, g, index, view_dtype)},
 )
-# The elements at flat positions, which a view takes from its base's new history. It holds no tensor of the program's.
-op(
-    "_of_base(Tensor input, index)",
-    where="",
-    composite=lambda F, input, index: F._index(input, (index,)),
-    vjp={"input": lambda F, g, input_shape, index: F._index_backward(g, input_shape, (index,))},
-)
+# The elements at these cells, which a view takes from its base's new history. It holds no tensor of the program's.
+op("_of_base(Tensor input, index, dtype)", where="", composite=_seen, vjp={"input": _of_base_vjp})
 # The input itself: how the engine ties a tensor to the history of another.
 op("_through(Tensor input)", where="", vjp={"input": lambda F, g: g})
 _moved = op("_moved(Tensor input, where, source)", where="", vjp={"input": lambda F, g, source: F._move(g, source)})

@@ -6,13 +6,15 @@ import math
 
 from .._dispatch import INPLACE, MODE, VIEW, call, composite, op
 from .._dispatch.backend import owner_of
+from .._dispatch.call import check_writable
 from .._dispatch.checks import check_new
-from .._dispatch.graph import bump
+from .._dispatch.graph import base_of, bump
 from .._dispatch.overlap import check_in_place, check_written, meets, repeats
 from .._dispatch.promotion import number_in
 from .._dispatch.shapes import broadcast, strides_in
 from .._dispatch.slots import SLOTS
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format
+from ._gradients import without_derivative
 
 
 def _copy_rule(input, src):
@@ -165,8 +167,8 @@ def set_(F, input, source, storage_offset, size, stride):
     from .._tensor.storage import put_into
     from .._tensor.typed_storage import checked_bytes, is_storage
 
-    if MODE.grad and input.requires_grad and not input.is_leaf:
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if MODE.grad and input.requires_grad:
+        check_writable(input)
     if source is None:
         input._data = input._table._empty((0,), input.dtype)
         bump(input)
@@ -197,7 +199,13 @@ def set_(F, input, source, storage_offset, size, stride):
         storage = source.untyped_storage() if storage is None else storage
         put_into(input, storage, size, strides, storage_offset)
     bump(input)
+    sources = [t for t in (input, source) if getattr(t, "requires_grad", False)]
+    if MODE.grad and sources and base_of(input) is None:
+        call.record(_set, input._table, [sources], (input,))
     return input
+
+
+_set = op("_set(Tensor[] tensors)", where="", vjp={"tensors": without_derivative("set_")})
 
 
 @composite("equal(Tensor input, Tensor other)")

@@ -5,7 +5,7 @@ Most are composites of views, so they share memory with their input where PyTorc
 
 from __future__ import annotations
 
-from torchlite._dispatch import INPLACE, NONDIFF, VIEW, composite, op
+from torchlite._dispatch import INPLACE, KEEPS_DTYPE, NONDIFF, VIEW, composite, op
 from torchlite._dispatch.public import torch
 from torchlite._dispatch.shapes import broadcast, wrap_dim
 
@@ -356,12 +356,20 @@ def movedim(F, input, source, destination):
     return F.permute(input, tuple(next(rest) if d == -1 else d for d in order))
 
 
-@composite("t(Tensor input)", tags=0)
-def t(F, input):
-    """The transpose of a matrix, as a view; a vector or a number itself."""
-    if input.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
-    return F.transpose(input, 0, 1) if input.ndim == 2 else F.alias(input)
+def _t_rule(input):
+    if len(input.shape) > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {len(input.shape)}D")
+    return tuple(reversed(input.shape)), input.dtype
+
+
+op(
+    "t(Tensor input)",
+    tags=VIEW | KEEPS_DTYPE,
+    composite=lambda F, input: F.permute(input, tuple(reversed(range(input.ndim)))),
+    meta=_t_rule,
+    vjp={"input": lambda F, g: F.t(g)},
+    doc="The transpose of a matrix, as a view; a vector or a number itself.",
+).check = _t_rule
 
 
 @composite("adjoint(Tensor input)")

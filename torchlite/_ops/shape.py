@@ -132,7 +132,7 @@ op(
 op(
     "squeeze(Tensor input, dim=None)",
     tags=VIEW | KEEPS_DTYPE,
-    vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)},
+    vjp={"input": lambda F, g, input_shape, dim: F.reshape(g, input_shape)},  # its node's name tells the dim
     meta=_squeezed,
     doc="""A view without the dimensions of length one, of all or of `dim` (an int or several).""",
 )

@@ -51,7 +51,8 @@ def changed(value, node, have: int, expected: int):
     where = where.node if where.__class__ is OutputOf else where
     made = ""
     if isinstance(where, Node):
-        made = f", which is output {index} of {where.name()},"
+        name = where.name()
+        made = f", which is output {index} of {name.rpartition('Backward')[0] or name},"
     d = value.dtype if isinstance(value, Tensor) else node._table.dtype_of(value)
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "

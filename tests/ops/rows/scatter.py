@@ -169,6 +169,7 @@ row(
     oracle=lambda torch, x, other: x.detach().clone().set_(other.detach()),
     grad=False,
     meta=False,
+    covers=("_set",),
 )
 row(
     "equal",
