@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
+from tests.array_api import expected
 
 SPACE = torch.ones(1).__array_namespace__()
 # The standard's functions, with the arguments that must have these names.
@@ -250,3 +251,14 @@ def test_gradients_flow_through_the_standards_functions():
 def test_numpys_names_stand_beside_later_arguments(call):
     x = torch.arange(6.0).reshape(2, 3)
     assert torch.equal(call(x), torch.fft.fft(x, 2, 0, "ortho"))
+
+
+def test_lists_of_the_standards_suite(tmp_path):
+    """A line's braces and stars, and the error for a line that no test matches."""
+    tests = [f"array_api_tests/test_a.py::{name}" for name in ("test_full", "test_full_like", "test_f[x (a, b) -> 0]")]
+    file = tmp_path / "list.txt"
+    file.write_text("# why\n\ntest_a.py::test_full{,_like}\ntest_a.py::test_{f,g}[* (a, b) -> 0]\n")
+    assert expected(file, tests) == tests
+    file.write_text("test_a.py::test_ful\n")
+    with pytest.raises(ValueError, match="list.txt: no test of the suite matches test_a.py::test_ful"):
+        expected(file, tests)

@@ -89,6 +89,67 @@ def test_integers_of_more_than_64_bits():
         torch.tensor([2**70])
 
 
+BEYOND = {
+    "sum": lambda x, n: x + n,
+    "number first": lambda x, n: n - x,
+    "product": lambda x, n: x * n,
+    "quotient": lambda x, n: x / n,
+    "quotient rounded": lambda x, n: torch.div(x, n, rounding_mode="floor"),
+    "remainder": lambda x, n: x % n,
+    "power": lambda x, n: x**n,
+    "base of a power": lambda x, n: n**x,
+    "equal": lambda x, n: x == n,
+    "less": lambda x, n: x < n,
+    "in place": lambda x, n: x.clone().add_(n),
+    "compared in place": lambda x, n: x.clone().eq_(n),
+    "alpha": lambda x, n: torch.add(x, x, alpha=n),
+    "where": lambda x, n: torch.where(x == x, x, n),
+    "clamp": lambda x, n: x.clamp(max=n),
+    "fill_": lambda x, n: x.clone().fill_(n),
+    "masked_fill": lambda x, n: x.masked_fill(x == x, n),
+    "lerp": lambda x, n: x.lerp(x, n),
+    "addcmul": lambda x, n: torch.addcmul(x, x, x, value=n),
+    "arange": lambda x, n: torch.arange(n, device=x.device),
+    "full": lambda x, n: torch.full_like(x, n),
+}
+
+
+@pytest.mark.usefixtures("on_device")
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "complex64", "float16"])
+@pytest.mark.parametrize("way", BEYOND)
+def test_no_op_takes_integers_of_more_than_64_bits(way, dtype):
+    x = torch.ones(2, dtype=getattr(torch, dtype))
+    with pytest.raises(OverflowError, match="int too big to convert"):
+        BEYOND[way](x, 2**64)
+    with pytest.raises(OverflowError, match="can't convert negative int to unsigned"):
+        BEYOND[way](x, -(2**63) - 1)
+
+
+@pytest.mark.usefixtures("on_device")
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "complex64"])
+def test_items_take_integers_of_64_bits(dtype):
+    x = torch.zeros(2, dtype=getattr(torch, dtype))
+    for index in (0, slice(None), torch.tensor([True, False]), torch.tensor([0])):
+        with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+            x[index] = 2**63
+
+
+def test_large_integers_beside_floats_are_floats():
+    assert torch.equal(torch.tensor([1.0, 2**70]), torch.tensor([1.0, 2.0**70]))
+    assert torch.tensor(2**70, dtype=torch.bfloat16).item() == 2.0**70
+    assert torch.tensor(2**64 - 1, dtype=torch.uint64).item() == 2**64 - 1
+    assert (torch.ones(1) + (2**64 - 1)).item() == 2.0**64
+    assert torch.ones(1, dtype=torch.int64).add(2**63).item() == 1 - 2**63
+
+
+def test_alpha_is_a_number_of_the_dtype():
+    x = torch.ones(1, dtype=torch.uint8)
+    with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+        torch.add(x, x, alpha=300)
+    with pytest.raises(RuntimeError, match="argument alpha must not be a floating point number"):
+        torch.sub(x, x, alpha=1j)
+
+
 def test_lists_with_tensors_promote_them():
     def of(value, dtype):
         return torch.tensor(value, dtype=dtype)

@@ -307,13 +307,10 @@ def check_tensors(op: Op, values: list) -> list:
         elif isinstance(value, np.ndarray):
             values[position] = _beside(value, values)
             found.append(values[position])
-        elif (
-            value is None
-            and (param.kind == "optional" or param.default is None)
-            or param.kind == "number"
-            and isinstance(value, NUMBERS)
-        ):
+        elif value is None and (param.kind == "optional" or param.default is None):
             pass
+        elif param.kind == "number" and isinstance(value, NUMBERS):
+            promotion.in_64_bits(value)
         elif param.kind == "number" and hasattr(value, "__float__") and hasattr(value, "dtype"):
             values[position] = value.item()
         else:

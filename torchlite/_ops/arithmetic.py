@@ -253,7 +253,7 @@ op(
         "input": lambda F, g, weight: F.mul(g, (1 - weight).conjugate()),
         "end": lambda F, g, weight: F.mul(g, weight.conjugate()),
     },
-)
+).numbers = {"weight": True}
 
 
 @composite("lerp(Tensor input, Tensor end, Tensor|Number weight)", tags=INPLACE)

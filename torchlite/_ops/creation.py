@@ -15,7 +15,7 @@ import numpy as np
 from .._dispatch import NONDIFF, REGISTRY, call, composite, op
 from .._dispatch.checks import check_new, storage_span
 from .._dispatch.layouts import channels_last_strides, dense_like, keep_exactly, placed, strides_in
-from .._dispatch.promotion import number_in
+from .._dispatch.promotion import in_64_bits, number_in
 from .._dispatch.shapes import triangle
 from .._types.dtypes import as_dtype, bool_, get_default_dtype, int32, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
@@ -400,7 +400,7 @@ def new_tensor(F, input, data, dtype, device, requires_grad, layout, pin_memory)
 
 
 def _checked_range(start, end, step):
-    start, end, step = _number(start), _number(end), _number(step)
+    start, end, step = (in_64_bits(_number(value)) for value in (start, end, step))
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -464,7 +464,7 @@ def _ends(name: str, start, end, dtype):
     if any(ndim for _, ndim in ends):
         got = " and ".join(f"{label} with {ndim} dimension(s)" for label, ndim in ends)
         raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {got}.")
-    start, end = _number(start), _number(end)
+    start, end = in_64_bits(_number(start)), in_64_bits(_number(end))
     complex_ends = isinstance(start, complex) or isinstance(end, complex)
     if complex_ends and dtype is not None and dtype.category < 3:
         raise RuntimeError(

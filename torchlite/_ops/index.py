@@ -83,6 +83,8 @@ def setitem(tensor: Tensor, index, value) -> None:
         from .._tensor.creation import tensor as make
 
         value = make(value, dtype=tensor.dtype, device=tensor.device)
+    if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
     if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._table is not tensor._table):
         value = value.to(device=tensor.device if value._data.ndim == 0 else None, dtype=tensor.dtype)
     if (

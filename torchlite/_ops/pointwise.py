@@ -16,7 +16,7 @@ from torchlite._dispatch import (
     composite,
     op,
 )
-from torchlite._dispatch.promotion import check_held, number_in, result_dtype
+from torchlite._dispatch.promotion import check_held, in_64_bits, number_in, result_dtype
 from torchlite._dispatch.shapes import broadcast
 from torchlite._types.dtypes import int64
 
@@ -177,13 +177,14 @@ def scaled(F, input, other, alpha):
     to = result_dtype([input, other])
     if isinstance(alpha, bool) and to.category:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and to.category < 2:
+    if isinstance(alpha, (float, complex)) and to.category < 2:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and to.category < 3:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     check_held(alpha, to)
     if not to.category:
-        return F.mul(other, bool(alpha)) if hasattr(other, "shape") else bool(other and alpha)
+        alpha = bool(in_64_bits(alpha))
+        return F.mul(other, alpha) if hasattr(other, "shape") else other and alpha
     return F.mul(other, alpha) if hasattr(other, "shape") else other * alpha
 
 

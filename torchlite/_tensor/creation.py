@@ -114,7 +114,7 @@ def _as_array(data, d) -> tuple[np.ndarray, object]:
                     return array, data
                 if d is None or d.category == 1:
                     raise ValueError("Overflow when unpacking long long")
-                return (array != 0 if d.category == 0 else array.astype(d.to_real().np)), data
+                return (array != 0 if d.category == 0 else array.astype(np.float64)), data
             raise TypeError(f"must be real number, not {type(array.ravel()[0]).__name__}")
         if array.dtype.kind in "US":
             raise ValueError(f"too many dimensions '{type(array.ravel()[0].item()).__name__}'")
@@ -199,7 +199,7 @@ def _check_held(array: np.ndarray, d) -> None:
     # Unsigned dtypes take negative integers of their size.
     low = limits.min if d.is_signed or kind == "f" else -int(limits.max)
     least, most = array.min(), array.max()
-    if kind == "u" and int(most) >> 63:
+    if kind == "u" and int(most) >> 63 and d.np != np.uint64:
         raise ValueError("Overflow when unpacking long long")
     if not (least >= low and most <= limits.max) or kind == "f" and most >= 2.0**63:
         raise RuntimeError(f"value cannot be converted to type {d.np.name} without overflow")

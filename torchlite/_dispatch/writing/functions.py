@@ -14,7 +14,7 @@ from ..record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
 from ..signatures import numpy_names
 from .calls import write_call, write_error, write_finish, write_kernel
 from .nodes import Case
-from .source import Listing, Piece, Source, tuple_of
+from .source import END, LEAST, Listing, Piece, Source, tuple_of
 
 # Defaults that are written as they are; others become constants.
 _LITERALS = (type(None), bool, int, float, str)
@@ -293,9 +293,11 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
     if op.promote == INT_TO_FLOAT:
         subject += " of floating point"
         tests.append(f"{first.name}.dtype.category >= 2")
-    if any(p.name in op.numbers for p in op.params if p.kind == "plain"):
+    held = [p.name for p in op.params if p.kind == "plain" and p.name in op.numbers]
+    if held:
         subject += " that holds all numbers"
         tests.append(f"{first.name}.dtype in {first.name}._table.holds_numbers")
+        tests += [f"({name}.__class__ is not int or {LEAST} <= {name} < {END})" for name in held]
     source.comment(_conditions(subject, free, unset))
     with source.condition("if", tests):
         _write_device_and_dtype(source, first)
@@ -355,16 +357,17 @@ def write_with_number(
     part in promotion.
     """
     name = number.name
-    pieces = [f"dtype_ in table_.takes_numbers and ({name}.__class__ is float or {name}.__class__ is int)"]
-    if op.promote != INT_TO_FLOAT:
-        pieces.append(f"or {name}.__class__ is int and dtype_ is int64")
-    if others:
-        pieces[0], pieces[-1] = f"({pieces[0]}", f"{pieces[-1]})"
-        pieces += [f"and {is_plain(p.name)} and {p.name}._table is table_" for p in others]
+    integers = "dtype_ in table_.takes_numbers" + " or dtype_ is int64" * (op.promote != INT_TO_FLOAT)
+    pieces = [
+        f"({name}.__class__ is float and dtype_ in table_.takes_numbers",
+        f"or {name}.__class__ is int and {LEAST} <= {name} < {END}",
+        f"and ({integers}))",
+    ]
+    pieces += [f"and {is_plain(p.name)} and {p.name}._table is table_" for p in others]
     source.comment(f"`{name}` is a Python number that leaves the dtype as it is.")
     source.expression(f"{keyword} ", pieces, ":")
     with source:
-        with source.block("if dtype_ is not int64:"):
+        with source.block(f"if {name}.__class__ is int and dtype_ is not int64:"):
             source.line(f"{name} = float({name})")
         write_call(source, Case(op, [tensor, *others], name))
 

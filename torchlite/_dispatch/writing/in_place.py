@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..record import DEFAULT, INT_TO_FLOAT, Op
-from .source import Source
+from .source import END, LEAST, Source
 
 
 def has_short_way(op: Op) -> bool:
@@ -58,11 +58,15 @@ def _write_other(source: Source, other: str) -> None:
         tests = ["(raw_.base is not None or self._data.base is not None)", "meets(self._table, self._data, raw_)"]
         with source.condition("if", tests, "and"):
             source.line("return None")
-    is_number = f"{other}.__class__ is float or {other}.__class__ is int"
-    with source.block(f"elif dtype_ in self._table.takes_numbers and ({is_number}):"):
-        source.line(f"raw_ = float({other})")
-    with source.block(f"elif dtype_ is int64 and {other}.__class__ is int:"):
+    with source.block(f"elif {other}.__class__ is float and dtype_ in self._table.takes_numbers:"):
         source.line(f"raw_ = {other}")
+    with source.block(f"elif {other}.__class__ is int and {LEAST} <= {other} < {END}:"):
+        with source.block("if dtype_ is int64:"):
+            source.line(f"raw_ = {other}")
+        with source.block("elif dtype_ in self._table.takes_numbers:"):
+            source.line(f"raw_ = float({other})")
+        with source.block("else:"):
+            source.line("return None")
     with source.block("else:"):
         source.line("return None")
 

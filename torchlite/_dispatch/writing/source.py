@@ -24,6 +24,9 @@ class Listing:
         return f"{self.opening}{', '.join(map(flat, self.items))}{self.closing}"
 
 
+# The integers that the hot path takes as numbers: the general path sorts out larger ones.
+LEAST, END = "-0x8000000000000000", "0x8000000000000000"
+
 # A part of an expression: text that stays on one line, a listing, or a chain of parts, which stand on one line with a
 # space between them, or each on its own.
 Piece = str | Listing | Sequence["Piece"]
