@@ -2,6 +2,10 @@
 table).
 """
 
+import re
+import warnings
+
+import numpy as np
 import pytest
 
 import torchlite as torch
@@ -229,3 +233,82 @@ def test_new_memory_is_filled_in_deterministic_mode(device):
     finally:
         filling.fill_uninitialized_memory = True
         torch.use_deterministic_algorithms(False)
+
+
+class _Real:
+    def __float__(self):
+        return 2.5
+
+
+class _Whole:
+    def __index__(self):
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "want"),
+    [
+        ([torch.ones(1), torch.ones(1, 1)], None, [1.0, 1.0]),
+        ([[torch.ones(1)], [torch.ones(())]], None, [[1.0], [1.0]]),
+        ([2, torch.ones(1)], None, [2.0, 1.0]),
+        ([[], [1]], None, [[], []]),
+        ([_Real(), 1], torch.float32, [2.5, 1.0]),
+        (_Real(), torch.float64, 2.5),
+        ([1, _Whole()], torch.int64, [1, 3]),
+        ([_Whole()], torch.float16, [3.0]),
+        ([range(2), [5, 6]], None, [[0, 1], [5, 6]]),
+    ],
+)
+def test_what_is_a_number_becomes_one(data, dtype, want):
+    assert torch.tensor(data, dtype=dtype).tolist() == want
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "error", "words"),
+    [
+        (None, None, RuntimeError, "Could not infer dtype of NoneType"),
+        ([1, None], None, RuntimeError, "Could not infer dtype of NoneType"),
+        ([[1, 2], None], None, RuntimeError, "Could not infer dtype of NoneType"),
+        ([1, {}], None, RuntimeError, "Could not infer dtype of dict"),
+        ({1}, None, RuntimeError, "Could not infer dtype of set"),
+        (_Real(), None, RuntimeError, "Could not infer dtype of _Real"),
+        (torch.float32, None, RuntimeError, "Could not infer dtype of torch.dtype"),
+        ([1, None], torch.float32, TypeError, "must be real number, not NoneType"),
+        ([1, None], torch.int64, TypeError, "'NoneType' object cannot be interpreted as an integer"),
+        ([1, None], torch.bool, TypeError, "'NoneType' object cannot be interpreted as an integer"),
+        ([1, "a"], None, TypeError, "new(): invalid data type 'str'"),
+        ([[1], ["a"]], None, TypeError, "new(): invalid data type 'str'"),
+        (["a", 1], None, ValueError, "too many dimensions 'str'"),
+        ([1, b"a"], None, TypeError, "new(): invalid data type 'bytes'"),
+        ([1, "a"], torch.float32, TypeError, "must be real number, not str"),
+        ([1, [2]], None, TypeError, "'list' object cannot be interpreted as an integer"),
+        ([1.0, [2]], None, TypeError, "must be real number, not list"),
+        ([[1], 2], None, TypeError, "not a sequence"),
+        ([range(3), range(2)], None, ValueError, "expected sequence of length 3 at dim 1 (got 2)"),
+        ([[[1]], [[1, 2]]], None, ValueError, "expected sequence of length 1 at dim 2 (got 2)"),
+        ([torch.ones(2), torch.ones(2)], None, ValueError, "only one element tensors can be converted to Python"),
+        ([1, torch.ones(2)], None, ValueError, "only one element tensors can be converted to Python scalars"),
+        ([torch.ones(0)], torch.float64, ValueError, "only one element tensors can be converted to Python scalars"),
+    ],
+)
+def test_why_data_is_no_tensor(data, dtype, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        torch.tensor(data, dtype=dtype)
+
+
+def test_a_list_of_arrays_is_warned_of_once(monkeypatch):
+    from torchlite._tensor import sequences
+
+    monkeypatch.setattr(sequences, "_told", False)
+    with pytest.warns(UserWarning, match="Creating a tensor from a list of numpy.ndarrays is extremely slow"):
+        torch.tensor([np.ones(2), np.ones(2)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.tensor([np.ones(2), np.ones(2)])
+
+
+def test_ragged_data_of_old_constructors():
+    with pytest.raises(ValueError, match=re.escape("expected sequence of length 2 at dim 1 (got 1)")):
+        torch.Tensor([[1, 2], [3]])
+    with pytest.raises(TypeError, match=re.escape("new(): data must be a sequence (got dict)")):
+        torch.Tensor({})

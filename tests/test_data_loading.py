@@ -67,7 +67,7 @@ def test_a_stream_that_is_longer_than_it_says():
     batches = iter(loader)
     assert [next(batches).item(), next(batches).item()] == [0, 1]
     for number in (3, 4):
-        with pytest.warns(UserWarning, match=rf"was reported to be 2 \(when .*\), but {number} samples have been"):
+        with pytest.warns(UserWarning, match=rf"was reported to be 2\(when .*\), but {number} samples have been"):
             next(batches)
 
 
@@ -156,3 +156,36 @@ def test_exceptions_of_elsewhere():
         held.reraise()
     with pytest.raises(RuntimeError, match="Caught UnicodeDecodeError in DataLoader worker process 0"):
         list(DataLoader(Fails(), num_workers=1))
+
+
+def test_a_loader_says_what_it_reads_and_refuses_a_timeout_alone():
+    from torchlite.utils.data.dataloader import _DatasetKind
+
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter(range(5))
+
+        def __len__(self):
+            return 3
+
+    assert torch.utils.data.DataLoader(range(3))._dataset_kind == _DatasetKind.Map
+    loader = torch.utils.data.DataLoader(Stream(), 1)
+    assert loader._dataset_kind == _DatasetKind.Iterable
+    fetcher = _DatasetKind.create_fetcher(_DatasetKind.Iterable, Stream(), True, list, False)
+    assert fetcher.fetch(range(2)) == [0, 1]
+    assert len(loader) == 3
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        list(loader)
+    assert "was reported to be 3(when accessing len(dataloader)), but 4 samples" in str(caught[0].message)
+    with pytest.raises(AssertionError, match="_SingleProcessDataLoaderIter requires timeout == 0"):
+        iter(torch.utils.data.DataLoader(range(3), timeout=5))
+
+
+@pytest.mark.parametrize("data", [torch.ones(2, 2), iter([torch.ones(2)]), {torch.ones(2)}, {1: torch.ones(2)}, "ab"])
+def test_lists_of_tensors_are_lists(data):
+    for function in (torch.stack, torch.cat, torch.hstack):
+        with pytest.raises(
+            TypeError, match=rf"{function.__name__}\(\): argument 'tensors' \(position 1\) must be tuple"
+        ):
+            function(data)

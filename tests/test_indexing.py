@@ -123,11 +123,22 @@ def test_values_broadcast_and_are_cast(device):
     _, x = both(device)
     x[:, 0] = torch.arange(5, device=device)
     assert x[2, 0].tolist() == [0, 1, 2, 3, 4]
-    x[0] = np.ones((4, 5))
+    x[0] = torch.from_numpy(np.ones((4, 5)))
     assert x[0].sum().item() == 20
+    x[0, 0, 0] = np.float64(3)
+    assert x[0].sum().item() == 22
     n = torch.zeros(3, dtype=torch.int64, device=device)
     n[1] = 2.7
     assert n.tolist() == [0, 2, 0]
+
+
+@pytest.mark.parametrize("value", [np.ones(3), np.array(1.0), [1, 2, 3], (1,), range(3), "a", None, {}, torch.float32])
+def test_only_tensors_and_numbers_are_assigned(value, device):
+    name = {np.ndarray: "numpy.ndarray", torch.dtype: "torch.dtype"}.get(type(value), type(value).__name__)
+    x = torch.zeros(3, dtype=torch.float16, device=device)
+    for index in (slice(None), 0, [0, 1], torch.tensor([True, False, True], device=device)):
+        with pytest.raises(TypeError, match=f"can't assign a {name} to a torch.*HalfTensor"):
+            x[index] = value
 
 
 def test_gradients_of_reads_and_writes(device):

@@ -115,7 +115,10 @@ class Generator:
         return _restored, (str(self._device), self._engine.get_state().tobytes())
 
     def __repr__(self) -> str:
-        return f"<torch.Generator on {self._device} at {id(self):#x}>"
+        return f"<torch._C.Generator object at {id(self):#x}>"
+
+
+Generator.__module__ = "torchlite._C"  # where programs find it
 
 
 def _restored(device: str, state: bytes) -> Generator:

@@ -263,7 +263,7 @@ def check_kinds(op: Op, values: list) -> list:
             if not isinstance(value, np.ndarray):
                 raise refusal(op, values) or type_error(op, param, position, value)
             values = [*values[:position], _beside(value, values), *values[position + 1 :]]
-        elif param.kind == "list" and isinstance(value, Tensor):
+        elif param.kind == "list" and not isinstance(value, (list, tuple)):
             raise refusal(op, values) or type_error(op, param, position, value)
     return values
 
@@ -289,7 +289,7 @@ def check_tensors(op: Op, values: list) -> list:
         if not param.is_tensor:
             continue
         if param.kind == "list":
-            if isinstance(value, Tensor) or not hasattr(value, "__iter__"):
+            if not isinstance(value, (list, tuple)):
                 raise refusal(op, values) or type_error(op, param, position, value)
             items = tuple(value)
             for i, item in enumerate(items):

@@ -80,9 +80,11 @@ def setitem(tensor: Tensor, index, value) -> None:
     """x[index] = value."""
     basic, advanced = split(tensor, index)
     if not isinstance(value, (Tensor, int, float, complex)):
-        from .._tensor.creation import tensor as make
+        if not isinstance(value, np.generic):
+            from .._tensor.sequences import type_name
 
-        value = make(value, dtype=tensor.dtype, device=tensor.device)
+            raise TypeError(f"can't assign a {type_name(value)} to a {tensor.type()}")
+        value = value.item()
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
         raise ValueError("Overflow when unpacking long long")
     if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._table is not tensor._table):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._dispatch import call, table_of
 from .._dispatch.graph import meta_of
-from .._dispatch.promotion import number_dtype
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.devices import device as device_type
@@ -18,6 +16,7 @@ from .._types.dtypes import as_dtype, from_np, get_default_dtype
 from .._types.layouts import Size
 from .interop import from_dlpack as _from_dlpack
 from .interop import from_foreign, is_capsule, is_foreign
+from .sequences import converted, inferred, is_sequence, warn_of_arrays
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -25,16 +24,6 @@ if TYPE_CHECKING:
 
 def _table(where):
     return table_of(get_default_device() if where is None else call._device(where))
-
-
-def _combined(data):
-    """The dtype of nested lists with Tensors among their numbers: that to which all of them promote."""
-    if isinstance(data, (list, tuple)):
-        found = [_combined(item) for item in data]
-        return functools.reduce(dtypes.promote_types, found) if found else get_default_dtype()
-    if isinstance(data, call.Tensor):
-        return data.dtype
-    return from_np(data.dtype) if isinstance(data, (np.ndarray, np.generic)) else number_dtype(data)
 
 
 def _infer(array: np.ndarray, data):
@@ -58,15 +47,11 @@ def _has_numpy(data) -> bool:
 
 
 def _unwrapped(data):
-    """Nested lists with their Tensors as arrays."""
+    """Nested lists with their Tensors, each of one element, as numbers."""
     if isinstance(data, call.Tensor):
-        return (
-            data.numpy(force=True)
-            if data._data.ndim
-            else data.item()
-            if not data.dtype.is_floating_point
-            else data.numpy(force=True)[()]
-        )
+        if data.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return data.numpy(force=True).reshape(())[()] if data.dtype.is_floating_point else data.item()
     if isinstance(data, (list, tuple)):
         return [_unwrapped(item) for item in data]
     return data
@@ -76,50 +61,32 @@ def _contains_tensor(data) -> bool:
     return isinstance(data, call.Tensor) or (isinstance(data, (list, tuple)) and any(_contains_tensor(d) for d in data))
 
 
-def _check_ragged(data, depth: int = 0) -> None:
-    if isinstance(data, (list, tuple)):
-        lengths = [len(item) if isinstance(item, (list, tuple, np.ndarray)) else -1 for item in data]
-        if len(set(lengths)) > 1:
-            wrong = next(n for n in lengths if n != lengths[0])
-            if min(lengths) < 0:
-                raise (
-                    TypeError("only number, sequence and tensor elements of one depth can be converted")
-                    if lengths[0] >= 0
-                    else TypeError("must be real number, not list")
-                )
-            raise ValueError(f"expected sequence of length {lengths[0]} at dim {depth + 1} (got {wrong})")
-        for item in data:
-            _check_ragged(item, depth + 1)
-
-
 def _as_array(data, d) -> tuple[np.ndarray, object]:
     """Python data as a NumPy array (always a copy), of a dtype that holds it until it is cast to `d`, and the data to
     infer the dtype from.
     """
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
-    if isinstance(data, (list, tuple)) and _contains_tensor(data):
-        data = _unwrapped(data)
+    given = data
+    if isinstance(data, (list, tuple)):
+        warn_of_arrays(data)
+        if _contains_tensor(data):
+            data = _unwrapped(data)
     try:
         array = np.array(data)
-    except ValueError:
-        _check_ragged(data)
-        raise
+    except ValueError:  # lengths that differ
+        array = converted(given, d)
+        return array, array
     if array.dtype.kind in "OUSV" and "float8" not in array.dtype.name and "bfloat16" not in array.dtype.name:
-        _check_ragged(data)
-        if array.dtype.kind == "O" and array.size:
-            if all(isinstance(x, (int, float, complex, np.generic)) for x in array.ravel()):
-                if d is None and any(isinstance(x, (float, complex)) for x in array.ravel()):
-                    array = array.astype(complex if any(isinstance(x, complex) for x in array.ravel()) else float)
-                    return array, data
-                if d is None or d.category == 1:
-                    raise ValueError("Overflow when unpacking long long")
-                return (array != 0 if d.category == 0 else array.astype(np.float64)), data
-            raise TypeError(f"must be real number, not {type(array.ravel()[0]).__name__}")
-        if array.dtype.kind in "US":
-            raise ValueError(f"too many dimensions '{type(array.ravel()[0].item()).__name__}'")
-    if array.dtype.kind == "O":
-        array = array.astype(np.float32)
+        if array.dtype.kind == "O" and all(isinstance(x, (int, float, complex, np.generic)) for x in array.ravel()):
+            if d is None and any(isinstance(x, (float, complex)) for x in array.ravel()):
+                array = array.astype(complex if any(isinstance(x, complex) for x in array.ravel()) else float)
+                return array, data
+            if array.size and (d is None or d.category == 1):
+                raise ValueError("Overflow when unpacking long long")
+            return (array != 0 if d and d.category == 0 else array.astype(np.float64)), data
+        array = converted(given, d)
+        return array, array
     return array, data
 
 
@@ -169,7 +136,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if not isinstance(data, (list, tuple, np.ndarray, np.generic, int, float, complex)) and hasattr(data, "__array__"):
         data = np.asarray(data)  # whose dtype is the tensor's
     if dtype is None and isinstance(data, (list, tuple)) and _contains_tensor(data):
-        dtype = _combined(data)
+        dtype = inferred(data)
     array, data = _as_array(data, dtype)
     d = dtype or (
         get_default_dtype()
@@ -415,13 +382,11 @@ def legacy_tensor(args, d, device, size=None, kind: str = "cpu", any_dtype: bool
     if given.__class__ is Size:
         return call.create("_empty", tuple(given) or (0,), d, device=where)
     if isinstance(given, (list, tuple, np.ndarray, range)):
-        return tensor(
-            given if len(np.shape(given)) or not isinstance(given, np.ndarray) else [given], dtype=d, device=where
-        )
+        return tensor([given] if isinstance(given, np.ndarray) and not given.ndim else given, dtype=d, device=where)
     if isinstance(given, str):
         raise TypeError("new(): invalid data type 'str'")
     if not hasattr(given, "__index__") or isinstance(given, bool):
-        if hasattr(given, "__array__") or hasattr(given, "__iter__"):
+        if hasattr(given, "__array__") or is_sequence(given):
             return tensor(given, dtype=d, device=where)
         raise TypeError(f"new(): data must be a sequence (got {type(given).__name__})")
     return call.create("_empty", _legacy_size(args), d, device=where)

@@ -113,6 +113,9 @@ class device:
         return inside
 
 
+device.__module__ = "torchlite"  # where programs find it
+
+
 @functools.cache
 def _intern(type: str, index: int | None) -> device:
     if not is_known(type):

@@ -140,6 +140,9 @@ _SIGNED_LADDER = (int8, int16, int32, int64)
 _FLOAT_LADDER = (float16, bfloat16, float32, float64)
 
 
+dtype.__module__ = "torchlite"  # where programs find it
+
+
 def from_np(np_dtype: np.dtype) -> dtype:
     """The torchlite dtype of a NumPy dtype. TypeError for one that PyTorch does not have."""
     found = FROM_NUMPY.get(np_dtype)
@@ -281,3 +284,6 @@ class iinfo:
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+finfo.__module__ = iinfo.__module__ = "torchlite"

@@ -66,5 +66,8 @@ contiguous_format, preserve_format = memory_format("contiguous_format"), memory_
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 
 
+Size.__module__ = layout.__module__ = memory_format.__module__ = "torchlite"  # where programs find them
+
+
 def _constant(name: str) -> _Constant:
     return globals()[name]

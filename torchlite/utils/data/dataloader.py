@@ -16,7 +16,7 @@ from torchlite import accelerator
 from torchlite._utils import ExceptionWrapper
 
 from ._utils.collate import default_collate, default_convert
-from ._utils.fetch import fetcher_for
+from ._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher, fetcher_for
 from ._utils.pin_memory import pin_memory
 from ._utils.transport import make_folders, receive, send
 from ._utils.worker import Settings, _End, _serve, _stop
@@ -31,12 +31,25 @@ Item = TypeVar("Item", covariant=True)
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
+class _DatasetKind:
+    """The kinds of data sets: items by index, or a stream."""
+
+    Map = 0
+    Iterable = 1
+
+    @staticmethod
+    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
+        """What fetches batches of a data set of that kind."""
+        made = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
+        return made(dataset, auto_collation, collate_fn, drop_last)
+
+
 class _BaseDataLoaderIter:
     """The batches of one epoch."""
 
     def __init__(self, loader: DataLoader) -> None:
         self._dataset = loader.dataset
-        self._is_stream = loader._is_stream
+        self._dataset_kind = loader._dataset_kind
         self._auto_collation = loader._auto_collation
         self._drop_last = loader.drop_last
         self._index_sampler = loader._index_sampler
@@ -75,7 +88,11 @@ class _BaseDataLoaderIter:
     def __next__(self) -> Any:
         data = self._next_data()
         self._num_yielded += 1
-        if self._is_stream and self._len_called is not None and self._num_yielded > self._len_called:
+        if (
+            self._dataset_kind == _DatasetKind.Iterable
+            and self._len_called is not None
+            and self._num_yielded > self._len_called
+        ):
             hint = (
                 "For multiprocessing data-loading, this could be caused by not properly configuring the "
                 "IterableDataset replica at each worker. Please see "
@@ -84,7 +101,7 @@ class _BaseDataLoaderIter:
                 else ""
             )
             warnings.warn(
-                f"Length of IterableDataset {self._dataset} was reported to be {self._len_called} (when accessing "
+                f"Length of IterableDataset {self._dataset} was reported to be {self._len_called}(when accessing "
                 f"len(dataloader)), but {self._num_yielded} samples have been fetched. {hint}",
                 stacklevel=2,
             )
@@ -102,6 +119,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(loader)
+        if self._timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         self._dataset_fetcher = fetcher_for(self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
 
     def _next_data(self) -> Any:
@@ -272,7 +291,7 @@ class DataLoader(Generic[Item]):
     """
 
     dataset: Dataset[Item]
-    _ready = False
+    __initialized = False
 
     def __init__(
         self,
@@ -309,8 +328,8 @@ class DataLoader(Generic[Item]):
             generator,
             in_order,
         )
-        self._is_stream = isinstance(dataset, IterableDataset)
-        if self._is_stream:
+        self._dataset_kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
+        if self._dataset_kind == _DatasetKind.Iterable:
             _conflict(shuffle=shuffle, sampler=sampler, batch_sampler=batch_sampler)
         shuffle = bool(shuffle)
         if sampler is not None and shuffle:
@@ -324,7 +343,7 @@ class DataLoader(Generic[Item]):
         elif batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         if sampler is None:
-            if self._is_stream:
+            if self._dataset_kind == _DatasetKind.Iterable:
                 sampler = _Endless()
             else:
                 sampler = (
@@ -345,12 +364,12 @@ class DataLoader(Generic[Item]):
         self.multiprocessing_context = multiprocessing_context
         self._iterator: _BaseDataLoaderIter | None = None
         self._IterableDataset_len_called: int | None = None
-        self._ready = True
+        self.__initialized = True
         self.check_worker_number_rationality()
 
     @property
     def multiprocessing_context(self) -> Any:
-        return self._context
+        return self.__multiprocessing_context
 
     @multiprocessing_context.setter
     def multiprocessing_context(self, context: Any) -> Any:
@@ -372,10 +391,10 @@ class DataLoader(Generic[Item]):
                     "multiprocessing_context option should be a valid context object or a string specifying the start "
                     f"method, but got multiprocessing_context={context}"
                 )
-        self._context = context
+        self.__multiprocessing_context = context
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self._ready and name in _FIXED:
+        if self.__initialized and name in _FIXED:
             raise ValueError(f"{name} attribute should not be set after {self.__class__.__name__} is initialized")
         super().__setattr__(name, value)
 
@@ -404,7 +423,7 @@ class DataLoader(Generic[Item]):
         return self._iterator
 
     def __len__(self) -> int:
-        if not self._is_stream:
+        if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
         # Iterators that are made after this warn of more batches.
         length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]

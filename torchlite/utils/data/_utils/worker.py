@@ -27,8 +27,8 @@ class WorkerInfo:
     seed: int
     dataset: Any
 
-    def __init__(self, **values: Any) -> None:
-        self.__dict__.update(values)
+    def __init__(self, *, id: int, num_workers: int, seed: int, dataset: Any) -> None:
+        self.__dict__.update(id=id, num_workers=num_workers, seed=seed, dataset=dataset)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise RuntimeError("Cannot assign attributes to WorkerInfo objects")
