@@ -36,10 +36,34 @@ def test_from_numpy_refuses_what_pytorch_refuses():
         torch.from_numpy(np.arange(3)[::-1])
     with pytest.raises(TypeError, match="can't convert np.ndarray of type"):
         torch.from_numpy(np.array(["a"]))
-    frozen = np.arange(3)
-    frozen.flags.writeable = False
-    with pytest.warns(UserWarning, match="not writable"):
-        torch.from_numpy(frozen)
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+@pytest.mark.parametrize("make", [torch.from_numpy, torch.as_tensor, torch.asarray])
+def test_read_only_arrays_are_shared_and_written(make):
+    for frozen in (np.arange(3.0), np.arange(6.0)[::2], np.arange(6.0).reshape(2, 3).T):
+        frozen.flags.writeable = False
+        with pytest.warns(UserWarning, match="not writable"):
+            x = make(frozen)
+        x[...] = 7
+        assert (frozen == 7).all()
+        assert x.numpy().flags.writeable and np.shares_memory(x.numpy(), frozen)
+        assert x.stride() == tuple(s // 8 for s in frozen.strides) and x.storage_offset() == 0
+    shown = make(np.broadcast_to(np.arange(3.0), (2, 3)))
+    assert shown.tolist() == [[0, 1, 2], [0, 1, 2]]
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        shown += 1
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+def test_memory_that_is_not_numpys_stays_protected():
+    text = b"abcdefgh"
+    for x in (torch.from_numpy(np.frombuffer(text, np.uint8)), torch.from_numpy(np.frombuffer(text, np.uint8)[2:])):
+        with pytest.raises(ValueError, match="read-only"):
+            x.fill_(0)
+    copy = torch.as_tensor(np.frombuffer(text, np.uint8))
+    copy.fill_(0)
+    assert text == b"abcdefgh"
 
 
 def test_arrays_that_no_tensor_can_hold():

@@ -81,9 +81,9 @@ class NumpyBackend:
     def from_dlpack(self, exporter: Any) -> np.ndarray:
         return writable(adopted(np.from_dlpack(exporter)))
 
-    def adopt(self, array: np.ndarray) -> np.ndarray:
-        """A raw array on the memory of any NumPy array."""
-        return adopted(array)
+    def adopt(self, array: np.ndarray, write: bool = False) -> np.ndarray:
+        """A raw array on the memory of any NumPy array, which may be written in spite of the array's flag if `write`."""
+        return writable(adopted(array)) if write else adopted(array)
 
     def memory(self, raw: np.ndarray) -> np.ndarray:
         held = block(owner(raw))

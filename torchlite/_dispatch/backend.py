@@ -82,8 +82,10 @@ class Backend(Protocol):
         """A node's backward function likewise."""
         ...
 
-    def adopt(self, array: np.ndarray) -> Any:
-        """A raw array on the memory of any NumPy array, which owns what lies from its first to its last element."""
+    def adopt(self, array: np.ndarray, write: bool = False) -> Any:
+        """A raw array on the memory of any NumPy array, which owns what lies from its first to its last element, and
+        may be written in spite of the array's flag if `write`.
+        """
         ...
 
     # Only of device types with a module such as `torch.opencl`:

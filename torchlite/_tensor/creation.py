@@ -196,16 +196,29 @@ def _dtype_of_array(array: np.ndarray) -> Any:
     return d
 
 
+def is_protected(array: np.ndarray) -> bool:
+    """Whether nobody may write an array's memory, which is not NumPy's: bytes, or a file that is open for reading. What
+    is NumPy's can be written, whatever the array's own flag says.
+    """
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return not (array.flags.writeable or array.flags.owndata)
+
+
 def from_numpy(array: np.ndarray) -> Tensor:
     """A CPU tensor on the memory of a NumPy array. TypeError for other objects and unsupported dtypes; ValueError for
-    negative strides.
+    negative strides. A read-only array gives a warning and, as in PyTorch, a tensor that writes to it all the same,
+    unless its memory is bytes or a file.
     """
     if not isinstance(array, np.ndarray):
         numpys = "numpy." if isinstance(array, np.generic) else ""
         raise TypeError(f"expected np.ndarray (got {numpys}{type(array).__name__})")
     d = _dtype_of_array(array)
+    write = False
     if not array.flags.writeable:
         import warnings
+
+        write = not is_protected(array)
 
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
@@ -215,7 +228,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
             stacklevel=2,
         )
     table = table_of(device_type("cpu"))
-    out = call.wrap(table, table.backend.adopt(array), d)
+    out = call.wrap(table, table.backend.adopt(array, write), d)
     meta_of(out).fixed = True
     return out
 
@@ -227,7 +240,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     if (
         isinstance(data, np.ndarray)
         and all(s >= 0 for s in data.strides)
-        and data.flags.writeable
+        and (data.flags.writeable or not is_protected(data))
         and data.dtype.isnative
     ):
         return from_numpy(data).to(device=device or get_default_device(), dtype=dtype)

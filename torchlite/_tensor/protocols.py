@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .._dispatch import call
-from .._dispatch.graph import root_of
+from .._dispatch.graph import Meta, root_of
 from .._types import dtypes
 from .history import History
 
@@ -65,6 +65,14 @@ class Protocols(History):
 
         RuntimeError when it requires grad; TypeError on another device, unless `force`.
         """
+        data, meta = self._data, self._meta
+        if data.__class__ is np.ndarray and self._node is None:  # the usual tensors first
+            if meta is None:
+                meta = self._meta = object.__new__(Meta)
+                meta.fixed = True
+                return data.view()
+            if meta.__class__ is Meta and meta.fixed:
+                return data.view()
         if not force and call.MODE.grad and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.device.type != "cpu" and not force:
@@ -72,10 +80,10 @@ class Protocols(History):
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
                 "host memory first."
             )
-        if self._data.__class__ is not np.ndarray:
-            return self._table.to_numpy(self._data)
+        if data.__class__ is not np.ndarray:
+            return self._table.to_numpy(data)
         root_of(self).fixed = True
-        return self._data.view()
+        return data.view()
 
     def __array__(self, dtype=None, copy=None):
         array = self.numpy()
