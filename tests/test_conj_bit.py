@@ -187,3 +187,26 @@ def test_repr_and_indexing(x):
     assert f"{y[0, 0]}" == "(1-2j)"
     assert [z.item() for z in y[0]] == [1 - 2j, 3 + 4j, -5j]
     assert bool((y == y.resolve_conj()).all())
+
+
+def test_contiguous_is_the_tensor_itself(x):
+    for y in (x.conj(), x.conj().imag.clone().conj(), torch._neg_view(x)):
+        assert y.contiguous() is y
+    assert x.conj().imag.contiguous().is_contiguous()
+
+
+def test_pickles_keep_the_bits(x):
+    for y in (x.conj(), torch._neg_view(x), torch._neg_view(x.conj()), x.conj().imag, x.conj().t()[1:]):
+        z = pickle.loads(pickle.dumps(y))
+        assert (z.is_conj(), z.is_neg()) == (y.is_conj(), y.is_neg())
+        assert torch.equal(z, y) and z.stride() == y.stride() and z.device == y.device
+
+
+def test_parameters_of_conjugates_are_parameters(x):
+    module = torch.nn.Module()
+    module.weight = torch.nn.Parameter(x.conj())
+    assert type(module.weight) is torch.nn.Parameter
+    assert list(module.state_dict()) == ["weight"] and torch.equal(module.weight.detach(), x.conj())
+    assert repr(module.weight).startswith("Parameter containing:\ntensor(")
+    (module.weight * 2).real.sum().backward()
+    assert torch.equal(module.weight.grad, torch.full_like(x, 2))

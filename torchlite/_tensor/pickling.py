@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._dispatch import call, table_of
+from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.devices import device as device_type
 
@@ -91,6 +92,11 @@ def rebuild_meta(shape: tuple, stride: tuple, dtype_name: str, requires_grad: bo
     return _finished(out, requires_grad, cls, state)
 
 
+def rebuild_signed(memory: Any, signs: int, requires_grad: bool, state: Any):
+    """A tensor with the conjugate or negative bit out of a pickle."""
+    return _finished(SLOTS.with_signs(memory, signs), requires_grad, call.Tensor, state)
+
+
 def _finished(out: Any, requires_grad: bool, cls, state: Any):
     out = out.detach()
     if cls is not call.Tensor:
@@ -115,14 +121,16 @@ def warn_of_hooks(tensor: Any) -> None:
 
 def reduce_tensor(tensor: Any):
     """What pickle stores: the whole storage as a NumPy array of bytes, the tensor's place in it, dtype, requires_grad,
-    class and attributes. What was computed becomes a leaf. Of a tensor with the conjugate or negative bit, and where a
-    backend does not show its memory, the elements are stored.
+    class and attributes. What was computed becomes a leaf. Where a backend does not show its memory, the elements are
+    stored; of a tensor with the conjugate or negative bit one without, and the bits.
     """
     warn_of_hooks(tensor)
-    d, rest = tensor.dtype, (tensor.requires_grad, call.Tensor if tensor._signs else type(tensor), state_of(tensor))
+    if tensor._signs:
+        return rebuild_signed, (tensor._on_memory(), tensor._signs, tensor.requires_grad, state_of(tensor))
+    d, rest = tensor.dtype, (tensor.requires_grad, type(tensor), state_of(tensor))
     if tensor.device.type == "meta":
         return rebuild_meta, (tuple(tensor.shape), tuple(tensor.stride()), d.name, *rest)
-    if not tensor._signs and hasattr(tensor._table.backend, "memory"):
+    if hasattr(tensor._table.backend, "memory"):
         from .storage import place_of, storage_of
 
         return rebuild_in, (storage_of(tensor).numpy(), str(tensor.device), *place_of(tensor), d.name, *rest)

@@ -13,7 +13,7 @@ from typing import Any
 from .._dispatch import REGISTRY, call
 from .._dispatch.backend import is_view
 from .._dispatch.graph import alias_meta, edge, is_inference, meta_of, view_meta
-from .._dispatch.record import VIEW
+from .._dispatch.record import MAYBE_VIEW, VIEW
 from .._dispatch.runtime import GLOBALS, MODE
 from .._dispatch.slots import SLOTS
 from .tensor import Tensor
@@ -161,6 +161,8 @@ def view_of_signed(op, values: list):
     found = _seen(op.name, signs)
     raw = [source._memory, *map(call.raw_value, values[1:])]
     data = call.call_kernel(op, table, raw, values)
+    if data is source._memory and op.tags & MAYBE_VIEW:
+        return source
     several = data.__class__ in (tuple, list)
     outs = []
     for each in data if several else (data,):

@@ -12,6 +12,7 @@ from .._dispatch.codegen import in_place_method
 from .._dispatch.interceptors import torch_function_disabled
 from .._dispatch.record import INPLACE
 from .._dispatch.runtime import recording
+from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.layouts import preserve_format
 from .conversions import Conversions
@@ -145,11 +146,11 @@ class Parameter(Tensor, metaclass=_ParameterType):
             data = legacy_tensor((0,), dtypes.get_default_dtype(), None)
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter(): argument 'data' must be Tensor, not {type(data).__name__}")
-        if type(data) is not Tensor and not isinstance(data, Parameter):
+        if type(data) is not Tensor and not isinstance(data, Parameter) and not data._signs:
             out = data.detach().as_subclass(type(data))
             out._is_param = True
         else:
-            out = data.data.as_subclass(cls)
+            out = SLOTS.plain(data.data).as_subclass(cls)
         if requires_grad:
             out.requires_grad_()
         return out
