@@ -276,3 +276,24 @@ def test_a_program_may_use_pyopencl_first(where):
         )
     )
     assert said == "[2.0, 2.0]" or "the OpenCL loader of this process does not see" in said
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_what_is_no_file_in_the_cache_is_not_read(where, tmp_path):
+    """A pipe would never end."""
+    expected = finished(start(SMALL, where, TORCHLITE_CACHE_DIR=str(tmp_path)))
+    for file in [found for found in tmp_path.rglob("*") if found.is_file()]:
+        file.unlink()
+        os.mkfifo(file)
+    assert finished(start(SMALL, where, TORCHLITE_CACHE_DIR=str(tmp_path))) == expected
+
+
+@pytest.mark.parametrize("field, value", [("keep", "ab"), ("devices", {}), ("failed", []), ("keep", {"a": 1})])
+def test_what_is_known_of_drivers_has_its_types(field, value, tmp_path):
+    from torchlite_opencl import drivers
+
+    path = tmp_path / "drivers-1.json"
+    drivers._remember(path, drivers.Survey([], [], {}))
+    assert drivers._remembered(path) is not None
+    drivers._remember(path, drivers.Survey(**{"keep": [], "devices": [], "failed": {}, field: value}))
+    assert drivers._remembered(path) is None

@@ -316,7 +316,8 @@ def _digest(name: str, content: dict[str, Any]) -> str:
 
 def _well_formed(found: Survey) -> bool:
     return (
-        all(isinstance(library, str) for library in found.keep)
+        (type(found.keep), type(found.devices), type(found.failed)) == (list, list, dict)
+        and all(isinstance(library, str) for library in found.keep)
         and all(isinstance(why, str) for why in found.failed.values())
         and all({name: type(value) for name, value in record.items()} == _FIELDS for record in found.devices)
         and all(record["kind"] in _KINDS for record in found.devices)
@@ -326,6 +327,8 @@ def _well_formed(found: Survey) -> bool:
 def _remembered(path: Path) -> Survey | None:
     """What was found before; None where nothing was, or the file is not as it was written."""
     try:
+        if not path.is_file():
+            return None
         content = json.loads(path.read_text())
         if content.pop("digest") != _digest(path.name, content):
             return None

@@ -44,11 +44,16 @@ def load(path: Path) -> bytes | None:
     """
     if not kept():
         return None
+    data = content(_place(path))
+    return None if data is None else data[32:] if _digest(path, data[32:]) == data[:32] else None
+
+
+def content(place: Path) -> bytes | None:
+    """What a file of the cache holds; None where it is not there, or no file."""
     try:
-        data = _place(path).read_bytes()
+        return place.read_bytes() if place.is_file() else None
     except OSError:
         return None
-    return data[32:] if _digest(path, data[32:]) == data[:32] else None
 
 
 def store(path: Path, binary: bytes) -> None:
