@@ -145,6 +145,8 @@ def contiguous(input, memory_format=None):
 
 
 def cat(tensors, dim=0):
+    if dim is None:
+        raise TypeError("'dim' must be int, not NoneType")
     kept = [t for t in tensors if t.shape != (0,)]
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")

@@ -208,6 +208,8 @@ def histc(input, bins=100, min=0, max=0):
     if not x.dtype.type(high) > x.dtype.type(low):  # so large that the limits are one number
         place = xp.full(x.size, bins // 2)
         return xp.bincount(place, minlength=bins).astype(input.dtype)
+    if high - low > xp.finfo(x.dtype).max / bins:  # the products below would be infinite
+        x = x.astype(xp.float64)
     place = xp.minimum(((x - x.dtype.type(low)) * bins / x.dtype.type(high - low)).astype(xp.int64), bins - 1)
     return xp.bincount(place, minlength=bins).astype(input.dtype)
 

@@ -513,6 +513,7 @@ def _checked(input, weight, stride, padding, dilation):
         or min(padding) < 0
         or min(dilation) < 1
         or input.dtype != weight.dtype
+        or 0 in weight.shape[2:]
     ):
         raise RuntimeError("convolution: arguments do not fit each other")
     return stride, padding, dilation

@@ -13,6 +13,8 @@ def linear(input, weight, bias=None):
     dtype = input.dtype
     if dtype is not weight.dtype and dtype != weight.dtype:
         raise RuntimeError("expected m1 and m2 to have the same dtype")
+    if bias is not None and bias.dtype is not dtype and bias.dtype != dtype:
+        raise RuntimeError("self and mat2 must have the same dtype")
     if dtype is not F32 and is_half(dtype):
         return widened(linear, input, weight, bias)
     if input.ndim == 2 == weight.ndim:

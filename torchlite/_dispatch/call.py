@@ -263,9 +263,18 @@ def check_kinds(op: Op, values: list) -> list:
             if not isinstance(value, np.ndarray):
                 raise refusal(op, values) or type_error(op, param, position, value)
             values = [*values[:position], _beside(value, values), *values[position + 1 :]]
-        elif param.kind == "list" and not isinstance(value, (list, tuple)):
-            raise refusal(op, values) or type_error(op, param, position, value)
+        elif param.kind == "list":
+            if not isinstance(value, (list, tuple)):
+                raise refusal(op, values) or type_error(op, param, position, value)
+            check_items(param, position, value)
     return values
+
+
+def check_items(param, position: int, items) -> None:
+    """TypeError where a list of tensors holds something else."""
+    for i, item in enumerate(items):
+        if not isinstance(item, Tensor) and not (item is None and param.gaps):
+            raise TypeError(f"expected Tensor as element {i} in argument {position}, but got {type(item).__name__}")
 
 
 def tidied(array: np.ndarray) -> np.ndarray:
@@ -292,11 +301,7 @@ def check_tensors(op: Op, values: list) -> list:
             if not isinstance(value, (list, tuple)):
                 raise refusal(op, values) or type_error(op, param, position, value)
             items = tuple(value)
-            for i, item in enumerate(items):
-                if not isinstance(item, Tensor) and not (item is None and param.gaps):
-                    raise TypeError(
-                        f"expected Tensor as element {i} in argument {position}, but got {type(item).__name__}"
-                    )
+            check_items(param, position, items)
             values[position] = items
             found += [item for item in items if item is not None]
             continue

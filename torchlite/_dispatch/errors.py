@@ -21,7 +21,16 @@ def of_composite(op: Op, error: Exception, values) -> Exception:
     """
     if type(error) in (RuntimeError, NotImplementedError):
         return error
-    return refusal(op, values) or _of_dimension(op, error, values) or error
+    return refusal(op, values) or _of_dimension(op, error, values) or _of_items(op, error, values) or error
+
+
+def _of_items(op: Op, error: Exception, values) -> TypeError | None:
+    """PyTorch's error where one of the tensors that are given one by one is none."""
+    if type(error) is AttributeError and op.params[0].kind == "varargs" and op.params[0].name == "tensors":
+        for i, item in enumerate(values[0]):
+            if not isinstance(item, (GLOBALS["Tensor"], list, tuple)):
+                return TypeError(f"expected Tensor as element {i} in argument 0, but got {type(item).__name__}")
+    return None
 
 
 def _of_dimension(op: Op, error: Exception, values) -> IndexError | None:
@@ -59,6 +68,8 @@ def explained(op: Op, error: Exception, values) -> Exception:
         )
     if isinstance(error, ValueError) and ("array is too big" in text or text == "Maximum allowed dimension exceeded"):
         return RuntimeError("numel: integer multiplication overflow")
+    if "maximum supported dimension" in text or text.startswith("number of dimensions must be within"):
+        return RuntimeError("a tensor has at most 64 dimensions, as NumPy's arrays have")
     if isinstance(error, struct.error):
         return RuntimeError("a size, stride or offset is beyond what kernels of this device count: 2**31 elements")
     if isinstance(error, OverflowError) and text.startswith("Python integer "):

@@ -58,6 +58,8 @@ def _check_parameters(weight, stride, padding, dilation, output_padding, groups)
             )
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
+    if min(output_padding) < 0:
+        raise RuntimeError("negative output_padding is not supported")
     if min(stride) <= 0:
         raise RuntimeError("non-positive stride is not supported")
     if min(dilation) < 0:
@@ -124,6 +126,10 @@ def _convolution_meta(input, weight, bias, stride, padding, dilation, transposed
     filters = _check_channels(input, weight, bias, groups, transposed)
     _check_types(input, weight, bias)
     size, kernel = input.shape[2:], weight.shape[2:]
+    if 0 in kernel:
+        names = (f"kernel_{name}: {n}" for name, n in zip(("height", "width"), (1, *kernel)[-2:], strict=True))
+        shown = f": {_times(kernel)} (TxHxW)" if count == 3 else f" {' '.join(names)}"
+        raise RuntimeError(f"kernel size should be greater than zero, but got{shown}")
     if not transposed:
         out = window_count(size, kernel, stride, padding, dilation)
         if min(out) <= 0:

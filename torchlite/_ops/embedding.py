@@ -80,6 +80,13 @@ def _linear_meta(input, weight, bias):
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x{features} and {weight.shape[1]}x{weight.shape[0]})"
         )
+    if bias is not None:  # by addmm then
+        for name, other in (("self", bias), ("mat1", input)):
+            if other.dtype is not weight.dtype:
+                raise RuntimeError(
+                    f"{name} and mat2 must have the same dtype, but got {other.dtype.scalar_name} and "
+                    f"{weight.dtype.scalar_name}"
+                )
     if input.dtype is not weight.dtype:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {_c_name(input.dtype)} != {_c_name(weight.dtype)}"
@@ -96,7 +103,7 @@ def _c_name(dtype):
         "float64": "double",
         "float16": "c10::Half",
         "bfloat16": "c10::BFloat16",
-        "int64": "long long",
+        "int64": "long int",
     }
     return names.get(dtype.name, dtype.name)
 

@@ -47,6 +47,8 @@ def _arranged(a: _Laid, b: _Laid, d: _Laid | None) -> tuple[tuple[int, ...], Siz
     lead = broadcast_shape((a_shape[:-2], b_shape[:-2])) if len(a_shape) > 2 or len(b_shape) > 2 else ()
     shape = (*lead, m, n)
     _, c_steps = row_major(shape)
+    if d is not None and (len(d[0]) > len(shape) or broadcast_shape((d[0], shape)) != shape):
+        raise RuntimeError(f"what is added, {d[0]}, cannot be expanded to a product of {shape}")
     d_steps = (0,) * len(shape) if d is None else broadcast_steps(d[0], d[1], shape)
     a_lead, b_lead = (
         broadcast_steps(a_shape[:-2], a_steps[:-2], lead),
@@ -272,7 +274,9 @@ def linear(input, weight, bias=None):
         return _any_rank(input, weight)
     if bias is not None and bias.shape and bias.shape[-1] not in (1, weight.shape[0]):
         raise RuntimeError("linear: a bias for other features")
-    added = bias if bias is not None and len(bias.shape) < 2 and bias.kind == input.kind else None
+    if bias is not None and bias.kind != input.kind:
+        raise RuntimeError("self and mat2 must have the same dtype")
+    added = bias if bias is not None and len(bias.shape) < 2 else None
     out = (
         product(input, weight, added, turn=_SECOND) if len(input.shape) > 1 else _any_rank(input, turned(weight), added)
     )

@@ -300,6 +300,8 @@ def _fitted(
     x_shape, weight_shape, stride, padding, dilation, transposed, extra, groups
 ) -> tuple[Geometry, tuple[int, ...]]:
     """The geometry and the result's shape. RuntimeError for shapes that do not fit each other."""
+    if 0 in weight_shape[2:]:
+        raise RuntimeError("a window without places")
     sizes = zip(x_shape[2:], weight_shape[2:], stride, padding, dilation, extra, strict=True)
     if transposed:
         out_shape = (
