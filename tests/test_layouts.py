@@ -128,6 +128,37 @@ torch.nonzero(m > 0)
 m.softmax(0)
 m.cumsum(0)
 """
+# On `y` of shape (2, 4, 6).
+LINES = """
+F.conv1d(y, k)
+F.conv1d(y, k, padding=1, stride=2)
+F.conv_transpose1d(y, k.transpose(0, 1))
+F.max_pool1d(y, 2)
+F.avg_pool1d(y, 2)
+F.adaptive_avg_pool1d(y, 3)
+F.adaptive_max_pool1d(y, 3)
+F.normalize(y, dim=1)
+torch.rot90(y, 0)
+torch.rot90(y, 1, (1, 2))
+torch.fft.fft(y)
+torch.fft.fft(y, dim=1)
+torch.fft.fft(y, n=7, dim=0)
+torch.fft.ifft(y * 1j, dim=1)
+torch.fft.rfft(y, dim=1)
+torch.fft.irfft(y * 1j, dim=0)
+torch.fft.hfft(y * 1j, dim=1)
+torch.fft.ihfft(y, dim=1)
+torch.fft.fft2(y, dim=(0, 1))
+torch.fft.fft2(y, dim=(2, 0))
+torch.fft.ifft2(y * 1j, dim=(1, 0))
+torch.fft.rfft2(y, dim=(2, 1))
+torch.fft.irfft2(y * 1j, dim=(2, 0))
+torch.fft.fftn(y)
+torch.fft.rfftn(y, dim=(2, 1, 0))
+torch.fft.irfftn(y * 1j, dim=(0, 2, 1))
+torch.fft.hfft2(y * 1j, dim=(1, 2))
+torch.fft.ihfftn(y, dim=(2, 0))
+"""
 ORDERS = {"contiguous": (0, 1, 2, 3), "channels_last": (0, 2, 3, 1), "reversed": (3, 2, 1, 0), "swapped": (1, 0, 2, 3)}
 
 
@@ -149,6 +180,10 @@ def names_for(torch, kind, layout, device):
     elif kind == "volumes":
         order = {"contiguous": (0, 1, 2, 3, 4), "channels_last_3d": (0, 2, 3, 4, 1)}[layout]
         names["v"] = values(torch, (1, 4, 2, 3, 2), device, order)
+    elif kind == "lines":
+        order = {"contiguous": (0, 1, 2), "transposed": (0, 2, 1), "reversed": (2, 1, 0)}[layout]
+        names["y"] = values(torch, (2, 4, 6), device, order)
+        names["k"] = values(torch, (3, 4, 2), device, (0, 1, 2))
     else:
         names["m"] = values(torch, (2, 3, 4), device, {"contiguous": (0, 1, 2), "transposed": (0, 2, 1)}[layout])
         names["e"] = torch.eye(3, device=device)
@@ -159,6 +194,7 @@ KINDS = {
     "images": (IMAGES, tuple(ORDERS)),
     "volumes": (VOLUMES, ("contiguous", "channels_last_3d")),
     "matrices": (MATRICES, ("contiguous", "transposed")),
+    "lines": (LINES, ("contiguous", "transposed", "reversed")),
 }
 CASES = [
     (kind, layout, expression)

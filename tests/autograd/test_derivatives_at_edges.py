@@ -151,3 +151,14 @@ def test_which_input_was_not_used():
     x, z = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="The differentiated Tensor at index 1 appears to not have been used"):
         torch.autograd.grad(x.sum(), (x, z))
+
+
+def test_parameters_and_copies_are_not_watched():
+    """Only a leaf that has views makes ops look at their inputs twice."""
+    from torchlite._dispatch.runtime import GLOBALS
+
+    before = len(GLOBALS["WATCHED"])
+    module = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.LSTM(3, 3))
+    x = torch.ones(3, requires_grad=True)
+    leaves = [x.detach().requires_grad_(), torch.nn.Parameter(x.detach()), torch.ones(3).requires_grad_(), module]
+    assert len(GLOBALS["WATCHED"]) == before and leaves

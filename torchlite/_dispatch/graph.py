@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import weakref
 from collections import OrderedDict
 from typing import Any, NoReturn
@@ -421,6 +422,19 @@ def keep_retaining(tensor, node, old=None) -> None:
             node_hooks(at).retain[index] = weakref.ref(tensor)
         elif at._hooks is not None:
             at._hooks.retain.pop(index, None)
+
+
+def has_views(tensor) -> bool:
+    """Whether there are views of a tensor: by the garbage collector, since nobody counts them."""
+    for found in gc.get_referrers(tensor):
+        if found.__class__ is tuple:
+            if len(found) in (2, 3) and found[0] is tensor and found[1].__class__ is int:
+                return True
+        elif (found.__dict__ if found.__class__ is Meta else found if found.__class__ is dict else {}).get(
+            "base"
+        ) is tensor:
+            return True
+    return False
 
 
 def wanted_late(leaf) -> None:

@@ -211,11 +211,44 @@ def lying_as_leaf(table, gradient, leaf):
 # -- rules: (the call's arguments as raw arrays, a raw result, its number) -> strides ----------------
 
 
+class Rule:
+    """How an op's results lie; `None` in the place of strides leaves a result as it is."""
+
+    def __init__(self, strides: Callable):
+        self.strides = strides
+        self.__doc__ = strides.__doc__
+
+    def __call__(self, args, out, at) -> Ints | None:
+        return self.strides(args, out, at)
+
+    def over(self, composite: Callable) -> Callable:
+        """A composite over Tensors with its results laid out by the rule."""
+
+        @functools.wraps(composite)
+        def run(F, *args):
+            out = composite(F, *args)
+            raw = [getattr(a, "_data", a) for a in args]
+            if isinstance(out, tuple):
+                return type(out)([self._placed(F, raw, each, at) for at, each in enumerate(out)])
+            return self._placed(F, raw, out, 0)
+
+        return run
+
+    def _placed(self, F, args, out, at: int):
+        data = getattr(out, "_data", None)
+        if data is None:
+            return out
+        strides = self.strides(args, data, at)
+        return out if strides is None or strides == strides_of(data) else F._placed(out, strides)
+
+
+@Rule
 def contiguous(args, out, at) -> Ints:
     """Row-major."""
     return contiguous_strides(out.shape)
 
 
+@Rule
 def like_first(args, out, at) -> Ints:
     """As the first argument lies, where the result has its shape."""
     first = args[0]
@@ -228,11 +261,13 @@ def _channels_last_if(arrays, out) -> Ints:
     return channels_last_strides(shape) if last else contiguous_strides(shape)
 
 
+@Rule
 def suggested(args, out, at) -> Ints:
     """Channels last where the first argument is."""
     return _channels_last_if(args[:1], out)
 
 
+@Rule
 def kept_if_dense(args, out, at) -> Ints:
     """Channels last where the first argument lies so without gaps, whatever its strides of length one, and not
     row-major.
@@ -242,44 +277,128 @@ def kept_if_dense(args, out, at) -> Ints:
     return channels_last_strides(out.shape) if last and out.ndim == len(shape) else contiguous_strides(out.shape)
 
 
+@Rule
 def pooled(args, out, at) -> Ints:
     """Channels last where the first argument is; of volumes also where only the strides of length one say otherwise, or
-    there is no batch.
+    there is no batch; lines row-major.
     """
+    if _are_lines(args, out):
+        return contiguous_strides(out.shape)
     if _is_one_volume(args, out):
         shape, strides = args[0].shape, strides_of(args[0])
         whole, held = (1, *shape), (1, *strides)
         last = is_channels_last(whole, held) and not is_contiguous(shape, strides)
         return channels_last_strides((1, *out.shape))[1:] if last else contiguous_strides(out.shape)
-    return (kept_if_dense if len(out.shape) == 5 else suggested)(args, out, at)
+    return (kept_if_dense if len(out.shape) == 5 else suggested).strides(args, out, at)
+
+
+@Rule
+def pooled_with_indices(args, out, at) -> Ints:
+    """As `pooled`, but lines as images of one row."""
+    return _of_lines(args[:1], out) if _are_lines(args, out) else pooled.strides(args, out, at)
+
+
+@Rule
+def resized(args, out, at) -> Ints | None:
+    """Channels last where the first argument is; lines as their own ops leave them."""
+    return suggested.strides(args, out, at) if len(out.shape) > 3 else None
+
+
+def _windows(args) -> int:
+    """Of how many dimensions the windows are, or the size: the second argument says it."""
+    return len(args[1]) if args[1].__class__ in (tuple, list) else 0
 
 
 def _is_one_volume(args, out) -> bool:
-    """Whether what was pooled has no batch: three window lengths, the second argument, and four dimensions."""
-    return len(out.shape) == 4 and args[1].__class__ in (tuple, list) and len(args[1]) == 3
+    """Whether what was pooled is a volume without a batch."""
+    return len(out.shape) == 4 and _windows(args) == 3
 
 
+def _are_lines(args, out) -> bool:
+    """Whether what was pooled is a batch of lines."""
+    return len(out.shape) == 3 and _windows(args) == 1
+
+
+def _of_lines(arrays, out) -> Ints:
+    """Lines are images of one row, to PyTorch."""
+
+    def suggests(x) -> bool:
+        (count, channels, length), (s, c, each) = x.shape, strides_of(x)
+        return suggests_channels_last((count, channels, 1, length), (s, c, length * each, each))
+
+    _, channels, length = out.shape
+    last = any(x.ndim == 3 and suggests(x) for x in arrays)
+    return (channels * length, 1, channels) if last else contiguous_strides(out.shape)
+
+
+@Rule
 def suggested_of_images(args, out, at) -> Ints:
-    """Channels last where the first argument is a batch of images (not volumes) that lies so."""
+    """Channels last where the first argument is a batch of images or lines (not volumes) that lies so."""
+    if _are_lines(args, out):
+        return _of_lines(args[:1], out)
     return _channels_last_if(args[:1] if len(out.shape) == 4 and not _is_one_volume(args, out) else (), out)
 
 
+@Rule
 def convolved(args, out, at) -> Ints:
-    """Channels last where a convolution's input is, or its weight, but for a transposed one (the seventh argument)."""
-    return _channels_last_if(args[: 1 if args[6] else 2], out)
+    """Channels last where a convolution's input is, or its weight; of transposed ones (the seventh argument) the weight
+    does not count, and volumes are row-major. Of lines the weight alone counts.
+    """
+    transposed = args[6]
+    if len(out.shape) == 3:
+        return _of_lines(args[1:2], out)
+    return _channels_last_if(() if transposed and len(out.shape) == 5 else args[: 1 if transposed else 2], out)
 
 
+def _by_strides(dims, strides: Ints) -> list[int]:
+    """Dimensions from the largest stride to the smallest."""
+    return sorted(dims, key=lambda d: -strides[d])
+
+
+def _transformed(shape: Ints, strides: Ints, dims) -> Ints:
+    """The strides of a Fourier transform along `dims`, the last one innermost, over an input of some strides."""
+    others = _by_strides((d for d in range(len(shape)) if d not in dims), strides)
+    return strides_in([*reversed(dims), *reversed(others)], shape)
+
+
+@Rule
+def fourier(args, out, at) -> Ints:
+    """The transformed dimensions (the second argument) innermost, each kind in the order of the input's strides."""
+    strides, dims = strides_of(args[0]), args[1]
+    return _transformed(out.shape, strides, _by_strides(dims, strides))
+
+
+@Rule
+def fourier_halved(args, out, at) -> Ints:
+    """As `fourier`, the last dimension innermost: the one whose half is computed."""
+    strides, dims = strides_of(args[0]), args[1]
+    return _transformed(out.shape, strides, [*_by_strides(dims[:-1], strides), dims[-1]])
+
+
+@Rule
+def fourier_to_real(args, out, at) -> Ints:
+    """First along all dimensions but the last one, as `fourier`; then along that."""
+    (first, *_), dims = args, args[1]
+    strides = strides_of(first)
+    if len(dims) > 1:
+        strides = _transformed(first.shape, strides, _by_strides(dims[:-1], strides))
+    return _transformed(out.shape, strides, dims[-1:])
+
+
+@Rule
 def solution_from_left(args, out, at) -> Ints:
     """Column by column where a system is solved from the left, by the fourth argument."""
-    return (columns if args[3] else contiguous)(args, out, at)
+    return (columns if args[3] else contiguous).strides(args, out, at)
 
 
+@Rule
 def joined(args, out, at) -> Ints:
     """Channels last where all of a list are."""
     last = all(x.ndim == out.ndim and suggests_channels_last(x.shape, strides_of(x)) for x in args[0])
     return channels_last_strides(out.shape) if last else contiguous_strides(out.shape)
 
 
+@Rule
 def stacked(args, out, at) -> Ints:
     """As the arrays of a list lie one after the other, where all are channels last."""
     tensors, dim = args[0], args[1] if len(args) > 1 else 0
@@ -292,6 +411,7 @@ def stacked(args, out, at) -> Ints:
     return (*strides[:dim], strides[dim] * shape[dim], *strides[dim:])
 
 
+@Rule
 def pointwise(args, out, at) -> Ints:
     """As PyTorch's iterator lays out the result of all tensor arguments."""
     arrays = tuple([(a.shape, strides_of(a)) for a in args if hasattr(a, "strides")])
@@ -300,30 +420,34 @@ def pointwise(args, out, at) -> Ints:
     return iterated(out.shape, arrays)
 
 
+@Rule
 def columns(args, out, at) -> Ints:
     """Matrices column by column."""
     return column_major(out.shape)
 
 
+@Rule
 def places(args, out, at) -> Ints | None:
     """A table of indices, a column for each dimension."""
     return (1, *out.shape[:1]) if len(out.shape) == 2 else None
 
 
+@Rule
 def padded(args, out, at) -> Ints:
     """By a mode, the third argument: circular padding makes the result anew."""
-    return (contiguous if args[2] == "circular" else suggested)(args, out, at)
+    return (contiguous if args[2] == "circular" else suggested).strides(args, out, at)
 
 
+@Rule
 def indexed(args, out, at) -> Ints | None:
     """Row-major where the indexed array is."""
     first = args[0]
     return contiguous_strides(out.shape) if is_contiguous(first.shape, strides_of(first)) else None
 
 
-def outputs(*rules: Callable) -> Callable:
-    """A rule for each output."""
-    return lambda args, out, at: rules[at](args, out, at)
+def in_columns(*which: int) -> Rule:
+    """The outputs of these numbers column by column, the others row-major."""
+    return Rule(lambda args, out, at: (columns if at in which else contiguous).strides(args, out, at))
 
 
 # -- ops under a rule ------------------------------------------------------------------------------
@@ -335,7 +459,7 @@ def laid_out(kernel: Callable) -> Callable:
     return kernel
 
 
-def keeps_layout(rule: Callable, kernel: Callable, table) -> Callable:
+def keeps_layout(rule: Rule, kernel: Callable, table) -> Callable:
     """The kernel with its results laid out by a rule."""
     if getattr(kernel, "is_laid_out", False):
         return kernel
@@ -356,11 +480,11 @@ def keeps_layout(rule: Callable, kernel: Callable, table) -> Callable:
                             break
                     else:
                         return out
-            return placed(table, out, rule(args, out, 0))
+            return placed(table, out, rule.strides(args, out, 0))
         if out.__class__ is tuple:
             return tuple(
                 [
-                    placed(table, each, rule(args, each, at)) if each.__class__ is array else each
+                    placed(table, each, rule.strides(args, each, at)) if each.__class__ is array else each
                     for at, each in enumerate(out)
                 ]
             )
@@ -421,27 +545,3 @@ def placed(table, raw, strides: Ints | None):
         if strides_of(raw) == strides:
             return raw
     return table.as_strided(raw, shape, strides)
-
-
-def keeps_composite_layout(op, rule: Callable) -> Callable:
-    """The composite, over Tensors, of an op with its results laid out by a rule."""
-    composite = op.composite
-
-    def run(F, *args):
-        out = composite(F, *args)
-        raw = [getattr(a, "_data", a) for a in args]
-        if out.__class__ is tuple or isinstance(out, tuple):
-            return type(out)([_placed_tensor(F, rule, raw, each, at) for at, each in enumerate(out)])
-        return _placed_tensor(F, rule, raw, out, 0)
-
-    run.__name__, run.__doc__, run.__module__ = composite.__name__, composite.__doc__, composite.__module__
-    run.__wrapped__ = composite  # type: ignore[attr-defined]
-    return run
-
-
-def _placed_tensor(F, rule: Callable, args, out, at: int):
-    data = getattr(out, "_data", None)
-    if data is None:
-        return out
-    strides = rule(args, data, at)
-    return out if strides is None or strides == strides_of(data) else F._placed(out, strides)

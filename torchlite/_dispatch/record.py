@@ -124,7 +124,6 @@ class Op:
     several = False  # the kernel returns a plain tuple or list of results
     # the kernel returns the result and, after it, values that only the formulas see (`out1`, `out2` …)
     hidden = False
-    layout: Callable | None = None  # the rule of `layouts` that says how results lie in memory, where kernels do not
     # where the result that a formula needs was written to since, the kernel makes it again; it saves all its arguments
     repeatable = False
     # Of what a formula for several inputs names: the inputs whose gradients alone it is for, where it is not for all.
@@ -155,6 +154,7 @@ class Op:
         outputs,
         nondiff,
         doc: str,
+        layout,
     ):
         self.name = schema[: schema.index("(")].strip()
         self.schema, self.where, self.alias = schema, where, alias
@@ -162,6 +162,10 @@ class Op:
         self.composite, self.meta, self.outputs, self.doc = composite, meta, outputs, doc
         self.nondiff = frozenset(nondiff)
         self._vjp = vjp
+        # The rule of `layouts` that says how results lie in memory, where kernels do not.
+        self.layout = layout
+        if layout is not None and self.is_implicit:
+            self.composite = layout.over(composite)
         self._backward: Callable | None = None  # made from the formulas at the first backward
         self.file = ""
         self.line = 0
@@ -284,12 +288,13 @@ def op(
     outputs=None,
     nondiff=(),
     doc: str = "",
+    layout=None,
 ) -> Op:
     """Declare an op. See docs/architecture.md for the schema, the namespaces, and the form of `vjp`, `composite` and
-    `meta`.
+    `meta`; `layout` is a rule of `layouts`.
     """
     return _register(
-        Op(schema, where, alias, promote, promote_args, tags, vjp, composite, meta, outputs, nondiff, doc), 2
+        Op(schema, where, alias, promote, promote_args, tags, vjp, composite, meta, outputs, nondiff, doc, layout), 2
     )
 
 
@@ -306,6 +311,7 @@ def composite(
     outputs=None,
     nondiff=(),
     doc: str = "",
+    layout=None,
 ):
     """Declare an op whose composite is the decorated function `(F, *args)`; its docstring is the op's."""
 
@@ -324,6 +330,7 @@ def composite(
                 outputs,
                 nondiff,
                 doc or function.__doc__ or "",
+                layout,
             ),
             2,
         )

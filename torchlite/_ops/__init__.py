@@ -7,7 +7,6 @@ import pkgutil
 
 
 def load() -> None:
-    """Import every family, then fix the records that the core itself calls."""
+    """Import every family."""
     for info in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{info.name}")
-    importlib.import_module(f"{__name__}.layouts").apply()

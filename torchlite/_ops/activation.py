@@ -7,7 +7,7 @@ saves as little as it can. Where one pass over memory pays (gelu, silu, mish ...
 
 import math
 
-from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, composite, op
+from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, composite, layouts, op
 from torchlite._types.dtypes import finfo
 
 SQRT_HALF = math.sqrt(0.5)
@@ -79,6 +79,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, negative_slope: F._leaky_relu_backward(g, input, negative_slope)},
     doc="``input`` where it is positive, ``negative_slope * input`` elsewhere.",
+    layout=layouts.pointwise,
 )
 
 
@@ -110,6 +111,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, min_val, max_val: F._hardtanh_backward(g, input, min_val, max_val)},
     doc="``input`` limited to ``[min_val, max_val]``; the gradient is zero at and beyond the limits.",
+    layout=layouts.like_first,
 ).numbers = {"min_val": False, "max_val": False}
 
 op(
@@ -119,6 +121,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._hardtanh_backward(g, input, 0, 6)},
     doc="``min(max(input, 0), 6)``, elementwise.",
+    layout=layouts.like_first,
 )
 
 
@@ -133,6 +136,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, threshold: F.where(F.le(input, threshold), F.zeros_like(g), g)},
     doc="``input`` where it is above ``threshold``, ``value`` elsewhere.",
+    layout=layouts.like_first,
 ).numbers = {"threshold": True, "value": False}
 
 
@@ -153,6 +157,7 @@ op(
     tags=POINTWISE,
     vjp={"input": _hardshrink_vjp},
     doc="Zero within ``[-lambd, lambd]``, ``input`` elsewhere.",
+    layout=layouts.pointwise,
 ).numbers = {"lambd": False}
 
 
@@ -174,6 +179,7 @@ op(
     tags=POINTWISE,
     vjp={"input": _hardshrink_vjp},
     doc="``input`` moved towards zero by ``lambd``; zero within ``[-lambd, lambd]``.",
+    layout=layouts.pointwise,
 )
 
 
@@ -275,6 +281,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, alpha: F._elu_backward(g, input, alpha, 1.0, 1.0)},
     doc="``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al., 2015).",
+    layout=layouts.pointwise,
 )
 op(
     "selu(Tensor input)",
@@ -283,6 +290,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._elu_backward(g, input, SELU_ALPHA, SELU_SCALE, 1.0)},
     doc="``elu`` scaled so that activations keep mean 0 and variance 1 from layer to layer (Klambauer et al., 2017).",
+    layout=layouts.pointwise,
 )
 
 
@@ -299,6 +307,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, alpha: F._elu_backward(g, input, alpha, 1.0, 1.0 / alpha)},
     doc="``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`` (Barron, 2017).",
+    layout=layouts.pointwise,
 )
 
 
@@ -341,6 +350,7 @@ op(
 
     ``approximate="tanh"`` uses ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``.
     """,
+    layout=layouts.pointwise,
 )
 
 
@@ -363,6 +373,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._silu_backward(g, input)},
     doc="``input * sigmoid(input)``, also called swish.",
+    layout=layouts.pointwise,
 )
 
 
@@ -385,6 +396,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._mish_backward(g, input)},
     doc="``input * tanh(softplus(input))`` (Misra, 2019).",
+    layout=layouts.pointwise,
 )
 
 
@@ -414,6 +426,7 @@ op(
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, beta, threshold: F._softplus_backward(g, input, beta, threshold)},
     doc="``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is above ``threshold``.",
+    layout=layouts.pointwise,
 )
 
 
@@ -430,6 +443,7 @@ op(
     tags=POINTWISE,
     vjp={"input": lambda F, g, input: F.mul(g, F.sigmoid(F.neg(input)))},
     doc="``log(1 / (1 + exp(-input)))``, without overflow for any input.",
+    layout=layouts.pointwise,
 )
 
 
@@ -445,6 +459,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F.mul(F._hardtanh_backward(g, input, -3.0, 3.0), 1.0 / 6.0)},
     doc="``min(max(input + 3, 0), 6) / 6``, a piecewise linear sigmoid.",
+    layout=layouts.pointwise,
 )
 
 
@@ -467,6 +482,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._hardswish_backward(g, input)},
     doc="``input * hardsigmoid(input)`` (Howard et al., 2019).",
+    layout=layouts.pointwise,
 )
 
 

@@ -4,7 +4,7 @@ within a tolerance.
 
 import math
 
-from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, op
+from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, layouts, op
 from torchlite._dispatch.shapes import broadcast
 from torchlite._types.dtypes import FLOAT, bool_, complex64, complex128, float32, float64, int32, int64
 
@@ -65,6 +65,7 @@ op(
     tags=BINARY,
     vjp={"input": copysign_vjp, "other": lambda F, g: F.zeros_like(g)},
     doc="The size of ``input`` with the sign of ``other``.",
+    layout=layouts.pointwise,
 )
 op(
     "hypot(Tensor input, Tensor other)",
@@ -75,6 +76,7 @@ op(
         "other": lambda F, g, other, out: F.mul(g, F.div(other, out)),
     },
     doc="``sqrt(input**2 + other**2)`` without overflow.",
+    layout=layouts.pointwise,
 )
 op(
     "nextafter(Tensor input, Tensor other)",
@@ -82,6 +84,7 @@ op(
     tags=BINARY,
     vjp={"input": lambda F, g, input, other: F.where(F.eq(input, other), 0, g), "other": lambda F, g: F.zeros_like(g)},
     doc="The next number after ``input`` towards ``other``.",
+    layout=layouts.pointwise,
 )
 op(
     "logaddexp(Tensor input, Tensor other)",
@@ -92,6 +95,7 @@ op(
         "other": lambda F, g, input, other: F.div(g, F.conj(F.add(F.exp(F.sub(input, other)), 1))),
     },
     doc="``log(exp(input) + exp(other))``.",
+    layout=layouts.pointwise,
 )
 op(
     "logaddexp2(Tensor input, Tensor other)",
@@ -133,6 +137,7 @@ op(
     tags=BINARY,
     vjp=dict.fromkeys(("input", "values"), without_derivative("heaviside")),
     doc="0 below zero, 1 above, ``values`` at zero.",
+    layout=layouts.pointwise,
 )
 op(
     "gcd(Tensor input, Tensor other)",
@@ -186,7 +191,12 @@ op(
 ).numbers = {"min": False, "max": False}
 
 
-@composite("clamp(Tensor input, Tensor|Number? min=None, Tensor|Number? max=None)", tags=INPLACE, alias="clip")
+@composite(
+    "clamp(Tensor input, Tensor|Number? min=None, Tensor|Number? max=None)",
+    tags=INPLACE,
+    alias="clip",
+    layout=layouts.pointwise,
+)
 def clamp(F, input, min, max):
     """``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the result
     is ``max``.
@@ -276,6 +286,7 @@ op(
         "tensor2": lambda F, g, tensor1, value: F.mul(g, F.conj(F.mul(tensor1, value))),
     },
     doc="``input + value * tensor1 * tensor2``.",
+    layout=layouts.pointwise,
 ).numbers = {"value": True}
 op(
     "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, value=1)",
@@ -289,6 +300,7 @@ op(
         ),
     },
     doc="``input + value * tensor1 / tensor2``. RuntimeError for integers.",
+    layout=layouts.pointwise,
 ).numbers = {"value": True}
 
 # --- complex numbers ------------------------------------------------------------------------------
@@ -319,6 +331,7 @@ op(
     meta=_parts_rule,
     vjp={"real": lambda F, g: F.real(g), "imag": lambda F, g: F.imag(g)},
     doc="A complex tensor from its real and imaginary parts, of one floating dtype.",
+    layout=layouts.pointwise,
 ).check = _check_parts
 op(
     "polar(Tensor abs, Tensor angle)",
@@ -330,6 +343,7 @@ op(
         "angle": lambda F, g, out: F.real(F.mul(F.conj(g), F.mul(out, 1j))),
     },
     doc="A complex tensor from its absolute values and angles.",
+    layout=layouts.pointwise,
 ).check = _check_parts
 
 # --- the rest -------------------------------------------------------------------------------------
@@ -341,6 +355,7 @@ op(
     vjp={"input": lambda F, g, out1: frexp_vjp(F, g[0], out1)},
     meta=lambda input: [(input.shape, input.dtype), (input.shape, int32)],
     doc="``input = mantissa * 2**exponent`` with 0.5 <= |mantissa| < 1.",
+    layout=layouts.like_first,
 )
 
 
@@ -354,6 +369,7 @@ op(
     meta=lambda input, other: (broadcast(input.shape, other.shape), bool_),
     doc="Whether ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close, and NaNs if "
     "``equal_nan``.",
+    layout=layouts.pointwise,
 )
 
 
@@ -398,7 +414,7 @@ def ldexp(F, input, other):
     return F.mul(input, F.pow(2.0, other))
 
 
-@composite("float_power(Tensor|Number input, Tensor|Number exponent)", tags=INPLACE)
+@composite("float_power(Tensor|Number input, Tensor|Number exponent)", tags=INPLACE, layout=layouts.pointwise)
 def float_power(F, input, exponent):
     """``input ** exponent`` in double precision (complex if either is)."""
 

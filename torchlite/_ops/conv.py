@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch import composite, op
+from torchlite._dispatch import composite, layouts, op
 
 _NAMES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 
@@ -322,6 +322,7 @@ op(
    tensor([[[[4., 4.],
              [4., 4.]]]])
     """,
+    layout=layouts.convolved,
 )
 
 op(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import MODE, NONDIFF, VIEW, call, composite, op, table_of
+from .._dispatch import MODE, NONDIFF, VIEW, call, composite, layouts, op, table_of
 from .._dispatch.slots import SLOTS
 
 # Positions count cells: elements of the base, or real numbers where of base and view one is complex and one is not.
@@ -50,6 +50,7 @@ SLOTS.copy_slices = op(
 )
 # The elements at these cells, which a view takes from its base's new history. It holds no tensor of the program's.
 op("_of_base(Tensor input, index, dtype)", where="", composite=_seen, vjp={"input": _of_base_vjp})
+op("_placed(Tensor input, strides)", where="", composite=layouts.placed, vjp={"input": lambda F, g: g})
 # The input itself: how the engine ties a tensor to the history of another.
 op("_through(Tensor input)", where="", vjp={"input": lambda F, g: g})
 _moved = op("_moved(Tensor input, where, source)", where="", vjp={"input": lambda F, g, source: F._move(g, source)})

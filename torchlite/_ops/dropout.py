@@ -9,7 +9,7 @@ import math
 import warnings
 
 from .._device.generators import engine_of, memory_order
-from .._dispatch import RANDOM, REGISTRY, call, composite, op
+from .._dispatch import RANDOM, REGISTRY, call, composite, layouts, op
 from .._types.dtypes import bool_
 
 _ALPHA = 1.7580993408473766  # scale * alpha of selu
@@ -142,7 +142,11 @@ def alpha_dropout(F, input, p, training, inplace):
     return _given(REGISTRY["alpha_dropout"], input, _dropped(F, input, p, training, alpha=True), inplace)
 
 
-@composite("feature_alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)", where="nn.functional")
+@composite(
+    "feature_alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)",
+    where="nn.functional",
+    layout=layouts.like_first,
+)
 def feature_alpha_dropout(F, input, p, training, inplace):
     """`alpha_dropout` of whole channels (dimension 1)."""
     _check(p, ValueError)
@@ -180,6 +184,7 @@ def _channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None
         where="nn.functional",
         doc=f"Whole channels of an input {words} set to zero with probability `p` while training, the others divided "
         "by 1 - p.",
+        layout=layouts.like_first if spatial > 1 else None,
     )
     def drop(F, input, p, training, inplace):
         _check(p, ValueError)

@@ -2,7 +2,18 @@
 
 import math
 
-from torchlite._dispatch import ALWAYS_BOOL, INPLACE, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, composite, op
+from torchlite._dispatch import (
+    ALWAYS_BOOL,
+    INPLACE,
+    INT_TO_FLOAT,
+    MAYBE_VIEW,
+    NONDIFF,
+    POINTWISE,
+    VIEW,
+    composite,
+    layouts,
+    op,
+)
 from torchlite._tensor.signs import CONJ, NEG, turned
 
 UNARY = POINTWISE | INPLACE
@@ -141,6 +152,7 @@ op(
     promote=ALWAYS_BOOL,
     tags=POINTWISE | NONDIFF,
     doc="Whether each element's imaginary part is zero.",
+    layout=layouts.like_first,
 )
 
 
@@ -176,6 +188,7 @@ op(
     tags=UNARY,
     vjp={"input": lambda F, g, input: F.where(F.isfinite(input), g, 0)},
     doc="NaN becomes ``nan`` (0), infinities ``posinf`` and ``neginf`` (the largest and smallest finite values).",
+    layout=layouts.like_first,
 )
 op("bitwise_not(Tensor input)", tags=UNARY | NONDIFF, doc="The complement of every bit; for bools, logical not.")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from .._dispatch import REGISTRY, call, composite, op
+from .._dispatch import REGISTRY, call, composite, layouts, op
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import complex64, complex128, float32, float64, get_default_dtype, int64
 
@@ -53,6 +53,7 @@ op(
     where="",
     meta=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g, dim, scale, forward: F.fft_c2c(g, dim, scale, not forward)},
+    layout=layouts.fourier,
 )
 op(
     "fft_r2c(Tensor input, dim, scale, onesided)",
@@ -62,12 +63,14 @@ op(
         _with_size(input.shape, dim[-1], input.shape[dim[-1]] // 2 + 1 if onesided else input.shape[dim[-1]]),
         _COMPLEX[input.dtype],
     ),
+    layout=layouts.fourier_halved,
 )
 op(
     "fft_c2r(Tensor input, dim, scale, last_size)",
     where="",
     vjp={"input": _c2r_vjp},
     meta=lambda input, dim, last_size: (_with_size(input.shape, dim[-1], last_size), _REAL[input.dtype]),
+    layout=layouts.fourier_to_real,
 )
 
 
@@ -422,7 +425,7 @@ def _shift_dims(x, dim):
     return tuple(wrap_dim(d, x.ndim) for d in ((dim,) if hasattr(dim, "__index__") else dim))
 
 
-@composite("fft_fftshift(Tensor input, dim=None)", where="fft")
+@composite("fft_fftshift(Tensor input, dim=None)", where="fft", layout=layouts.contiguous)
 def fft_fftshift(F, input, dim):
     """The entry of frequency 0 moved to the middle of each of `dim` (all unless given).
 
@@ -433,7 +436,7 @@ def fft_fftshift(F, input, dim):
     return F.roll(input, tuple(input.shape[d] // 2 for d in dims), dims) if dims else F.clone(input)
 
 
-@composite("fft_ifftshift(Tensor input, dim=None)", where="fft")
+@composite("fft_ifftshift(Tensor input, dim=None)", where="fft", layout=layouts.contiguous)
 def fft_ifftshift(F, input, dim):
     """The inverse of `fftshift`."""
     dims = _shift_dims(input, dim)

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from .._dispatch import KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, op
+from .._dispatch import KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, layouts, op
 from .._dispatch.backend import owner_of
 from .._dispatch.overlap import check_in_place, repeats
 from .._dispatch.record import INPLACE
@@ -29,6 +29,7 @@ take_index = op(
     "_index(Tensor input, index)",
     where="",
     vjp={"input": lambda F, g, input_shape, index: F._index_backward(g, input_shape, index)},
+    layout=layouts.indexed,
 )
 op(
     "_index_backward(Tensor input, shape, index)",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._dispatch import NONDIFF, composite, op
+from .._dispatch import NONDIFF, composite, layouts, op
 from .._types.dtypes import int32, int64
 from ._gradients import named, not_differentiable, without_derivative
 from ._linalg_common import (
@@ -76,7 +76,10 @@ def _check_definite(name, info):
 
 
 @composite(
-    "linalg_cholesky_ex(Tensor input, *, upper=False, check_errors=False)", where="linalg", outputs=("L", "info")
+    "linalg_cholesky_ex(Tensor input, *, upper=False, check_errors=False)",
+    where="linalg",
+    outputs=("L", "info"),
+    layout=layouts.in_columns(0),
 )
 def linalg_cholesky_ex(F, A, upper, check_errors):
     """The Cholesky factor and info: 0, or the order of the first leading minor that is not positive-definite. See
@@ -91,7 +94,7 @@ def linalg_cholesky_ex(F, A, upper, check_errors):
     return named("linalg_cholesky_ex", (F.conj(lower.mT) if upper else lower, info))
 
 
-@composite("linalg_cholesky(Tensor input, *, upper=False)", where="linalg")
+@composite("linalg_cholesky(Tensor input, *, upper=False)", where="linalg", layout=layouts.columns)
 def linalg_cholesky(F, A, upper):
     """L with A = L L^H for Hermitian positive-definite (..., n, n) matrices; with `upper`, U with A = U^H U.
     LinAlgError for others.
@@ -105,7 +108,7 @@ def linalg_cholesky(F, A, upper):
     return F.conj(lower.mT) if upper else lower
 
 
-@composite("cholesky(Tensor input, upper=False)")
+@composite("cholesky(Tensor input, upper=False)", layout=layouts.columns)
 def cholesky(F, input, upper):
     """See `linalg.cholesky`."""
     check_square("cholesky", input)
@@ -115,7 +118,7 @@ def cholesky(F, input, upper):
     return F.conj(lower.mT) if upper else lower
 
 
-@composite("cholesky_solve(Tensor input, Tensor L, upper=False)")
+@composite("cholesky_solve(Tensor input, Tensor L, upper=False)", layout=layouts.columns)
 def cholesky_solve(F, input, L, upper):
     """X with A X = input, given A's Cholesky factor `L` (lower, or upper with `upper`). Batch dimensions broadcast.
 
@@ -157,7 +160,7 @@ def _check_regular(input):
     )
 
 
-@composite("cholesky_inverse(Tensor input, upper=False)")
+@composite("cholesky_inverse(Tensor input, upper=False)", layout=layouts.columns)
 def cholesky_inverse(F, input, upper):
     """The inverse of A, given its Cholesky factor (lower, or upper with `upper`).
 
@@ -210,7 +213,7 @@ def _qr_rule(input, mode):
 op("qr_core(Tensor input, mode)", where="", outputs=("Q", "R"), meta=_qr_rule, vjp={"input": _qr_vjp})
 
 
-@composite("linalg_qr(Tensor A, mode='reduced')", where="linalg", outputs=("Q", "R"))
+@composite("linalg_qr(Tensor A, mode='reduced')", where="linalg", outputs=("Q", "R"), layout=layouts.columns)
 def linalg_qr(F, A, mode):
     """A = Q R with orthonormal columns in Q and R upper triangular. `mode`: "reduced" (Q is m x min(m, n)), "complete"
     (m x m), or "r" (Q is left out, empty).
@@ -229,7 +232,7 @@ def linalg_qr(F, A, mode):
     return named("linalg_qr", F.qr_core(A, mode))
 
 
-@composite("qr(Tensor input, some=True)", outputs=("Q", "R"))
+@composite("qr(Tensor input, some=True)", outputs=("Q", "R"), layout=layouts.columns)
 def qr(F, input, some):
     """See `linalg.qr`: mode "reduced" with `some`, else "complete"."""
     return named("qr", F.linalg_qr(input, "reduced" if some else "complete"))
@@ -253,6 +256,7 @@ op(
     >>> torch.geqrf(torch.tensor([[3., 0.], [4., 1.]])).a[0].abs()
     tensor([5.0000, 0.8000])
     """,
+    layout=layouts.in_columns(0),
 )
 
 
@@ -306,7 +310,12 @@ op(
 )
 
 
-@composite("linalg_householder_product(Tensor input, Tensor tau)", where="linalg", alias="torch.orgqr Tensor.orgqr")
+@composite(
+    "linalg_householder_product(Tensor input, Tensor tau)",
+    where="linalg",
+    alias="torch.orgqr Tensor.orgqr",
+    layout=layouts.columns,
+)
 def linalg_householder_product(F, A, tau):
     """The first n columns of the product of the Householder reflectors I - tau_i v_i v_i^H whose vectors stand below
     the diagonal of A (..., m, n), m >= n.
@@ -335,7 +344,7 @@ def linalg_householder_product(F, A, tau):
     return F.householder_core(A, tau)
 
 
-@composite("ormqr(Tensor input, Tensor tau, Tensor other, left=True, transpose=False)")
+@composite("ormqr(Tensor input, Tensor tau, Tensor other, left=True, transpose=False)", layout=layouts.columns)
 def ormqr(F, input, tau, other, left, transpose):
     """Q other (or other Q, with left=False; Q^H for Q, with `transpose`), where Q is the m x m product of the
     reflectors packed in `input` and `tau`.
@@ -440,7 +449,10 @@ def _checked_lu(F, name, A, pivot):
 
 
 @composite(
-    "linalg_lu_factor_ex(Tensor A, *, pivot=True, check_errors=False)", where="linalg", outputs=("LU", "pivots", "info")
+    "linalg_lu_factor_ex(Tensor A, *, pivot=True, check_errors=False)",
+    where="linalg",
+    outputs=("LU", "pivots", "info"),
+    layout=layouts.in_columns(0),
 )
 def linalg_lu_factor_ex(F, A, pivot, check_errors):
     """Packed LU, LAPACK's pivots (int32, counted from 1), and info: 0, or the place of the first zero on U's diagonal.
@@ -462,7 +474,9 @@ def _check_lu(name, info):
         )
 
 
-@composite("linalg_lu_factor(Tensor A, *, pivot=True)", where="linalg", outputs=("LU", "pivots"))
+@composite(
+    "linalg_lu_factor(Tensor A, *, pivot=True)", where="linalg", outputs=("LU", "pivots"), layout=layouts.in_columns(0)
+)
 def linalg_lu_factor(F, A, pivot):
     """L (below the diagonal, its own diagonal of ones left out) and U (above) in one (..., m, n) tensor, and the row
     exchanges (int32, counted from 1).
@@ -477,7 +491,7 @@ def linalg_lu_factor(F, A, pivot):
     return named("linalg_lu_factor", (packed, pivots))
 
 
-@composite("linalg_lu(Tensor A, *, pivot=True)", where="linalg", outputs=("P", "L", "U"))
+@composite("linalg_lu(Tensor A, *, pivot=True)", where="linalg", outputs=("P", "L", "U"), layout=layouts.contiguous)
 def linalg_lu(F, A, pivot):
     """P, L, U with A = P L U: a permutation, a unit lower and an upper triangular matrix, the latter two (..., m, k)
     and (..., k, n) with k = min(m, n).
@@ -494,6 +508,7 @@ def linalg_lu(F, A, pivot):
     "lu_unpack(Tensor LU_data, Tensor LU_pivots, unpack_data=True, unpack_pivots=True)",
     where="torch",
     outputs=("P", "L", "U"),
+    layout=layouts.contiguous,
 )
 def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
     """P, L, U from the packed form of `linalg.lu_factor`; parts that are not asked for are empty."""
@@ -512,7 +527,7 @@ def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
     return named("lu_unpack", (permutation, lower, LU_data[..., :k, :].triu()))
 
 
-@composite("lu(Tensor A, pivot=True, get_infos=False)")
+@composite("lu(Tensor A, pivot=True, get_infos=False)", layout=layouts.in_columns(0))
 def lu(F, A, pivot, get_infos):
     """(LU, pivots) or, with `get_infos`, (LU, pivots, info), singular or not. Kept for old programs: see
     `linalg.lu_factor`.
@@ -523,7 +538,11 @@ def lu(F, A, pivot, get_infos):
     return packed, pivots
 
 
-@composite("linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, left=True, adjoint=False)", where="linalg")
+@composite(
+    "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, left=True, adjoint=False)",
+    where="linalg",
+    layout=layouts.solution_from_left,
+)
 def linalg_lu_solve(F, LU, pivots, B, left, adjoint):
     """X with A X = B (X A = B with left=False; A^H for A with `adjoint`), from `linalg.lu_factor(A)`. Batch dimensions
     broadcast.
@@ -557,7 +576,7 @@ def linalg_lu_solve(F, LU, pivots, B, left, adjoint):
     return F.triangular_core(LU.triu(), F.triangular_core(LU, permutation.mT @ B, False, True), True, False)
 
 
-@composite("lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots)")
+@composite("lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots)", layout=layouts.columns)
 def lu_solve(F, input, LU_data, LU_pivots):
     """See `linalg.lu_solve`, whose arguments come in another order."""
     return F.linalg_lu_solve(LU_data, LU_pivots, input)
@@ -594,6 +613,7 @@ op(
     "linalg_ldl_factor_ex(Tensor input, *, hermitian=False, check_errors=False)",
     where="linalg",
     outputs=("LD", "pivots", "info"),
+    layout=layouts.in_columns(0),
 )
 def linalg_ldl_factor_ex(F, A, hermitian, check_errors):
     """See `linalg.ldl_factor`; info is 0, or the place of the first zero on D's diagonal."""
@@ -616,7 +636,12 @@ def _check_ldl(name, info):
         )
 
 
-@composite("linalg_ldl_factor(Tensor input, *, hermitian=False)", where="linalg", outputs=("LD", "pivots"))
+@composite(
+    "linalg_ldl_factor(Tensor input, *, hermitian=False)",
+    where="linalg",
+    outputs=("LD", "pivots"),
+    layout=layouts.in_columns(0),
+)
 def linalg_ldl_factor(F, A, hermitian):
     """Bunch-Kaufman factors of symmetric (or Hermitian) matrices, of which the lower triangle is read, packed as
     LAPACK's sytrf does. Not differentiable.
@@ -630,7 +655,9 @@ def linalg_ldl_factor(F, A, hermitian):
     return named("linalg_ldl_factor", (packed, pivots))
 
 
-@composite("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, hermitian=False)", where="linalg")
+@composite(
+    "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, hermitian=False)", where="linalg", layout=layouts.columns
+)
 def linalg_ldl_solve(F, LD, pivots, B, hermitian):
     """X with A X = B, from `linalg.ldl_factor(A)`."""
     name = "torch.linalg.ldl_solve"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._dispatch import INPLACE, composite, op
+from .._dispatch import INPLACE, composite, layouts, op
 from .._dispatch.public import torch
 from .._dispatch.shapes import broadcast, reduced, wrap_dims
 from .._types.dtypes import complex64, complex128, float32, float64, int64
@@ -209,7 +209,7 @@ def linalg_norm(F, A, ord, dim, keepdim, dtype):
     return _vector_norm(F, "linalg.vector_norm", A, ord, dim, keepdim, dtype)
 
 
-@composite("norm(Tensor input, p='fro', dim=None, keepdim=False, out=None, dtype=None)")
+@composite("norm(Tensor input, p='fro', dim=None, keepdim=False, out=None, dtype=None)", layout=layouts.contiguous)
 def norm(F, input, p, dim, keepdim, out, dtype):
     """The `p`-norm of all elements or over `dim`. Kept for old programs: see `linalg.vector_norm` and
     `linalg.matrix_norm`.
@@ -226,7 +226,7 @@ def norm(F, input, p, dim, keepdim, out, dtype):
     return result if out is None else out.copy_(result)
 
 
-@composite("renorm(Tensor input, p, dim, maxnorm)", tags=INPLACE)
+@composite("renorm(Tensor input, p, dim, maxnorm)", tags=INPLACE, layout=layouts.contiguous)
 def renorm(F, input, p, dim, maxnorm):
     """`input` with each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it."""
     if input.ndim < 2:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._dispatch import NONDIFF, composite, op
+from .._dispatch import NONDIFF, composite, layouts, op
 from .._dispatch.shapes import broadcast
 from .._types.dtypes import bool_, complex64, complex128, float32, float64, int32, int64
 from ._gradients import named
@@ -57,7 +57,11 @@ op(
 )
 
 
-@composite("linalg_solve_triangular(Tensor A, Tensor B, *, upper, left=True, unitriangular=False)", where="linalg")
+@composite(
+    "linalg_solve_triangular(Tensor A, Tensor B, *, upper, left=True, unitriangular=False)",
+    where="linalg",
+    layout=layouts.columns,
+)
 def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
     """X with A X = B (X A = B with left=False) for triangular (..., n, n) A, of which only that triangle is read. Batch
     dimensions broadcast.
@@ -82,6 +86,7 @@ def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
 @composite(
     "triangular_solve(Tensor b, Tensor A, upper=True, transpose=False, unitriangular=False)",
     outputs=("solution", "cloned_coefficient"),
+    layout=layouts.columns,
 )
 def triangular_solve(F, b, A, upper, transpose, unitriangular):
     """(X, a copy of A) with A X = b. Kept for old programs: see `linalg.solve_triangular`."""
@@ -126,7 +131,12 @@ def _inverse(F, name, A):
     return F.inv_core(A)
 
 
-@composite("linalg_inv_ex(Tensor A, *, check_errors=False)", where="linalg", outputs=("inverse", "info"))
+@composite(
+    "linalg_inv_ex(Tensor A, *, check_errors=False)",
+    where="linalg",
+    outputs=("inverse", "info"),
+    layout=layouts.in_columns(0),
+)
 def linalg_inv_ex(F, A, check_errors):
     """The inverse and info: 0, or the place of the first zero pivot. See `linalg.inv`.
 
@@ -139,7 +149,7 @@ def linalg_inv_ex(F, A, check_errors):
     return named("linalg_inv_ex", (inverse, info))
 
 
-@composite("linalg_inv(Tensor A)", where="linalg")
+@composite("linalg_inv(Tensor A)", where="linalg", layout=layouts.columns)
 def linalg_inv(F, A):
     """The inverse of square (..., n, n) matrices. LinAlgError for a singular one.
 
@@ -152,7 +162,7 @@ def linalg_inv(F, A):
     return inverse
 
 
-@composite("inverse(Tensor input)")
+@composite("inverse(Tensor input)", layout=layouts.columns)
 def inverse(F, input):
     """See `linalg.inv`."""
     return F.linalg_inv(input)
@@ -199,7 +209,10 @@ def _solve(F, name, A, B, left):
 
 
 @composite(
-    "linalg_solve_ex(Tensor A, Tensor B, *, left=True, check_errors=False)", where="linalg", outputs=("result", "info")
+    "linalg_solve_ex(Tensor A, Tensor B, *, left=True, check_errors=False)",
+    where="linalg",
+    outputs=("result", "info"),
+    layout=layouts.in_columns(0),
 )
 def linalg_solve_ex(F, A, B, left, check_errors):
     """The solution and info: 0, or the place of the first zero pivot. See `linalg.solve`."""
@@ -209,7 +222,7 @@ def linalg_solve_ex(F, A, B, left, check_errors):
     return named("linalg_solve_ex", (result, info))
 
 
-@composite("linalg_solve(Tensor A, Tensor B, *, left=True)", where="linalg")
+@composite("linalg_solve(Tensor A, Tensor B, *, left=True)", where="linalg", layout=layouts.columns)
 def linalg_solve(F, A, B, left):
     """X with A X = B (X A = B with left=False) for square (..., n, n) A; B is (..., n, k) or one vector a matrix.
     LinAlgError when A is singular.
@@ -239,7 +252,7 @@ def linalg_tensorinv(F, A, ind):
             f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {n} "
             f"!= {m}"
         )
-    inverse, info = F.inv_core(A.reshape(m, n))
+    inverse, info = F.linalg_inv_ex(A.reshape(m, n))
     check_singular("inverse", info)
     return inverse.reshape(columns + rows)
 
@@ -313,7 +326,11 @@ def _tolerances(A, atol, rtol):
     return (0.0 if atol is None else atol), rtol
 
 
-@composite("linalg_pinv(Tensor input, rcond=None, *, atol=None, rtol=None, hermitian=False)", where="linalg")
+@composite(
+    "linalg_pinv(Tensor input, rcond=None, *, atol=None, rtol=None, hermitian=False)",
+    where="linalg",
+    layout=layouts.contiguous,
+)
 def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
     """The pseudoinverse (..., n, m) of (..., m, n) matrices. Singular values up to max(atol, rtol * the greatest) count
     as zero.
@@ -357,6 +374,7 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
     "linalg_lstsq(Tensor input, Tensor b, rcond=None, *, driver=None)",
     where="linalg",
     outputs=("solution", "residuals", "rank", "singular_values"),
+    layout=layouts.in_columns(0),
 )
 def linalg_lstsq(F, A, B, rcond, driver):
     """X of least norm that minimises |A X - B|: (solution, residuals, rank, singular_values) for A (..., m, n) and B

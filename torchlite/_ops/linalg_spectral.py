@@ -6,7 +6,7 @@ for complex singular vectors.
 
 from __future__ import annotations
 
-from .._dispatch import NONDIFF, composite, op
+from .._dispatch import NONDIFF, composite, layouts, op
 from .._types.dtypes import complex64, complex128, float32, float64
 from ._gradients import named
 from ._linalg_common import (
@@ -79,7 +79,12 @@ def _check_eigh(A, UPLO):
     return str(UPLO).upper()
 
 
-@composite("linalg_eigh(Tensor input, UPLO='L')", where="linalg", outputs=("eigenvalues", "eigenvectors"))
+@composite(
+    "linalg_eigh(Tensor input, UPLO='L')",
+    where="linalg",
+    outputs=("eigenvalues", "eigenvectors"),
+    layout=layouts.in_columns(1),
+)
 def linalg_eigh(F, A, UPLO):
     """Real eigenvalues in ascending order and orthonormal eigenvectors (columns) of Hermitian (..., n, n) matrices, of
     which one triangle is read.
@@ -134,7 +139,9 @@ def _check_eig(name, A):
     check_kernel_float("linalg_eig_out_cpu", A)
 
 
-@composite("linalg_eig(Tensor input)", where="linalg", outputs=("eigenvalues", "eigenvectors"))
+@composite(
+    "linalg_eig(Tensor input)", where="linalg", outputs=("eigenvalues", "eigenvectors"), layout=layouts.in_columns(1)
+)
 def linalg_eig(F, A):
     """Complex eigenvalues, in no order, and eigenvectors of length 1 (columns) of square (..., n, n) matrices.
 
@@ -235,7 +242,12 @@ def _check_svd(A):
     check_kernel_float("linalg_svd_cpu", A)
 
 
-@composite("linalg_svd(Tensor A, full_matrices=True, *, driver=None)", where="linalg", outputs=("U", "S", "Vh"))
+@composite(
+    "linalg_svd(Tensor A, full_matrices=True, *, driver=None)",
+    where="linalg",
+    outputs=("U", "S", "Vh"),
+    layout=layouts.in_columns(0, 2),
+)
 def linalg_svd(F, A, full_matrices, driver):
     """A = U diag(S) Vh: singular values in descending order and their vectors. With full_matrices=False only the first
     min(m, n) vectors.
@@ -267,7 +279,7 @@ def linalg_svdvals(F, A, driver):
     return converged("linalg.svd", F.svdvals_core, A)
 
 
-@composite("svd(Tensor input, some=True, compute_uv=True)", outputs=("U", "S", "V"))
+@composite("svd(Tensor input, some=True, compute_uv=True)", outputs=("U", "S", "V"), layout=layouts.in_columns(0))
 def svd(F, input, some, compute_uv):
     """U, S, V with input = U diag(S) V^H. Kept for old programs: `linalg.svd` gives V^H."""
     if input.ndim < 2:

@@ -7,7 +7,7 @@ The classification losses (cross_entropy and what it is made of) are in `cross_e
 import math
 import warnings
 
-from torchlite._dispatch import composite
+from torchlite._dispatch import composite, layouts
 from torchlite._dispatch.shapes import broadcast
 from torchlite._types.dtypes import int64, promote_types
 
@@ -190,7 +190,11 @@ def kl_div(F, input, target, size_average, reduce, reduction, log_target):
     return total / input.shape[0] if per_sample and input.ndim else total
 
 
-@composite(f"binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, {LEGACY})", where="nn.functional")
+@composite(
+    f"binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, {LEGACY})",
+    where="nn.functional",
+    layout=layouts.pointwise,
+)
 def binary_cross_entropy(F, input, target, weight, size_average, reduce, reduction):
     """``-(target log(input) + (1 - target) log(1 - input))``; the logarithms are kept above -100."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -228,6 +232,7 @@ composite("_bce(Tensor input, Tensor target)", where="", vjp={"input": _bce_inpu
     f"binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, {LEGACY}, Tensor? "
     "pos_weight=None)",
     where="nn.functional",
+    layout=layouts.pointwise,
 )
 def binary_cross_entropy_with_logits(F, input, target, weight, size_average, reduce, reduction, pos_weight):
     """``binary_cross_entropy(sigmoid(input), target)``, computed without overflow; ``pos_weight`` multiplies the
@@ -267,7 +272,11 @@ def multilabel_soft_margin_loss(F, input, target, weight, size_average, reduce, 
 # `F.clamp(x, 0)` has the gradient 1 at 0, as PyTorch has there, and needs its input; `F.relu` has 0.
 
 
-@composite(f"hinge_embedding_loss(Tensor input, Tensor target, margin=1.0, {LEGACY})", where="nn.functional")
+@composite(
+    f"hinge_embedding_loss(Tensor input, Tensor target, margin=1.0, {LEGACY})",
+    where="nn.functional",
+    layout=layouts.pointwise,
+)
 def hinge_embedding_loss(F, input, target, margin, size_average, reduce, reduction):
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -359,7 +368,9 @@ def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
 # --- distances ------------------------------------------------------------------------------------
 
 
-@composite("cosine_similarity(Tensor x1, Tensor x2, dim=1, eps=1e-08)", where="torch nn.functional")
+@composite(
+    "cosine_similarity(Tensor x1, Tensor x2, dim=1, eps=1e-08)", where="torch nn.functional", layout=layouts.contiguous
+)
 def cosine_similarity(F, x1, x2, dim, eps):
     """The dot product of ``x1`` and ``x2`` along ``dim`` divided by their lengths (each at least ``eps``)."""
     common = promote_types(x1.dtype, x2.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._dispatch import INPLACE, KEEPS_DTYPE, composite, op
+from .._dispatch import INPLACE, KEEPS_DTYPE, composite, layouts, op
 from .._dispatch.shapes import broadcast, wrap_dim
 from .._types.dtypes import float32, int8, int32, promote_types, uint8
 from ._linalg_common import adjoint, column, row
@@ -165,6 +165,7 @@ op(
     >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """,
+    layout=layouts.contiguous,
 )
 
 # --- matrices and vectors of fixed rank -----------------------------------------------------------
@@ -191,6 +192,7 @@ op(
     doc="""The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is
     broadcast.
     """,
+    layout=layouts.contiguous,
 )
 op(
     "mv(Tensor input, Tensor vec)",
@@ -373,7 +375,7 @@ def _check_factor(name, factor, to):
         raise RuntimeError(f"value cannot be converted to type {to.c_name} without overflow")
 
 
-@composite("addr(Tensor input, Tensor vec1, Tensor vec2, *, beta=1, alpha=1)", tags=INPLACE)
+@composite("addr(Tensor input, Tensor vec1, Tensor vec2, *, beta=1, alpha=1)", tags=INPLACE, layout=layouts.pointwise)
 def addr(F, input, vec1, vec2, beta, alpha):
     """beta * input + alpha * outer(vec1, vec2), `input` broadcast. With beta=0 `input` is not read."""
     for name, x in (("vec1", vec1), ("vec2", vec2)):
@@ -536,7 +538,7 @@ def tensordot(F, a, b, dims):
     return (left @ right).reshape(shape)
 
 
-@composite("kron(Tensor input, Tensor other)")
+@composite("kron(Tensor input, Tensor other)", layout=layouts.pointwise)
 def kron(F, input, other):
     """The Kronecker product: every element of `input` times the whole of `other`, as blocks. The shorter shape is
     padded with leading ones.
@@ -552,7 +554,7 @@ def kron(F, input, other):
     return (input.reshape(one) * other.reshape(two)).reshape([m * n for m, n in zip(a, b, strict=True)])
 
 
-@composite("linalg_cross(Tensor input, Tensor other, *, dim=-1)", where="linalg")
+@composite("linalg_cross(Tensor input, Tensor other, *, dim=-1)", where="linalg", layout=layouts.contiguous)
 def linalg_cross(F, input, other, dim):
     """The cross product of vectors of length 3 along `dim`; other dimensions broadcast.
 

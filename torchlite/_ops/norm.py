@@ -6,7 +6,7 @@ composites of the backward records do compute them again, because under ``create
 depend on the input.
 """
 
-from torchlite._dispatch import INPLACE, composite, op
+from torchlite._dispatch import INPLACE, composite, layouts, op
 from torchlite._dispatch.codegen import in_place_method
 
 from .activation import require_float
@@ -101,6 +101,7 @@ op(
             g, input, weight, out1, out2, n_dims, eps, needs
         )
     },
+    layout=layouts.contiguous,
 ).hidden = True
 
 
@@ -138,7 +139,11 @@ def layer_norm(F, input, normalized_shape, weight, bias, eps, cudnn_enable):
     return F._layer_norm(input, weight, bias, n_dims, eps)
 
 
-@composite("native_layer_norm(Tensor input, normalized_shape, Tensor? weight, Tensor? bias, eps)", where="torch")
+@composite(
+    "native_layer_norm(Tensor input, normalized_shape, Tensor? weight, Tensor? bias, eps)",
+    where="torch",
+    layout=layouts.contiguous,
+)
 def native_layer_norm(F, input, normalized_shape, weight, bias, eps):
     """Layer norm, the mean and the reciprocal standard deviation, all three differentiable."""
     n_dims = _check_normalized_shape(input, normalized_shape, weight, bias)
@@ -253,6 +258,7 @@ op(
         )
     },
     doc="Batch norm with the batch's own statistics: the result, the mean and the biased variance of each channel.",
+    layout=layouts.kept_if_dense,
 ).several = True
 
 
@@ -272,6 +278,7 @@ op(
         "shift": lambda F, g: F.sum(g, _batch_dims(g), False),
     },
     doc="``input * scale + shift`` with one scale and shift for each channel (dimension 1).",
+    layout=layouts.kept_if_dense,
 )
 
 
@@ -347,6 +354,7 @@ def _normalize_with(F, input, weight, bias, mean, var, eps):
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
     "training, momentum, eps)",
     where="torch",
+    layout=layouts.kept_if_dense,
 )
 def native_batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps):
     """Batch norm with, in training, the batch's mean and reciprocal standard deviation beside it;
@@ -374,6 +382,7 @@ def native_batch_norm(F, input, weight, bias, running_mean, running_var, trainin
     "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
     "use_input_stats, momentum, eps, cudnn_enabled=True)",
     where="torch",
+    layout=layouts.contiguous,
 )
 def instance_norm(F, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
     """Batch norm of each sample on its own (Ulyanov et al., 2016)."""
@@ -421,6 +430,7 @@ def _check_groups(input, num_groups, weight, bias):
 @composite(
     "group_norm(Tensor input, num_groups, Tensor? weight=None, Tensor? bias=None, eps=1e-05, cudnn_enabled=True)",
     where="torch",
+    layout=layouts.suggested,
 )
 def group_norm(F, input, num_groups, weight, bias, eps, cudnn_enabled):
     """Mean 0 and variance 1 over each of ``num_groups`` groups of channels of each sample, then ``* weight + bias`` (Wu
@@ -444,7 +454,11 @@ def native_group_norm(F, input, weight, bias, N, C, HxW, group, eps):
     return _channelwise(F, out, weight, bias), F.reshape(mean, (N, group)), F.reshape(rstd, (N, group))
 
 
-@composite("local_response_norm(Tensor input, size, alpha=0.0001, beta=0.75, k=1.0)", where="nn.functional")
+@composite(
+    "local_response_norm(Tensor input, size, alpha=0.0001, beta=0.75, k=1.0)",
+    where="nn.functional",
+    layout=layouts.like_first,
+)
 def local_response_norm(F, input, size, alpha, beta, k):
     """``input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta``
     (Krizhevsky et al., 2012).
@@ -468,7 +482,7 @@ def local_response_norm(F, input, size, alpha, beta, k):
     return input / (window * (alpha / size) + k) ** beta
 
 
-@composite("normalize(Tensor input, p=2.0, dim=1, eps=1e-12)", where="nn.functional")
+@composite("normalize(Tensor input, p=2.0, dim=1, eps=1e-12)", where="nn.functional", layout=layouts.like_first)
 def normalize(F, input, p, dim, eps):
     """``input`` divided by its p-norm along ``dim``, or by ``eps`` where the norm is smaller."""
     return input / input.norm(p, dim, keepdim=True).clamp_min(eps)

@@ -14,6 +14,7 @@ from torchlite._dispatch import (
     NONDIFF,
     POINTWISE,
     composite,
+    layouts,
     op,
 )
 from torchlite._dispatch.promotion import check_held, in_64_bits, number_in, result_dtype
@@ -382,15 +383,20 @@ op(
         "input": lambda F, g, condition: F._choose(g, 0, condition),
         "other": lambda F, g, condition: F._choose(0, g, condition),
     },
+    layout=layouts.pointwise,
 ).numbers = {"input": True, "other": True}
 
 
-@composite("_where(Tensor condition, Tensor|Number input, Tensor|Number other)", where="")
+@composite("_where(Tensor condition, Tensor|Number input, Tensor|Number other)", where="", layout=layouts.pointwise)
 def _where(F, condition, input, other):
     return F._choose(input, other, condition)
 
 
-@composite("where(Tensor condition, Tensor|Number? input=None, Tensor|Number? other=None)", where="torch")
+@composite(
+    "where(Tensor condition, Tensor|Number? input=None, Tensor|Number? other=None)",
+    where="torch",
+    layout=layouts.pointwise,
+)
 def where(F, condition, input, other):
     """Elements of ``input`` where ``condition`` (bool, broadcast) holds, else of ``other``; with the condition alone,
     ``nonzero(as_tuple=True)``.
@@ -411,7 +417,7 @@ def where_method(F, input, condition, other):
     return F.where(condition, input, other)
 
 
-@composite("fill(Tensor input, Tensor|Number value)", where="torch")
+@composite("fill(Tensor input, Tensor|Number value)", where="torch", layout=layouts.like_first)
 def fill(F, input, value):
     """A tensor like ``input`` filled with ``value``, a number or a 0-dimensional tensor."""
     if hasattr(value, "shape"):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch import composite
+from torchlite._dispatch import composite, layouts
 
 from .conv import tuple_of
 from .pooling_records import check_padding, pooled
@@ -339,6 +339,7 @@ def _declare_unpool(n):
         where="nn.functional",
         doc=f"The partial inverse of `max_pool{n}d`: zeros with the elements of `input` at the flat spatial places "
         "that `indices` (int64) names.",
+        layout=layouts.suggested_of_images if n > 1 else None,
     )(max_unpool)
 
 

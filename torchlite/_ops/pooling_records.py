@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch import op
+from torchlite._dispatch import layouts, op
 
 
 def pooled(n, kernel, stride, padding, dilation, ceil_mode):
@@ -270,6 +270,7 @@ op(
         )
     },
     doc="The maximum over windows of the last len(kernel) dimensions.",
+    layout=layouts.pooled,
 ).repeatable = True  # its result is often written to: relu_ of it
 op(
     f"_max_pool_backward(Tensor grad_output, Tensor input, Tensor output, {_WINDOW})",
@@ -291,6 +292,7 @@ op(
         "input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))
     },
     doc="`_max_pool` and the flat spatial index (int64) of each maximum.",
+    layout=layouts.pooled_with_indices,
 )
 op(
     "_adaptive_max_pool(Tensor input, output_size)",
@@ -307,6 +309,7 @@ op(
         )
     },
     doc="The maximum over `output_size` windows that share the last dimensions among them, and its flat spatial index.",
+    layout=layouts.suggested_of_images,
 )
 op(
     "_fractional_max_pool(Tensor input, Tensor random_samples, kernel, output_size)",
@@ -342,6 +345,7 @@ op(
         )
     },
     doc="The average over windows of the last len(kernel) dimensions.",
+    layout=layouts.suggested_of_images,
 )
 op(
     f"_avg_pool_backward(Tensor grad_output, size, {_AVERAGE})",
@@ -369,6 +373,7 @@ op(
         )
     },
     doc="The average over `output_size` windows that share the last dimensions among them.",
+    layout=layouts.suggested_of_images,
 )
 op(
     "_adaptive_avg_pool_backward(Tensor grad_output, size)",

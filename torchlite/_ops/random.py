@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from .._device.generators import check_target, draw, drawn_into, engine_of, fill
-from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, op
+from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, layouts, op
 from .._dispatch.overlap import check_in_place
 from .._dispatch.public import torch
 from .._types.dtypes import bool_, float32, float64, get_default_dtype, int64
@@ -375,7 +375,7 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
 # --- drawing by the entries of a tensor -----------------------------------------------------------
 
 
-@composite("bernoulli(Tensor input, p=None, *, generator=None)")
+@composite("bernoulli(Tensor input, p=None, *, generator=None)", layout=layouts.like_first)
 def bernoulli(F, input, p, generator):
     """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`. The
     gradient is zero.
@@ -424,7 +424,7 @@ def multinomial(F, input, num_samples, replacement, generator):
     return F.argmax(race, -1, True) if num_samples == 1 else F.topk(race, num_samples)[1]
 
 
-@composite("poisson(Tensor input, generator=None)", where="torch")
+@composite("poisson(Tensor input, generator=None)", where="torch", layout=layouts.like_first)
 def poisson(F, input, generator):
     """Poisson numbers of the rates in `input`, in its dtype. RuntimeError for a negative rate. The gradient is zero."""
     if input.dtype.category != 2:
@@ -432,7 +432,7 @@ def poisson(F, input, generator):
     return F.random_poisson(input, engine_of(input._table, generator))
 
 
-@composite("binomial(Tensor count, Tensor prob, generator=None)", where="torch")
+@composite("binomial(Tensor count, Tensor prob, generator=None)", where="torch", layout=layouts.like_first)
 def binomial(F, count, prob, generator):
     """Binomial numbers of `count` trials of probability `prob`, both floating and of one dtype."""
     for name, tensor in (("count", count), ("prob", prob)):

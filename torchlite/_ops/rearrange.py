@@ -5,9 +5,10 @@ Most are composites of views, so they share memory with their input where PyTorc
 
 from __future__ import annotations
 
-from torchlite._dispatch import INPLACE, KEEPS_DTYPE, NONDIFF, VIEW, composite, op
+from torchlite._dispatch import INPLACE, KEEPS_DTYPE, NONDIFF, VIEW, composite, layouts, op
 from torchlite._dispatch.public import torch
 from torchlite._dispatch.shapes import broadcast, wrap_dim
+from torchlite._types.layouts import contiguous_format
 
 # --- parts -----------------------------------------------------------------------
 
@@ -204,6 +205,7 @@ op(
     tensor([[1, 3],
             [2, 4]])
     """,
+    layout=layouts.stacked,
 )
 
 
@@ -445,7 +447,7 @@ def rot90(F, input, k, dims):
     first, second = (wrap_dim(d, input.ndim) for d in dims)
     k %= 4
     if k == 0:
-        return input.clone()
+        return input.clone(memory_format=contiguous_format)
     if k == 2:
         return F.flip(input, (first, second))
     return F.transpose(F.flip(input, (second if k == 1 else first,)), first, second)
@@ -482,6 +484,7 @@ op(
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """,
+    layout=layouts.suggested,
 )
 
 # --- repetition -----------------------------------------------------------------------------
@@ -512,10 +515,11 @@ op(
     >>> torch.tensor([1, 2]).repeat(2)
     tensor([1, 2, 1, 2])
     """,
+    layout=layouts.contiguous,
 )
 
 
-@composite("tile(Tensor input, *dims)")
+@composite("tile(Tensor input, *dims)", layout=layouts.contiguous)
 def tile(F, input, dims):
     """`input` repeated along each dimension, missing counts (at the front) taken as one."""
     return F.repeat(input, (1,) * (input.ndim - len(dims)) + tuple(dims))
@@ -567,7 +571,7 @@ op(
 )
 
 
-@composite("diag(Tensor input, diagonal=0)")
+@composite("diag(Tensor input, diagonal=0)", layout=layouts.contiguous)
 def diag(F, input, diagonal):
     """Of a vector the matrix with it on a diagonal; of a matrix the vector on a diagonal.
 
@@ -610,6 +614,7 @@ op(
     meta=_triangle_rule("tril"),
     vjp={"input": lambda F, g, diagonal: F.tril(g, diagonal)},
     doc="""The lower triangle of the last two dimensions, up to the given diagonal, with zeros above it.""",
+    layout=layouts.contiguous,
 )
 op(
     "triu(Tensor input, diagonal=0)",
@@ -617,6 +622,7 @@ op(
     meta=_triangle_rule("triu"),
     vjp={"input": lambda F, g, diagonal: F.triu(g, diagonal)},
     doc="""The upper triangle of the last two dimensions, from the given diagonal, with zeros below it.""",
+    layout=layouts.contiguous,
 )
 
 # --- windows and bits --------------------------------------------------------------------------
@@ -697,13 +703,17 @@ def _chunk_cat(F, tensors, dim, num_chunks):
 
 
 def _copy_of(name, schema):
+    kept = name in ("alias", "view_as_real", "view_as_complex", "select", "slice")  # these lie as the view
+
     def copied(F, input, *args):
         return getattr(F, name)(input, *args).clone()
 
     copied.__doc__ = f"A copy of what `{name.lstrip('_')}` gives."
-    composite(f"{name.lstrip('_')}_copy(Tensor input{schema})", where="torch Tensor" if name == "narrow" else "torch")(
-        copied
-    )
+    composite(
+        f"{name.lstrip('_')}_copy(Tensor input{schema})",
+        where="torch Tensor" if name == "narrow" else "torch",
+        layout=None if kept else layouts.contiguous,
+    )(copied)
 
 
 for _name, _schema in {
@@ -727,13 +737,13 @@ for _name, _schema in {
     _copy_of(_name, _schema)
 
 
-@composite("unbind_copy(Tensor input, dim=0)", where="torch")
+@composite("unbind_copy(Tensor input, dim=0)", where="torch", layout=layouts.contiguous)
 def unbind_copy(F, input, dim):
     """Copies of the slices along `dim`."""
     return tuple(t.clone() for t in F.unbind(input, dim))
 
 
-@composite("split_with_sizes_copy(Tensor input, split_sizes, dim=0)", where="torch")
+@composite("split_with_sizes_copy(Tensor input, split_sizes, dim=0)", where="torch", layout=layouts.contiguous)
 def split_with_sizes_copy(F, input, split_sizes, dim):
     """Copies of consecutive parts of the given sizes along `dim`."""
     return tuple(t.clone() for t in F.split_with_sizes(input, tuple(split_sizes), dim))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import NONDIFF, op
+from .._dispatch import NONDIFF, layouts, op
 from .._dispatch.shapes import reduced, wrap_dims
 from .._types.dtypes import bool_, int64, uint8
 
@@ -62,6 +62,7 @@ op(
     >>> torch.mean(torch.tensor([1., 2.]))
     tensor(1.5000)
     """,
+    layout=layouts.contiguous,
 )
 
 
@@ -88,6 +89,7 @@ for _name in ("amax", "amin"):
         doc=f"""The {"greatest" if _name == "amax" else "least"} element, of all or over `dim` (an int or several);
         its gradient is shared by equal ones. NaN wins.
         """,
+        layout=layouts.contiguous,
     )
 for _name in ("any", "all"):
     op(
@@ -98,6 +100,7 @@ for _name in ("any", "all"):
             input.dtype if input.dtype is uint8 else bool_,
         ),
         doc=f"""Whether {_name} elements are true (not zero), of all or over `dim`: bool (uint8 for uint8).""",
+        layout=layouts.contiguous,
     )
 for _name in ("argmax", "argmin"):
     op(

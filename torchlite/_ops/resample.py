@@ -6,7 +6,7 @@ import itertools
 import math
 import warnings
 
-from torchlite._dispatch import composite, op
+from torchlite._dispatch import composite, layouts, op
 from torchlite._types.dtypes import uint8
 
 # -- interpolation ---------------------------------------------------------------------------------
@@ -22,6 +22,7 @@ op(
     },
     doc="The input resampled to `size` along its last dimensions, each on its own. `factors` has for each None or the "
     "scale factor that the caller gave.",
+    layout=layouts.resized,
 )
 op(
     "_resize_backward(Tensor grad_output, size, mode, align_corners, factors, antialias)",
@@ -116,6 +117,7 @@ def _check_dtype(input, mode, antialias):
     "interpolate(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None, "
     "recompute_scale_factor=None, antialias=False)",
     where="nn.functional",
+    layout=layouts.resized,
 )
 def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
     """`input` (N, C, ...) resampled to `size`, or to its size times `scale_factor`.
@@ -149,7 +151,9 @@ def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_sca
 
 
 @composite(
-    "upsample(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None)", where="nn.functional"
+    "upsample(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None)",
+    where="nn.functional",
+    layout=layouts.resized,
 )
 def upsample(F, input, size, scale_factor, mode, align_corners):
     """Deprecated: `interpolate`."""
@@ -157,7 +161,9 @@ def upsample(F, input, size, scale_factor, mode, align_corners):
     return F.interpolate(input, size, scale_factor, mode, align_corners)
 
 
-@composite("upsample_nearest(Tensor input, size=None, scale_factor=None)", where="nn.functional")
+@composite(
+    "upsample_nearest(Tensor input, size=None, scale_factor=None)", where="nn.functional", layout=layouts.resized
+)
 def upsample_nearest(F, input, size, scale_factor):
     """Deprecated: `interpolate` with mode "nearest"."""
     warnings.warn(
@@ -166,7 +172,9 @@ def upsample_nearest(F, input, size, scale_factor):
     return F.interpolate(input, size, scale_factor, "nearest")
 
 
-@composite("upsample_bilinear(Tensor input, size=None, scale_factor=None)", where="nn.functional")
+@composite(
+    "upsample_bilinear(Tensor input, size=None, scale_factor=None)", where="nn.functional", layout=layouts.resized
+)
 def upsample_bilinear(F, input, size, scale_factor):
     """Deprecated: `interpolate` with mode "bilinear" and align_corners=True."""
     warnings.warn(

@@ -6,7 +6,7 @@ term). Said that way they need no division, so zeros in the input are no special
 
 from __future__ import annotations
 
-from torchlite._dispatch import INPLACE, op
+from torchlite._dispatch import INPLACE, layouts, op
 
 from .._types.dtypes import int64
 from ._gradients import shifted_on
@@ -70,6 +70,7 @@ op(
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """,
+    layout=layouts.contiguous,
 )
 
 
@@ -96,6 +97,7 @@ op(
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """,
+    layout=layouts.contiguous,
 )
 
 
@@ -114,6 +116,7 @@ for _name, _word in (("cummax", "greatest"), ("cummin", "least")):
         doc=f"""The {_word} element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
         shape. NaN counts as beyond everything.
         """,
+        layout=layouts.contiguous,
     )
 
 
@@ -144,4 +147,5 @@ op(
     >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
     tensor([0.0000, 0.6931])
     """,
+    layout=layouts.contiguous,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch import INPLACE, NONDIFF, REGISTRY, composite, op
+from torchlite._dispatch import INPLACE, NONDIFF, REGISTRY, composite, layouts, op
 from torchlite._dispatch.shapes import broadcast, wrap_dim
 
 from .._types.dtypes import bool_, int64
@@ -63,7 +63,7 @@ op(
 )
 
 
-@composite("masked_fill(Tensor input, Tensor mask, Tensor|Number value)", tags=INPLACE)
+@composite("masked_fill(Tensor input, Tensor mask, Tensor|Number value)", tags=INPLACE, layout=layouts.contiguous)
 def masked_fill(F, input, mask, value):
     """`input` with `value` (a number or a 0-d tensor) where `mask` (bool, broadcast with `input`) is true.
 
@@ -122,6 +122,7 @@ op(
         "source": lambda F, g, index, source_shape: F.reshape(F.take(g, index), source_shape),
     },
     doc="""`input` with `source` written (or added) at `index` into the flattened elements.""",
+    layout=layouts.like_first,
 )
 
 
@@ -129,7 +130,7 @@ def _from_front(F, index, size):
     return F.where(index < 0, index + size, index)
 
 
-@composite("take_along_dim(Tensor input, Tensor indices, dim=None)")
+@composite("take_along_dim(Tensor input, Tensor indices, dim=None)", layout=layouts.contiguous)
 def take_along_dim(F, input, indices, dim):
     """The elements of `input` at `indices` along `dim` (of the flattened input without one), as `gather`, but
     broadcasting the other dimensions.
@@ -175,6 +176,7 @@ op(
     tensor([[1],
             [4]])
     """,
+    layout=layouts.contiguous,
 )
 
 
@@ -208,7 +210,7 @@ def raw_indices(input, indices):
     )
 
 
-@composite("index_put(Tensor input, indices, Tensor values, accumulate=False)", tags=INPLACE)
+@composite("index_put(Tensor input, indices, Tensor values, accumulate=False)", tags=INPLACE, layout=layouts.like_first)
 def index_put(F, input, indices, values, accumulate):
     """`input` with `values` written (or added, where `accumulate`) at `input[indices]`; `indices` is a tuple of
     tensors, None for a whole dimension.
@@ -353,6 +355,7 @@ op(
     tensor([[1],
             [3]])
     """,
+    layout=layouts.contiguous,
 )
 
 
@@ -408,6 +411,7 @@ op(
     >>> torch.index_fill(torch.zeros(2), 0, torch.tensor([1]), 5)
     tensor([0., 5.])
     """,
+    layout=layouts.like_first,
 ).numbers = {"value": False}
 REGISTRY["index_fill"].check = _check_fill
 
@@ -441,7 +445,7 @@ def index_reduce(F, input, dim, index, source, reduce, include_self):
 op("repeat_interleave_index(Tensor repeats)", where="", tags=NONDIFF)
 
 
-@composite("repeat_interleave(Tensor input, repeats=None, dim=None, *, output_size=None)")
+@composite("repeat_interleave(Tensor input, repeats=None, dim=None, *, output_size=None)", layout=layouts.contiguous)
 def repeat_interleave(F, input, repeats, dim, output_size):
     """Each element of `input` (each slice along `dim`) `repeats` times, one after the other; of a vector of counts
     alone, each index so many times.
@@ -494,6 +498,7 @@ op(
         "src": lambda F, g, dim, start, end, step: F.slice(g, dim, start, end, step),
     },
     doc="""`input` with `src` in place of its slice `start:end:step` along `dim`.""",
+    layout=layouts.like_first,
 )
 op(
     "select_scatter(Tensor input, Tensor src, dim, index)",
@@ -503,6 +508,7 @@ op(
         "src": lambda F, g, dim, index: F.select(g, dim, index),
     },
     doc="""`input` with `src` in place of its slice `index` along `dim`.""",
+    layout=layouts.like_first,
 )
 op(
     "diagonal_scatter(Tensor input, Tensor src, offset=0, dim1=0, dim2=1)",
@@ -514,6 +520,7 @@ op(
         "src": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2),
     },
     doc="""`input` with `src` in place of the diagonal that `diagonal(offset, dim1, dim2)` gives.""",
+    layout=layouts.like_first,
 )
 
 

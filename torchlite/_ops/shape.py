@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import KEEPS_DTYPE, MAYBE_VIEW, VIEW, composite, op
+from .._dispatch import KEEPS_DTYPE, MAYBE_VIEW, VIEW, composite, layouts, op
 from .._dispatch.graph import alias_meta
 from .._dispatch.shapes import contiguous_strides, infer_size, wrap_dim, wrap_dims
 
@@ -199,6 +199,7 @@ op(
     vjp={"input": lambda F, g, dims: F.flip(g, dims)},
     meta=_same,
     doc="""A copy with the order of elements reversed along the given dimensions.""",
+    layout=layouts.like_first,
 )
 op(
     "clone(Tensor input, *, memory_format=None)",
@@ -264,6 +265,7 @@ op(
     >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
     tensor([1, 2, 3])
     """,
+    layout=layouts.joined,
 )
 
 

@@ -1,6 +1,6 @@
 """softmax, log_softmax and softmin, with backward records that a backend may fuse."""
 
-from torchlite._dispatch import composite, op
+from torchlite._dispatch import composite, layouts, op
 from torchlite._dispatch.shapes import wrap_dim
 
 
@@ -53,6 +53,7 @@ op(
     composite=_softmax,
     meta=_meta,
     vjp={"input": lambda F, g, out, dim: F._softmax_backward(g, out, dim)},
+    layout=layouts.contiguous,
 )
 op(
     "_log_softmax(Tensor input, dim)",
@@ -60,6 +61,7 @@ op(
     composite=_log_softmax,
     meta=_meta,
     vjp={"input": lambda F, g, out, dim: F._log_softmax_backward(g, out, dim)},
+    layout=layouts.contiguous,
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch import MODE, NONDIFF, call, composite, op
+from torchlite._dispatch import MODE, NONDIFF, call, composite, layouts, op
 from torchlite._dispatch.shapes import reduced, wrap_dim
 
 from .._types.dtypes import bool_, int32, int64
@@ -28,10 +28,11 @@ op(
     >>> torch.sort(torch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """,
+    layout=layouts.like_first,
 )
 
 
-@composite("argsort(Tensor input, dim=-1, descending=False, *, stable=False)")
+@composite("argsort(Tensor input, dim=-1, descending=False, *, stable=False)", layout=layouts.like_first)
 def argsort(F, input, dim, descending, stable):
     """The indices (int64) that sort `input` along `dim`."""
     return F.sort(input.detach(), dim, descending, stable)[1]
@@ -82,6 +83,7 @@ op(
     >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
     tensor(2.)
     """,
+    layout=layouts.contiguous,
 )
 
 
@@ -190,7 +192,7 @@ def unique_consecutive(F, input, return_inverse, return_counts, dim):
 op("nonzero_indices(Tensor input)", where="", tags=NONDIFF)
 
 
-@composite("nonzero(Tensor input, *, as_tuple=False)")
+@composite("nonzero(Tensor input, *, as_tuple=False)", layout=layouts.places)
 def nonzero(F, input, as_tuple):
     """The indices of the elements that are not zero: int64 of shape (count, input.ndim), or with `as_tuple` one vector
     a dimension.
@@ -203,7 +205,7 @@ def nonzero(F, input, as_tuple):
     return F.nonzero_indices(input)
 
 
-@composite("argwhere(Tensor input)")
+@composite("argwhere(Tensor input)", layout=layouts.places)
 def argwhere(F, input):
     """The indices of the elements that are not zero: int64 of shape (count, input.ndim)."""
     return F.nonzero_indices(input)

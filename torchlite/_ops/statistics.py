@@ -6,7 +6,7 @@ import builtins
 import math
 import warnings
 
-from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, composite, op
+from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, composite, layouts, op
 from torchlite._dispatch.shapes import reduced, wrap_dim, wrap_dims
 
 from .._types.dtypes import float32, float64, int64
@@ -41,12 +41,14 @@ op(
     where="",
     meta=_var_rule,
     vjp={"input": _var_vjp},
+    layout=layouts.contiguous,
 )
 op(
     "std_correction(Tensor input, dim=None, correction=1, keepdim=False)",
     where="",
     meta=_var_rule,
     vjp={"input": _std_vjp},
+    layout=layouts.contiguous,
 )
 
 
@@ -78,7 +80,7 @@ def _spread_args(name, input, dim, unbiased, correction):
 _SPREAD = "(Tensor input, dim=None, unbiased=None, keepdim=False, *, correction=None)"
 
 
-@composite("var" + _SPREAD)
+@composite("var" + _SPREAD, layout=layouts.contiguous)
 def var(F, input, dim, unbiased, keepdim, correction):
     """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of
     `input`, which must be a float or complex.
@@ -89,7 +91,7 @@ def var(F, input, dim, unbiased, keepdim, correction):
     return F.var_correction(input, *_spread_args("var", input, dim, unbiased, correction), keepdim)
 
 
-@composite("std" + _SPREAD)
+@composite("std" + _SPREAD, layout=layouts.contiguous)
 def std(F, input, dim, unbiased, keepdim, correction):
     """The standard deviation over `dim`: the square root of `var`."""
     return F.std_correction(input, *_spread_args("std", input, dim, unbiased, correction), keepdim)
@@ -99,14 +101,14 @@ def _mean_over(F, input, dim, keepdim):
     return F.mean(input, None if dim == () else dim, keepdim)
 
 
-@composite("var_mean" + _SPREAD, where="torch")
+@composite("var_mean" + _SPREAD, where="torch", layout=layouts.contiguous)
 def var_mean(F, input, dim, unbiased, keepdim, correction):
     """`(var, mean)` over `dim`."""
     dim, correction = _spread_args("var_mean", input, dim, unbiased, correction)
     return F.var_correction(input, dim, correction, keepdim), _mean_over(F, input, dim, keepdim)
 
 
-@composite("std_mean" + _SPREAD, where="torch")
+@composite("std_mean" + _SPREAD, where="torch", layout=layouts.contiguous)
 def std_mean(F, input, dim, unbiased, keepdim, correction):
     """`(std, mean)` over `dim`."""
     dim, correction = _spread_args("std_mean", input, dim, unbiased, correction)
@@ -130,6 +132,7 @@ op(
     >>> torch.logsumexp(torch.tensor([0., 0.]), 0)
     tensor(0.6931)
     """,
+    layout=layouts.contiguous,
 )
 
 # --- one element along a dimension ------------------------------------------------
@@ -161,6 +164,7 @@ for _name in ("max", "min", "median", "nanmedian"):
         nondiff=(1,),
         meta=_pick_rule(_name),
         vjp={"input": _pick_vjp},
+        layout=layouts.contiguous,
     )
 for _name in ("median", "nanmedian"):
     op(f"{_name}_all(Tensor input)", where="", meta=lambda input: ((), input.dtype), vjp={"input": shared_evenly})
@@ -176,6 +180,7 @@ op(
     >>> torch.mode(torch.tensor([1, 2, 2])).values
     tensor(2)
     """,
+    layout=layouts.contiguous,
 )
 
 
@@ -224,7 +229,7 @@ def min(F, input, dim, keepdim, other):
     return _extreme(F, "min", input, dim, keepdim, other)
 
 
-@composite("median(Tensor input, dim=None, keepdim=False)", outputs=_PAIR)
+@composite("median(Tensor input, dim=None, keepdim=False)", outputs=_PAIR, layout=layouts.contiguous)
 def median(F, input, dim, keepdim):
     """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when there
     is one.
@@ -235,13 +240,13 @@ def median(F, input, dim, keepdim):
     return F.median_all(input) if dim is None else named("median", F.median_dim(input, dim, keepdim))
 
 
-@composite("nanmedian(Tensor input, dim=None, keepdim=False)", outputs=_PAIR)
+@composite("nanmedian(Tensor input, dim=None, keepdim=False)", outputs=_PAIR, layout=layouts.contiguous)
 def nanmedian(F, input, dim, keepdim):
     """The median of the elements that are not NaN; otherwise as `median`."""
     return F.nanmedian_all(input) if dim is None else named("nanmedian", F.nanmedian_dim(input, dim, keepdim))
 
 
-@composite("aminmax(Tensor input, *, dim=None, keepdim=False)", outputs=("min", "max"))
+@composite("aminmax(Tensor input, *, dim=None, keepdim=False)", outputs=("min", "max"), layout=layouts.contiguous)
 def aminmax(F, input, dim, keepdim):
     """The least and the greatest element, of all or along `dim`: `(min, max)`."""
     if dim is not None and input.ndim and not input.shape[dim]:
@@ -296,6 +301,7 @@ op(
     >>> torch.prod(torch.tensor([2, 3]))
     tensor(6)
     """,
+    layout=layouts.contiguous,
 )
 
 # --- without NaN -------------------------------------------------------------------
@@ -332,6 +338,7 @@ op(
     >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
     tensor(2)
     """,
+    layout=layouts.contiguous,
 )
 
 
@@ -558,7 +565,7 @@ def trapezoid(F, y, x, dx, dim):
     return F.sum(_trapezoids(F, y, x, dx, dim), dim)
 
 
-@composite("cumulative_trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch")
+@composite("cumulative_trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", layout=layouts.contiguous)
 def cumulative_trapezoid(F, y, x, dx, dim):
     """The running integral of `y` along `dim` by the trapezoidal rule: one element fewer than `y`."""
     if y.ndim == 0:
@@ -616,7 +623,7 @@ def _gradient_along(F, x, dim, spacing, edge_order):
     return F.cat([part for part in (head, inner, tail) if part is not None], dim)
 
 
-@composite("gradient(Tensor input, *, spacing=None, dim=None, edge_order=1)", where="torch")
+@composite("gradient(Tensor input, *, spacing=None, dim=None, edge_order=1)", where="torch", layout=layouts.contiguous)
 def gradient(F, input, spacing, dim, edge_order):
     """Numerical derivatives along each of `dim` (all by default) by second-order differences: a tuple of tensors like
     `input`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch import composite, op
+from torchlite._dispatch import composite, layouts, op
 
 from ._gradients import apart
 from .conv import tuple_of, window_count
@@ -201,7 +201,7 @@ def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
 # -- shuffles --------------------------------------------------------------------------------------
 
 
-@composite("pixel_shuffle(Tensor input, upscale_factor)", where="torch nn.functional")
+@composite("pixel_shuffle(Tensor input, upscale_factor)", where="torch nn.functional", layout=layouts.suggested)
 def pixel_shuffle(F, input, upscale_factor):
     """Channels to space: (..., C * r * r, H, W) becomes (..., C, H * r, W * r) for r = `upscale_factor` (Shi et al.,
     2016, arXiv:1609.05158).
@@ -228,7 +228,7 @@ def pixel_shuffle(F, input, upscale_factor):
     return apart(F, F.reshape(F.contiguous(x), (*lead, channels // (r * r), height * r, width * r)), input)
 
 
-@composite("pixel_unshuffle(Tensor input, downscale_factor)", where="torch nn.functional")
+@composite("pixel_unshuffle(Tensor input, downscale_factor)", where="torch nn.functional", layout=layouts.suggested)
 def pixel_unshuffle(F, input, downscale_factor):
     """Space to channels, the inverse of `pixel_shuffle`: (..., C, H * r, W * r) becomes (..., C * r * r, H, W) for r =
     `downscale_factor`.
@@ -256,7 +256,12 @@ def pixel_unshuffle(F, input, downscale_factor):
     return apart(F, F.reshape(F.contiguous(x), (*lead, channels * r * r, height // r, width // r)), input)
 
 
-@composite("channel_shuffle(Tensor input, groups)", where="torch nn.functional", alias="native_channel_shuffle")
+@composite(
+    "channel_shuffle(Tensor input, groups)",
+    where="torch nn.functional",
+    alias="native_channel_shuffle",
+    layout=layouts.suggested,
+)
 def channel_shuffle(F, input, groups):
     """The channels (dimension 1) of `input` dealt out over `groups` (Zhang et al., 2017, arXiv:1707.01083).
 

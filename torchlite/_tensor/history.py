@@ -13,6 +13,7 @@ from .._dispatch.graph import (
     alias_meta,
     base_of,
     edge,
+    has_views,
     is_inference,
     is_stale,
     meta_of,
@@ -87,7 +88,8 @@ class History(Properties):
                     )
                 meta_of(self)
                 self._node = LEAF
-                if getrefcount(self._data) > 2:  # somebody else has the memory: a view, perhaps
+                # Somebody else has the memory, and the tensor: a view, perhaps.
+                if getrefcount(self._data) > 2 and getrefcount(self) > 3 and has_views(self):
                     wanted_late(self)
         elif self._node is not None and self._node is not NOWHERE:
             if self._node is not LEAF:
