@@ -50,7 +50,7 @@ def steady_dot(a: np.ndarray, b: np.ndarray):
         work = a.size * columns
         if work < VECTOR or work <= MATRIX and columns > 1 < a.shape[0]:
             return a.dot(b)
-    elif _is_small(a, b):
+    elif a.size < VECTOR > b.size:  # with a vector, as many multiplications as the larger has elements
         return a.dot(b)
     with single_threaded:
         return _cut(a, b, np.empty((a.shape[0], b.shape[1]), a.dtype)) if _is_large(a, b) else a.dot(b)

@@ -71,7 +71,7 @@ def wrap(table, data, d: dtype | None = None):
     out._data, out._table, out._node, out._meta = data, table, None, None
     out.dtype = table.dtype_of(data) if d is None else d
     if MODE.inference:
-        out._meta = new(Meta)
+        out._meta = Meta()
         out._meta.inference = True
     return out
 
@@ -448,7 +448,7 @@ def watched(op: Op, table, values, result, hidden: tuple = ()) -> None:
     """
     if MODE.inference:
         if result._meta is None:
-            result._meta = new(Meta)
+            result._meta = Meta()
             result._meta.inference = True
     elif MODE.grad and late(values) and not op.tags & NONDIFF and result.dtype.category >= 2:
         record(op, table, values, (result,), hidden)

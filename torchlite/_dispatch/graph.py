@@ -15,8 +15,6 @@ from .hooks import RemovableHandle
 from .runtime import GLOBALS, LEAF, MODE, NOWHERE, SEQUENCE, count, recording
 from .slots import SLOTS
 
-new = object.__new__
-
 
 class Meta:
     """What only some tensors have: gradient, version counter, base of a view, hooks.
@@ -51,7 +49,7 @@ def meta_of(tensor) -> Meta:
     found = tensor._meta
     if found.__class__ is Meta:
         return found
-    made = tensor._meta = new(Meta)
+    made = tensor._meta = Meta()
     if found is not None:
         made.base, made.stamp = found[:2]
         if len(found) == 3:
@@ -68,7 +66,7 @@ def root_of(tensor) -> Meta:
 
 def alias_meta(source) -> Meta:
     """The Meta of another tensor on the memory of `source`, without its history."""
-    made = new(Meta)
+    made = Meta()
     made.root = root_of(source)
     made.stamp = GLOBALS["REBASED"]
     return made
@@ -525,7 +523,7 @@ def shape_of(where) -> Any:
 
 
 def make_node(op, edges, saved, versions, table) -> Node:
-    node = new(Node)
+    node = Node()
     node._op, node._edges, node._saved, node._versions, node._table = op, edges, saved, versions, table
     node._out = node._counter = node._hooks = node._trace = node._shape = None
     node._seq = next(SEQUENCE)

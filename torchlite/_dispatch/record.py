@@ -11,6 +11,7 @@ from typing import Any
 
 from .._types import dtypes, layouts
 from .plan import Plan
+from .slots import SLOTS
 
 POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW, KEEPS_DTYPE = 1, 2, 4, 8, 16, 32, 64
 DEFAULT, INT_TO_FLOAT, ALWAYS_BOOL = "default", "int_to_float", "always_bool"
@@ -265,13 +266,18 @@ def _register(record: Op, depth: int) -> Op:
     REGISTRY[record.name] = record
     for space in record.where.split():
         prefix = space.replace("nn.functional", "").replace(".", "_") + "_"
-        names = NAMESPACES.setdefault(space, {})
-        names[record.name.removeprefix(prefix) if prefix != "_" else record.name] = record
+        _name(record, space, record.name.removeprefix(prefix) if prefix != "_" else record.name)
     for alias in record.alias.split():
         space, _, name = alias.rpartition(".")
         for where in [space] if space else record.where.split():
-            NAMESPACES.setdefault(where, {})[name] = record
+            _name(record, where, name)
     return record
+
+
+def _name(record: Op, space: str, name: str) -> None:
+    NAMESPACES.setdefault(space, {})[name] = record
+    if space == "Tensor":
+        SLOTS.method_declared(name, record)
 
 
 def op(

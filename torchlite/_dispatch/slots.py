@@ -22,6 +22,7 @@ class Slots:
     F: Any  # every op on Tensors, by the op's name
 
     # From _tensor.
+    method_declared: Callable[[str, Op], None]  # a record has a name among the class's methods
     as_tensor: Callable[..., Any]  # Python's and NumPy's data as a Tensor (_tensor/creation)
 
     # From _ops/inplace.

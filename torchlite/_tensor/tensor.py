@@ -5,12 +5,12 @@ written in the files of its parts.
 from __future__ import annotations
 
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._dispatch import NAMESPACES, call, function_for
 from .._dispatch.codegen import in_place_method
 from .._dispatch.interceptors import torch_function_disabled
-from .._dispatch.record import INPLACE
+from .._dispatch.record import INPLACE, Op
 from .._dispatch.runtime import recording
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
@@ -23,31 +23,33 @@ from .protocols import Protocols
 
 
 def _method(name: str):
-    """The method of that name made from a record, or None."""
-    names = NAMESPACES["Tensor"]
-    record = names.get(name)
-    if record is not None:
-        return function_for(record)
-    if name.endswith("_") and not name.startswith("_"):
-        record = names.get(name[:-1])
-        if record is not None and record.tags & INPLACE:
-            return in_place_method(record)
-    return None
+    """The method of that name, made from its record."""
+    record = NAMESPACES["Tensor"].get(name)
+    return in_place_method(NAMESPACES["Tensor"][name[:-1]]) if record is None else function_for(record)
 
 
-class _TensorType(type):
-    """Makes the methods that come from records when they are first asked for, so that importing stays quick."""
+class _Later:
+    """A method that is made from its record when it is first asked for, so that importing stays quick.
 
-    def __getattr__(cls, name: str) -> Any:
-        method = None if name.startswith("__") else _method(name)
-        if method is None:
-            raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
-        setattr(Tensor, name, method)
-        return method
+    Not by `__getattr__`: a class that has one gets none of its attributes by the interpreter's quick ways.
+    """
 
-    def __dir__(cls):
-        names = NAMESPACES["Tensor"]
-        return sorted({*super().__dir__(), *names, *(n + "_" for n, op in names.items() if op.tags & INPLACE)})
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, tensor, owner=None):
+        method = _method(self.name)
+        setattr(Tensor, self.name, method)
+        return method.__get__(tensor, owner)
+
+
+def _declared(name: str, record: Op) -> None:
+    """Give the class what a record declares as its method, and the in-place one."""
+    for each in (name, name + "_") if record.tags & INPLACE else (name,):
+        if each not in Tensor.__dict__:
+            setattr(Tensor, each, _Later(each))
 
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ def _put_together(tensor: type) -> type:
 
 
 @_put_together
-class Tensor(_Parts, metaclass=_TensorType):
+class Tensor(_Parts):
     """A multi-dimensional array of one dtype on one device, with an optional history for gradients.
 
     Make one with `torch.tensor`, `torch.zeros`, `torch.from_numpy` …; `torch.Tensor(2, 3)` is an uninitialised float
@@ -104,17 +106,6 @@ class Tensor(_Parts, metaclass=_TensorType):
             and cls.__module__.startswith("torchlite")
         )
 
-    def __getattr__(self, name: str) -> Any:
-        method = None if name.startswith("__") else _method(name)
-        if method is None:
-            if name == "__cuda_array_interface__":  # the property raised; its words would be lost
-                from .interop import no_interface
-
-                raise AttributeError(no_interface(self))
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        setattr(Tensor, name, method)
-        return getattr(self, name)
-
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         """How an op treats a subclass: runs as on plain tensors, and results take the subclass.
@@ -123,7 +114,7 @@ class Tensor(_Parts, metaclass=_TensorType):
         return default_torch_function(cls, func, args, kwargs or {})
 
 
-class _ParameterType(_TensorType):
+class _ParameterType(type):
     def __instancecheck__(cls, instance) -> bool:
         return type.__instancecheck__(cls, instance) or (
             isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
@@ -191,3 +182,4 @@ def _to_subclass(result, cls):
 
 Tensor._memory = Tensor.__dict__["_data"]  # the same slot: only tensors with signs tell the two apart
 call.take_classes(Tensor, Parameter)
+SLOTS.method_declared = _declared

@@ -35,7 +35,8 @@ def write_kernel(source: Source, case: Case, raw: Mapping[str, str]) -> None:
     arguments = [(f"{p.name}=" if p.kwonly else "") + raw.get(p.name, p.name) for p in op.params]
     source.comment("The device's kernel computes on the raw arrays; its errors get PyTorch's words.")
     with source.block("try:"):
-        source.write(Listing(f"{'outs_' if op.hidden else 'data_'} = table_.{op.name}(", arguments))
+        source.line(f"kernel_ = table_.{op.name}")
+        source.write(Listing(f"{'outs_' if op.hidden else 'data_'} = kernel_(", arguments))
     write_error(source, op, "explained", _values(case))
 
 

@@ -68,7 +68,7 @@ def _write_edges(source: Source, case: Case) -> None:
     if case.number:
         names = [p.name for p in case.op.tensor_params]
         edges.insert(names.index(case.number), ["None"])
-    source.line("result_._node = node_ = new(Node)")
+    source.line("result_._node = node_ = Node()")
     source.line(f"node_._op = {case.op.name}__op")
     source.comment("Where each input's gradient goes: a leaf itself, or the node that made the input.")
     source.write(tuple_of(edges, "node_._edges = "))
@@ -157,7 +157,7 @@ def _write_kept(source: Source, case: Case, tests: dict[int, str]) -> None:
     )
     if 0 in tests:
         may_be_view = op.tags & (VIEW | MAYBE_VIEW) and not op.hidden
-        source.line("meta_of(result_)" if may_be_view else "result_._meta = new(Meta)")
+        source.line("meta_of(result_)" if may_be_view else "result_._meta = Meta()")
     counters = ["(result_._meta, 0)" if i == 0 and i in tests else "None" for i in range(count)]
     source.write(tuple_of(counters, "node_._counter = "))
 

@@ -71,11 +71,14 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         # `weight_and_bias(self, Linear)` without its call: small networks are made of this.
-        if self.__class__ is Linear:
-            own = self.__dict__
+        own = self.__dict__
+        if type(self) is Linear and "weight" not in own and "bias" not in own:
             params = own["_parameters"]
-            if "weight" in params and "bias" in params and "weight" not in own and "bias" not in own:
-                return F.linear(input, params["weight"], params["bias"])
+            try:
+                weight, bias = params["weight"], params["bias"]
+            except KeyError:  # one of them is the class's
+                weight, bias = self.weight, self.bias
+            return F.linear(input, weight, bias)
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:

@@ -240,22 +240,21 @@ class Module(_Parts):
         # What `_call_impl` does where nothing is to be done around `forward`, without a second call of Python's.
         own = self.__dict__
         try:
-            plain = not (
-                own["_backward_hooks"]
-                or own["_backward_pre_hooks"]
-                or own["_forward_hooks"]
+            hooked = (
+                own["_forward_hooks"]
                 or own["_forward_pre_hooks"]
+                or own["_backward_hooks"]
+                or own["_backward_pre_hooks"]
                 or _global_forward_hooks
                 or _global_forward_pre_hooks
                 or _global_backward_hooks
                 or _global_backward_pre_hooks
-                or self._compiled_call_impl is not None
-                or type(self)._call_impl is not _PLAIN_CALL
+                or "_compiled_call_impl" in own
             )
         except KeyError:
             # The class keeps the tables, or `Module.__init__` was not called: attributes find them, or do not.
-            plain = False
-        if plain:
+            hooked = True
+        if not hooked and type(self)._call_impl is _PLAIN_CALL:
             return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
@@ -771,9 +770,11 @@ def weight_and_bias(module: Any, kind: type) -> Any:
     Python asks `__getattr__` only after its own look-up has failed, which takes half a microsecond a name: a third of a
     small linear layer's time.
     """
-    if module.__class__ is kind:
-        attributes = module.__dict__
-        params = attributes["_parameters"]
-        if "weight" in params and "bias" in params and "weight" not in attributes and "bias" not in attributes:
+    own = module.__dict__
+    if type(module) is kind and "weight" not in own and "bias" not in own:
+        params = own["_parameters"]
+        try:
             return params["weight"], params["bias"]
+        except KeyError:  # one of them is the class's
+            pass
     return module.weight, module.bias
