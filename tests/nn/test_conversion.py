@@ -147,3 +147,10 @@ def test_lazy_buffers_are_loaded():
     replica = nn.ParameterDict({"a": torch.ones(1)})._replicate_for_data_parallel()
     replica.a = torch.zeros(1)
     assert list(replica.keys()) == ["a"] and replica["a"].item() == 0 and not replica._parameters
+
+
+def test_parameters_that_nobody_sees_through_a_view_are_not_watched():
+    """What is watched makes every op slower."""
+    layer, kept = nn.Linear(2, 2), torch.ones(3)
+    for parameter in (*layer.parameters(), nn.Parameter(kept), nn.Parameter(kept[:1])):
+        assert parameter.requires_grad and parameter.is_leaf and not weakref.getweakrefs(parameter)

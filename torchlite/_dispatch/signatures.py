@@ -290,6 +290,7 @@ def matched(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
     if len(plausible) == 1:
         raise plausible[0]
     got = ", ".join([*map(type_name, args), *(f"{name}={type_name(value)}" for name, value in kwargs.items())])
+    got += ", " if kwargs and not args else ""  # as PyTorch writes it
     shown = [form for form in forms if not form.deprecated]
     listed = "".join(f" * {form}\n{form.mismatch(args, kwargs)}" for form in shown)
     expected = f"one of:\n{listed}" if len(shown) > 1 else str(shown[0])

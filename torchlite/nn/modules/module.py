@@ -103,7 +103,8 @@ _TO_FORMS = (
 def _wrong_to(args, kwargs=()):
     """The words for arguments of `to` that no form takes."""
     kinds = ["torch.device" if isinstance(arg, torch.device) else type(arg).__name__ for arg in args]
-    kinds += [f"{name}={type(value).__name__}, " for name, value in dict(kwargs).items()]
+    named = [f"{name}={type(value).__name__}" for name, value in dict(kwargs).items()]
+    kinds += named if kinds or not named else [", ".join(named) + ", "]  # as PyTorch writes it
     rest = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None"
     forms = "".join(f" * ({form}{rest})\n" for form in _TO_FORMS)
     return (
