@@ -47,7 +47,8 @@ del _d, _name
 _MODULES = {
     "_C", "_VF", "__config__", "__future__", "_dynamo", "_utils", "accelerator", "amp", "autograd", "backends", "cpu",
     "cuda", "fft", "func", "functional", "linalg", "masked", "multiprocessing", "nn", "opencl", "optim", "overrides",
-    "quasirandom", "random", "return_types", "serialization", "signal", "special", "storage", "testing", "utils", "version",
+    "quasirandom", "random", "return_types", "serialization", "signal", "special", "storage", "testing", "utils",
+    "version",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {

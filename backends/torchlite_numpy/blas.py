@@ -67,7 +67,7 @@ def product_function(dtype: np.dtype):
 
 @functools.cache
 def lapack_function(name: str):
-    """A routine of LAPACK, which takes the addresses of its arguments and integers of 64 bits. None if there is none."""
+    """A routine of LAPACK, which takes addresses of its arguments and integers of 64 bits. None if there is none."""
     controls = _controls()
     function = controls and getattr(controls[2], f"scipy_{name}_64_", None)
     if not function:

@@ -52,7 +52,7 @@ class Sampler:
 
         address = twister.ctypes.state_address
         self._memory = (ctypes.c_uint32 * (WORDS + 1)).from_address(address)
-        self._state = np.frombuffer(self._memory, np.uint32)
+        self._state = np.ctypeslib.as_array(self._memory)
         self._twister = twister  # owns the memory
         self._sample = np.random.RandomState(twister).poisson
 

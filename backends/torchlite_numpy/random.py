@@ -184,10 +184,10 @@ def random_permutation(size, dtype, generator: Engine):
     target = np.arange(n)
     target[:-1] += distance.astype(np.int64)
     if n <= SWAPS:
-        order = list(range(n))
+        entries = list(range(n))
         for i, j in enumerate(target.tolist()):
-            order[i], order[j] = order[j], order[i]
-        return np.array(order, dtype.np)
+            entries[i], entries[j] = entries[j], entries[i]
+        return np.array(entries, dtype.np)
     order, last = np.arange(n), np.full(n, -1)
     for start in range(0, n, STEPS):
         _exchange(order, last, start, target[start : start + STEPS])

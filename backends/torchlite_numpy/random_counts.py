@@ -144,8 +144,7 @@ def random_poisson(rate, generator: Engine):
     if rate.size and rate.min() < 0:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     if rate.size >= BULK and float(rate.max()) < LARGEST_RATE and (sampler := numpys_sampler()):
-        values = sampler.draw(rate.astype(np.float64).ravel(), generator)
-        return values.reshape(rate.shape).astype(rate.dtype)
+        return sampler.draw(rate.astype(np.float64).ravel(), generator).reshape(rate.shape).astype(rate.dtype)
     uniform = _Uniforms(generator)
     values = [_poisson(r, uniform) for r in rate.astype(np.float64).ravel().tolist()]
     uniform.close()
