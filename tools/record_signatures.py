@@ -96,6 +96,7 @@ def main() -> None:
                 lines.append(f"{public}: {' | '.join(signatures[public])}")
             if is_method and f"{public}_" in signatures and hasattr(torch.Tensor, f"{name}_"):
                 lines.append(f"{public}_: {' | '.join(signatures[f'{public}_'])}")
+    lines += [f"{name}: {' | '.join(texts)}" for name, texts in sorted(signatures.items()) if "_foreach_" in name]
     PATH.write_text("\n".join(dict.fromkeys(lines)) + "\n")
     print(f"{len(lines)} lines, {PATH.stat().st_size} bytes")
 

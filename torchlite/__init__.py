@@ -78,6 +78,10 @@ _HOMES = {
         "LongStorage", "HalfStorage", "BFloat16Storage", "FloatStorage", "DoubleStorage", "ComplexFloatStorage",
         "ComplexDoubleStorage", "from_file", "_storage_classes",
     ),
+    "_tensor.assertions": (
+        "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
+        "_check_tensor_all_with", "_check_type", "_check_value", "_check_with",
+    ),
     "_device.accelerators": ("Stream", "Event"),
     "_tensor.removed": ("eig", "lstsq", "matrix_rank", "symeig", "solve"),
     "accelerator": ("get_device_module",),
@@ -104,11 +108,13 @@ def __getattr__(name: str) -> Any:
         found = namespace_function("torch", name)
     elif name in _LAZY:
         found = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    elif name.startswith("_foreach_"):
+        found = getattr(importlib.import_module("._tensor.foreach", __name__), name)
     elif name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     elif (
         name.endswith("_")
-        and not name.startswith("_")
+        and not name.startswith("__")
         and name[:-1] in NAMESPACES["torch"]
         and NAMESPACES["torch"][name[:-1]].tags & INPLACE
     ):

@@ -43,6 +43,7 @@ from ._stubs.arrangement import _chunk_cat as _chunk_cat
 from ._stubs.basic import *
 from ._stubs.basic import dtype as dtype
 from ._stubs.elementwise import *
+from ._stubs.elementwise import _add_relu as _add_relu
 from ._stubs.elementwise import _amp_foreach_non_finite_check_and_unscale_ as _amp_foreach_non_finite_check_and_unscale_
 from ._stubs.elementwise import _amp_update_scale_ as _amp_update_scale_
 from ._stubs.elementwise import _conj as _conj
@@ -56,10 +57,14 @@ from ._stubs.layers import _native_multi_head_attention as _native_multi_head_at
 from ._stubs.layers import _transform_bias_rescale_qkv as _transform_bias_rescale_qkv
 from ._stubs.linear import *
 from ._stubs.linear import _addmm_activation as _addmm_activation
+from ._stubs.linear import _compute_linear_combination as _compute_linear_combination
 from ._stubs.linear import _int_mm as _int_mm
 from ._stubs.making import *
 from ._stubs.reductions import *
+from ._stubs.reductions import _masked_softmax as _masked_softmax
 from ._stubs.reductions import _segment_reduce as _segment_reduce
+from ._stubs.reductions import _unique as _unique
+from ._stubs.reductions import _unique2 as _unique2
 from ._stubs.tensor import *
 from .amp import GradScaler as GradScaler
 

@@ -67,6 +67,18 @@ def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs:
         return func(*args, **(kwargs or {}))
 
 
+def _get_mkldnn_enabled() -> bool:
+    """The switch `torch.backends.mkldnn.enabled`."""
+    return importlib.import_module(f"{_ROOT}.backends.mkldnn").enabled
+
+
+def _set_mkldnn_enabled(enabled: bool) -> None:
+    """Set `torch.backends.mkldnn.enabled`. RuntimeError for what is no bool."""
+    if not isinstance(enabled, bool):
+        raise RuntimeError(f"set_enabled_mkldnn expects a bool, but got {type(enabled).__name__}")
+    importlib.import_module(f"{_ROOT}.backends.mkldnn").enabled = enabled  # type: ignore[attr-defined]
+
+
 def _get_tracing_state() -> None:
     """The trace that is being recorded: there is none outside `torch.jit.trace`."""
 

@@ -8,6 +8,7 @@ saves as little as it can. Where one pass over memory pays (gelu, silu, mish ...
 import math
 
 from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, composite, layouts, op
+from torchlite._dispatch.public import torch
 from torchlite._types.dtypes import finfo
 
 SQRT_HALF = math.sqrt(0.5)
@@ -528,3 +529,13 @@ def gumbel_softmax(F, logits, tau, hard, eps, dim, generator=None):
     index = F.argmax(soft.detach(), dim, True)
     one_hot = F.scatter(F.zeros_like(soft).detach(), dim, index, 1.0)
     return one_hot - soft.detach() + soft
+
+
+@composite("_add_relu(Tensor input, Tensor|Number other, *, alpha=1)", where="torch", tags=INPLACE)
+def _add_relu(F, input, other, alpha):
+    """``relu(input + alpha * other)``.
+
+    >>> torch._add_relu(torch.tensor([1., 2.]), torch.tensor([-3., 3.]))
+    tensor([0., 5.])
+    """
+    return F.relu(torch.add(input, other, alpha=alpha))

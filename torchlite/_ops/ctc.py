@@ -101,17 +101,30 @@ def _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths):
 
 
 @composite(
-    "ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, "
+    "_ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, "
     "reduction='mean', zero_infinity=False)",
-    where="torch nn.functional",
+    where="",
+    alias="nn.functional.ctc_loss",
+)
+def ctc_loss_by_name(F, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
+    """See `torch.ctc_loss`; the reduction is given by its name. ValueError for another."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+
+
+@composite(
+    "ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, "
+    "reduction=1, zero_infinity=False)",
+    where="torch",
 )
 def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
     """Minus the log-probability of ``targets`` under all alignments to ``log_probs`` (time, batch, classes), which are
     log-probabilities.
 
-    ``targets`` is (batch, longest) or all targets one after the other; ``reduction="mean"`` divides each loss by its
-    target length and then averages. Targets and lengths may lie on the host: lengths on the device are read from it,
-    for what depends on the longest. As in PyTorch the gradient is that of log-probabilities that came from
+    ``targets`` is (batch, longest) or all targets one after the other; ``reduction`` 1 or "mean" divides each loss by
+    its target length and then averages. Targets and lengths may lie on the host: lengths on the device are read from
+    it, for what depends on the longest. As in PyTorch the gradient is that of log-probabilities that came from
     ``log_softmax``.
     """
     reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)

@@ -322,8 +322,28 @@ def is_set_to(F, input, tensor):
 @composite("_map(Tensor input, Tensor tensor, callable)", where="", alias="Tensor.map_", tags=VIEW)
 def map_(F, input, tensor, callable):
     """Replace each element a by `callable(a, b)`, b being the element of `tensor` there, in place (slow; CPU only)."""
-    values = [
-        callable(a, b)
-        for a, b in zip(input.reshape(-1).tolist(), tensor.expand(input.shape).reshape(-1).tolist(), strict=True)
-    ]
+    return _mapped(F, "map_", callable, input, other=tensor)
+
+
+@composite("_map2(Tensor input, Tensor x, Tensor y, callable)", where="", alias="Tensor.map2_", tags=VIEW)
+def map2_(F, input, x, y, callable):
+    """Replace each element a by `callable(a, b, c)` of the elements of `x` and `y` there, in place (slow; CPU only).
+
+    >>> torch.tensor([1., 2.]).map2_(torch.tensor([3., 4.]), torch.tensor(5.), lambda a, b, c: a * b + c)
+    tensor([ 8., 13.])
+    """
+    return _mapped(F, "map2_", callable, input, x=x, y=y)
+
+
+def _mapped(F, name, callable, input, **others):
+    if any(tensor.requires_grad for tensor in (input, *others.values())):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    for argument, tensor in others.items():
+        if tensor.dtype is not input.dtype or tensor.device != input.device:
+            wanted = f"'{argument}'" if len(others) == 1 else f"argument '{argument}'"
+            raise TypeError(f"{name}: expected {input.type()} for {wanted} (got {tensor.type()})")
+    if input.device.type == "meta":
+        return input
+    columns = [tensor.expand(input.shape).reshape(-1).tolist() for tensor in (input, *others.values())]
+    values = [callable(*row) for row in zip(*columns, strict=True)]
     return F.copy_(input, F.to(input.new_tensor(values).reshape(input.shape), input.dtype))

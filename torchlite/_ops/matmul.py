@@ -642,3 +642,15 @@ def _addmm_activation(F, input, mat1, mat2, beta, alpha, use_gelu):
     """
     out = F.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
     return F.gelu(out) if use_gelu else F.relu(out)
+
+
+@composite("_compute_linear_combination(Tensor input, Tensor coefficients, *, out=None)", where="torch")
+def _compute_linear_combination(F, input, coefficients, out):
+    """Sums of the parts of `input` along its first dimension, one for each row of `coefficients`, which are their
+    factors. `out` is added to.
+
+    >>> torch._compute_linear_combination(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([[1., -1.]]))
+    tensor([[-2., -2.]])
+    """
+    sums = F.tensordot(F.to(coefficients, input.dtype), input, 1)
+    return sums if out is None else out.add_(sums)

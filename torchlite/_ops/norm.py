@@ -313,6 +313,27 @@ def _update_running(running_mean, running_var, mean, var, momentum, count):
         _move(running_var, var, 1.0 - momentum, momentum * unbiased)
 
 
+@composite("batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, momentum)", where="torch")
+def batch_norm_update_stats(F, input, running_mean, running_var, momentum):
+    """The mean and the variance (not corrected) of each channel, towards which the running ones are moved in place. All
+    are of the dtype of the running mean.
+
+    >>> torch.batch_norm_update_stats(torch.tensor([[1.], [3.]]), None, None, 0.1)
+    (tensor([2.]), tensor([1.]))
+    """
+    if input.ndim < 2:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [-{input.ndim}, {input.ndim - 1}], but got 1)"
+        )
+    if not input.numel():
+        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}")
+    _check_channels(input, None, None, running_mean, running_var)
+    x = input.detach() if running_mean is None else F.to(input.detach(), running_mean.dtype)
+    var, mean = F.var_mean(x, (0, *range(2, input.ndim)), correction=0)
+    _update_running(running_mean, running_var, mean, var, momentum, input.numel() // input.shape[1])
+    return mean, var
+
+
 @composite(
     "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, training, "
     "momentum, eps, cudnn_enabled=True)",

@@ -145,14 +145,26 @@ def _adaptive_size(input, output_size, count, function):
     )
     if min(size) < 0:
         _refuse_negative(input, size, function)
-    for dim in range(input.ndim - count, input.ndim):
-        if input.shape[dim] == 0:
-            raise RuntimeError(
-                f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-                f"{list(input.shape)} with dimension {dim} being empty"
-            )
+    _refuse_empty(input, size, count, function)
     _refuse(input, function, integers=False)
     return size
+
+
+def _refuse_empty(input, size, count, function):
+    """RuntimeError where there is nothing to pool. One average of everything is a mean, which is NaN of nothing."""
+    if "avg" in function and all(n == 1 for n in size):
+        return
+    shape, first = list(input.shape), 1
+    if function == "adaptive_avg_pool1d":
+        function, shape = "adaptive_avg_pool2d", [*shape[:-1], 1, shape[-1]]
+    if function == "adaptive_avg_pool2d":
+        first = len(shape) - 2
+    for dim in range(first, len(shape)):
+        if shape[dim] == 0:
+            raise RuntimeError(
+                f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{shape} with dimension {dim} being empty"
+            )
 
 
 _MAX_DOC = """The maximum over windows of `input` (N, C, ...) or (C, ...) with {n} spatial dimension(s).
@@ -220,7 +232,10 @@ def _declare_adaptive(n):
     where = "torch nn.functional" if n == 1 else "nn.functional"
 
     def adaptive_avg(F, input, output_size):
-        return F._adaptive_avg_pool(input, _adaptive_size(input, output_size, n, f"adaptive_avg_pool{n}d"))
+        size = _adaptive_size(input, output_size, n, f"adaptive_avg_pool{n}d")
+        if not input.numel() and all(length == 1 for length in size):
+            return F.mean(input, tuple(range(-n, 0)), True)
+        return F._adaptive_avg_pool(input, size)
 
     def adaptive_max(F, input, output_size, return_indices):
         values, indices = F._adaptive_max_pool(input, _adaptive_size(input, output_size, n, f"adaptive_max_pool{n}d"))

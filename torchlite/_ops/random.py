@@ -8,7 +8,10 @@ have composites.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
+
+import numpy as np
 
 from .._device.generators import check_target, draw, drawn_into, engine_of, fill
 from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, layouts, op
@@ -283,13 +286,23 @@ def randperm(F, n, generator, out, dtype, layout, device, pin_memory, requires_g
     """The integers from 0 to n - 1 in random order."""
     dtype = dtype or (int64 if out is None else out.dtype)
     _size("randperm", (n,))
-    limit = 1 << (dtype.itemsize * 8 - (1 if dtype.is_signed else 0))
-    if dtype.category == 1 and n > limit:
-        raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
+    _check_permuted(n, dtype)
     return _into(
         out,
         draw("random_permutation", (int(n),), dtype, device=device, generator=generator, requires_grad=requires_grad),
     )
+
+
+def _check_permuted(n: int, dtype) -> None:
+    """That a dtype can tell the numbers below n apart."""
+    if dtype.category not in (1, 2):
+        raise NotImplementedError(f"\"randperm\" not implemented for '{dtype.scalar_name}'")
+    if dtype.category == 1:
+        if n > 1 << (dtype.itemsize * 8 - (1 if dtype.is_signed else 0)):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
+    elif dtype.name in ("float16", "float32", "float64") and n > (1 << _DIGITS[dtype.name]) + 1:
+        limit = "2049" if dtype.name == "float16" else f"2^{_DIGITS[dtype.name]}+1"
+        raise RuntimeError(f"n cannot be greater than {limit} for {dtype.scalar_name} type.")
 
 
 def _like(F, input, options: tuple, fill_in):
@@ -499,9 +512,9 @@ def normal_(F, input, mean, std, generator):
 
 _DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 _C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long",
-    "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long", "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long", "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
 }  # fmt: skip
 
 
@@ -528,10 +541,10 @@ def _check_random_bounds(low: int, high: int, dtype) -> tuple[int, int]:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     digits = _DIGITS.get(dtype.name)
     if digits is not None:
-        after, before = int(dtype.np.type(low + 1)), int(dtype.np.type(high - 1))
+        after, before = _rounded(low + 1, dtype), _rounded(high - 1, dtype)
         if after < low:
-            low = after + (1 << (abs(low + 1).bit_length() - digits))
-        if before >= high:
+            low = int(after) + (1 << (abs(low + 1).bit_length() - digits))
+        if math.inf > before >= high:
             high -= 1 << (high.bit_length() - digits)
         if low >= high:
             raise RuntimeError(
@@ -541,7 +554,29 @@ def _check_random_bounds(low: int, high: int, dtype) -> tuple[int, int]:
     for name, value in (("from", low), ("to - 1", high - 1)):
         if not smallest <= value <= largest:
             raise RuntimeError(f"{name} is out of bounds for {_C_NAMES[dtype.name]}")
+        if digits is not None and not -(1 << digits) <= value <= 1 << digits:
+            warnings.warn(
+                f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
+                f"{_C_NAMES[dtype.name]} can support discrete uniform distribution only within this range. This "
+                "warning will become an error in version 1.7 release, please fix the code in advance",
+                stacklevel=2,
+            )
     return low, high
+
+
+def _rounded(value: int, dtype) -> float:
+    """An integer as a floating dtype has it, infinite beyond its range."""
+    with np.errstate(over="ignore"):
+        return float(dtype.np.type(value))
+
+
+def _check_all_bits(dtype) -> None:
+    """Dtypes that can be filled with 64 bits drawn."""
+    kernel = "random_full_64_bits_range_kernel_cpu"
+    if dtype.name in ("bool", "float16"):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+    if dtype.name not in ("int64", "float64", "float32", "bfloat16"):
+        raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
 
 
 @composite("random_(Tensor input, from_=None, to=..., *, generator=None)", where="Tensor")
@@ -561,6 +596,7 @@ def random_(F, input, from_, to, generator):
         return fill(this, input, "random_words", span, generator=generator)
     if to is None:
         if from_ is None or _integer(from_) == -1 << 63:
+            _check_all_bits(dtype)
             return fill(this, input, "random_integers", 0, 1 << 64, generator=generator)
         low, high = _integer(from_), largest + 1
     else:

@@ -5,9 +5,12 @@ Most are composites of views, so they share memory with their input where PyTorc
 
 from __future__ import annotations
 
-from torchlite._dispatch import INPLACE, KEEPS_DTYPE, NONDIFF, VIEW, composite, layouts, op
+from operator import index
+
+from torchlite._dispatch import INPLACE, KEEPS_DTYPE, NONDIFF, VIEW, call, composite, layouts, op
 from torchlite._dispatch.public import torch
 from torchlite._dispatch.shapes import broadcast, wrap_dim
+from torchlite._types.dtypes import int64
 from torchlite._types.layouts import contiguous_format
 
 # --- parts -----------------------------------------------------------------------
@@ -121,14 +124,33 @@ for _name, _rest in (
     composite(f"unsafe_{_name}(Tensor input, {_rest})")(_unsafely)
 
 
-@composite("tensor_split(Tensor input, indices_or_sections, dim=0, *, indices=None, sections=None)")
-def tensor_split(F, input, indices_or_sections, dim, indices, sections):
+def _cuts(where):
+    """A number of parts, or places to cut at, also of a tensor. TypeError, for the parser's words, for others."""
+    if isinstance(where, call.Tensor):
+        if where.dtype is not int64:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{where.dtype.scalar_name}"
+            )
+        if where.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
+                f"but got a tensor with {where.ndim} dims"
+            )
+        return where.tolist()
+    return [index(place) for place in where] if isinstance(where, (tuple, list)) else index(where)
+
+
+@composite(
+    "tensor_split(Tensor input, indices_or_sections=None, dim=0, *, indices=None, sections=None, "
+    "tensor_indices_or_sections=None)"
+)
+def tensor_split(F, input, indices_or_sections, dim, indices, sections, tensor_indices_or_sections):
     """`input` cut along `dim` into a number of parts that differ by one at most, or before each of the given indices,
     as views.
     """
-    where = indices_or_sections
-    if hasattr(where, "tolist"):
-        where = where.tolist()
+    given = (indices_or_sections, indices, sections, tensor_indices_or_sections)
+    where = _cuts(next((one for one in given if one is not None), None))
     if not input.ndim:
         raise RuntimeError(
             f"tensor_split expected at least a 1-dimensional tensor, but got a tensor with {input.ndim} dims"
@@ -139,7 +161,7 @@ def tensor_split(F, input, indices_or_sections, dim, indices, sections):
             raise RuntimeError(f"number of sections must be larger than 0, got {where}")
         least, extra = divmod(size, where)
         where = [i * least + min(i, extra) for i in range(1, where)]
-    edges = [slice(None, int(i)).indices(size)[1] for i in where]
+    edges = [slice(None, i).indices(size)[1] for i in where]
     return tuple(F.slice(input, dim, a, max(a, b), 1) for a, b in zip([0, *edges], [*edges, size], strict=True))
 
 
@@ -149,8 +171,10 @@ def _split_evenly(F, name, input, where, dim, least):
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} "
             "dimensions!"
         )
+    if isinstance(where, call.Tensor):
+        raise TypeError("a number or numbers")
     if isinstance(where, int):
-        if where <= 0 or input.shape[dim] % where:
+        if not where or input.shape[dim] % where:
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
                 f"{input.shape[dim]} is not divisible by the split_size {where}!"

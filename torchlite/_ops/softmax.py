@@ -2,6 +2,7 @@
 
 from torchlite._dispatch import composite, layouts, op
 from torchlite._dispatch.shapes import wrap_dim
+from torchlite._types.dtypes import bool_
 
 
 def _shifted(F, input, dim):
@@ -87,3 +88,30 @@ def _safe_softmax(F, input, dim, dtype):
     """``softmax`` that gives zeros where a whole row is minus infinity."""
     out = F.softmax(input, dim, dtype)
     return F.where(F.amax(input.detach(), dim, True) == -float("inf"), F.zeros_like(out), out)
+
+
+def _mask_over(input, mask, mask_type):
+    """The mask in a shape that broadcasts. 0: (L, L), of all heads; 1: (B, L), of keys; 2: the scores' shape."""
+    if mask.dtype is not bool_:
+        raise RuntimeError("Mask should be a boolean tensor")
+    if mask_type in (0, 1):
+        length, shape = input.shape[-1], "(L, L)" if mask_type == 0 else "(B, L)"
+        if tuple(mask.shape) != (length if mask_type == 0 else input.shape[0], length):
+            raise RuntimeError(f"For mask_type == {mask_type} mask shape should be {shape}")
+        return mask if mask_type == 0 else mask.reshape((input.shape[0], *(1,) * (input.ndim - 2), length))
+    if tuple(mask.shape) != tuple(input.shape):
+        raise RuntimeError("For mask_type == 2 mask shape should match input shape")
+    return mask
+
+
+@composite("_masked_softmax(Tensor input, Tensor mask, dim=None, mask_type=None)", where="torch")
+def _masked_softmax(F, input, mask, dim, mask_type):
+    """``softmax`` of what ``mask`` does not leave out (where it is True); NaN where all is left out.
+
+    >>> torch._masked_softmax(torch.tensor([1., 1., 1.]), torch.tensor([False, True, False]))
+    tensor([0.5000, 0.0000, 0.5000])
+    """
+    mask = _mask_over(input, mask, mask_type)
+    if input.dtype.category != 2:
+        raise NotImplementedError(f"\"masked_softmax\" not implemented for '{input.dtype.scalar_name}'")
+    return F.softmax(F.masked_fill(input, mask, -float("inf")), -1 if dim is None else dim)

@@ -68,6 +68,9 @@ op(
 
 
 def _kth_rule(input, k, dim, keepdim):
+    if input.shape and not input.shape[wrap_dim(dim, len(input.shape))]:
+        at = wrap_dim(dim, len(input.shape))
+        raise IndexError(f"kthvalue(): Expected reduction dim {at} to have non-zero size.")
     shape = reduced(input.shape, dim, keepdim) if input.shape else ()
     return [(shape, input.dtype), (shape, int64)]
 
@@ -176,6 +179,30 @@ def unique(F, input, sorted, return_inverse, return_counts, dim):
     else:
         found = _with_node("_unique_dim", input, F.unique_rows(input, wrap_dim(dim, input.ndim)))
     return _asked_for(found, return_inverse, return_counts)
+
+
+@composite(
+    "_unique_and_all(Tensor input, sorted=True, return_inverse=False, return_counts=False)",
+    where="",
+    alias="torch._unique2",
+)
+def _unique_and_all(F, input, sorted, return_inverse, return_counts):
+    """The distinct elements, where each one went and how often each came; the last two empty where not asked for."""
+    values, *also = _with_node("_unique2", input, F.unique_flat(input, return_inverse, return_counts))
+    empty = input.new_empty((0,), dtype=int64)
+    return values, *(
+        one if wanted else empty for one, wanted in zip(also, (return_inverse, return_counts), strict=True)
+    )
+
+
+@composite("_unique(Tensor input, sorted=True, return_inverse=False)", where="torch")
+def _unique(F, input, sorted, return_inverse):
+    """The distinct elements, and where each one went (empty where that is not asked for).
+
+    >>> torch._unique(torch.tensor([3, 1, 3]), return_inverse=True)
+    (tensor([1, 3]), tensor([1, 0, 1]))
+    """
+    return F._unique_and_all(input, sorted, return_inverse)[:2]
 
 
 @composite("unique_consecutive(Tensor input, return_inverse=False, return_counts=False, dim=None)")

@@ -534,23 +534,23 @@ def diff(F, input, n, dim, prepend, append):
     return input if n and size_before else F.clone(input)
 
 
-def _spacing(F, y, x, dx, dim):
+def _spacing(F, y, x, dx, dim, name):
     """The distances between sample points, shaped to multiply with slices of `y` along `dim`."""
     if x is None:
         return 1 if dx is None else dx
     if x.ndim == 1:
         if x.shape[0] != y.shape[dim]:
-            raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         return F.diff(x).reshape([-1 if d == dim % y.ndim else 1 for d in builtins.range(y.ndim)])
     return F.diff(x.reshape((1,) * (y.ndim - x.ndim) + tuple(x.shape)), 1, dim if dim < 0 else dim - y.ndim)
 
 
-def _trapezoids(F, y, x, dx, dim):
+def _trapezoids(F, y, x, dx, dim, name):
     if y.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     size = y.shape[dim]
     pairs = F.narrow(y, dim, 1, size - 1) + F.narrow(y, dim, 0, size - 1)
-    return pairs * _spacing(F, y, x, dx, dim) / 2
+    return pairs * _spacing(F, y, x, dx, dim, name) / 2
 
 
 @composite("trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", alias="trapz")
@@ -562,7 +562,7 @@ def trapezoid(F, y, x, dx, dim):
     """
     if y.ndim and y.shape[dim] == 0:
         return F.sum(y / 2, dim)
-    return F.sum(_trapezoids(F, y, x, dx, dim), dim)
+    return F.sum(_trapezoids(F, y, x, dx, dim, "trapezoid"), dim)
 
 
 @composite("cumulative_trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", layout=layouts.contiguous)
@@ -570,7 +570,7 @@ def cumulative_trapezoid(F, y, x, dx, dim):
     """The running integral of `y` along `dim` by the trapezoidal rule: one element fewer than `y`."""
     if y.ndim == 0:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    return F.cumsum(_trapezoids(F, y, x, dx, dim) if y.shape[dim] else y / 2, dim)
+    return F.cumsum(_trapezoids(F, y, x, dx, dim, "cumulative_trapezoid") if y.shape[dim] else y / 2, dim)
 
 
 def _gradient_along(F, x, dim, spacing, edge_order):

@@ -95,6 +95,14 @@ def batch_norm(
     *,
     out: Tensor | None = None,
 ) -> Tensor: ...
+def batch_norm_update_stats(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: _b.float,
+    *,
+    out: Tensor | None = None,
+) -> Tensor: ...
 def bilinear(
     input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
 ) -> Tensor: ...
@@ -192,7 +200,7 @@ def ctc_loss(
     input_lengths: Tensor | Ints,
     target_lengths: Tensor | Ints,
     blank: _b.int = 0,
-    reduction: _b.str = "mean",
+    reduction: _b.str = 1,
     zero_infinity: _b.bool = False,
     *,
     out: Tensor | None = None,

@@ -3,7 +3,7 @@
 
 import builtins as _b
 from collections.abc import Sequence
-from typing import Literal, Self, overload
+from typing import Any, Literal, Self, overload
 
 from . import results
 from .aliases import DType, Ints, Number
@@ -171,6 +171,9 @@ class ReductionsMethods:
     def cumprod_(self, dim: _b.int, *, dtype: DType | None = None) -> Self: ...
     def cumsum_(self, dim: _b.int, *, dtype: DType | None = None) -> Self: ...
 
+def _masked_softmax(
+    input: Tensor, mask: Tensor, dim: _b.int | None = None, mask_type: Any = None, *, out: Tensor | None = None
+) -> Tensor: ...
 def _segment_reduce(
     data: Tensor,
     reduce: _b.str,
@@ -181,6 +184,17 @@ def _segment_reduce(
     axis: _b.int = 0,
     unsafe: _b.bool = False,
     initial: Number | None = None,
+    out: Tensor | None = None,
+) -> Tensor: ...
+def _unique(
+    input: Tensor, sorted: _b.bool = True, return_inverse: _b.bool = False, *, out: Tensor | None = None
+) -> Tensor: ...
+def _unique2(
+    input: Tensor,
+    sorted: _b.bool = True,
+    return_inverse: _b.bool = False,
+    return_counts: _b.bool = False,
+    *,
     out: Tensor | None = None,
 ) -> Tensor: ...
 def all(input: Tensor, dim: Ints | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor: ...

@@ -213,6 +213,30 @@ class Conversions(Protocols):
 
         record_stream(self, s)
 
+    def eig(self, eigenvectors=False):
+        """Removed from PyTorch: RuntimeError. Use `torch.linalg.eig`."""
+        from .removed import eig
+
+        eig(self)
+
+    def lstsq(self, other):
+        """Removed from PyTorch: RuntimeError. Use `torch.linalg.lstsq`."""
+        from .removed import lstsq
+
+        lstsq(self)
+
+    def solve(self, other):
+        """Removed from PyTorch: RuntimeError. Use `torch.linalg.solve`."""
+        from .removed import solve
+
+        solve(self)
+
+    def symeig(self, eigenvectors=False):
+        """Removed from PyTorch: RuntimeError. Use `torch.linalg.eigh`."""
+        from .removed import symeig
+
+        symeig(self)
+
     def apply_(self, function):
         """Replace each element x by function(x), in place (slow; CPU only)."""
         array = self._table.to_numpy(self._data)

@@ -92,6 +92,7 @@ row(
     _einsum("ij,jk", C(2, 3), C(3, 2)),
     _einsum("i->", (3,)),
 )
+row("_compute_linear_combination", S((2, 3), (4, 2)), S((3, 2, 2), (2, 3)), grad=False)
 row(
     "_int_mm",
     S(A((3, 4), -128, 127, "int8"), A((4, 2), -128, 127, "int8")),

@@ -216,6 +216,13 @@ row(
     noncontiguous=False,
 )
 row(
+    "_map2",
+    S((3, 4), A((4,)), A(())),
+    oracle=lambda torch, x, y, z: x.detach().clone().map2_(y.detach(), z.detach(), lambda a, b, c: a + 2 * b * c),
+    grad=False,
+    meta=False,
+)
+row(
     "_map",
     S((3, 4), A((4,))),
     oracle=lambda torch, x, y: x.detach().clone().map_(y.detach(), lambda a, b: a + 2 * b),

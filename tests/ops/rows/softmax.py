@@ -1,6 +1,6 @@
 """softmax and log_softmax."""
 
-from tests.ops.table import S, row
+from tests.ops.table import A, S, row
 
 SAMPLES = (S((3, 4), 1), S((3, 4), 0), S((2, 3, 4), -2), S((), 0), S((0, 3), 1))
 row("softmax", *SAMPLES, covers=("_softmax", "_softmax_backward"))
@@ -14,4 +14,10 @@ row(
         if torch.__name__ == "torch"
         else __import__("torchlite")._dispatch.F._safe_softmax(x, dim)
     ),
+)
+row(
+    "_masked_softmax",
+    S((2, 4), A((2, 4), dtype="bool"), 1, 2),
+    S((2, 3, 4, 4), A((4, 4), dtype="bool"), 3, 0),
+    grad=False,
 )

@@ -46,6 +46,10 @@ row(
     covers=("unique_flat", "unique_rows", "_unique2", "_unique_dim"),
 )
 row(
+    "_unique_and_all", S(I, True, True, True), S(I), meta=False, grad=False, oracle=lambda torch, *a: torch._unique2(*a)
+)
+row("_unique", S(I, True, True), S(I), meta=False, grad=False)
+row(
     "unique_consecutive",
     S(I),
     S(I, return_inverse=True, return_counts=True),

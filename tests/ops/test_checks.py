@@ -1,0 +1,234 @@
+"""What ops refuse, warn of, or take without complaint at the edges, as PyTorch does."""
+
+import re
+import warnings
+
+import pytest
+
+import torchlite as torch
+
+F = torch.nn.functional
+
+
+def shapes(parts):
+    return [tuple(part.shape) for part in parts]
+
+
+@pytest.mark.parametrize(
+    "call, kind, words",
+    [
+        (
+            lambda x: torch.hsplit(x, 0),
+            RuntimeError,
+            "dimension 1, but the size of the dimension 3 is not divisible .* 0!",
+        ),
+        (lambda x: torch.hsplit(x, -1), RuntimeError, "number of sections must be larger than 0, got -1"),
+        (lambda x: torch.vsplit(x[0, 0], 2), RuntimeError, "torch.vsplit requires a tensor with at least 2 dimension"),
+        (lambda x: torch.dsplit(x[0], 2), RuntimeError, "torch.dsplit requires a tensor with at least 3 dimension"),
+        (lambda x: torch.hsplit(x, torch.tensor([1])), TypeError, "hsplit\\(\\) received an invalid combination"),
+        (lambda x: torch.tensor_split(x, 1.5), TypeError, "tensor_split\\(\\) received an invalid combination"),
+        (lambda x: torch.tensor_split(x, [1.5]), TypeError, "tensor_split\\(\\) received an invalid combination"),
+        (lambda x: torch.tensor_split(x, torch.tensor(1.5)), RuntimeError, "to have dtype of long, but got Float"),
+        (lambda x: torch.tensor_split(x, torch.tensor([1]).int()), RuntimeError, "to have dtype of long, but got Int"),
+        (lambda x: torch.tensor_split(x, torch.ones(2, 2).long()), RuntimeError, "but got a tensor with 2 dims"),
+    ],
+)
+def test_cuts_that_are_refused(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call(torch.zeros(2, 3, 4))
+
+
+def test_cuts_by_tensors_and_names(device):
+    x = torch.zeros(2, 3, 4, device=device)
+    assert shapes(torch.tensor_split(x, torch.tensor(2))) == [(1, 3, 4)] * 2
+    assert shapes(torch.tensor_split(x, sections=2)) == [(1, 3, 4)] * 2
+    assert shapes(torch.tensor_split(x, indices=[1], dim=1)) == [(2, 1, 4), (2, 2, 4)]
+    assert shapes(torch.tensor_split(x, tensor_indices_or_sections=torch.tensor([1]), dim=2)) == [(2, 3, 1), (2, 3, 3)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_adaptive_pools_of_nothing(device, n):
+    average, largest = (getattr(F, f"adaptive_{kind}_pool{n}d") for kind in ("avg", "max"))
+    nothing = torch.ones((2, 3, 0, *(2,) * (n - 1)), device=device, requires_grad=True)
+    mean = average(nothing, 1)
+    assert mean.shape == (2, 3, *(1,) * n) and mean.isnan().all()
+    mean.sum().backward()
+    assert nothing.grad.shape == nothing.shape
+    for pool in (average, largest):
+        with pytest.raises(RuntimeError, match="Expected input to have non-zero size for non-batch dimensions"):
+            pool(nothing, 2)
+    no_channel = torch.ones((2, 0, *(3,) * n), device=device)
+    refused = [largest] if n < 3 else [average, largest]
+    for pool in refused:
+        with pytest.raises(RuntimeError, match="with dimension 1 being empty"):
+            pool(no_channel, 2)
+    if n < 3:
+        assert average(no_channel, 2).shape == (2, 0, *(2,) * n)
+    assert average(torch.ones((0, 3, *(3,) * n), device=device), 2).shape == (0, 3, *(2,) * n)
+
+
+def test_ctc_loss_wants_a_reduction_that_exists():
+    log_probs, lengths = torch.zeros(5, 1, 3).log_softmax(-1), torch.tensor([5])
+    for call in (F.ctc_loss, torch.nn.CTCLoss(reduction="x")):
+        with pytest.raises(ValueError, match="x is not a valid value for reduction"):
+            call(
+                log_probs, torch.tensor([[1, 2]]), lengths, torch.tensor([2]), *([0, "x"] if call is F.ctc_loss else [])
+            )
+    with pytest.raises(TypeError, match="ctc_loss\\(\\) received an invalid combination of arguments"):
+        torch.ctc_loss(log_probs, torch.tensor([[1, 2]]), lengths, torch.tensor([2]), 0, "x")
+
+
+@pytest.mark.parametrize(
+    "dtype, bounds, words",
+    [
+        (
+            "float32",
+            (0, 2**30),
+            "to - 1 is out of bounds \\[-\\(2\\^24\\), 2\\^24\\]. Due to precision limitations float",
+        ),
+        ("float32", (2**24 + 1, 2**25), "from is out of bounds \\[-\\(2\\^24\\)"),
+        ("float64", (0, 2**53 + 3), "to - 1 is out of bounds \\[-\\(2\\^53\\), 2\\^53\\]. .* double can"),
+        ("float16", (2**12, 2**13), "from is out of bounds \\[-\\(2\\^11\\), 2\\^11\\]. .* c10::Half can"),
+        ("bfloat16", (-300, 3), "from is out of bounds \\[-\\(2\\^8\\), 2\\^8\\]. .* c10::BFloat16 can"),
+        ("float32", (0, 2**24), None),
+        ("bfloat16", (0, 256), None),
+    ],
+)
+def test_random_warns_of_what_a_dtype_cannot_tell_apart(dtype, bounds, words):
+    x = torch.zeros(2, dtype=getattr(torch, dtype))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        x.random_(*bounds)
+    assert bool(seen) == bool(words)
+    if words:
+        assert re.search(words, str(seen[0].message)) and seen[0].category is UserWarning
+
+
+@pytest.mark.parametrize(
+    "dtype, bounds, kind, words",
+    [
+        ("float16", (0, 2**30), RuntimeError, "to - 1 is out of bounds for c10::Half"),
+        ("float16", (2**24 + 1, 2**25), RuntimeError, "from is out of bounds for c10::Half"),
+        ("int16", (0, 2**30), RuntimeError, "to - 1 is out of bounds for short int"),
+        ("int8", (-(2**63), None), RuntimeError, "handles only int64, double, float and bfloat16"),
+        ("float16", (-(2**63), None), NotImplementedError, "not implemented for 'Half'"),
+        ("bool", (-(2**63), None), NotImplementedError, "not implemented for 'Bool'"),
+    ],
+)
+def test_random_refuses(dtype, bounds, kind, words):
+    with pytest.raises(kind, match=words):
+        torch.zeros(2, dtype=getattr(torch, dtype)).random_(*bounds)
+
+
+def test_permutations_stay_exact():
+    for n, dtype, words in ((2**24 + 2, "float32", "2\\^24\\+1 for Float"), (2050, "float16", "2049 for Half")):
+        with pytest.raises(RuntimeError, match=f"n cannot be greater than {words} type."):
+            torch.randperm(n, dtype=getattr(torch, dtype))
+    for dtype in (torch.bool, torch.complex64):
+        with pytest.raises(NotImplementedError, match='"randperm" not implemented for'):
+            torch.randperm(3, dtype=dtype)
+
+
+def test_kthvalue_of_nothing(device):
+    with pytest.raises(IndexError, match="kthvalue\\(\\): Expected reduction dim 1 to have non-zero size."):
+        torch.kthvalue(torch.ones(3, 0, device=device), 1)
+    assert torch.kthvalue(torch.ones(0, 3, device=device), 1, 1).values.shape == (0,)
+
+
+def test_the_cumulative_rule_says_its_name():
+    with pytest.raises(RuntimeError, match="^cumulative_trapezoid: There must be one `x` value"):
+        torch.cumulative_trapezoid(torch.ones(3, 4), torch.ones(3))
+    with pytest.raises(RuntimeError, match="^trapezoid: There must be one `x` value"):
+        torch.trapezoid(torch.ones(3, 4), torch.ones(3))
+
+
+def test_masks_of_masked_softmax(device):
+    x, keys = torch.zeros(2, 1, 3, 3, device=device), torch.tensor([[True, False, False], [True] * 3], device=device)
+    assert torch._masked_softmax(x, keys, 3, 1)[0, 0].tolist() == [[0, 0.5, 0.5]] * 3
+    assert torch._masked_softmax(x, keys, 3, 1)[1].isnan().all()
+    for mask, mask_type, words in (
+        (keys, 0, "\\(L, L\\)"),
+        (keys[:1], 1, "\\(B, L\\)"),
+        (keys, 2, "match input shape"),
+    ):
+        with pytest.raises(RuntimeError, match=f"For mask_type == {mask_type} mask shape should .*{words}"):
+            torch._masked_softmax(x, mask, 3, mask_type)
+    with pytest.raises(RuntimeError, match="Mask should be a boolean tensor"):
+        torch._masked_softmax(x, x, 3)
+    y = torch.tensor([1.0, 2.0, 3.0], device=device, requires_grad=True)
+    torch._masked_softmax(y, keys[0])[1].backward()
+    assert y.grad[0] == 0 and y.grad[1] != 0
+
+
+def test_statistics_move_the_running_ones(device):
+    x = torch.arange(24.0, device=device).reshape(2, 3, 4)
+    mean, var = torch.zeros(3, device=device), torch.ones(3, device=device)
+    found = torch.batch_norm_update_stats(x, mean, var, 0.1)
+    assert found[0].tolist() == [7.5, 11.5, 15.5] and found[1].tolist() == [37.25] * 3
+    assert torch.allclose(mean, 0.1 * found[0]) and torch.allclose(var, 0.9 + 0.1 * found[1] * 8 / 7)
+    assert torch.batch_norm_update_stats(x.half(), mean, var, 0.1)[0].dtype is torch.float32
+    with pytest.raises(RuntimeError, match="at least one element, but got input_sizes = \\[0, 3\\]"):
+        torch.batch_norm_update_stats(x.new_ones(0, 3), mean, var, 0.1)
+
+
+def test_sums_and_relus_in_place_and_into_out(device):
+    x = torch.tensor([1.0, 2.0], device=device)
+    assert torch._add_relu_(x, -3.0) is x and x.tolist() == [0, 0]
+    out = torch.ones(1, 2, device=device)
+    torch._compute_linear_combination(torch.ones(3, 2, device=device), torch.ones(1, 3, device=device), out=out)
+    assert out.tolist() == [[4, 4]]
+
+
+def test_maps_refuse():
+    x = torch.arange(3.0)
+    assert x.clone().map2_(x, torch.tensor(2.0), lambda a, b, c: a + b * c).tolist() == [0, 3, 6]
+    first = lambda *values: values[0]
+    for call, kind, words in (
+        (
+            lambda: x.map_(x.int(), first),
+            TypeError,
+            "map_: expected torch.FloatTensor for 'other' \\(got torch.IntTensor",
+        ),
+        (lambda: x.map2_(x, x.int(), first), TypeError, "map2_: expected torch.FloatTensor for argument 'y'"),
+        (lambda: x.map_(x.clone().requires_grad_(), first), RuntimeError, "Use var.detach\\(\\).map_\\(\\) instead"),
+    ):
+        with pytest.raises(kind, match=words):
+            call()
+
+
+def test_removed_methods_say_what_to_use():
+    x = torch.ones(2, 2)
+    for name, args in (("eig", ()), ("symeig", ()), ("lstsq", (x,)), ("solve", (x,))):
+        with pytest.raises(
+            RuntimeError, match="This function was deprecated since version 1.9 and is now removed"
+        ) as e:
+            getattr(x, name)(*args)
+        assert "should be replaced with:" in str(e.value)
+
+
+def test_assertions():
+    torch._check(True)
+    torch._check_tensor_all(torch.tensor([True, True]))
+    for check, kind in (
+        (torch._check, RuntimeError), (torch._check_index, IndexError), (torch._check_value, ValueError),
+        (torch._check_type, TypeError), (torch._check_not_implemented, NotImplementedError),
+    ):  # fmt: skip
+        with pytest.raises(kind, match="said so"):
+            check(False, lambda: "said so")
+    with pytest.raises(RuntimeError, match="Expected cond to be True, but got False"):
+        torch._check_tensor_all(torch.tensor([True, False]))
+    with pytest.raises(TypeError, match="cond must be a bool, but got <class 'int'>"):
+        torch._check(1)
+    with pytest.raises(TypeError, match="message must be a callable"):
+        torch._check(False, "no")
+    with pytest.raises(TypeError, match="cond tensor must have dtype torch.bool"):
+        torch._check_tensor_all(torch.ones(1))
+
+
+def test_the_switch_of_onednn():
+    assert torch._C._get_mkldnn_enabled() is True
+    torch._C._set_mkldnn_enabled(False)
+    assert torch.backends.mkldnn.enabled is False
+    torch._C._set_mkldnn_enabled(True)
+    with pytest.raises(RuntimeError, match="set_enabled_mkldnn expects a bool, but got int"):
+        torch._C._set_mkldnn_enabled(1)
