@@ -132,6 +132,7 @@ def arrays(torch, name):
     return [x.numpy() for x in (found if isinstance(found, list) else [found])]
 
 
+@pytest.mark.filterwarnings("ignore:to - 1 is out of bounds")
 @pytest.mark.parametrize("name", CALLS)
 def test_stream_is_pytorchs(name):
     with np.load(GOLDEN) as golden:

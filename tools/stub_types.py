@@ -125,6 +125,7 @@ OF_OP = {
     ("cross", "dim"): "_b.int | None",
     ("ctc_loss", "input_lengths"): "Tensor | Ints",
     ("ctc_loss", "target_lengths"): "Tensor | Ints",
+    ("ctc_loss", "reduction"): "_b.int | _b.str",
     ("exponential_", "lambd"): "_b.float",
     ("fill_", "value"): "Tensor | Number",
     ("hardtanh", "min_val"): "_b.float",

@@ -129,7 +129,7 @@ def ctc_loss(
     input_lengths: Tensor | Ints,
     target_lengths: Tensor | Ints,
     blank: _b.int = 0,
-    reduction: _b.str = "mean",
+    reduction: _b.int | _b.str = "mean",
     zero_infinity: _b.bool = False,
 ) -> Tensor: ...
 def dropout(input: Tensor, p: _b.float = 0.5, training: _b.bool = True, inplace: _b.bool = False) -> Tensor: ...

@@ -200,7 +200,7 @@ def ctc_loss(
     input_lengths: Tensor | Ints,
     target_lengths: Tensor | Ints,
     blank: _b.int = 0,
-    reduction: _b.str = 1,
+    reduction: _b.int | _b.str = 1,
     zero_infinity: _b.bool = False,
     *,
     out: Tensor | None = None,
