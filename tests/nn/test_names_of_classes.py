@@ -15,6 +15,21 @@ _PRIVATE = {
     "_register_load_state_dict_pre_hook", "_register_state_dict_hook", "_replicate_for_data_parallel",
     "_save_to_state_dict", "_slow_forward", "_version", "_wrapped_call_impl",
 }  # fmt: skip
+# What its modules have beside these, as far as they are here too.
+_OF_MODULES = {
+    "_apply_instance_norm", "_check_input_dim", "_conv_forward", "_ff_block", "_fill_padding_idx_with_zero",
+    "_get_abs_string_index", "_get_full_log_prob", "_get_in_channels", "_get_item_by_idx",
+    "_get_no_batch_dim", "_get_num_spatial_dims", "_infer_parameters", "_init_flat_weights", "_key_to_attr",
+    "_lazy_load_hook", "_mha_block", "_output_padding", "_reset_parameters", "_sa_block",
+    "_update_flat_weights", "_weights_have_changed",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", nn.modules.__all__)
+def test_modules_have_no_private_names_of_their_own(name):
+    found = getattr(nn, name)
+    if isinstance(found, type):
+        assert {one for one in dir(found) if one[0] == "_" and one[1] != "_"} <= _PRIVATE | _OF_MODULES
 
 
 def test_module_has_no_private_names_of_its_own():
@@ -123,3 +138,74 @@ def test_a_functions_node_names_its_module():
         warnings.simplefilter("error")
         node = Same.apply(torch.ones(1, requires_grad=True)).grad_fn
     assert repr(node).startswith("<torch.autograd.function.SameBackward object at 0x")
+
+
+def test_recurrent_modules_keep_their_weights_in_a_list_that_programs_may_fill():
+    layer = nn.LSTM(2, 3)
+    x = torch.ones(1, 1, 2)
+    assert layer._flat_weights_names == ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"]
+    assert [id(weight) for weight in layer._flat_weights] == [id(weight) for weight in layer.parameters()]
+    layer._flat_weights = [torch.zeros_like(weight) for weight in layer._flat_weights]
+    assert layer(x)[0].tolist() == [[[0.0, 0.0, 0.0]]]
+    layer.weight_ih_l0 = nn.Parameter(torch.ones(12, 2))  # one that changes brings all of them back
+    assert layer._flat_weights[0] is layer.weight_ih_l0
+    assert layer(x)[0].abs().min() > 0
+    raw = layer.weight_hh_l0
+    del layer.weight_hh_l0
+    layer.weight_hh_l0 = raw * 0  # as layers that drop weights do
+    layer(x)[0].sum().backward()
+    assert raw.grad is not None and layer._flat_weights[1] is layer.weight_hh_l0
+    again = copy.deepcopy(nn.GRU(2, 3).double())
+    assert again._flat_weights[0] is again.weight_ih_l0 and again._flat_weights[0].dtype is torch.float64
+    doubled = {name: weight * 2 for name, weight in again.named_parameters()}
+    other = torch.func.functional_call(again, doubled, (x.double(),))[0]
+    assert not torch.equal(other, again(x.double())[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({}, "self_attn.batch_first was not True(use batch_first for better inference performance)"),
+        ({"batch_first": True, "norm_first": True}, "norm_first was True"),
+        ({"batch_first": True, "bias": False}, "self_attn was passed bias=False"),
+        ({"batch_first": True, "activation": torch.tanh}, "activation_relu_or_gelu was not True"),
+        ({"batch_first": True, "nhead": 1}, "self_attn.num_heads is odd"),
+    ],
+)
+def test_encoders_say_why_tensors_are_not_nested(options, why):
+    layer = nn.TransformerEncoderLayer(**{"d_model": 4, "nhead": 2, "dim_feedforward": 8, **options})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        encoder = nn.TransformerEncoder(layer, 1)
+    words = f"enable_nested_tensor is True, but self.use_nested_tensor is False because encoder_layer.{why}"
+    assert [str(one.message) for one in caught] == [words] and not encoder.use_nested_tensor
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+
+
+def test_masks_are_merged_and_checked():
+    attention, x = nn.MultiheadAttention(4, 2, batch_first=True), torch.ones(2, 3, 4)
+    assert attention.merge_masks(None, None, x) == (None, None)
+    merged, kind = attention.merge_masks(torch.ones(3, 3), torch.ones(2, 3), x)
+    assert merged.shape == (2, 2, 3, 3) and kind == 2 and merged.unique().tolist() == [2.0]
+    with pytest.raises(AssertionError, match=r"Expected key_padded_mask.shape\[1\] to be 3, but got 4"):
+        attention(x, x, x, key_padding_mask=torch.zeros(2, 4))
+    with pytest.raises(RuntimeError, match="You may use the Transformer module method"):
+        attention(x, x, x, is_causal=True)
+    with pytest.raises(TypeError, match=r"lstm_cell\(\): argument 'hx' \(position 2\) must be tuple of Tensors"):
+        nn.LSTMCell(2, 3)(torch.ones(2, 2), torch.ones(2, 3))
+
+
+def test_lazy_parameters_refuse_what_needs_a_shape():
+    weight = nn.LazyLinear(2).weight
+    for name in ("numel", "dim", "stride", "item", "numpy", "tolist", "clone", "requires_grad_", "__len__"):
+        with pytest.raises(ValueError, match=f"uninitialized parameter in <method '{name}' of 'torch._C.TensorBase'"):
+            getattr(weight, name)()
+
+
+def test_the_former_spectral_norm_writes_its_version():
+    layer = nn.utils.spectral_norm(nn.Linear(3, 2))
+    assert layer.state_dict()._metadata[""]["spectral_norm"] == {"weight.version": 1}
+    nn.utils.remove_spectral_norm(layer)
+    assert "spectral_norm" not in layer.state_dict()._metadata[""]

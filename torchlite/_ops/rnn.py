@@ -54,7 +54,9 @@ def _check_cell(input, h, weight_ih, weight_hh, gates):
 @composite("lstm_cell(Tensor input, hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch")
 def _lstm_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     """One step of an LSTM: input (N, I), hx a pair of (N, H) -> (h', c')."""
-    if isinstance(hx, (tuple, list)) and len(hx) != 2:
+    if not isinstance(hx, (tuple, list)):
+        raise TypeError(f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type(hx).__name__}")
+    if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
     _check_cell(input, hx, w_ih, w_hh, 4)
     h, c, _ = _lstm_update(F, F.add(F.linear(input, w_ih, b_ih), F.linear(hx[0], w_hh, b_hh)), hx[1])

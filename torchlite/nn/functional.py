@@ -458,7 +458,10 @@ def multi_head_attention_forward(
     target, batch, features = query.shape
     source = key.shape[0]
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
     key_padding_mask = _additive_mask(key_padding_mask, "key_padding_mask", query.dtype)
     if is_causal and key_padding_mask is None and not need_weights:
         attn_mask = None
@@ -503,10 +506,11 @@ def multi_head_attention_forward(
         attn_mask, key_padding_mask = _padded(attn_mask), _padded(key_padding_mask)
     source = k.shape[1]
     if key_padding_mask is not None:
-        if key_padding_mask.shape != (batch, source):
-            raise AssertionError(
-                f"expecting key_padding_mask shape of {(batch, source)}, but got {key_padding_mask.shape}"
-            )
+        for place, want in enumerate((batch, source)):
+            if key_padding_mask.shape[place] != want:
+                raise AssertionError(
+                    f"Expected key_padded_mask.shape[{place}] to be {want}, but got {key_padding_mask.shape[place]}"
+                )
         spread = key_padding_mask.reshape(batch, 1, 1, source).expand(-1, num_heads, -1, -1).reshape(heads, 1, source)
         attn_mask = spread if attn_mask is None else attn_mask + spread
     if not training:

@@ -119,6 +119,27 @@ class UninitializedTensorMixin:
         return memo[id(self)]
 
 
+def _refused(name):
+    def method(self, *args, **kwargs):
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in <method '{name}' of 'torch._C.TensorBase' objects>."
+            + _HINT.format(type(self).__name__)
+        )
+
+    method.__name__ = name
+    return method
+
+
+# Methods that no op is, so that `__torch_function__` is not asked.
+for _name in (
+    "__bool__", "__float__", "__int__", "__len__", "clone", "data_ptr", "dim", "element_size", "is_contiguous",
+    "is_pinned", "is_shared", "item", "ndimension", "nelement", "numel", "numpy", "requires_grad_", "retain_grad",
+    "storage", "storage_offset", "stride", "tolist", "type", "untyped_storage",
+):  # fmt: skip
+    setattr(UninitializedTensorMixin, _name, _refused(_name))
+del _name
+
+
 def _rebuild(cls, requires_grad, device, dtype):
     return cls(requires_grad=requires_grad, device=device, dtype=dtype)
 

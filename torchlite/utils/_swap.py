@@ -25,7 +25,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     for name, tensor in (("t1", t1), ("t2", t2)):
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(f"swap_tensors(): {name} must be Tensor, not {type(tensor).__name__}")
-        if weakref.getweakrefs(tensor):
+        if any(not isinstance(ref.__callback__, weakref.finalize) for ref in weakref.getweakrefs(tensor)):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     first, second = dict(t1.__dict__), dict(t2.__dict__)

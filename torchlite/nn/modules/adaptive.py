@@ -84,7 +84,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             out.reset_parameters()
 
     def forward(self, input_: Any, target_: Any) -> _ASMoutput:
-        self._check(input_, target_)
+        _check(self, input_, target_)
         batched = target_.dim() > 0
         input = input_ if batched else input_.unsqueeze(0)
         target = target_ if batched else target_.unsqueeze(0)
@@ -103,27 +103,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         output = extra + head.gather(1, column.unsqueeze(1)).squeeze(1)
         loss = (-output).mean()
         return _ASMoutput(output if batched else output.squeeze(0), loss)
-
-    def _check(self, input, target):
-        if target.dim() == 1:
-            if input.size(0) != target.size(0):
-                raise RuntimeError("Input and target should have the same size in the batch dimension.")
-            if input.dim() != 2:
-                raise RuntimeError(
-                    f"1D target tensor expects 2D input tensors, but found inputs with size {input.size()}"
-                )
-        elif target.dim() == 0:
-            if input.dim() != 1:
-                raise RuntimeError(
-                    f"0D target tensor expects 1D input tensors, but found inputs with size {input.size()}"
-                )
-        else:
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        if target.numel() and (target.min() < 0 or target.max() >= self.n_classes):
-            raise RuntimeError(
-                f"Target values should be in [0, {self.n_classes - 1}], but values in range [{target.min().item()}, "
-                f"{target.max().item()}] were found. "
-            )
 
     def _get_full_log_prob(self, input, head_output):
         head = F.log_softmax(head_output, dim=1)
@@ -144,3 +123,21 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if bool((output < self.shortlist_size).all()):
             return output
         return torch.argmax(self._get_full_log_prob(input, head_output), dim=1)
+
+
+def _check(module, input, target):
+    if target.dim() == 1:
+        if input.size(0) != target.size(0):
+            raise RuntimeError("Input and target should have the same size in the batch dimension.")
+        if input.dim() != 2:
+            raise RuntimeError(f"1D target tensor expects 2D input tensors, but found inputs with size {input.size()}")
+    elif target.dim() == 0:
+        if input.dim() != 1:
+            raise RuntimeError(f"0D target tensor expects 1D input tensors, but found inputs with size {input.size()}")
+    else:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if target.numel() and (target.min() < 0 or target.max() >= module.n_classes):
+        raise RuntimeError(
+            f"Target values should be in [0, {module.n_classes - 1}], but values in range [{target.min().item()}, "
+            f"{target.max().item()}] were found. "
+        )

@@ -171,5 +171,20 @@ class MultiheadAttention(Module):
             return output.transpose(1, 0), weights
         return output, weights
 
+    def merge_masks(self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor) -> Any:
+        """One mask of both, for (N, L, E) queries, and its kind: (None, None), (key_padding_mask, 1), or a mask of all
+        heads (N, num_heads, L, L) and 2.
+        """
+        if attn_mask is None:
+            return key_padding_mask, (None if key_padding_mask is None else 1)
+        batch, length, _ = query.shape
+        if attn_mask.dim() == 3:
+            merged = attn_mask.view(batch, -1, length, length)
+        else:
+            merged = attn_mask.view(1, 1, length, length).expand(batch, self.num_heads, -1, -1)
+        if key_padding_mask is not None:
+            merged = merged + key_padding_mask.view(batch, 1, 1, length).expand(-1, self.num_heads, -1, -1)
+        return merged, 2
+
 
 MultiheadAttention.__module__ = "torchlite.nn.modules.activation"  # where programs and pickles find it

@@ -46,6 +46,19 @@ def _position(index, length):
     return index % length
 
 
+def _renumber(container, modules):
+    container._modules.clear()
+    for position, module in enumerate(modules):
+        container._modules[str(position)] = module
+
+
+def _check_times(module, times):
+    if not isinstance(times, int):
+        raise TypeError(f"unsupported operand type(s) for *: {type(module)} and {type(times)}")
+    if times <= 0:
+        raise ValueError(f"Non-positive multiplication factor {times} for {type(module)}")
+
+
 class Sequential(Module):
     """Modules called one after the other, each with the output of the one before.
 
@@ -72,26 +85,23 @@ class Sequential(Module):
             input = module(input)
         return input
 
-    def _key(self, index):
-        return next(islice(self._modules, _position(index, len(self)), None))
+    def _get_item_by_idx(self, iterator, idx):
+        return next(islice(iterator, _position(idx, len(self)), None))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
-        return self._modules[self._key(index)]
+        return self._modules[self._get_item_by_idx(self._modules, index)]
 
     def __setitem__(self, index: Any, module: Module) -> None:
-        setattr(self, self._key(index), module)
+        setattr(self, self._get_item_by_idx(self._modules, index), module)
 
     def __delitem__(self, index: Any) -> None:
-        for key in list(self._modules)[index] if isinstance(index, slice) else [self._key(index)]:
+        for key in (
+            list(self._modules)[index] if isinstance(index, slice) else [self._get_item_by_idx(self._modules, index)]
+        ):
             delattr(self, key)
-        self._renumber(list(self._modules.values()))
-
-    def _renumber(self, modules):
-        self._modules.clear()
-        for position, module in enumerate(modules):
-            self._modules[str(position)] = module
+        _renumber(self, list(self._modules.values()))
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -109,20 +119,14 @@ class Sequential(Module):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return self.extend(other)
 
-    def _check_times(self, times):
-        if not isinstance(times, int):
-            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(times)}")
-        if times <= 0:
-            raise ValueError(f"Non-positive multiplication factor {times} for {type(self)}")
-
     def __mul__(self, times: int) -> Any:
-        self._check_times(times)
+        _check_times(self, times)
         return Sequential(*(list(self) * times))
 
     __rmul__ = __mul__
 
     def __imul__(self, times: int) -> Any:
-        self._check_times(times)
+        _check_times(self, times)
         return self.extend(list(self) * (times - 1))
 
     def pop(self, key: int | slice) -> Any:
@@ -145,7 +149,7 @@ class Sequential(Module):
             raise IndexError(f"Index out of range: {index}")
         modules = list(self)
         modules.insert(index, module)
-        self._renumber(modules)
+        _renumber(self, modules)
         return self
 
     def extend(self, sequential: Any) -> Any:
@@ -163,26 +167,21 @@ class ModuleList(Module):
         if modules is not None:
             self += modules
 
-    def _key(self, index):
-        return str(_position(index, len(self)))
+    def _get_abs_string_index(self, idx):
+        return str(_position(idx, len(self)))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self._modules.values())[index])
-        return self._modules[self._key(index)]
+        return self._modules[self._get_abs_string_index(index)]
 
     def __setitem__(self, index: Any, module: Module) -> None:
-        setattr(self, self._key(index), module)
+        setattr(self, self._get_abs_string_index(index), module)
 
     def __delitem__(self, index: Any) -> None:
         modules = list(self._modules.values())
-        del modules[index if isinstance(index, slice) else int(self._key(index))]
-        self._renumber(modules)
-
-    def _renumber(self, modules):
-        self._modules.clear()
-        for position, module in enumerate(modules):
-            self._modules[str(position)] = module
+        del modules[index if isinstance(index, slice) else int(self._get_abs_string_index(index))]
+        _renumber(self, modules)
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -206,7 +205,7 @@ class ModuleList(Module):
         """Put a module before position `index`."""
         modules = list(self)
         modules.insert(index, module)
-        self._renumber(modules)
+        _renumber(self, modules)
 
     def pop(self, key: int | slice) -> Any:
         """Remove the module at a position and return it."""
@@ -347,16 +346,19 @@ class ParameterList(Module):
         if values is not None:
             self += values
 
+    def _get_abs_string_index(self, idx):
+        return str(_position(idx, len(self)))
+
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             result = type(self)()
             for position in range(*index.indices(len(self))):
                 result.append(self[position])
             return result
-        return getattr(self, str(_position(index, len(self))))
+        return getattr(self, self._get_abs_string_index(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        setattr(self, str(_position(index, len(self))), _as_parameter(value))
+        setattr(self, self._get_abs_string_index(index), _as_parameter(value))
 
     def __len__(self) -> int:
         return self._size
@@ -401,7 +403,7 @@ class ParameterDict(Module):
         if parameters is not None:
             self.update(parameters)
 
-    def _attribute(self, key):
+    def _key_to_attr(self, key):
         # Registered names may contain no dots, and must not shadow methods: the key itself is the name only where it
         # can be.
         if not isinstance(key, str):
@@ -412,15 +414,15 @@ class ParameterDict(Module):
         return key
 
     def __getitem__(self, key: str) -> Any:
-        return getattr(self, self._attribute(key))
+        return getattr(self, self._key_to_attr(key))
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._keys[key] = None
-        setattr(self, self._attribute(key), _as_parameter(value))
+        setattr(self, self._key_to_attr(key), _as_parameter(value))
 
     def __delitem__(self, key: str) -> None:
         del self._keys[key]
-        delattr(self, self._attribute(key))
+        delattr(self, self._key_to_attr(key))
 
     def __len__(self) -> int:
         return len(self._keys)

@@ -82,7 +82,7 @@ class _ConvNd(Module):
         self.output_padding = output_padding
         self.groups = groups
         self.padding_mode = padding_mode
-        self._reversed_padding_repeated_twice = self._amounts_to_pad()
+        self._reversed_padding_repeated_twice = _amounts_to_pad(self)
         shape = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
         self.weight = Parameter(torch.empty((*shape, *kernel_size), device=device, dtype=dtype))
         if bias:
@@ -90,16 +90,6 @@ class _ConvNd(Module):
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
-
-    def _amounts_to_pad(self):
-        """What `F.pad` takes for the padding modes other than zeros: last dimension first, before and after."""
-        if not isinstance(self.padding, str):
-            return _reverse_repeat_tuple(self.padding, 2)
-        amounts = []
-        for dilation, size in zip(reversed(self.dilation), reversed(self.kernel_size), strict=True):
-            total = dilation * (size - 1) if self.padding == "same" else 0
-            amounts += [total // 2, total - total // 2]
-        return amounts
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
@@ -131,11 +121,23 @@ class _ConvNd(Module):
         if not hasattr(self, "padding_mode"):
             self.padding_mode = "zeros"
 
-    def _convolve(self, conv, input, weight, bias, expand):
-        if self.padding_mode != "zeros":
-            padded = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
-            return conv(padded, weight, bias, self.stride, expand(0), self.dilation, self.groups)
-        return conv(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+
+def _amounts_to_pad(module):
+    """What `F.pad` takes for the padding modes other than zeros: last dimension first, before and after."""
+    if not isinstance(module.padding, str):
+        return _reverse_repeat_tuple(module.padding, 2)
+    amounts = []
+    for dilation, size in zip(reversed(module.dilation), reversed(module.kernel_size), strict=True):
+        total = dilation * (size - 1) if module.padding == "same" else 0
+        amounts += [total // 2, total - total // 2]
+    return amounts
+
+
+def _convolve(module, conv, input, weight, bias, expand):
+    if module.padding_mode != "zeros":
+        padded = F.pad(input, module._reversed_padding_repeated_twice, mode=module.padding_mode)
+        return conv(padded, weight, bias, module.stride, expand(0), module.dilation, module.groups)
+    return conv(input, weight, bias, module.stride, module.padding, module.dilation, module.groups)
 
 
 def _spatial(padding, expand):
@@ -181,7 +183,7 @@ class Conv1d(_ConvNd):
         )
 
     def _conv_forward(self, input, weight, bias):
-        return self._convolve(F.conv1d, input, weight, bias, _single)
+        return _convolve(self, F.conv1d, input, weight, bias, _single)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, *weight_and_bias(self, Conv1d))
@@ -226,7 +228,7 @@ class Conv2d(_ConvNd):
         )
 
     def _conv_forward(self, input, weight, bias):
-        return self._convolve(F.conv2d, input, weight, bias, _pair)
+        return _convolve(self, F.conv2d, input, weight, bias, _pair)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, *weight_and_bias(self, Conv2d))
@@ -268,7 +270,7 @@ class Conv3d(_ConvNd):
         )
 
     def _conv_forward(self, input, weight, bias):
-        return self._convolve(F.conv3d, input, weight, bias, _triple)
+        return _convolve(self, F.conv3d, input, weight, bias, _triple)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, *weight_and_bias(self, Conv3d))
@@ -336,11 +338,14 @@ class _ConvTransposeNd(_ConvNd):
                 )
         return [size - low for size, low in zip(output_size, smallest, strict=True)]
 
-    def _transpose(self, conv, input, output_size, dims):
-        padding = self._output_padding(
-            input, output_size, self.stride, self.padding, self.kernel_size, dims, self.dilation
-        )
-        return conv(input, self.weight, self.bias, self.stride, self.padding, padding, self.groups, self.dilation)
+
+def _transpose(module, conv, input, output_size, dims):
+    padding = module._output_padding(
+        input, output_size, module.stride, module.padding, module.kernel_size, dims, module.dilation
+    )
+    return conv(
+        input, module.weight, module.bias, module.stride, module.padding, padding, module.groups, module.dilation
+    )
 
 
 class ConvTranspose1d(_ConvTransposeNd):
@@ -382,7 +387,7 @@ class ConvTranspose1d(_ConvTransposeNd):
         )
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
-        return self._transpose(F.conv_transpose1d, input, output_size, 1)
+        return _transpose(self, F.conv_transpose1d, input, output_size, 1)
 
 
 class ConvTranspose2d(_ConvTransposeNd):
@@ -422,7 +427,7 @@ class ConvTranspose2d(_ConvTransposeNd):
         )
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
-        return self._transpose(F.conv_transpose2d, input, output_size, 2)
+        return _transpose(self, F.conv_transpose2d, input, output_size, 2)
 
 
 class ConvTranspose3d(_ConvTransposeNd):
@@ -462,7 +467,7 @@ class ConvTranspose3d(_ConvTransposeNd):
         )
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
-        return self._transpose(F.conv_transpose3d, input, output_size, 3)
+        return _transpose(self, F.conv_transpose3d, input, output_size, 3)
 
 
 class _LazyConvXdMixin(LazyModuleMixin):
@@ -508,11 +513,12 @@ class _LazyConvXdMixin(LazyModuleMixin):
     def _get_num_spatial_dims(self):
         return len(self.kernel_size)
 
-    def _make_lazy(self, out_channels, bias, device, dtype):
-        self.weight = UninitializedParameter(device=device, dtype=dtype)
-        self.out_channels = out_channels
-        if bias:
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+def _make_lazy(module, out_channels, bias, device, dtype):
+    module.weight = UninitializedParameter(device=device, dtype=dtype)
+    module.out_channels = out_channels
+    if bias:
+        module.bias = UninitializedParameter(device=device, dtype=dtype)
 
 
 class _LazyConv(_LazyConvXdMixin):
@@ -531,7 +537,7 @@ class _LazyConv(_LazyConvXdMixin):
     ) -> None:
         # No bias yet, and no channels: their number is not known.
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
-        self._make_lazy(out_channels, bias, device, dtype)
+        _make_lazy(self, out_channels, bias, device, dtype)
 
 
 class _LazyConvTranspose(_LazyConvXdMixin):
@@ -552,7 +558,7 @@ class _LazyConvTranspose(_LazyConvXdMixin):
         super().__init__(
             0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
         )
-        self._make_lazy(out_channels, bias, device, dtype)
+        _make_lazy(self, out_channels, bias, device, dtype)
 
 
 class LazyConv1d(_LazyConv, Conv1d):

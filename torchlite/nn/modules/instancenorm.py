@@ -26,8 +26,6 @@ __all__ = [
 
 
 class _InstanceNorm(_NormBase):
-    _unbatched = 2  # dimensions of one sample, the channels included
-
     def __init__(
         self,
         num_features: int,
@@ -42,12 +40,13 @@ class _InstanceNorm(_NormBase):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
-    def _get_no_batch_dim(self):
-        return self._unbatched
+    def _get_no_batch_dim(self):  # dimensions of one sample, the channels included
+        raise NotImplementedError
 
     def _check_input_dim(self, input):
-        if input.dim() not in (self._unbatched, self._unbatched + 1):
-            raise ValueError(f"expected {self._unbatched}D or {self._unbatched + 1}D input (got {input.dim()}D input)")
+        one = self._get_no_batch_dim()
+        if input.dim() not in (one, one + 1):
+            raise ValueError(f"expected {one}D or {one + 1}D input (got {input.dim()}D input)")
 
     def _apply_instance_norm(self, input):
         return F.instance_norm(
@@ -108,17 +107,22 @@ class InstanceNorm1d(_InstanceNorm):
     L) (Ulyanov et al. 2016).
     """
 
+    def _get_no_batch_dim(self):
+        return 2
+
 
 class InstanceNorm2d(_InstanceNorm):
     """Instance normalisation of (N, C, H, W) or (C, H, W)."""
 
-    _unbatched = 3
+    def _get_no_batch_dim(self):
+        return 3
 
 
 class InstanceNorm3d(_InstanceNorm):
     """Instance normalisation of (N, C, D, H, W) or (C, D, H, W)."""
 
-    _unbatched = 4
+    def _get_no_batch_dim(self):
+        return 4
 
 
 class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
@@ -126,16 +130,23 @@ class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
 
     cls_to_become = InstanceNorm1d
 
+    def _get_no_batch_dim(self):
+        return 2
+
 
 class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
     """An InstanceNorm2d that takes `num_features` from its first input."""
 
     cls_to_become = InstanceNorm2d
-    _unbatched = 3
+
+    def _get_no_batch_dim(self):
+        return 3
 
 
 class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
     """An InstanceNorm3d that takes `num_features` from its first input."""
 
     cls_to_become = InstanceNorm3d
-    _unbatched = 4
+
+    def _get_no_batch_dim(self):
+        return 4

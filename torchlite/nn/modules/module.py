@@ -103,8 +103,9 @@ _TO_FORMS = (
 def _wrong_to(args, kwargs=()):
     """The words for arguments of `to` that no form takes."""
     kinds = ["torch.device" if isinstance(arg, torch.device) else type(arg).__name__ for arg in args]
-    named = [f"{name}={type(value).__name__}" for name, value in dict(kwargs).items()]
-    kinds += named if kinds or not named else [", ".join(named) + ", "]  # as PyTorch writes it
+    named = dict(kwargs)
+    kinds += [f"{name}={type(named[name]).__name__}" for name in sorted(named)]
+    kinds += [] if args or not named else [""]  # PyTorch's list of names alone ends in a comma
     rest = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None"
     forms = "".join(f" * ({form}{rest})\n" for form in _TO_FORMS)
     return (

@@ -48,16 +48,17 @@ class _MaxPoolNd(Module):
             f"ceil_mode={self.ceil_mode}"
         )
 
-    def _pool(self, function, input):
-        return function(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )
+
+def _pool(module, function, input):
+    return function(
+        input,
+        module.kernel_size,
+        module.stride,
+        module.padding,
+        module.dilation,
+        ceil_mode=module.ceil_mode,
+        return_indices=module.return_indices,
+    )
 
 
 class MaxPool1d(_MaxPoolNd):
@@ -68,7 +69,7 @@ class MaxPool1d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return self._pool(F.max_pool1d, input)
+        return _pool(self, F.max_pool1d, input)
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -79,24 +80,25 @@ class MaxPool2d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return self._pool(F.max_pool2d, input)
+        return _pool(self, F.max_pool2d, input)
 
 
 class MaxPool3d(_MaxPoolNd):
     """The largest value of each window: (N, C, D, H, W) -> (N, C, D_out, H_out, W_out); as MaxPool1d."""
 
     def forward(self, input: Tensor) -> Any:
-        return self._pool(F.max_pool3d, input)
+        return _pool(self, F.max_pool3d, input)
 
 
 class _MaxUnpoolNd(Module):
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-    def _settle(self, expand, kernel_size, stride, padding):
-        self.kernel_size = expand(kernel_size)
-        self.stride = expand(stride if stride is not None else kernel_size)
-        self.padding = expand(padding)
+
+def _settle_unpool(module, expand, kernel_size, stride, padding):
+    module.kernel_size = expand(kernel_size)
+    module.stride = expand(stride if stride is not None else kernel_size)
+    module.padding = expand(padding)
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
@@ -106,7 +108,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         super().__init__()
-        self._settle(_single, kernel_size, stride, padding)
+        _settle_unpool(self, _single, kernel_size, stride, padding)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -117,7 +119,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         super().__init__()
-        self._settle(_pair, kernel_size, stride, padding)
+        _settle_unpool(self, _pair, kernel_size, stride, padding)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -128,7 +130,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         super().__init__()
-        self._settle(_triple, kernel_size, stride, padding)
+        _settle_unpool(self, _triple, kernel_size, stride, padding)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -236,28 +238,27 @@ class AvgPool3d(_AvgPoolNd):
         )
 
 
-class _FractionalMaxPool(Module):
-    __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
-
-    def _settle(self, expand, kernel_size, output_size, output_ratio, return_indices, samples):
-        self.kernel_size = expand(kernel_size)
-        self.return_indices = return_indices
-        self.register_buffer("_random_samples", samples)
-        self.output_size = expand(output_size) if output_size is not None else None
-        self.output_ratio = expand(output_ratio) if output_ratio is not None else None
-        name = type(self).__name__
-        if output_size is None and output_ratio is None:
-            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
-        if output_size is not None and output_ratio is not None:
-            raise ValueError("only one of output_size and output_ratio may be specified")
-        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
-            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+def _settle_fractional(module, expand, kernel_size, output_size, output_ratio, return_indices, samples):
+    module.kernel_size = expand(kernel_size)
+    module.return_indices = return_indices
+    module.register_buffer("_random_samples", samples)
+    module.output_size = expand(output_size) if output_size is not None else None
+    module.output_ratio = expand(output_ratio) if output_ratio is not None else None
+    name = type(module).__name__
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+    if output_size is not None and output_ratio is not None:
+        raise ValueError("only one of output_size and output_ratio may be specified")
+    if module.output_ratio is not None and not all(0 < ratio < 1 for ratio in module.output_ratio):
+        raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
 
-class FractionalMaxPool2d(_FractionalMaxPool):
+class FractionalMaxPool2d(Module):
     """Max pooling over windows placed at random so that the output has `output_size`, or `output_ratio` times the
     input's size (Graham 2014).
     """
+
+    __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
 
     def __init__(
         self,
@@ -268,7 +269,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
         _random_samples: Any = None,
     ) -> None:
         super().__init__()
-        self._settle(_pair, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+        _settle_fractional(self, _pair, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
     def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool2d(
@@ -281,8 +282,10 @@ class FractionalMaxPool2d(_FractionalMaxPool):
         )
 
 
-class FractionalMaxPool3d(_FractionalMaxPool):
+class FractionalMaxPool3d(Module):
     """The three-dimensional FractionalMaxPool2d."""
+
+    __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
 
     def __init__(
         self,
@@ -293,7 +296,7 @@ class FractionalMaxPool3d(_FractionalMaxPool):
         _random_samples: Any = None,
     ) -> None:
         super().__init__()
-        self._settle(_triple, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+        _settle_fractional(self, _triple, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
     def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool3d(

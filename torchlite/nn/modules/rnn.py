@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
@@ -43,6 +44,10 @@ def apply_permutation(tensor: Tensor, permutation: Any, dim: int = 1) -> Any:
 
 def _apply_permutation(tensor, permutation, dim=1):
     return tensor.index_select(dim, permutation)
+
+
+def _num_directions(module):
+    return 2 if module.bidirectional else 1
 
 
 class RNNBase(Module):
@@ -84,74 +89,70 @@ class RNNBase(Module):
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.proj_size = proj_size
-        self._check_arguments(dropout)
+        _check_arguments(self, dropout)
         if mode not in _GATES:
             raise ValueError("Unrecognized RNN mode: " + mode)
+        self._flat_weights_names: list[str] = []
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
-            for suffix in ("", "_reverse")[: self._num_directions]:
-                self._add_layer(layer, suffix, _GATES[mode] * hidden_size, device, dtype)
+            for suffix in ("", "_reverse")[: _num_directions(self)]:
+                _add_layer(self, layer, suffix, _GATES[mode] * hidden_size, device, dtype)
+        self._init_flat_weights()
         self.reset_parameters()
 
-    @property
-    def _num_directions(self):
-        return 2 if self.bidirectional else 1
+    # The weights once more, as a list: what forward hands to the op. Programs put others into it.
 
-    def _check_arguments(self, dropout: Any):
-        is_number = isinstance(dropout, numbers.Number) and not isinstance(dropout, bool)
-        if not is_number or not 0 <= dropout <= 1:
-            raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
-            )
-        if dropout > 0 and self.num_layers == 1:  # type: ignore[operator]
-            warnings.warn(
-                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
-                f"num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
-                stacklevel=4,
-            )
-        for name, kind in (("bias", bool), ("batch_first", bool), ("input_size", int), ("hidden_size", int)):
-            value = getattr(self, name)
-            if not isinstance(value, kind):
-                raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
-        if self.input_size <= 0:
-            raise ValueError("input_size must be greater than zero")
-        if self.hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
-        if self.num_layers <= 0:
-            raise ValueError("num_layers must be greater than zero")
-        if self.proj_size < 0:
-            raise ValueError("proj_size should be a positive integer or zero to disable projections")
-        if self.proj_size >= self.hidden_size:
-            raise ValueError("proj_size has to be smaller than hidden_size")
-        if self.proj_size > 0 and self.mode != "LSTM":
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-
-    def _add_layer(self, layer, suffix, gate_size, device, dtype):
-        real_size = self.proj_size or self.hidden_size
-        input_size = self.input_size if layer == 0 else real_size * self._num_directions
-        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gate_size, input_size), "weight_hh": (gate_size, real_size)}
-        if self.bias:
-            shapes |= {"bias_ih": (gate_size,), "bias_hh": (gate_size,)}
-        if self.proj_size > 0:
-            shapes["weight_hr"] = (self.proj_size, self.hidden_size)
-        names = []
-        for kind, shape in shapes.items():
-            names.append(f"{kind}_l{layer}{suffix}")
-            setattr(self, names[-1], Parameter(torch.empty(shape, device=device, dtype=dtype)))
-        self._all_weights.append(names)
-
-    @property
-    def _flat_weights_names(self):
-        return [name for names in self._all_weights for name in names]
-
-    @property
-    def _flat_weights(self):
-        attributes = self.__dict__
-        return [
-            attributes[name] if name in attributes else getattr(self, name)
-            for names in self._all_weights
-            for name in names
+    def _init_flat_weights(self):
+        self._flat_weights: list[Any] = [getattr(self, name, None) for name in self._flat_weights_names]
+        self._flat_weight_refs: list[Any] = [
+            None if weight is None else weakref.ref(weight) for weight in self._flat_weights
         ]
+        self.flatten_parameters()
+
+    def _weights_have_changed(self):
+        """Whether an attribute is another tensor than the list was made from, as inside `functional_call`."""
+        params = self._parameters
+        for reference, name in zip(self._flat_weight_refs, self._flat_weights_names, strict=True):
+            weight = params[name] if name in params else getattr(self, name, None)
+            if weight is not None and reference is not None and reference() is not weight:
+                return True
+        return False
+
+    def _update_flat_weights(self):
+        if self._weights_have_changed():
+            self._init_flat_weights()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        names = self.__dict__.get("_flat_weights_names")
+        if names and "_flat_weights" in self.__dict__ and name in names:
+            self._flat_weights[names.index(name)] = value
+        super().__setattr__(name, value)
+
+    def __getstate__(self) -> Any:
+        self._update_flat_weights()
+        state = super().__getstate__()
+        del state["_flat_weight_refs"]
+        return state
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        attributes = self.__dict__
+        attributes.setdefault("proj_size", 0)
+        names = attributes["_all_weights"]
+        attributes.setdefault("_flat_weights_names", [name for group in names for name in group])
+        self._init_flat_weights()
+
+    def _apply(self, fn, recurse=True):
+        self._flat_weight_refs = []
+        applied = super()._apply(fn, recurse)
+        self._init_flat_weights()
+        return applied
+
+    def _replicate_for_data_parallel(self):
+        replica = super()._replicate_for_data_parallel()
+        replica._flat_weights = replica._flat_weights[:]
+        replica._flat_weights_names = replica._flat_weights_names[:]
+        return replica
 
     @property
     def all_weights(self) -> Any:
@@ -183,16 +184,9 @@ class RNNBase(Module):
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
             )
 
-    def _expected_size(self, input, batch_sizes, size):
-        if batch_sizes is not None:
-            batch = int(batch_sizes[0])
-        else:
-            batch = input.size(0) if self.batch_first else input.size(1)
-        return self.num_layers * self._num_directions, batch, size
-
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Any) -> Any:
         """The shape of the hidden state for an input."""
-        return self._expected_size(input, batch_sizes, self.proj_size or self.hidden_size)
+        return _expected_size(self, input, batch_sizes, self.proj_size or self.hidden_size)
 
     def check_hidden_size(
         self, hx: Any, expected_hidden_size: Any, msg: str = "Expected hidden size {}, got {}"
@@ -225,56 +219,117 @@ class RNNBase(Module):
                 text += f", {name}={value}"
         return text
 
-    def _unpack(self, input):
-        """(data, batch sizes or None, sorted indices, unsorted indices, whether the input had a batch dimension)."""
-        if isinstance(input, PackedSequence):
-            return (*input, True)
-        if input.dim() not in (2, 3):
-            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead")
-        batched = input.dim() == 3
-        return (input if batched else input.unsqueeze(0 if self.batch_first else 1)), None, None, None, batched
 
-    def _zeros(self, like, size):
-        return torch.zeros(size, dtype=like.dtype, device=like.device)
+def _check_arguments(module, dropout: Any):
+    is_number = isinstance(dropout, numbers.Number) and not isinstance(dropout, bool)
+    if not is_number or not 0 <= dropout <= 1:
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+        )
+    if dropout > 0 and module.num_layers == 1:  # type: ignore[operator]
+        warnings.warn(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+            f"num_layers greater than 1, but got dropout={dropout} and num_layers={module.num_layers}",
+            stacklevel=4,
+        )
+    for name, kind in (("bias", bool), ("batch_first", bool), ("input_size", int), ("hidden_size", int)):
+        value = getattr(module, name)
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
+    if module.input_size <= 0:
+        raise ValueError("input_size must be greater than zero")
+    if module.hidden_size <= 0:
+        raise ValueError("hidden_size must be greater than zero")
+    if module.num_layers <= 0:
+        raise ValueError("num_layers must be greater than zero")
+    if module.proj_size < 0:
+        raise ValueError("proj_size should be a positive integer or zero to disable projections")
+    if module.proj_size >= module.hidden_size:
+        raise ValueError("proj_size has to be smaller than hidden_size")
+    if module.proj_size > 0 and module.mode != "LSTM":
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
 
-    def _repack(self, input, output, batch_sizes, sorted_indices, unsorted_indices, batched):
-        if batch_sizes is not None:
-            return PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
-        return output if batched else output.squeeze(0 if self.batch_first else 1)
+
+def _add_layer(module, layer, suffix, gate_size, device, dtype):
+    real_size = module.proj_size or module.hidden_size
+    input_size = module.input_size if layer == 0 else real_size * _num_directions(module)
+    shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gate_size, input_size), "weight_hh": (gate_size, real_size)}
+    if module.bias:
+        shapes |= {"bias_ih": (gate_size,), "bias_hh": (gate_size,)}
+    if module.proj_size > 0:
+        shapes["weight_hr"] = (module.proj_size, module.hidden_size)
+    names = []
+    for kind, shape in shapes.items():
+        names.append(f"{kind}_l{layer}{suffix}")
+        setattr(module, names[-1], Parameter(torch.empty(shape, device=device, dtype=dtype)))
+    module._all_weights.append(names)
+    module._flat_weights_names += names
 
 
-class _OneState(RNNBase):
+def _expected_size(module, input, batch_sizes, size):
+    if batch_sizes is not None:
+        batch = int(batch_sizes[0])
+    else:
+        batch = input.size(0) if module.batch_first else input.size(1)
+    return module.num_layers * _num_directions(module), batch, size
+
+
+def _unpack(module, input):
+    """(data, batch sizes or None, sorted indices, unsorted indices, whether the input had a batch dimension)."""
+    if isinstance(input, PackedSequence):
+        return (*input, True)
+    if input.dim() not in (2, 3):
+        raise ValueError(f"{module._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+    batched = input.dim() == 3
+    return (input if batched else input.unsqueeze(0 if module.batch_first else 1)), None, None, None, batched
+
+
+def _zeros(like, size):
+    return torch.zeros(size, dtype=like.dtype, device=like.device)
+
+
+def _repack(module, input, output, batch_sizes, sorted_indices, unsorted_indices, batched):
+    if batch_sizes is not None:
+        return PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
+    return output if batched else output.squeeze(0 if module.batch_first else 1)
+
+
+def _run_one_state(module, input, hx):
     """The forward of RNN and GRU, which have one state."""
+    module._update_flat_weights()
+    packed = isinstance(input, PackedSequence)
+    data, batch_sizes, sorted_indices, unsorted_indices, batched = _unpack(module, input)
+    if hx is None:
+        hx = _zeros(data, _expected_size(module, data, batch_sizes, module.hidden_size))
+    else:
+        if not packed:
+            if batched and hx.dim() != 3:
+                raise RuntimeError(f"For batched 3-D input, hx should also be 3-D but got {hx.dim()}-D tensor")
+            if not batched:
+                if hx.dim() != 2:
+                    raise RuntimeError(f"For unbatched 2-D input, hx should also be 2-D but got {hx.dim()}-D tensor")
+                hx = hx.unsqueeze(1)
+        hx = module.permute_hidden(hx, sorted_indices)
+    module.check_forward_args(data, hx, batch_sizes)
+    run: Any = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}[module.mode]
+    options: Any = (
+        module._flat_weights,
+        module.bias,
+        module.num_layers,
+        module.dropout,
+        module.training,
+        module.bidirectional,
+    )
+    if packed:
+        output, hidden = run(data, batch_sizes, hx, *options)
+    else:
+        output, hidden = run(data, hx, *options, module.batch_first)
+    output = _repack(module, data, output, batch_sizes, sorted_indices, unsorted_indices, batched)
+    hidden = module.permute_hidden(hidden, unsorted_indices)
+    return output, (hidden if batched else hidden.squeeze(1))
 
-    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
-        packed = isinstance(input, PackedSequence)
-        data, batch_sizes, sorted_indices, unsorted_indices, batched = self._unpack(input)
-        if hx is None:
-            hx = self._zeros(data, self._expected_size(data, batch_sizes, self.hidden_size))
-        else:
-            if not packed:
-                if batched and hx.dim() != 3:
-                    raise RuntimeError(f"For batched 3-D input, hx should also be 3-D but got {hx.dim()}-D tensor")
-                if not batched:
-                    if hx.dim() != 2:
-                        raise RuntimeError(
-                            f"For unbatched 2-D input, hx should also be 2-D but got {hx.dim()}-D tensor"
-                        )
-                    hx = hx.unsqueeze(1)
-            hx = self.permute_hidden(hx, sorted_indices)
-        self.check_forward_args(data, hx, batch_sizes)
-        run: Any = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}[self.mode]
-        options: Any = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
-        if packed:
-            output, hidden = run(data, batch_sizes, hx, *options)
-        else:
-            output, hidden = run(data, hx, *options, self.batch_first)
-        output = self._repack(data, output, batch_sizes, sorted_indices, unsorted_indices, batched)
-        hidden = self.permute_hidden(hidden, unsorted_indices)
-        return output, (hidden if batched else hidden.squeeze(1))
 
-
-class RNN(_OneState):
+class RNN(RNNBase):
     """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu; several layers and two directions where wanted (Elman
     1990).
 
@@ -320,8 +375,11 @@ class RNN(_OneState):
             dtype,
         )
 
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        return _run_one_state(self, input, hx)
 
-class GRU(_OneState):
+
+class GRU(RNNBase):
     """Gated recurrent units (Cho et al. 2014), with the reset gate applied after the hidden product.
 
     r, z = sigmoid(W_i x + b_i + W_h h + b_h); n = tanh(W_in x + b_in + r (W_hn h + b_hn)); h' = (1 - z) n + z h.
@@ -346,6 +404,9 @@ class GRU(_OneState):
         super().__init__(
             "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
         )
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        return _run_one_state(self, input, hx)
 
 
 class LSTM(RNNBase):
@@ -389,7 +450,7 @@ class LSTM(RNNBase):
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Any) -> Any:
         """The shape of the cell state for an input."""
-        return self._expected_size(input, batch_sizes, self.hidden_size)
+        return _expected_size(self, input, batch_sizes, self.hidden_size)
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Any) -> Any:
         self.check_input(input, batch_sizes)
@@ -406,16 +467,17 @@ class LSTM(RNNBase):
         return _apply_permutation(hx[0], permutation), _apply_permutation(hx[1], permutation)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Tensor, Tensor]]:
+        self._update_flat_weights()
         packed = isinstance(input, PackedSequence)
-        data, batch_sizes, sorted_indices, unsorted_indices, batched = self._unpack(input)
+        data, batch_sizes, sorted_indices, unsorted_indices, batched = _unpack(self, input)
         if hx is None:
             hx = (
-                self._zeros(data, self.get_expected_hidden_size(data, batch_sizes)),
-                self._zeros(data, self.get_expected_cell_size(data, batch_sizes)),
+                _zeros(data, self.get_expected_hidden_size(data, batch_sizes)),
+                _zeros(data, self.get_expected_cell_size(data, batch_sizes)),
             )
         else:
             if not packed:
-                hx = self._batched_state(hx, batched)
+                hx = _batched_state(self, hx, batched)
             hx = self.permute_hidden(hx, sorted_indices)
         self.check_forward_args(data, hx, batch_sizes)
         options: Any = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
@@ -424,24 +486,24 @@ class LSTM(RNNBase):
             output, h_n, c_n = run(data, batch_sizes, hx, *options)
         else:
             output, h_n, c_n = run(data, hx, *options, self.batch_first)
-        output = self._repack(data, output, batch_sizes, sorted_indices, unsorted_indices, batched)
+        output = _repack(self, data, output, batch_sizes, sorted_indices, unsorted_indices, batched)
         hidden = self.permute_hidden((h_n, c_n), unsorted_indices)
         return output, (hidden if batched else (hidden[0].squeeze(1), hidden[1].squeeze(1)))
 
-    def _batched_state(self, hx, batched):
-        if batched:
-            if hx[0].dim() != 3 or hx[1].dim() != 3:
-                raise RuntimeError(
-                    f"For batched 3-D input, hx and cx should also be 3-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) "
-                    "tensors"
-                )
-            return hx
-        if hx[0].dim() != 2 or hx[1].dim() != 2:
+
+def _batched_state(module, hx, batched):
+    if batched:
+        if hx[0].dim() != 3 or hx[1].dim() != 3:
             raise RuntimeError(
-                f"For unbatched 2-D input, hx and cx should also be 2-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) "
+                f"For batched 3-D input, hx and cx should also be 3-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) "
                 "tensors"
             )
-        return hx[0].unsqueeze(1), hx[1].unsqueeze(1)
+        return hx
+    if hx[0].dim() != 2 or hx[1].dim() != 2:
+        raise RuntimeError(
+            f"For unbatched 2-D input, hx and cx should also be 2-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+        )
+    return hx[0].unsqueeze(1), hx[1].unsqueeze(1)
 
 
 class RNNCellBase(Module):
@@ -483,30 +545,33 @@ class RNNCellBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def _weights(self):
-        return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
 
-    def _check_dims(self, input, states):
-        name = self._get_name()
-        if input.dim() not in (1, 2):
-            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
-        for place, state in enumerate(states):
-            if state.dim() not in (1, 2):
-                what = "hidden" if len(states) == 1 else f"hx[{place}]"
-                raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {state.dim()}D instead")
+def _weights(module):
+    return module.weight_ih, module.weight_hh, module.bias_ih, module.bias_hh
 
-    def _step(self, run, input, hx):
-        """One step of a cell with one state."""
-        self._check_dims(input, () if hx is None else (hx,))
-        batched = input.dim() == 2
-        if not batched:
-            input = input.unsqueeze(0)
-        if hx is None:
-            hx = torch.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
-        elif not batched:
-            hx = hx.unsqueeze(0)
-        result = run(input, hx, *self._weights())
-        return result if batched else result.squeeze(0)
+
+def _check_dims(module, input, states):
+    name = module._get_name()
+    if input.dim() not in (1, 2):
+        raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+    for place, state in enumerate(states):
+        if state.dim() not in (1, 2):
+            what = "hidden" if len(states) == 1 else f"hx[{place}]"
+            raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {state.dim()}D instead")
+
+
+def _step(module, run, input, hx):
+    """One step of a cell with one state."""
+    _check_dims(module, input, () if hx is None else (hx,))
+    batched = input.dim() == 2
+    if not batched:
+        input = input.unsqueeze(0)
+    if hx is None:
+        hx = torch.zeros(input.size(0), module.hidden_size, dtype=input.dtype, device=input.device)
+    elif not batched:
+        hx = hx.unsqueeze(0)
+    result = run(input, hx, *_weights(module))
+    return result if batched else result.squeeze(0)
 
 
 class RNNCell(RNNCellBase):
@@ -529,7 +594,7 @@ class RNNCell(RNNCellBase):
     def forward(self, input: Tensor, hx: Any = None) -> Tensor:
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return self._step(torch.rnn_tanh_cell if self.nonlinearity == "tanh" else torch.rnn_relu_cell, input, hx)
+        return _step(self, torch.rnn_tanh_cell if self.nonlinearity == "tanh" else torch.rnn_relu_cell, input, hx)
 
 
 class LSTMCell(RNNCellBase):
@@ -546,7 +611,7 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        self._check_dims(input, () if hx is None else hx)
+        _check_dims(self, input, () if hx is None else hx)
         batched = input.dim() == 2
         if not batched:
             input = input.unsqueeze(0)
@@ -555,7 +620,7 @@ class LSTMCell(RNNCellBase):
             hx = (zeros, zeros)
         elif not batched:
             hx = (hx[0].unsqueeze(0), hx[1].unsqueeze(0))
-        h, c = torch.lstm_cell(input, hx, *self._weights())
+        h, c = torch.lstm_cell(input, hx, *_weights(self))
         return (h, c) if batched else (h.squeeze(0), c.squeeze(0))
 
 
@@ -573,4 +638,4 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Any = None) -> Tensor:
-        return self._step(torch.gru_cell, input, hx)
+        return _step(self, torch.gru_cell, input, hx)

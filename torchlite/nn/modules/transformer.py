@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
@@ -10,6 +11,7 @@ from torchlite.nn import functional as F
 from torchlite.nn.init import xavier_uniform_
 
 from ._masks import additive_mask, dtype_or_none
+from .activation import GELU, ReLU
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
@@ -63,19 +65,38 @@ def _detect_is_causal_mask(mask, is_causal=None, size=None):
     return mask.size() == causal.size() and bool((mask == causal).all())
 
 
-class _WithActivation(Module):
-    """The part of both layers that deals with the activation: a name or a function."""
-
-    def _set_activation(self, activation):
-        self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
-
-    def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)
-        if not hasattr(self, "activation"):
-            self.activation = F.relu
+def _activation(given):
+    return _get_activation_fn(given) if isinstance(given, str) else given
 
 
-class TransformerEncoderLayer(_WithActivation):
+def _relu_or_gelu(activation):
+    """1 for ReLU, 2 for GELU, 0 for anything else."""
+    if activation is F.relu or activation is torch.relu or isinstance(activation, ReLU):
+        return 1
+    return 2 if activation is F.gelu or isinstance(activation, GELU) else 0
+
+
+def _why_not_nested(layer):
+    """PyTorch's reason for not using nested tensors with an encoder layer, or ""."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    attention = layer.self_attn
+    reasons = (
+        (layer.norm_first, ".norm_first was True"),
+        (
+            not attention.batch_first,
+            ".self_attn.batch_first was not True(use batch_first for better inference performance)",
+        ),
+        (not attention._qkv_same_embed_dim, ".self_attn._qkv_same_embed_dim was not True"),
+        (attention.in_proj_bias is None, ".self_attn was passed bias=False"),
+        (not layer.activation_relu_or_gelu, ".activation_relu_or_gelu was not True"),
+        (layer.norm1.eps != layer.norm2.eps, ".norm1.eps was not equal to encoder_layer.norm2.eps"),
+        (attention.num_heads % 2 == 1, ".self_attn.num_heads is odd"),
+    )
+    return next(("encoder_layer" + words for holds, words in reasons if holds), "")
+
+
+class TransformerEncoderLayer(Module):
     """Self-attention and a feed-forward network, each with a residual and a layer norm (after it, or before with
     `norm_first`).
 
@@ -114,7 +135,14 @@ class TransformerEncoderLayer(_WithActivation):
         self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
-        self._set_activation(activation)
+        activation = _activation(activation)
+        self.activation_relu_or_gelu = _relu_or_gelu(activation)
+        self.activation = activation
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if not hasattr(self, "activation"):
+            self.activation = F.relu
 
     def forward(
         self,
@@ -145,7 +173,7 @@ class TransformerEncoderLayer(_WithActivation):
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
-class TransformerDecoderLayer(_WithActivation):
+class TransformerDecoderLayer(Module):
     """Self-attention, attention to the encoder's output (`memory`), and a feed-forward network; otherwise as
     TransformerEncoderLayer.
     """
@@ -182,7 +210,12 @@ class TransformerDecoderLayer(_WithActivation):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.dropout3 = Dropout(dropout)
-        self._set_activation(activation)
+        self.activation = _activation(activation)
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if not hasattr(self, "activation"):
+            self.activation = F.relu
 
     def forward(
         self,
@@ -250,8 +283,15 @@ class TransformerEncoder(Module):
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
+        # PyTorch's warning, for a way of computing that is not taken here in any case.
         self.enable_nested_tensor = enable_nested_tensor
+        why_not = _why_not_nested(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and not why_not
         self.mask_check = mask_check
+        if enable_nested_tensor and why_not:
+            warnings.warn(
+                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why_not}", stacklevel=2
+            )
 
     def forward(
         self,

@@ -56,30 +56,21 @@ class PackedSequence(_Packed):
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)  # type: ignore[call-arg]
 
-    def _map(self, convert):
-        moved = convert(self.data)
-        if moved is self.data:
-            return self
-        indices = [
-            None if index is None else index.to(moved.device) for index in (self.sorted_indices, self.unsorted_indices)
-        ]
-        return type(self)(moved, self.batch_sizes, *indices)
-
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Convert the data's dtype or device; the batch sizes stay on the CPU."""
-        return self._map(lambda data: data.to(*args, **kwargs))
+        return _map(self, lambda data: data.to(*args, **kwargs))
 
     def cuda(self, *args: Any, **kwargs: Any) -> Any:
         """Move to a CUDA device."""
-        return self._map(lambda data: data.cuda(*args, **kwargs))
+        return _map(self, lambda data: data.cuda(*args, **kwargs))
 
     def cpu(self, *args: Any, **kwargs: Any) -> Any:
         """Move to the CPU."""
-        return self._map(lambda data: data.cpu())
+        return _map(self, lambda data: data.cpu())
 
     def pin_memory(self) -> Any:
         """The same with its data in pinned memory."""
-        return self._map(lambda data: data.pin_memory())
+        return _map(self, lambda data: data.pin_memory())
 
     def double(self) -> Any:
         """Cast the data to float64."""
@@ -121,6 +112,16 @@ class PackedSequence(_Packed):
     def is_pinned(self) -> Any:
         """Whether the data is in pinned memory."""
         return self.data.is_pinned()
+
+
+def _map(packed, convert):
+    moved = convert(packed.data)
+    if moved is packed.data:
+        return packed
+    indices = [
+        None if index is None else index.to(moved.device) for index in (packed.sorted_indices, packed.unsorted_indices)
+    ]
+    return type(packed)(moved, packed.batch_sizes, *indices)
 
 
 def invert_permutation(permutation: Any) -> Any:

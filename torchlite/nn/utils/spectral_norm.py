@@ -81,7 +81,22 @@ class SpectralNorm:
         module.register_buffer(name + "_u", u)
         module.register_buffer(name + "_v", v)
         module.register_forward_pre_hook(hook)
+        module._register_state_dict_hook(_WithVersion(hook))
         return hook
+
+
+class _WithVersion:
+    """The hook that writes the norm's version beside the module's, where PyTorch looks for it."""
+
+    def __init__(self, norm: SpectralNorm) -> None:
+        self.norm = norm
+
+    def __call__(self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
+        versions = local_metadata.setdefault("spectral_norm", {})
+        key = self.norm.name + ".version"
+        if key in versions:
+            raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
+        versions[key] = self.norm._version
 
 
 def spectral_norm(
@@ -106,5 +121,8 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Any:
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)
             del module._forward_pre_hooks[key]
+            for place, one in list(module._state_dict_hooks.items()):
+                if isinstance(one, _WithVersion) and one.norm is hook:
+                    del module._state_dict_hooks[place]
             return module
     raise ValueError(f"spectral_norm of '{name}' not found in {module}")

@@ -72,31 +72,33 @@ class StackDataset(Dataset[Any]):
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets: Any = args or kwargs
-        self._length = len(self._members()[0])  # type: ignore[arg-type]
-        if any(self._length != len(member) for member in self._members()):  # type: ignore[arg-type]
+        self._length = len(_members(self)[0])  # type: ignore[arg-type]
+        if any(self._length != len(member) for member in _members(self)):  # type: ignore[arg-type]
             raise ValueError("Size mismatch between datasets")
 
-    def _members(self) -> list[Dataset]:
-        return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
-
-    def _packed(self, items):
-        return dict(zip(self.datasets, items, strict=True)) if isinstance(self.datasets, dict) else tuple(items)
-
     def __getitem__(self, index: Any) -> Any:
-        return self._packed([member[index] for member in self._members()])
+        return _packed(self, [member[index] for member in _members(self)])
 
     def __getitems__(self, indices: list) -> Any:
         columns = []
-        for member in self._members():
+        for member in _members(self):
             fetch = getattr(member, "__getitems__", None)
             column = fetch(indices) if callable(fetch) else [member[i] for i in indices]
             if len(column) != len(indices):
                 raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}")
             columns.append(column)
-        return [self._packed(row) for row in zip(*columns, strict=True)]
+        return [_packed(self, row) for row in zip(*columns, strict=True)]
 
     def __len__(self) -> int:
         return self._length
+
+
+def _members(stack) -> list[Dataset]:
+    return list(stack.datasets.values() if isinstance(stack.datasets, dict) else stack.datasets)
+
+
+def _packed(stack, items):
+    return dict(zip(stack.datasets, items, strict=True)) if isinstance(stack.datasets, dict) else tuple(items)
 
 
 class ConcatDataset(Dataset[Item]):
