@@ -83,6 +83,7 @@ _HOMES = {
         "_check_tensor_all_with", "_check_type", "_check_value", "_check_with",
     ),
     "_device.accelerators": ("Stream", "Event"),
+    "autograd.anomaly": ("is_anomaly_enabled", "is_anomaly_check_nan_enabled"),
     "_tensor.removed": ("eig", "lstsq", "matrix_rank", "symeig", "solve"),
     "accelerator": ("get_device_module",),
     "random": ("thread_safe_generator",),

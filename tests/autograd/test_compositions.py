@@ -151,3 +151,84 @@ def test_the_words_of_a_changed_variable():
     b.detach().mul_(2)
     with pytest.raises(RuntimeError, match=r"FloatTensor \[2, 2\]\], which is output 0 of Addmm, is at version 1; exp"):
         c.sum().backward()
+
+
+def test_comparisons_in_place_keep_the_history():
+    a = leaf(1.0, -2.0)
+    for write in (lambda s: s.ge_(0), lambda s: s.eq_(1), lambda s: s.logical_not_()):
+        s = a * 2
+        write(s)
+        a.grad = None
+        s.sum().backward()
+        assert a.grad.tolist() == [0, 0]
+
+
+def test_an_index_of_truth_copies():
+    b = torch.ones(3, 4, requires_grad=True) * 1
+    for index in (True, False, (True, 0), (0, True), torch.tensor(True)):
+        found = b[index]
+        assert not found._is_view() and found.grad_fn.name() == "IndexBackward0"
+    found = b[True]
+    found.mul_(2)
+    assert b.sum() == 12 and b[:].grad_fn.name() == "SliceBackward0"
+
+
+def test_inference_mode_records_nothing_whatever_is_said():
+    x = leaf(1.0)
+    with torch.inference_mode():
+        assert not torch.is_grad_enabled()
+        with torch.enable_grad():
+            assert torch.is_grad_enabled() and not (x * 2).requires_grad and (x * 2).is_inference()
+        assert not torch.is_grad_enabled()
+        torch.set_grad_enabled(True)
+        assert torch.is_grad_enabled() and not (x * 2).requires_grad
+        with torch.inference_mode(False):
+            assert (x * 2).requires_grad and not (x * 2).is_inference()
+    assert torch.is_grad_enabled() and (x * 2).requires_grad
+
+
+def test_words_about_what_cannot_want_a_gradient():
+    i = torch.ones(2, dtype=torch.int64)
+    with pytest.raises(RuntimeError, match="^only Tensors of floating point dtype can require gradients"):
+        i.requires_grad_()
+    with pytest.raises(RuntimeError, match="^only Tensors of floating point and complex dtype can require gradients"):
+        i.requires_grad = True
+    for make in (
+        lambda: torch.tensor([1], requires_grad=True),
+        lambda: torch.zeros(2, dtype=torch.int32, requires_grad=True),
+        lambda: torch.ones_like(i, requires_grad=True),
+        lambda: torch.randint(3, (2,), requires_grad=True),
+        lambda: torch.nn.Parameter(i),
+        lambda: torch.randperm(3, requires_grad=True),
+        lambda: torch.asarray([1], requires_grad=True),
+        lambda: i.new_tensor([1], requires_grad=True),
+    ):
+        with pytest.raises(RuntimeError, match="^Only Tensors of floating point and complex dtype can require gradie"):
+            make()
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError, match="can't retain_grad on Tensor that has requires_grad=False"):
+        (x * 2).backward(inputs=[torch.ones(1)])
+
+
+def test_what_a_function_hears_of_its_inputs_without_recording():
+    heard = []
+
+    class Product(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            heard.append(ctx.needs_input_grad)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+    with torch.no_grad():
+        found = Product.apply(leaf(1.0), torch.ones(1))
+    assert heard == [(True, False)] and not found.requires_grad
+
+
+def test_broadcast_tensors_gives_back_what_fits():
+    b = torch.ones(3)
+    found = torch.broadcast_tensors(b, torch.ones(1))
+    assert found[0] is b and found[1].shape == (3,) and b.broadcast_to(2, 3).shape == (2, 3)

@@ -22,7 +22,6 @@ KEEP_MORE = {
         "einsum", "instance_norm", "matmul", "norm_except_dim", "special_ndtr", "vander", "max_pool1d", "max_pool2d",
         "max_pool3d",
     ),
-    "PyTorch's is empty": ("topk",),
     "PyTorch's has no derivative": ("_addmm_activation", "_native_multi_head_attention"),
 }  # fmt: skip
 ALLOWED = {name for names in KEEP_MORE.values() for name in names}

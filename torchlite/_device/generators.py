@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 
 from .._dispatch import GLOBALS, call, table_of
+from .._dispatch.checks import wanting
 from .._dispatch.overlap import check_written
 from .._dispatch.slots import SLOTS
 from .._types.devices import device as device_type
@@ -180,7 +181,7 @@ def draw(kernel: str, size, dtype, *parameters, device=None, generator=None, req
     except Exception as error:
         values = [size, dtype, *parameters, engine]
         raise call.explained(call.REGISTRY[kernel], error, values) from error.__cause__
-    return out.requires_grad_() if requires_grad else out
+    return wanting(out, requires_grad)
 
 
 def memory_order(tensor) -> tuple[int, ...]:

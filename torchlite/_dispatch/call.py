@@ -14,6 +14,7 @@ from .._types.dtypes import _EXTRA, FLOAT, bool_, dtype, float16, get_default_dt
 from .._types.layouts import Size
 from . import promotion
 from .backend import is_view
+from .checks import wanting
 from .errors import explained, of_composite, plain_values, type_error
 from .graph import (
     Meta,
@@ -592,6 +593,8 @@ def in_place(op: Op, args: tuple, kwargs: dict):
         before._data, before._meta = table.clone(target._data), None if before._node is not LEAF else before._meta
     with recording(wants):
         result = execute(op, [before, *values[1:]])
+        if wants and op.tags & NONDIFF and result._node is None:
+            result = SLOTS.F._drawn_over(before, SLOTS.F.to(result, target.dtype), op.name)
     return assign(op, target, result, before)
 
 
@@ -769,9 +772,7 @@ def create(name: str, *args, device: device | str | None = None, requires_grad: 
         raise explained(op, error, bind(op, args, dict(kwargs))) from error.__cause__
     if name == "_empty" and SWITCHES.deterministic and SWITCHES.fill_uninitialized_memory:
         fill_uninitialized(out)
-    if requires_grad:
-        out.requires_grad_()
-    return out
+    return wanting(out, requires_grad)
 
 
 def _device(where) -> device:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import NoReturn
 
-from .._types.dtypes import dtype, from_np
+from .._types.dtypes import FLOAT, dtype, from_np
 from .shapes import wrap_dim
 
 _MOST = 2**63 - 1  # sizes, strides and offsets are 64-bit integers
@@ -257,3 +257,12 @@ def refuse_view(kind: str, view, what: str) -> NoReturn:
     else:
         words += _AMBIGUOUS.format("no_grad" if kind == "no_grad" else "inference_mode")
     raise RuntimeError(words)
+
+
+def wanting(tensor, wants: bool = True):
+    """A new tensor, as a leaf that wants a gradient where asked."""
+    if wants:
+        if tensor.dtype.category < FLOAT:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        tensor.requires_grad_()
+    return tensor

@@ -131,6 +131,8 @@ def _picked(node) -> str:
     """The last step of an index: an integer selects, a slice slices."""
     index = _saved(node, "index")
     items = index if isinstance(index, tuple) else (index,)
+    if items == (slice(None),):
+        return "SliceBackward0"
     steps = [item for item in items if item is not ... and item != slice(None)]
     if not steps:
         return "AliasBackward0"

@@ -13,7 +13,8 @@ class Mode(threading.local):
     """Grad mode of each thread."""
 
     grad = True
-    inference = False
+    inference = False  # then nothing is recorded, and `asked` is what was said about it
+    asked = False
     plain = False  # whether __torch_function__ of subclasses is not asked
 
 

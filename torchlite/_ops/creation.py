@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 
 from .._dispatch import NONDIFF, REGISTRY, call, composite, op
-from .._dispatch.checks import check_new, storage_span
+from .._dispatch.checks import check_new, storage_span, wanting
 from .._dispatch.layouts import channels_last_strides, dense_like, keep_exactly, placed, strides_in
 from .._dispatch.promotion import in_64_bits, number_in
 from .._dispatch.shapes import triangle
@@ -129,7 +129,7 @@ def _make(kernel: str, size, *args, strides=None, device=None, requires_grad=Fal
     made = call.create(kernel, tuple(size[d] for d in order), *args, device=device)
     table = made._table
     made._data = placed(table, table.permute(made._data, tuple(order.index(d) for d in range(len(order)))), strides)
-    return made.requires_grad_() if requires_grad else made
+    return wanting(made, requires_grad)
 
 
 def _place(device, out):
@@ -238,7 +238,7 @@ def _with_strides(size, stride, dtype, device, requires_grad):
     extent = storage_span(size, stride, dtype.itemsize) // dtype.itemsize
     made = call.create("_empty", (extent,), dtype, device=device)
     made._data = made._table.as_strided(made._data, size, stride, 0)
-    return made.requires_grad_() if requires_grad else made
+    return wanting(made, requires_grad)
 
 
 @composite(f"empty_strided(size, stride, *, {_TAIL})", where="torch")
@@ -456,7 +456,7 @@ def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires
     made = F._add(F.mul(F.arange(count, dtype=dtype, device=_place(device, out)), step), start)
     if out is not None:
         return _into(REGISTRY["arange"], made, out)
-    return made.requires_grad_() if requires_grad else made
+    return wanting(made, requires_grad)
 
 
 def _ends(name: str, start, end, dtype):

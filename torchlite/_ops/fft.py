@@ -8,6 +8,7 @@ import math
 import warnings
 
 from .._dispatch import REGISTRY, call, composite, layouts, op
+from .._dispatch.checks import wanting
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import complex64, complex128, float32, float64, get_default_dtype, int64
 
@@ -396,7 +397,7 @@ def _frequencies(first, count, n, d, out, dtype, device, requires_grad):
         if out.numel() == count:
             result = result.reshape(out.shape)
         return call.write_out(REGISTRY["_arange"], result, out)
-    return result.requires_grad_() if requires_grad else result
+    return wanting(result, requires_grad)
 
 
 @composite("fft_fftfreq(" + _MAKE + ")", where="fft")

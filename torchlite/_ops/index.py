@@ -131,13 +131,13 @@ def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
     basic: list = []
     advanced: list = []
     for item in items:
-        if item is None or isinstance(item, (slice, int)):
+        if isinstance(item, bool):
+            basic.append(None)
+            advanced.append(np.full(1, 0) if item else np.empty(0, np.int64))
+        elif item is None or isinstance(item, (slice, int)):
             basic.append(item)
             if not isinstance(item, int):
                 advanced.append(slice(None))
-        elif isinstance(item, bool):
-            basic.append(None)
-            advanced.append(np.full(1, 0) if item else np.empty(0, np.int64))
         else:
             basic += [slice(None)] * (item.ndim if _is_mask(item) else 1)
             advanced.append(item)

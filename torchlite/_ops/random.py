@@ -15,6 +15,7 @@ import numpy as np
 
 from .._device.generators import check_target, draw, drawn_into, engine_of, fill
 from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, layouts, op
+from .._dispatch.checks import wanting
 from .._dispatch.overlap import check_in_place
 from .._dispatch.public import torch
 from .._types.dtypes import bool_, float32, float64, get_default_dtype, int64
@@ -202,7 +203,7 @@ def _paired(size, dtype, kernel, parameters, device, generator, requires_grad):
     """Complex numbers, whose parts are drawn in turn."""
     parts = draw(kernel, (*size, 2), dtype.to_real(), *parameters, device=device, generator=generator)
     out = torch.view_as_complex(parts).clone()
-    return out.requires_grad_() if requires_grad else out
+    return wanting(out, requires_grad)
 
 
 @composite(f"rand(*size, generator=None, out=None, {_OPTIONS})", where="torch")
@@ -309,7 +310,7 @@ def _like(F, input, options: tuple, fill_in):
     dtype, device, requires_grad, memory_format = options
     out = F._empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
     fill_in(out)
-    return out.requires_grad_() if requires_grad else out
+    return wanting(out, requires_grad)
 
 
 @composite(f"rand_like(Tensor input, *, {_LIKE})", where="torch")
@@ -361,7 +362,7 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
             else call.create("_empty", _size("normal", size), dtype or get_default_dtype(), device=device)
         )
         made.normal_(mean, std, generator=generator)
-        return _into(out, made.requires_grad_() if requires_grad else made)
+        return _into(out, wanting(made, requires_grad))
     if isinstance(std, call.Tensor):
         if std.dtype.category == 3:
             raise RuntimeError("normal expects standard deviation to be non-complex")

@@ -319,7 +319,7 @@ def block_diag(F, tensors):
     return F.cat(rows, 0)
 
 
-@composite("broadcast_to(Tensor input, size)")
+@composite("broadcast_to(Tensor input, *size)")
 def broadcast_to(F, input, size):
     """`input` expanded to `size` by broadcasting, as a view."""
     return input.expand(tuple(size))
@@ -329,7 +329,7 @@ def broadcast_to(F, input, size):
 def broadcast_tensors(F, tensors):
     """The tensors expanded to their common shape, as views."""
     shape = broadcast(*(t.shape for t in tensors))
-    return tuple(t.expand(shape) for t in tensors)
+    return tuple(t if t.shape == shape else t.expand(shape) for t in tensors)
 
 
 @composite("expand_as(Tensor input, Tensor other)", where="Tensor")

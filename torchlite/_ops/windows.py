@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .._dispatch import composite
+from .._dispatch.checks import wanting
 from .._types.dtypes import get_default_dtype
 
 _OPTIONS = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
@@ -22,7 +23,7 @@ def _window(F, name, length, periodic, dtype, device, requires_grad, shape):
     points = length + 1 if periodic else length
     out = shape(F.arange(points, dtype=dtype, device=device), points - 1)
     out = F.narrow(out, 0, 0, length).clone() if periodic else out
-    return out.requires_grad_() if requires_grad else out
+    return wanting(out, requires_grad)
 
 
 @composite(f"bartlett_window(window_length, periodic=True, *, {_OPTIONS})", where="torch")

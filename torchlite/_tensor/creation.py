@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._dispatch import call, table_of
+from .._dispatch.checks import wanting
 from .._dispatch.graph import meta_of
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
@@ -127,7 +128,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             shared = from_foreign(data) if _is_foreign(data) else from_dlpack(data)
         out = shared.detach().clone()
         out = out.to(device=device, dtype=dtype)
-        return out.requires_grad_() if requires_grad else out
+        return wanting(out, requires_grad)
     if _is_storage(data):
         from .typed_storage import whole
 
@@ -148,7 +149,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     table = _table(device)
     array = np.ascontiguousarray(array.astype(d.np, copy=False)) if array.ndim else array.astype(d.np)
     out = call.wrap(table, table.from_numpy(array), d)
-    return out.requires_grad_() if requires_grad else out
+    return wanting(out, requires_grad)
 
 
 def _check_held(array: np.ndarray, d) -> None:
@@ -358,7 +359,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
         )
     table = table_of(device_type("cpu"))
     out = call.wrap(table, table.backend.adopt(np.frombuffer(buffer, dtype.np, count, offset)), dtype)
-    return out.requires_grad_() if requires_grad else out
+    return wanting(out, requires_grad)
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:

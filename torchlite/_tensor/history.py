@@ -70,6 +70,8 @@ class History(Properties):
 
     @requires_grad.setter
     def requires_grad(self, value: bool):
+        if value and self.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(value)
 
     @requires_grad.deleter
@@ -81,7 +83,7 @@ class History(Properties):
         if requires_grad:
             if self._node is None or self._node is NOWHERE:
                 if self.dtype.category < dtypes.FLOAT:
-                    raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+                    raise RuntimeError("only Tensors of floating point dtype can require gradients")
                 if not MODE.inference and is_inference(self):
                     raise RuntimeError(
                         "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."

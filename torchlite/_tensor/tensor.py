@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from .._dispatch import NAMESPACES, call, function_for
+from .._dispatch.checks import wanting
 from .._dispatch.codegen import in_place_method
 from .._dispatch.interceptors import torch_function_disabled
 from .._dispatch.record import INPLACE, Op
@@ -94,8 +95,7 @@ class Tensor(_Parts):
         from .creation import legacy_tensor
 
         made = legacy_tensor(args, dtype or dtypes.get_default_dtype(), device, size, any_dtype=dtype is None)
-        if requires_grad:
-            made.requires_grad_()
+        wanting(made, requires_grad)
         return made if cls is Tensor else made.as_subclass(cls)
 
     def __init_subclass__(cls, **kwargs):
@@ -142,9 +142,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
             out._is_param = True
         else:
             out = SLOTS.plain(data.data).as_subclass(cls)
-        if requires_grad:
-            out.requires_grad_()
-        return out
+        return wanting(out, requires_grad)
 
     def __init__(self, data=None, requires_grad=True):
         pass

@@ -64,6 +64,16 @@ class set_detect_anomaly:
         _switch(self.before["on"], self.before["nan"])
 
 
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on."""
+    return _state["on"]
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether it looks for NaN."""
+    return _state["nan"]
+
+
 def checked(run, node, g):
     """Run a node; on an error or a NaN say which forward line made it."""
     try:

@@ -46,7 +46,7 @@ _seq = operator.attrgetter("_seq")
 
 def changed(value, node, have: int, expected: int):
     """The error for a saved tensor that was written to since."""
-    where = value._node if isinstance(value, Tensor) else node
+    where = edge(value) if isinstance(value, Tensor) else node  # a view's, by what was written since
     index = where.index if where.__class__ is OutputOf else 0
     where = where.node if where.__class__ is OutputOf else where
     made = ""
@@ -663,7 +663,7 @@ def _ends(run, inputs, accumulate: bool) -> list:
             end = where.node, where.index
         else:
             end = where, 0 if isinstance(where, Node) else None
-        if end[1] is not None and accumulate:
+        if accumulate and isinstance(item, Tensor) and (end[1] is not None or where is None):
             item.retain_grad()
         elif end[1] is not None:
             run.wanted_nodes.setdefault(end[0], set()).add(end[1])

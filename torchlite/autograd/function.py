@@ -299,8 +299,8 @@ class Function(metaclass=_FunctionType):
         node: Any = object.__new__(cls._backward_cls)
         node._op, node._saved, node._versions = cls._op, (), ()
         node._out = node._counter = node._hooks = node._trace = node._shape = None
-        node.needs_input_grad = tuple([wants and isinstance(a, Tensor) and a.requires_grad for a in args])
-        node._edges = tuple([edge(a) if n else None for a, n in zip(args, node.needs_input_grad, strict=True)])
+        node.needs_input_grad = needs = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+        node._edges = tuple([edge(a) if wants and n else None for a, n in zip(args, needs, strict=True)])
         node._is_tensor = tuple([isinstance(a, Tensor) for a in args])
         node._input_dtypes = tuple([a.dtype if n else None for a, n in zip(args, node.needs_input_grad, strict=True)])
         node._table = tensors[0]._table if tensors else None

@@ -24,6 +24,12 @@ def _set_inference(on: bool) -> None:
         count(GUARDED=1)
 
 
+def _set_modes(grad: bool, inference: bool) -> None:
+    _set_inference(inference)
+    MODE.asked = grad
+    set_grad(grad and not inference)
+
+
 class _ModeSetter:
     """Sets grad mode for a block, a function or a generator."""
 
@@ -78,14 +84,11 @@ class _ModeSetter:
         return type(self)()
 
     def __exit__(self, *exc):
-        grad, inference = self.before.pop()
-        _set_inference(inference)
-        set_grad(grad)
+        _set_modes(*self.before.pop())
 
     def _set(self, grad: bool, inference: bool):
-        self.before.append((MODE.grad, MODE.inference))
-        _set_inference(inference)
-        set_grad(grad)
+        self.before.append((is_grad_enabled(), MODE.inference))
+        _set_modes(grad, inference)
 
 
 class no_grad(_ModeSetter):
@@ -227,8 +230,8 @@ class _force_original_view_tracking(_ModeSetter):
 
 
 def is_grad_enabled() -> bool:
-    """Whether ops are being recorded in this thread."""
-    return MODE.grad
+    """Whether ops are being recorded in this thread; in inference mode, what was said last (nothing is)."""
+    return MODE.asked if MODE.inference else MODE.grad
 
 
 def is_inference_mode_enabled() -> bool:

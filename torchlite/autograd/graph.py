@@ -137,6 +137,8 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    if not all(t.requires_grad for t in tensors):
+        raise AssertionError("Expected gradient function to be set")
     lock = threading.Lock()
     found: dict[int, list] = {}  # by the pass
     # Weakly: the hooks that know them are theirs.
@@ -266,7 +268,7 @@ class _AllowMutationOnSavedContext:
             found = self.original.get(handle)
         if found is None or not self.open:
             raise AssertionError(
-                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was "
                 "originally recorded."
             )
         return found
