@@ -4,7 +4,7 @@
 
 CHECKOUT is a clone of the suite with its submodule. What PyTorch's meaning of a name rules out is in
 `array_api_xfails.txt`, by reasons; a test of that list that passes, and a line that no test matches, fails the run.
-`--namespace` tests what `x.__array_namespace__()` gives, with its own list.
+`--namespace` tests what `x.__array_namespace__()` gives, with its own list. The suite's pytest has this file as plugin.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+import pytest
 
 HERE = Path(__file__).parent
 SUITE = "array_api_tests/"
@@ -32,20 +33,32 @@ def pattern(line: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
-def lines(file: Path) -> list[str]:
-    """The lines of a list without comments."""
-    return [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
-
-
-def expected(file: Path, tests: list[str]) -> list[str]:
-    """The tests that a list says must fail. ValueError for a line that matches none."""
-    found: set[str] = set()
-    for line in lines(file):
-        matching = [test for test in tests if pattern(line).fullmatch(test.removeprefix(SUITE))]
+def expected(file: Path, tests: list[str]) -> dict[str, bool]:
+    """The tests that a list says fail, and whether they must. ValueError for a line that matches none."""
+    found: dict[str, bool] = {}
+    for line in file.read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        wanted = pattern(line.removeprefix("~ "))
+        matching = [test for test in tests if wanted.fullmatch(test.removeprefix(SUITE))]
         if not matching:
             raise ValueError(f"{file.name}: no test of the suite matches {line}")
-        found.update(matching)
-    return [test for test in tests if test in found]
+        found.update(dict.fromkeys(matching, not line.startswith("~ ")))
+    return found
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests of the list."""
+    namespace = os.environ["ARRAY_API_TESTS_MODULE"] == _NAMESPACE
+    file = HERE / ("array_api_namespace_xfails.txt" if namespace else "array_api_xfails.txt")
+    tests = [item.nodeid for item in items]
+    try:
+        listed = expected(file, tests)
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+    for item in items:
+        if item.nodeid in listed:
+            item.add_marker(pytest.mark.xfail(strict=listed[item.nodeid], reason=file.name))
 
 
 def main(arguments: list[str]) -> int:
@@ -54,30 +67,16 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     checkout, *rest = arguments
-    namespace = "--namespace" in rest
-    rest = [a for a in rest if a != "--namespace"]
     environment = {
         **os.environ,
-        "ARRAY_API_TESTS_MODULE": _NAMESPACE if namespace else "torchlite",
+        "ARRAY_API_TESTS_MODULE": _NAMESPACE if "--namespace" in rest else "torchlite",
         "PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")]),
     }
-    command = [sys.executable, "-m", "pytest", "-q"]
-    listing = subprocess.run(
-        [*command, "--collect-only", SUITE], cwd=checkout, env=environment, capture_output=True, text=True, check=True
-    )
-    tests = [line for line in listing.stdout.splitlines() if line.startswith(SUITE)]
-    must_fail = expected(HERE / ("array_api_namespace_xfails.txt" if namespace else "array_api_xfails.txt"), tests)
+    rest = [a for a in rest if a != "--namespace"]
     if not any(a.startswith("--max-examples") for a in rest):
         rest += ["--max-examples", "50"]
-    if not any(a.startswith(SUITE) for a in rest):
-        rest.append(SUITE)
-    with tempfile.TemporaryDirectory() as folder:
-        xfails = Path(folder) / "xfails.txt"
-        xfails.write_text("".join(f"{test}\n" for test in must_fail))
-        # One seed for all tests: what derandomizes each by itself hashes addresses in. Nothing is replayed.
-        environment["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
-        options = [f"--xfails-file={xfails}", "-o", "xfail_strict=true", "--disable-deadline", "--hypothesis-seed=0"]
-        return subprocess.run([*command, *options, *rest], cwd=checkout, env=environment, check=False).returncode
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.array_api", SUITE, "--disable-deadline"]
+    return subprocess.run([*command, "--derandomize", *rest], cwd=checkout, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

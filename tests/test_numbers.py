@@ -5,6 +5,7 @@ record.
 import json
 import pathlib
 
+import numpy as np
 import pytest
 
 import torchlite as torch
@@ -162,3 +163,54 @@ def test_lists_with_tensors_promote_them():
     assert torch.tensor([[half], [2.5]]).dtype is torch.float32
     assert torch.tensor([half, of(1.0, torch.bfloat16)]).dtype is torch.float32
     assert torch.tensor([of(1, torch.int8), True]).dtype is torch.int8
+
+
+NO_DTYPES = {
+    "str": "float64",
+    "NumPy's": np.dtype("float64"),
+    "a class": np.float64,
+    "int": 5,
+    "a device": torch.device("cpu"),
+}
+TAKING = {
+    "tensor": lambda d: torch.tensor([1], dtype=d),
+    "as_tensor": lambda d: torch.as_tensor(np.ones(2), dtype=d),
+    "asarray": lambda d: torch.asarray(torch.ones(2), dtype=d),
+    "zeros": lambda d: torch.zeros(2, dtype=d),
+    "full_like": lambda d: torch.full_like(torch.ones(2), 1, dtype=d),
+    "rand": lambda d: torch.rand(2, dtype=d),
+    "randperm": lambda d: torch.randperm(2, dtype=d),
+    "frombuffer": lambda d: torch.frombuffer(bytearray(8), dtype=d),
+    "cumsum": lambda d: torch.ones(2).cumsum(0, dtype=d),
+    "sum": lambda d: torch.ones(2).sum(dtype=d),
+    "finfo": lambda d: torch.finfo(d),
+    "can_cast": lambda d: torch.can_cast(d, torch.float32),
+    "promote_types": lambda d: torch.promote_types(torch.float32, d),
+    "set_default_dtype": lambda d: torch.set_default_dtype(d),
+}
+
+
+@pytest.mark.parametrize("value", NO_DTYPES)
+@pytest.mark.parametrize("name", TAKING)
+def test_what_is_no_dtype(name, value):
+    with pytest.raises(TypeError, match="must be torch.dtype, not|invalid combination|only floating-point types"):
+        TAKING[name](NO_DTYPES[value])
+
+
+def test_pythons_types_are_dtypes():
+    assert torch.can_cast(int, float) and torch.promote_types(int, float) is torch.float64
+    assert torch.frombuffer(bytearray(8), dtype=int).dtype is torch.int64
+    assert torch.rand(2, dtype=float).dtype is torch.float64
+    assert torch.nn.Linear(1, 1).to(float).weight.dtype is torch.float64
+
+
+@pytest.mark.usefixtures("on_device")
+def test_dtypes_that_kernels_refuse():
+    z = torch.ones(3, dtype=torch.complex64)
+    for call in (z.mode, z.median, z.unique, lambda: z.kthvalue(1), lambda: z.cummax(0), lambda: z.median(0)):
+        with pytest.raises(NotImplementedError, match="not implemented for 'ComplexFloat'"):
+            call()
+    for call in (torch.cumsum, torch.cumprod):
+        with pytest.raises(NotImplementedError, match="_out_cpu\" not implemented for 'Bool'"):
+            call(torch.ones(3), 0, dtype=torch.bool)
+        assert call(torch.ones(3, dtype=torch.bool), 0).dtype is torch.int64

@@ -133,6 +133,8 @@ class Op:
     # The arguments whose numbers must be ones that the dtype holds in which the op computes, and whether one that is
     # too large for half precision is infinite and no error.
     numbers: Mapping[str, bool] = {}
+    # Kinds of dtypes that are refused, of the first argument or of `dtype=`, with PyTorch's name of the kernel.
+    refuses: Mapping[tuple[str, int], str] = {}
     check: Callable | None = None  # refuses some arguments: called with them before promotion
     function: Callable | None = None  # the public function, once made
     direct: Callable | None = None  # the function for interceptors, once made

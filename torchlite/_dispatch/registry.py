@@ -126,7 +126,23 @@ def _resolve(record: Op, kernels: dict, table: Table):
             kernel = table.in_float32(kernel)
     if kernel is None:
         return stand_in(record, table, lambda: table_of(device("cpu")))
+    if record.refuses and table.device.type != "meta":
+        kernel = _refusing(record, kernel, table)
     return kernel if record.layout is None or record.is_implicit else keeps_layout(record.layout, kernel, table)
+
+
+def _refusing(record: Op, kernel, table: Table):
+    """A kernel behind the test of what its op refuses."""
+    refuses, dtype_of = record.refuses, table.dtype_of
+
+    def checked(input, *args, dtype=None, **kwargs):
+        d, which = (dtype_of(input), "input") if dtype is None else (dtype, "dtype")
+        word = refuses.get((which, d.category))
+        if word is not None:
+            raise NotImplementedError(f"\"{word}\" not implemented for '{d.scalar_name}'")
+        return kernel(input, *args, **kwargs) if dtype is None else kernel(input, *args, dtype=dtype, **kwargs)
+
+    return checked
 
 
 def has_kernel(table: Table, name: str) -> bool:

@@ -65,7 +65,7 @@ _CHECKS = {
     "float": lambda v: _is_number(v, False),
     "bool": lambda v: isinstance(v, (bool, np.bool_)),
     "str": lambda v: isinstance(v, str),
-    "dtype": lambda v: isinstance(v, dtype) or v in (float, int, bool, complex),
+    "dtype": lambda v: isinstance(v, dtype) or any(v is t for t in (float, int, bool, complex)),
     "layout": lambda v: isinstance(v, layout),
     "memory_format": lambda v: isinstance(v, memory_format),
     "device": lambda v: isinstance(v, (device, str, int)),

@@ -17,7 +17,7 @@ from .._dispatch.checks import check_new, storage_span, wanting
 from .._dispatch.layouts import channels_last_strides, dense_like, keep_exactly, placed, strides_in
 from .._dispatch.promotion import in_64_bits, number_in
 from .._dispatch.shapes import triangle
-from .._types.dtypes import as_dtype, bool_, get_default_dtype, int32, int64, promote_types
+from .._types.dtypes import as_argument, bool_, get_default_dtype, int32, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
 
@@ -56,14 +56,7 @@ def _size(name: str, size) -> tuple[int, ...]:
 
 
 def _dtype(name: str, dtype, default) -> dtype_type:
-    if dtype is None:
-        return default
-    if isinstance(dtype, dtype_type):
-        return dtype
-    found = as_dtype(dtype)
-    if not isinstance(found, dtype_type):
-        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
-    return found
+    return default if dtype is None else dtype if dtype.__class__ is dtype_type else as_argument(dtype, name)
 
 
 def _dense(layout) -> None:

@@ -18,7 +18,7 @@ from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, layouts, op
 from .._dispatch.checks import wanting
 from .._dispatch.overlap import check_in_place
 from .._dispatch.public import torch
-from .._types.dtypes import bool_, float32, float64, get_default_dtype, int64
+from .._types.dtypes import as_argument, bool_, float32, float64, get_default_dtype, int64
 from ._gradients import without_derivative
 from .creation import _size
 
@@ -192,6 +192,13 @@ def _into(out, result):
     return result if out is None else call.write_out(REGISTRY["random_uniform"], result, out)
 
 
+def _dtype(name: str, dtype, out, default):
+    """The dtype to draw: that which is asked for, that of `out=`, or a default one."""
+    if dtype is None:
+        return default if out is None else out.dtype
+    return as_argument(dtype, name)
+
+
 def _floating(dtype, words: str):
     """PyTorch's refusal of integer dtypes."""
     if dtype.category < 2:
@@ -216,7 +223,7 @@ def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_gr
     >>> torch.rand(2)
     tensor([0.4963, 0.7682])
     """
-    dtype = _floating(dtype or (get_default_dtype() if out is None else out.dtype), "check_uniform_bounds")
+    dtype = _floating(_dtype("rand", dtype, out, get_default_dtype()), "check_uniform_bounds")
     size = _size("rand", size)
     if dtype.category == 3:
         return _into(out, _paired(size, dtype, "random_uniform", (0.0, 1.0), device, generator, requires_grad))
@@ -229,7 +236,7 @@ def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_gr
 @composite(f"randn(*size, generator=None, out=None, {_OPTIONS})", where="torch")
 def randn(F, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
     """Standard normal numbers; complex ones have variance 1, half of it in each part."""
-    dtype = _floating(dtype or (get_default_dtype() if out is None else out.dtype), "normal_kernel_cpu")
+    dtype = _floating(_dtype("randn", dtype, out, get_default_dtype()), "normal_kernel_cpu")
     size = _size("randn", size)
     if dtype.category == 3:
         return _into(
@@ -275,7 +282,7 @@ def randint(F, low, high, size, generator, out, dtype, layout, device, pin_memor
         low, high = 0, low
     if size is None:
         raise TypeError('randint() missing 1 required positional arguments: "size"')
-    dtype = dtype or (int64 if out is None else out.dtype)
+    dtype = _dtype("randint", dtype, out, int64)
     return _into(
         out,
         _drawn_integers(_size("randint", size), _integer(low), _integer(high), dtype, device, generator, requires_grad),
@@ -285,7 +292,7 @@ def randint(F, low, high, size, generator, out, dtype, layout, device, pin_memor
 @composite(f"randperm(n, *, generator=None, out=None, {_OPTIONS})", where="torch")
 def randperm(F, n, generator, out, dtype, layout, device, pin_memory, requires_grad):
     """The integers from 0 to n - 1 in random order."""
-    dtype = dtype or (int64 if out is None else out.dtype)
+    dtype = _dtype("randperm", dtype, out, int64)
     _size("randperm", (n,))
     _check_permuted(n, dtype)
     return _into(
@@ -356,11 +363,8 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
     if not tensors:
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
-        made = (
-            F._empty(_size("normal", size), dtype or (get_default_dtype() if out is None else out.dtype))
-            if device is None
-            else call.create("_empty", _size("normal", size), dtype or get_default_dtype(), device=device)
-        )
+        size, dtype = _size("normal", size), _dtype("normal", dtype, out, get_default_dtype())
+        made = F._empty(size, dtype) if device is None else call.create("_empty", size, dtype, device=device)
         made.normal_(mean, std, generator=generator)
         return _into(out, wanting(made, requires_grad))
     if isinstance(std, call.Tensor):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torchlite._dispatch import INPLACE, layouts, op
 
-from .._types.dtypes import int64
+from .._types.dtypes import BOOL, COMPLEX, int64
 from ._gradients import shifted_on
 
 
@@ -71,7 +71,7 @@ op(
     tensor([1, 3, 6])
     """,
     layout=layouts.contiguous,
-)
+).refuses = {("dtype", BOOL): "cumsum_out_cpu"}
 
 
 def _cumprod_vjp(F, g, input, input_dtype, dim):
@@ -98,7 +98,7 @@ op(
     tensor([1, 2, 6])
     """,
     layout=layouts.contiguous,
-)
+).refuses = {("dtype", BOOL): "cumprod_out_cpu"}
 
 
 def _running_vjp(F, g, input_shape, out1, dim):
@@ -117,7 +117,7 @@ for _name, _word in (("cummax", "greatest"), ("cummin", "least")):
         shape. NaN counts as beyond everything.
         """,
         layout=layouts.contiguous,
-    )
+    ).refuses = {("input", COMPLEX): f"{_name}_cpu"}
 
 
 def _logcumsumexp_vjp(F, g, input, out, dim):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch import MODE, NONDIFF, call, composite, layouts, op
+from torchlite._dispatch import MODE, NONDIFF, REGISTRY, call, composite, layouts, op
 from torchlite._dispatch.shapes import reduced, wrap_dim
 
-from .._types.dtypes import bool_, int32, int64
+from .._types.dtypes import COMPLEX, bool_, int32, int64
 from ._gradients import not_differentiable, to_chosen
 
 _PAIR = ("values", "indices")
@@ -87,7 +87,7 @@ op(
     tensor(2.)
     """,
     layout=layouts.contiguous,
-)
+).refuses = {("input", COMPLEX): "kthvalue_cpu"}
 
 
 def _search_rule(sorted_sequence, input, out_int32, right, side, sorter):
@@ -140,6 +140,7 @@ op(
 )
 
 op("unique_flat(Tensor input, return_inverse=False, return_counts=False)", where="", tags=NONDIFF).several = True
+REGISTRY["unique_flat"].refuses = {("input", COMPLEX): "unique"}
 op("unique_rows(Tensor input, dim)", where="", tags=NONDIFF).several = True
 op("unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF).several = True
 

@@ -13,7 +13,7 @@ from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.devices import get_default_device
-from .._types.dtypes import as_dtype, from_np, get_default_dtype
+from .._types.dtypes import as_argument, from_np, get_default_dtype
 from .._types.layouts import Size
 from .interop import from_dlpack as _from_dlpack
 from .interop import from_foreign, is_capsule, is_foreign
@@ -119,7 +119,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
-    dtype = as_dtype(dtype)
+    dtype = None if dtype is None else as_argument(dtype, "tensor")
     if isinstance(data, np.ndarray):
         _dtype_of_array(data)
     if isinstance(data, call.Tensor) or _is_foreign(data) or _exports(data):
@@ -236,6 +236,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 def as_tensor(data, dtype=None, device=None) -> Tensor:
     """The data as a tensor, sharing memory where dtype and device allow."""
+    dtype = None if dtype is None else as_argument(dtype, "as_tensor")
     if isinstance(data, call.Tensor):
         return data.to(device=device, dtype=dtype)
     if (
@@ -264,6 +265,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     obj: a tensor, an array or capsule of another library, an object with the buffer protocol (read as elements of
     `dtype`, the default one when None), a storage, numbers and nested sequences.
     """
+    dtype = None if dtype is None else as_argument(dtype, "asarray")
     if isinstance(obj, np.generic) and copy is False:
         raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
     shared = _sharing(obj, dtype)
@@ -320,8 +322,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
 
     ValueError for an object without the protocol, an empty one, and where the elements do not lie in it.
     """
-    if not isinstance(dtype, dtypes.dtype):
-        raise TypeError(f"frombuffer(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    dtype = as_argument(dtype, "frombuffer")
     try:
         view = memoryview(buffer)
     except TypeError:

@@ -9,6 +9,7 @@ import numpy as np
 from .. import fft as torch_fft
 from .. import linalg as torch_linalg
 from .._dispatch.public import torch
+from .._types.dtypes import COMPLEX
 from .numpy_table import TABLE, Function, flat, numpys, real, tensors
 
 # -- products -----------------------------------------------------------------------------------------
@@ -108,8 +109,25 @@ def _of_matrix(name: str) -> Function:
     return lambda a: getattr(torch_linalg, name)(real(a))
 
 
-for _name in ("det", "inv", "eigvals", "eig", "slogdet"):
+for _name in ("det", "inv", "slogdet"):
     numpys(f"linalg.{_name}")(_of_matrix(_name))
+
+
+def _all_real(a, values) -> bool:
+    """Whether NumPy gives eigenvalues as real numbers: those of a real matrix that have no imaginary parts."""
+    return a.dtype.category < COMPLEX and not values.imag.any()
+
+
+@numpys("linalg.eigvals")
+def eigvals(a):
+    values = torch_linalg.eigvals(real(a))
+    return values.real if _all_real(a, values) else values
+
+
+@numpys("linalg.eig")
+def eig(a):
+    found = torch_linalg.eig(real(a))
+    return type(found)([t.real for t in found]) if _all_real(a, found[0]) else found
 
 
 @numpys("linalg.norm")

@@ -162,8 +162,10 @@ def from_np(np_dtype: np.dtype) -> dtype:
 @functools.cache
 def promote_types(first: dtype, second: dtype) -> dtype:
     """The smallest dtype that both convert to by PyTorch's rules."""
-    if first is second:
+    if first is second and isinstance(first, dtype):
         return first
+    first = as_argument(first, "promote_types", "'type1' (position 1)")
+    second = as_argument(second, "promote_types", "'type2' (position 2)")
     if first.category > second.category:
         first, second = second, first
     if "float8" in first.name or "float8" in second.name:
@@ -200,6 +202,7 @@ def _promote_ints(first: dtype, second: dtype) -> dtype:
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether PyTorch lets an in-place or out= result of `from_` be written to a tensor of `to`."""
+    from_, to = as_argument(from_, "can_cast", "'from_' (position 1)"), as_argument(to, "can_cast", "'to' (position 2)")
     if from_.category > to.category:
         return False
     return not (from_.category == INT and to is bool_) and not (from_.category == FLOAT and to.category < FLOAT)
@@ -217,7 +220,8 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype) -> None:
     """Set the dtype that Python floats become. TypeError unless it is a floating-point dtype."""
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise TypeError(f"only floating-point types are supported as the default type, but got {d}")
+        prefix = "" if isinstance(d, dtype) else "invalid dtype object: "
+        raise TypeError(f"{prefix}only floating-point types are supported as the default type")
     _Default.real = d
 
 
@@ -231,19 +235,22 @@ def as_dtype(value):
     return value
 
 
-def _limits_of(name: str, given: Any) -> dtype:
-    """The dtype of finfo or iinfo; Python's types stand for theirs."""
-    d = as_dtype(given)
-    if isinstance(d, dtype):
-        return d
-    raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {given.__class__.__name__}")
+def as_argument(value: Any, function: str, argument: str = "'dtype'") -> dtype:
+    """The dtype that is an argument of a function; Python's types stand for theirs. TypeError for anything else."""
+    found = as_dtype(value)
+    if isinstance(found, dtype):
+        return found
+    cls = value.__class__
+    ours = "" if cls.__name__[0].isupper() else "torch."  # PyTorch's Tensor has no module in its messages
+    home = {"builtins": "", "torchlite": ours}.get(cls.__module__.split(".")[0], f"{cls.__module__}.")
+    raise TypeError(f"{function}(): argument {argument} must be torch.dtype, not {home}{cls.__name__}")
 
 
 class finfo:
     """Numerical limits of a floating-point or complex dtype: bits, eps, max, min, tiny, smallest_normal, resolution."""
 
     def __init__(self, type: dtype | None = None):
-        d = _Default.real if type is None else _limits_of("finfo", type)
+        d = _Default.real if type is None else as_argument(type, "finfo", "'type' (position 1)")
         if d.category < FLOAT:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
@@ -274,7 +281,7 @@ class iinfo:
     def __init__(self, type: dtype = _NOT_GIVEN):
         if type is _NOT_GIVEN:
             raise TypeError('iinfo() missing 1 required positional arguments: "type"')
-        type = _limits_of("iinfo", type)
+        type = as_argument(type, "iinfo", "'type' (position 1)")
         if type.category >= FLOAT:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type is bool_:

@@ -127,6 +127,8 @@ def _parse_to(args, kwargs):
         other = given.pop(0)
     elif given and isinstance(given[0], torch.dtype):
         dtype = given.pop(0)
+    elif given and isinstance(given[0], type) and given[0] in (float, int, bool, complex):
+        dtype = torch.empty(0, dtype=given.pop(0)).dtype
     elif given and (given[0] is None or isinstance(given[0], (str, int, torch.device))):
         device = given.pop(0)
         if given and (given[0] is None or isinstance(given[0], torch.dtype)):
