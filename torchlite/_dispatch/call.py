@@ -394,7 +394,13 @@ def _numbers_of(values: list, chosen: list, to: dtype) -> list:
 def _round_numbers(op: Op, values: list, chosen: list, to: dtype) -> None:
     """Python numbers beside half precision as arrays of its dtype, where the kernel does not take them as they are."""
     table = table_among(values)
-    if to in table.takes_numbers or to.category == FLOAT and op.name in _WITH_NUMBERS and table.in_float32 is not None:
+    if (
+        to in table.takes_numbers
+        and op.name not in promotion.ROUNDED
+        or to.category == FLOAT
+        and op.name in _WITH_NUMBERS
+        and table.in_float32 is not None
+    ):
         return
     for i in chosen:
         if not isinstance(values[i], Tensor):

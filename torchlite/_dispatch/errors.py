@@ -72,6 +72,8 @@ def explained(op: Op, error: Exception, values) -> Exception:
         return RuntimeError("a tensor has at most 64 dimensions, as NumPy's arrays have")
     if isinstance(error, struct.error):
         return RuntimeError("a size, stride or offset is beyond what kernels of this device count: 2**31 elements")
+    if isinstance(error, TypeError) and "not 'complex'" in text:  # a complex number where a real one is wanted
+        return out_of_range(next((v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])), get_default_dtype()))
     if isinstance(error, OverflowError) and text.startswith("Python integer "):
         return out_of_range(next(v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])))
     if isinstance(error, IndexError):

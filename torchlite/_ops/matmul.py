@@ -484,8 +484,8 @@ def linalg_multi_dot(F, tensors):
 
 @composite("chain_matmul(*matrices)", where="torch")
 def chain_matmul(F, matrices):
-    """See `linalg.multi_dot`; a single matrix is given back."""
-    return matrices[0] if len(matrices) == 1 else F.linalg_multi_dot(matrices)
+    """See `linalg.multi_dot`; of a single matrix a copy."""
+    return F.clone(matrices[0]) if len(matrices) == 1 else F.linalg_multi_dot(matrices)
 
 
 def _contracted(a, b, dims):

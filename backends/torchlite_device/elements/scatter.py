@@ -179,7 +179,10 @@ def _check_vector(name, index):
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector")
     if not _is_integer(index):
-        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
+        kind = IndexError if name == "index_fill_" else RuntimeError
+        raise kind(
+            f"{name}(): Expected dtype {'int64 for index.' if name == 'index_fill_' else 'int32 or int64 for index'}"
+        )
 
 
 def index_select(input, dim, index):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..promotion import ROUNDED
 from ..record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
 from ..signatures import numpy_names
 from .calls import write_call, write_error, write_finish, write_kernel
@@ -357,9 +358,10 @@ def write_with_number(
     part in promotion.
     """
     name = number.name
-    integers = "dtype_ in table_.takes_numbers" + " or dtype_ is int64" * (op.promote != INT_TO_FLOAT)
+    held = f"dtype_ in table_.{'holds' if op.name in ROUNDED else 'takes'}_numbers"
+    integers = held + " or dtype_ is int64" * (op.promote != INT_TO_FLOAT)
     pieces = [
-        f"({name}.__class__ is float and dtype_ in table_.takes_numbers",
+        f"({name}.__class__ is float and {held}",
         f"or {name}.__class__ is int and {LEAST} <= {name} < {END}",
         f"and ({integers}))",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..promotion import ROUNDED
 from ..record import DEFAULT, INT_TO_FLOAT, Op
 from .source import END, LEAST, Source
 
@@ -21,7 +22,7 @@ def in_place_text(op: Op) -> str:
             source.line("dtype_ = self.dtype")
         _write_guard(source, op, bool(others))
         for other in others:
-            _write_other(source, other)
+            _write_other(source, op, other)
         _write_kernel(source, len(others))
         source.comment("Nodes that saved the tensor notice the change by its version.")
         source.line("bump(self)")
@@ -46,7 +47,7 @@ def _write_guard(source: Source, op: Op, binary: bool) -> None:
         source.line("return None")
 
 
-def _write_other(source: Source, other: str) -> None:
+def _write_other(source: Source, op: Op, other: str) -> None:
     """What the kernel gets for the other operand."""
     source.comment(f"`{other}` is a tensor of the same dtype and device that wants no gradient, or a number that fits.")
     with source.block(f"if {other}.__class__ is Tensor:"):
@@ -58,12 +59,13 @@ def _write_other(source: Source, other: str) -> None:
         tests = ["(raw_.base is not None or self._data.base is not None)", "meets(self._table, self._data, raw_)"]
         with source.condition("if", tests, "and"):
             source.line("return None")
-    with source.block(f"elif {other}.__class__ is float and dtype_ in self._table.takes_numbers:"):
+    held = f"dtype_ in self._table.{'holds' if op.name in ROUNDED else 'takes'}_numbers"
+    with source.block(f"elif {other}.__class__ is float and {held}:"):
         source.line(f"raw_ = {other}")
     with source.block(f"elif {other}.__class__ is int and {LEAST} <= {other} < {END}:"):
         with source.block("if dtype_ is int64:"):
             source.line(f"raw_ = {other}")
-        with source.block("elif dtype_ in self._table.takes_numbers:"):
+        with source.block(f"elif {held}:"):
             source.line(f"raw_ = float({other})")
         with source.block("else:"):
             source.line("return None")
