@@ -91,7 +91,7 @@ op(
     where="",
     composite=_layer_norm_backward,
 )
-op(
+_of_rows = op(
     "_layer_norm(Tensor input, Tensor? weight, Tensor? bias, n_dims, eps)",
     where="",
     composite=_layer_norm,
@@ -102,7 +102,9 @@ op(
         )
     },
     layout=layouts.contiguous,
-).hidden = True
+)
+_of_rows.hidden = True
+_of_rows.only_for = {"weight": ("input",)}
 
 
 def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
@@ -399,6 +401,45 @@ def native_batch_norm(F, input, weight, bias, running_mean, running_var, trainin
 # --- instance, group and local response norm ------------------------------------------------------
 
 
+def _grouped(F, x, groups):
+    """The groups of channels as rows."""
+    return F.reshape(x, (x.shape[0] * groups, -1))
+
+
+def _group_norm(F, input, weight, bias, groups, eps):
+    rows, mean, rstd = F._layer_norm(_grouped(F, input, groups), None, None, 1, eps)
+    return _channelwise(F, F.reshape(rows, input.shape), weight, bias), mean, rstd
+
+
+def _group_norm_vjp(F, g, input, weight, out1, out2, groups, eps, needs):
+    rows, dims = None if input is None else _grouped(F, input, groups), _batch_dims(g)
+    of_input = of_weight = None
+    if needs[0]:
+        scaled = g if weight is None else F.mul(g, F.reshape(weight, _channel_shape(g)))
+        scaled = _grouped(F, scaled, groups)
+        found = F._layer_norm_backward(scaled, rows, None, out1, out2, 1, eps, (True, False, False))
+        of_input = F.reshape(found[0], input.shape)
+    if needs[1]:
+        normalized = F._layer_norm(rows, None, None, 1, eps)  # kernels give the statistics beside it
+        normalized = normalized[0] if normalized.__class__ is tuple else normalized
+        of_weight = F.sum(F.mul(g, F.reshape(normalized, g.shape)), dims, False)
+    return of_input, of_weight, F.sum(g, dims, False) if needs[2] else None
+
+
+_of_groups = op(
+    "_group_norm(Tensor input, Tensor? weight, Tensor? bias, groups, eps)",
+    where="",
+    composite=_group_norm,
+    meta=lambda input, groups: [(input.shape, input.dtype), *[((input.shape[0] * groups, 1), input.dtype)] * 2],
+    vjp={("input", "weight", "bias"): _group_norm_vjp},
+    doc="Group norm; the statistics of each group beside it.",
+)
+_of_groups.hidden = True
+_of_groups.only_for = {
+    "input": ("input", "weight"), "weight": ("input",), "out1": ("input",), "out2": ("input",)
+}  # fmt: skip
+
+
 @composite(
     "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
     "use_input_stats, momentum, eps, cudnn_enabled=True)",
@@ -414,6 +455,8 @@ def instance_norm(F, input, weight, bias, running_mean, running_var, use_input_s
         return _normalize_with(F, input, weight, bias, running_mean, running_var, eps)
     _check_channels(input, weight, bias, running_mean, running_var)
     batch, channels = input.shape[:2]
+    if running_mean is None and running_var is None and input.numel():
+        return F._group_norm(input, weight, bias, channels, eps)
     flat = F.reshape(input, (1, batch * channels, *input.shape[2:]))
     out, mean, var = F._batch_norm_train(flat, None, None, eps)
     if (running_mean is not None or running_var is not None) and input.numel():
@@ -460,9 +503,7 @@ def group_norm(F, input, num_groups, weight, bias, eps, cudnn_enabled):
     _check_groups(input, num_groups, weight, bias)
     if input.numel() == 0:
         return _channelwise(F, F.clone(input), weight, bias)
-    flat = F.reshape(input, (input.shape[0] * num_groups, -1))
-    out = F._layer_norm(flat, None, None, 1, eps)
-    return _channelwise(F, F.reshape(out, input.shape), weight, bias)
+    return F._group_norm(input, weight, bias, num_groups, eps)
 
 
 @composite("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, N, C, HxW, group, eps)", where="torch")

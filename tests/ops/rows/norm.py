@@ -28,7 +28,13 @@ row(
     S((2, 3, 4, 2), (3,), (3,), None, None, True, 0.1, 1e-3, False),
     S((2, 3, 4), (3,), (3,), MEAN, VAR, False, 0.1, 1e-5, False),
 )
-row("group_norm", S((2, 4, 3), 2), S((2, 4, 3, 2), 4, (4,), (4,), 1e-3), S((3, 4), 2, (4,), (4,)))
+row(
+    "group_norm",
+    S((2, 4, 3), 2),
+    S((2, 4, 3, 2), 4, (4,), (4,), 1e-3),
+    S((3, 4), 2, (4,), (4,)),
+    covers=("_group_norm",),
+)
 row("native_layer_norm", S((3, 4), (4,), None, None, 1e-5), S((2, 3, 4), (3, 4), A((3, 4)), A((3, 4)), 1e-3))
 row(
     "native_batch_norm",
