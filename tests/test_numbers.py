@@ -143,6 +143,22 @@ def test_large_integers_beside_floats_are_floats():
     assert torch.ones(1, dtype=torch.int64).add(2**63).item() == 1 - 2**63
 
 
+@pytest.mark.usefixtures("on_device")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_no_imaginary_numbers_beside_real_dtypes(dtype):
+    x, name = torch.ones(2, dtype=getattr(torch, dtype)), {"float32": "float", "float64": "double"}[dtype]
+    for call in (
+        lambda: x.lerp(x, 1j),
+        lambda: torch.addcmul(x, x, x, value=1j),
+        lambda: torch.addcdiv(x, x, x, value=1j),
+        lambda: x.masked_fill(x > 0, 1j),
+        lambda: x.clone().fill_(1j),
+    ):
+        with pytest.raises(RuntimeError, match=f"value cannot be converted to type {name} without overflow"):
+            call()
+    assert torch.addcmul(x, x, x, value=True).tolist() == [2, 2]
+
+
 def test_alpha_is_a_number_of_the_dtype():
     x = torch.ones(1, dtype=torch.uint8)
     with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):

@@ -9,7 +9,7 @@ import warnings
 from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, REGISTRY, composite, layouts, op
 from torchlite._dispatch.shapes import reduced, wrap_dim, wrap_dims
 
-from .._types.dtypes import COMPLEX, float32, float64, int64
+from .._types.dtypes import BOOL, COMPLEX, float32, float64, int64
 from ._gradients import count_of, keep_dims, named, shared_evenly, shifted_on, to_chosen, without_derivative
 
 # --- variance ------------------------------------------------------------------
@@ -169,7 +169,7 @@ for _name in ("max", "min", "median", "nanmedian"):
 for _name in ("median", "nanmedian"):
     op(f"{_name}_all(Tensor input)", where="", meta=lambda input: ((), input.dtype), vjp={"input": shared_evenly})
     for _part in ("_all", "_dim"):
-        REGISTRY[_name + _part].refuses = {("input", COMPLEX): "median_cpu"}
+        REGISTRY[_name + _part].refuses = {("input", COMPLEX): "median_cpu", ("input", BOOL): "median_cpu"}
 
 op(
     "mode(Tensor input, dim=-1, keepdim=False)",

@@ -298,7 +298,7 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
     if held:
         subject += " that holds all numbers"
         tests.append(f"{first.name}.dtype in {first.name}._table.holds_numbers")
-        tests += [f"({name}.__class__ is not int or {LEAST} <= {name} < {END})" for name in held]
+        tests += [_is_small(name) for name in held]
     source.comment(_conditions(subject, free, unset))
     with source.condition("if", tests):
         _write_device_and_dtype(source, first)
@@ -312,6 +312,14 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
             write_call(source, Case(op, [first, *others]))
         if takes_number(op, others[0]) and promoted == [first, others[0]]:
             write_with_number(source, op, "elif", first, others[0], others[1:])
+
+
+def _is_small(name: str) -> Piece:
+    """The test for a number that the general path need not look at."""
+    return [
+        f"({name}.__class__ is float or {name} is None",
+        f"or {name}.__class__ is int and {LEAST} <= {name} < {END})",
+    ]
 
 
 def _write_device_and_dtype(source: Source, p: Param) -> None:
