@@ -1,5 +1,6 @@
 """torch.utils._pytree: what comes out, and what is said of structures that do not fit, is PyTorch's."""
 
+import copy
 import dataclasses
 import enum
 import pickle
@@ -236,3 +237,22 @@ def test_text_that_cannot_be():
         pytree.treespec_dumps("x")
     with pytest.raises(NotImplementedError, match="Deserializing nope.X in pytree is not registered"):
         pytree.treespec_loads('[1, {"type": "nope.X", "context": "null", "children_spec": []}]')
+
+
+def test_results_of_several_values_are_containers():
+    found = torch.tensor([[1.0, 2.0]]).max(1)
+    doubled = pytree.tree_map(lambda value: value * 2, {"found": found})["found"]
+    assert type(doubled) is type(found) is torch.return_types.max
+    assert doubled.values.tolist() == [4.0] and doubled.indices.tolist() == [2]
+    leaves, spec = pytree.tree_flatten(found)
+    assert len(leaves) == 2 and repr(spec) == "TreeSpec(max, None, [*,\n  *])"
+    assert pytree.tree_unflatten([1, 2], spec).indices == 2
+    assert [str(path[0]) for path, _ in pytree.tree_flatten_with_path(found)[0]] == ["[0]", "[1]"]
+
+
+def test_results_of_several_values_are_pickled_as_they_are():
+    for found in (torch.ones(2, 2).sort(), torch.linalg.slogdet(torch.eye(2)), torch.linalg.qr(torch.eye(2))):
+        for again in (pickle.loads(pickle.dumps(found)), copy.copy(found), copy.deepcopy(found)):
+            assert type(again) is type(found) and torch.equal(again[0], found[0])
+    for kind in torch.return_types.all_return_types:
+        assert pickle.loads(pickle.dumps(kind)) is kind

@@ -457,3 +457,23 @@ def test_saved_tensor_hooks_see_what_is_saved(device, kind, lower):
     assert seen == [lower, lower]  # the product's input, for the gradient of the weight, and tanh's result
     y.float().sum().backward()
     assert w.grad is not None
+
+
+def test_device_types_of_other_makers_have_settings():
+    for name, dtype in (
+        ("mps", torch.float16),
+        ("xpu", torch.float16),
+        ("hpu", torch.bfloat16),
+        ("xla", torch.bfloat16),
+    ):
+        assert not torch.is_autocast_enabled(name) and torch.get_autocast_dtype(name) is dtype
+        assert torch.amp.is_autocast_available(name)
+        with torch.autocast(name):
+            assert torch.is_autocast_enabled(name)
+            assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.float32
+        assert not torch.is_autocast_enabled(name)
+    assert not torch.is_autocast_enabled("cuda:0") and torch.get_autocast_dtype("cpu:0") is torch.bfloat16
+    with pytest.raises(RuntimeError, match="unsupported scalarType"):
+        torch.autocast("meta")
+    with pytest.raises(RuntimeError, match="User specified an unsupported autocast device_type 'meta'"):
+        torch.autocast("meta", torch.float16)

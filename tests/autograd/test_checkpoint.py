@@ -192,3 +192,15 @@ def test_kept_results_are_taken_once_and_unchanged(device):
     ):  # fmt: skip
         with pytest.raises(error, match=words):
             create_selective_checkpoint_contexts(wrong)
+
+
+def test_what_checkpoints_are_made_of():
+    from torchlite.utils.checkpoint import check_backward_validity, detach_variable
+
+    x = torch.ones(2, requires_grad=True) * 2
+    found = detach_variable((x, torch.ones(1), "text"))
+    assert found[0].is_leaf and found[0].requires_grad and not found[1].requires_grad and found[2] == "text"
+    with pytest.raises(RuntimeError, match="Only tuple of tensors is supported. Got Unsupported input type: list"):
+        detach_variable([x])
+    with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True. Gradients will be None"):
+        check_backward_validity([torch.ones(1)])

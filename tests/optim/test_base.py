@@ -140,3 +140,8 @@ def test_gradients_that_do_not_fit_are_refused_in_order():
     ):
         with pytest.raises(RuntimeError, match="attempting to assign a gradient (with )?" + words):
             leaf.grad = value
+
+
+def test_the_module_lists_every_optimizer():
+    assert {name: vars(optim)[name] for name in optim.__all__} == {name: getattr(optim, name) for name in optim.__all__}
+    assert optim.__all__ and set(optim.__all__) <= set(dir(optim))

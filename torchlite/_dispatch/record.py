@@ -251,9 +251,9 @@ def _named_result(name: str, fields):
         __repr__=show,
         __module__="torchlite.return_types",
         _fields=tuple(fields),
-        __reduce__=lambda self: (tuple, (tuple(self),)),
+        __reduce__=lambda self: (type(self), (tuple(self),)),
     )
-    return type(name, (tuple,), body)
+    return type(name.lstrip("_"), (tuple,), body)
 
 
 def _register(record: Op, depth: int) -> Op:

@@ -26,6 +26,10 @@ from .op_lists import BANNED, FLOAT, LISTED, LOWER, RESULT, RULES, WIDEST
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 DEFAULTS = {"cpu": bfloat16, "cuda": float16, "opencl": float16}
+# Device types of other makers: there may be settings for them, and nothing is ever cast there.
+_ELSEWHERE = {
+    "hpu": bfloat16, "ipu": float16, "maia": bfloat16, "mps": float16, "mtia": float16, "xla": bfloat16, "xpu": float16,
+}  # fmt: skip
 _BANNED = (
     "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
     "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
@@ -39,8 +43,8 @@ class _State(threading.local):
     """What is in force in a thread."""
 
     def __init__(self) -> None:
-        self.enabled = dict.fromkeys(DEFAULTS, False)
-        self.dtypes = dict(DEFAULTS)
+        self.dtypes = DEFAULTS | _ELSEWHERE
+        self.enabled = dict.fromkeys(self.dtypes, False)
         self.cache_enabled = True
         self.nesting = 0
         self.intercepting = False
@@ -193,7 +197,7 @@ def is_autocast_available(device_type: str) -> bool:
     >>> torch.amp.is_autocast_available("cpu"), torch.amp.is_autocast_available("meta")
     (True, False)
     """
-    return _checked("_is_autocast_available", device_type) in DEFAULTS
+    return _checked("_is_autocast_available", device_type) in _state.dtypes
 
 
 def _checked(function: str, device_type) -> str:
@@ -206,9 +210,10 @@ def _checked(function: str, device_type) -> str:
 
 
 def _known(function: str, device_type) -> str:
-    if _checked(function, device_type) not in DEFAULTS:
+    kind = _checked(function, device_type)
+    if kind not in _state.dtypes:
         raise RuntimeError("unknown device type for autocast in get_autocast_dispatch_key_from_device_type")
-    return device_type
+    return kind
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
@@ -252,9 +257,10 @@ def get_autocast_dtype(device_type: str) -> dtype:
     >>> torch.get_autocast_dtype("cpu"), torch.get_autocast_dtype("cuda"), torch.get_autocast_dtype("opencl")
     (torch.bfloat16, torch.float16, torch.float16)
     """
-    if _checked("get_autocast_dtype", device_type) not in DEFAULTS:
+    found = _state.dtypes.get(_checked("get_autocast_dtype", device_type))
+    if found is None:
         raise RuntimeError("unsupported scalarType")
-    return _state.dtypes[device_type]
+    return found
 
 
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
@@ -378,11 +384,12 @@ class autocast(_Region):
     ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        fast = get_autocast_dtype(device_type) if dtype is None else dtype
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
-        fast = get_autocast_dtype(device_type) if dtype is None else dtype
         caches = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
-        super().__init__(device_type, enabled and _supported(device_type, fast), fast, caches)
+        kind = device(device_type).type
+        super().__init__(kind, enabled and _supported(kind, fast), fast, caches)
 
     def __call__(self, func: Any) -> Any:
         if not callable(func):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+import sys
+import types
+from typing import TYPE_CHECKING, Any
 
 _WHERE = {
     "Adadelta": "adadelta", "Adafactor": "_adafactor", "Adagrad": "adagrad", "Adam": "adam", "AdamW": "adamw",
@@ -46,6 +48,19 @@ else:
         if name in _MODULES:
             return importlib.import_module(f".{name}", __name__)
         raise AttributeError(f"module 'torchlite.optim' has no attribute '{name}'")
+
+
+class _Listed(types.ModuleType):
+    """A module whose `vars` hold every public name: those that were not asked for yet are loaded then."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        for name in __all__:
+            getattr(self, name)
+        return globals()
+
+
+sys.modules[__name__].__class__ = _Listed
 
 
 def __dir__() -> list[str]:

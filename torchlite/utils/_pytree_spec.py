@@ -117,8 +117,11 @@ def is_structseq(obj: object | type) -> bool:
 def node_type(tree: Any) -> Any:
     """The class under which `tree` is, or would be, registered: `namedtuple` for every named tuple."""
     kind = type(tree)
-    if kind not in SUPPORTED_NODES and is_namedtuple_class(kind):
-        return namedtuple
+    if kind not in SUPPORTED_NODES:
+        if is_namedtuple_class(kind):
+            return namedtuple
+        if kind.__module__ == "torchlite.return_types":  # what an op of several results returned
+            SUPPORTED_NODES[kind] = _sequence(kind)
     return kind
 
 

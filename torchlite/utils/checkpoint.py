@@ -25,13 +25,28 @@ from ._selective_checkpoint import (
 
 __all__ = [
     "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext",
-    "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "noop_context_fn",
-    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
+    "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
+    "detach_variable", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
 ]  # fmt: skip
 
 
 class CheckpointError(RuntimeError):
     """The second run of a checkpointed function did not save what the first one did."""
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs with their tensors cut off from the graph, each wanting a gradient as before. RuntimeError for anything
+    but a tuple.
+    """
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple(one.detach().requires_grad_(one.requires_grad) if isinstance(one, Tensor) else one for one in inputs)
+
+
+def check_backward_validity(inputs: Any) -> None:
+    """A warning where no tensor among the inputs wants a gradient."""
+    if not any(one.requires_grad for one in inputs if isinstance(one, Tensor)):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
 class _StopRecomputationError(Exception):
