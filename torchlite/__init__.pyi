@@ -40,6 +40,7 @@ from . import utils as utils
 from . import version as version
 from ._stubs.arrangement import *
 from ._stubs.arrangement import _chunk_cat as _chunk_cat
+from ._stubs.arrangement import _lazy_clone as _lazy_clone
 from ._stubs.basic import *
 from ._stubs.basic import dtype as dtype
 from ._stubs.elementwise import *

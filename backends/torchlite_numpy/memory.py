@@ -10,6 +10,11 @@ from __future__ import annotations
 import ctypes
 import sys
 
+import numpy as np
+
+from torchlite._dispatch.leases import lease_of
+from torchlite_array.strides import block, owner
+
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEEP = 512 << 20  # bytes at the top of the heap that stay
 MAPPED = 32 << 20  # larger arrays are mapped and returned one by one, as glibc's own limit has it
@@ -24,3 +29,11 @@ def keep_freed_memory() -> bool:
     except (OSError, AttributeError):
         return False
     return bool(mallopt(M_TRIM_THRESHOLD, KEEP)) and bool(mallopt(M_MMAP_THRESHOLD, MAPPED))
+
+
+def _leased(input):
+    """The array, over memory that it has in common with its copy until one is written."""
+    whole = owner(input)
+    flat = np.ndarray((block(whole).nbytes,), np.uint8, block(whole))
+    offset = input.__array_interface__["data"][0] - flat.__array_interface__["data"][0] if input.size else 0
+    return np.ndarray(input.shape, input.dtype, lease_of(whole, flat), offset, input.strides)

@@ -54,6 +54,21 @@ def _is_alias_of(a: Any, b: Any) -> bool:
     return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
 
+def _is_cow_tensor(tensor: Any) -> bool:
+    """Whether the tensor's storage has its memory together with lazy clones, until one is written."""
+    return importlib.import_module(f"{_ROOT}._tensor.leases").is_lazy(tensor)
+
+
+def _storage_address(tensor: Any) -> int:
+    """A number that the tensor's storage keeps, and no other living one has."""
+    return importlib.import_module(f"{_ROOT}._tensor.leases").number_of(tensor)
+
+
+def _data_address(tensor: Any) -> int:
+    """`Tensor.data_ptr` for readers: lazy clones stay lazy."""
+    return tensor._address()
+
+
 @functools.cache
 def _log_api_usage_once(event: str) -> None:
     """Write the event to stderr the first time, where PYTORCH_API_USAGE_STDERR is set."""

@@ -657,6 +657,12 @@ def _direct(op, values, target, table, kernel, wants):
 BEFORE_WRITES: list[Any] = []
 
 
+def before_write(target) -> None:
+    """What others do before a tensor's memory is written, or given to who may write there."""
+    for look in BEFORE_WRITES:
+        look(target)
+
+
 def guarded(target) -> bool:
     """Before a write: whether the target has a history, which may have come by way of another view. RuntimeError for an
     inference tensor outside inference mode.
@@ -665,8 +671,7 @@ def guarded(target) -> bool:
         refuse_inference()
     if MODE.grad:
         late((target,))
-    for look in BEFORE_WRITES:
-        look(target)
+    before_write(target)
     return target._node is not None and MODE.grad
 
 

@@ -32,6 +32,7 @@ _NAMES: dict[str, str] = {
     "fft_c2c": "FftC2CBackward0",
     "fft_c2r": "FftC2RBackward0",
     "fft_r2c": "FftR2CBackward0",
+    "_leased": "LazyCloneBackward0",
     "householder_core": "LinalgHouseholderProductBackward0",
     "inv_core": "LinalgInvExBackward0",
     "log1p": "Log1PBackward0",

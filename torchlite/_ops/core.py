@@ -101,3 +101,23 @@ op(
     tags=NONDIFF,
     meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),
 )
+
+
+op("_leased(Tensor input)", where="", composite=lambda F, input: F.clone(input), vjp={"input": lambda F, g: g})
+
+
+@composite("_lazy_clone(Tensor input)")
+def _lazy_clone(F, input):
+    """A clone whose storage has the input's memory until one of the two is written, where the backend can do so and
+    nobody else writes there; else a clone.
+
+    >>> x = torch.zeros(2)
+    >>> y = x._lazy_clone()
+    >>> y.add_(1), x
+    (tensor([1., 1.]), tensor([0., 0.]))
+    """
+    if input._signs or not input.untyped_storage().resizable():
+        return F.clone(input)
+    from .._tensor import leases  # noqa: F401  (looks at tensors before writes from now on)
+
+    return F._leased(input)

@@ -10,6 +10,7 @@ from typing import Any
 
 from torchlite._device.streams import CAPTURES
 from torchlite._dispatch import NONDIFF, op
+from torchlite._dispatch.call import guarded
 from torchlite._dispatch.public import torch
 from torchlite._dispatch.runtime import GLOBALS, recording
 from torchlite._tensor import Parameter, Tensor
@@ -237,6 +238,8 @@ class Plan:
         for entry, name, tensor in self.witnesses:
             if entry.get(name) is not tensor:
                 return None
+        if GLOBALS["GUARDED"] and self._moves():
+            return None
         for param in self.missing:
             if param._meta is not None and param._meta.grad is not None:
                 return None
@@ -251,6 +254,14 @@ class Plan:
                 grads.append(meta.grad._data)
             result.append(grads)
         return result
+
+    def _moves(self):
+        """Whether a parameter or state gets other memory before it is written."""
+        tensors = [tensor for _, _, tensor in self.witnesses] + [p for pack in self.packs for p in pack.params]
+        before = [tensor._data for tensor in tensors]
+        for tensor in tensors:
+            guarded(tensor)
+        return any(tensor._data is not raw for tensor, raw in zip(tensors, before, strict=True))
 
     def run(self, name, gradients, states, *options, scaler=()):
         """Step every pack by the op `name`: its parameters, gradients and the states so named (None where there is
@@ -318,6 +329,9 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
     The states' tensors are replaced by views of flat arrays with the same values. None where the parameters have not
     taken equally many steps. on_device: whether steps are counted there and not on the host.
     """
+    if GLOBALS["GUARDED"]:
+        for param in params:
+            guarded(param)
     has_steps = "step" in states[0]
     if has_steps and (CAPTURES or len({state["step"].item() for state in states}) > 1):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from .._dispatch import call
 from .._dispatch.layouts import is_channels_last, is_contiguous, order_of, strides_of
 from .._dispatch.shapes import wrap_dim
 from .._dispatch.slots import SLOTS
@@ -126,6 +127,11 @@ class Properties(Fields):
 
     def data_ptr(self) -> int:
         """The address of the first element; 0 without elements."""
+        if call.GLOBALS["GUARDED"]:
+            call.before_write(self)
+        return self._address()
+
+    def _address(self) -> int:
         if 0 in self._memory.shape:
             return 0
         pointer = getattr(self._memory, "ctypes", None)

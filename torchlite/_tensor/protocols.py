@@ -65,6 +65,8 @@ class Protocols(History):
 
         RuntimeError when it requires grad; TypeError on another device, unless `force`.
         """
+        if call.GLOBALS["GUARDED"]:
+            call.before_write(self)
         data, meta = self._data, self._meta
         if data.__class__ is np.ndarray and self._node is None:  # the usual tensors first
             if meta is None:
@@ -121,6 +123,8 @@ class Protocols(History):
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         from .interop import dlpack
 
+        if call.GLOBALS["GUARDED"]:
+            call.before_write(self)
         return dlpack(self, stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self):

@@ -19,6 +19,7 @@ from .._dispatch import call, table_of
 from .._dispatch.backend import owner_of
 from .._dispatch.checks import check_in_storage, storage_span
 from .._dispatch.graph import root_of
+from .._dispatch.leases import Leased
 from .._dispatch.shapes import contiguous_strides
 from .._settings.switches import SWITCHES
 from .._types import dtypes
@@ -92,7 +93,7 @@ def storage_of(tensor: Properties) -> UntypedStorage:
 
 def _is_borrowed(owner: Any) -> bool:
     """Whether the memory belongs to no array, but to another object: such memory cannot grow."""
-    return isinstance(owner, np.ndarray) and owner.base is not None
+    return isinstance(owner, np.ndarray) and owner.base is not None and owner.base.__class__ is not Leased
 
 
 class _Shrunk:
@@ -133,12 +134,17 @@ def resize(storage: UntypedStorage, nbytes: int, only: Properties | None = None)
     """Give a storage another size; its tensors go along. `only` is the tensor known to be the only one, if there is
     one.
     """
-    old = storage._tensor
-    table, owner = old._table, owner_of(old._data)
     if nbytes == storage.nbytes():
         return
     if storage._fixed:
         raise RuntimeError("Trying to resize storage that is not resizable")
+    move(storage, nbytes, only)
+
+
+def move(storage: UntypedStorage, nbytes: int, only: Properties | None = None) -> None:
+    """Give a storage other memory of so many bytes, with what it holds; its tensors go along."""
+    old = storage._tensor
+    table, owner = old._table, owner_of(old._data)
     memory = table._empty((max(nbytes, _LEAST) if nbytes < storage.nbytes() else nbytes,), dtypes.uint8)
     kept = min(nbytes, storage.nbytes())
     if kept:

@@ -33,9 +33,9 @@ CUDA = {
     RESULT: "cumprod cumsum linalg_matrix_norm linalg_norm linalg_vector_norm log_softmax norm prod softmax sum",
     WIDEST: "addcdiv addcmul atan2 bilinear cross dot grid_sample grid_sampler index_put scatter_add tensordot vdot",
     BANNED: "binary_cross_entropy",
-    WHOLE: """_addmm_activation _native_multi_head_attention _safe_softmax affine_grid affine_grid_generator
-        cholesky_inverse ldexp linalg_lu_solve lu_solve nanmean nansum native_batch_norm native_group_norm trace
-        vander""",
+    WHOLE: """_addmm_activation _compute_linear_combination _native_multi_head_attention _safe_softmax affine_grid
+        affine_grid_generator cholesky_inverse ldexp linalg_lu_solve lu_solve nanmean nansum native_batch_norm
+        native_group_norm trace vander""",
 }
 CPU = {
     LOWER: _PRODUCTS,
@@ -49,7 +49,7 @@ CPU = {
         linalg_tensorsolve lu lu_solve max_unpool1d max_unpool2d max_unpool3d nanquantile ormqr pinverse polar prod qr
         quantile stft svd trace triangular_solve view_as_complex""",
     WIDEST: "cat index_copy stack",
-    WHOLE: "bilinear linalg_lu_solve",
+    WHOLE: "_compute_linear_combination bilinear linalg_lu_solve",
 }
 
 
