@@ -281,3 +281,14 @@ def test_results_are_stored_in_the_dtype_they_name(device, dtype):
     x = torch.tensor([0.5, 1.5], device=device).to(dtype)
     for result in (torch.sinc(x), torch.addcdiv(x, x, x, value=0.5), torch.addcmul(x, x, x, value=0.5)):
         assert result.dtype is dtype and result._table.dtype_of(result._data) is dtype
+
+
+@pytest.mark.parametrize("size", [1, 40000])
+def test_gates_keep_their_digits_far_below_zero(size, device):
+    for value, gate in ((-7.7, 0.0004526222), (-20.0, 2.0611537e-09), (-80.0, 1.8048513e-35)):
+        x = torch.full((size,), value, device=device, requires_grad=True)
+        y = torch.nn.functional.silu(x)
+        (gradient,) = torch.autograd.grad(y.sum(), x)
+        assert y[-1].item() == pytest.approx(value * gate, rel=1e-5)
+        assert gradient[-1].item() == pytest.approx(gate * (1 + value * (1 - gate)), rel=1e-4)
+        assert torch.sigmoid(x)[-1].item() == pytest.approx(gate, rel=1e-5)

@@ -126,7 +126,7 @@ def eigvals(a):
 
 @numpys("linalg.eig")
 def eig(a):
-    found = torch_linalg.eig(real(a))
+    found: Any = torch_linalg.eig(real(a))
     return type(found)([t.real for t in found]) if _all_real(a, found[0]) else found
 
 
