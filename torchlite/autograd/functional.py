@@ -10,16 +10,40 @@ from .grad_mode import enable_grad
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def _as_tuple(value, what: str):
-    single = isinstance(value, Tensor)
-    values = (value,) if single else tuple(value)
-    for i, item in enumerate(values):
+def _as_tuple(value, what: str, name: str):
+    """Whether a value is a single Tensor, and the value as a tuple. TypeError for what is neither."""
+    if isinstance(value, Tensor):
+        return True, (value,)
+    words = f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "
+    if not isinstance(value, tuple):
+        raise TypeError(f"{words}given {what} has type {type(value)}.")
+    for i, item in enumerate(value):
         if not isinstance(item, Tensor):
-            raise TypeError(
-                f"The {what} given to this function must be either a Tensor or a tuple of Tensors but the value at "
-                f"index {i} has type {type(item)}."
+            raise TypeError(f"{words}value at index {i} has type {type(item)}.")
+    return False, value
+
+
+def _outputs_of(func, inputs, name: str, strict: bool):
+    """(whether the output is a single Tensor, the outputs)."""
+    single, outs = _as_tuple(func(*inputs), "outputs of the user-provided function", name)
+    for i, out in enumerate(outs):
+        if strict and not out.requires_grad:
+            raise RuntimeError(
+                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in "
+                "a differentiable manner from the input when running in strict mode."
             )
-    return single, values
+    return single, outs
+
+
+def _scalar_of(func, inputs, name: str, strict: bool):
+    """The output, which must be a single Tensor of one element."""
+    single, outs = _outputs_of(func, inputs, name, strict)
+    if not single:
+        raise RuntimeError(f"The function given to {name} should return a single Tensor")
+    (out,) = outs
+    if out.numel() != 1:
+        raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
+    return out.squeeze() if out.ndim else out
 
 
 def _fresh(inputs, create_graph: bool):
@@ -33,44 +57,58 @@ def _finish(values, create_graph: bool):
     return tuple(_finish(v, create_graph) for v in values)
 
 
-def _grad(outputs, inputs, vectors, create_graph: bool, strict: bool):
-    if not any(o.requires_grad for o in outputs):
-        if strict:
-            raise RuntimeError(
-                "The output of the user-provided function is independent of the input. This is not allowed in strict "
-                "mode."
-            )
-        return tuple(torch.zeros_like(x) for x in inputs)
-    pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o.requires_grad]
-    found = grad(
-        [o for o, _ in pairs],
-        inputs,
-        [v for _, v in pairs],
-        retain_graph=True,
-        create_graph=create_graph,
-        allow_unused=True,
-    )
-    if strict and any(g is None for g in found):
-        raise RuntimeError(
-            "The output of the user-provided function is independent of an input. This is not allowed in strict mode."
-        )
-    return tuple(torch.zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True))
+def _grad(outputs, inputs, vectors, create_graph: bool):
+    """The gradients, None where an input is not used."""
+    pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and o.requires_grad]
+    if not pairs:
+        return (None,) * len(inputs)
+    outs, weights = zip(*pairs, strict=True)
+    return grad(outs, inputs, weights, retain_graph=True, create_graph=create_graph, allow_unused=True)
 
 
-def _vectors(v, like, name: str):
+def _filled(found, like, words: str):
+    """Gradients with zeros in the place of None; with words for that, an error."""
+    for i, g in enumerate(found):
+        if g is None and words:
+            raise RuntimeError(f"{words} {i}. This is not allowed in strict mode.")
+    return tuple(torch.zeros_like(x) if g is None else g for g, x in zip(found, like, strict=True))
+
+
+def _depends(found, words: str) -> None:
+    """RuntimeError for a gradient that is no function of the inputs."""
+    for i, g in enumerate(found):
+        if not g.requires_grad:
+            raise RuntimeError(words.format(i))
+
+
+_OF_OUTPUT = "The output of the user-provided function is independent of input"
+_OF_JACOBIAN = (
+    "The jacobian of the user-provided function is independent of input {}. This is not allowed in strict mode when "
+    "create_graph=True."
+)
+_OF_HESSIAN = (
+    "While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is "
+    "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
+    "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for "
+    "example)."
+)
+
+
+def _vectors(v, like, single: bool, name: str, absent: str):
+    """The vectors, checked to be like some tensors; ones where there is one element alone."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise RuntimeError(
-                f"The vector v can only be None if the {name} of the user-provided function is a single Tensor with "
-                "a single element."
-            )
+            raise RuntimeError(f"The vector v can only be None if the {absent} a single Tensor with a single element.")
         return (torch.ones_like(like[0]),)
-    vectors = _as_tuple(v, "v")[1]
+    vectors = _as_tuple(v, "v", name)[1]
     if len(vectors) != len(like):
+        if single:
+            raise RuntimeError("The given v should contain a single Tensor.")
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}.")
     for i, (a, b) in enumerate(zip(vectors, like, strict=True)):
         if a.shape != b.shape:
-            raise RuntimeError(f"Entry {i} of v has invalid size: should be {b.shape} but got {a.shape}.")
+            where = "" if single else f"Entry {i} in "
+            raise RuntimeError(f"{where}v has invalid size: should be {b.shape} but got {a.shape}.")
     return vectors
 
 
@@ -78,112 +116,141 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(inputs), v^T J): the product of a vector with the Jacobian.
 
     v: like the output(s); may be None for one output of one element. With `create_graph` the result is differentiable.
+    With `strict` an output that does not depend on an input is an error, and no zero.
 
     >>> import torchlite as torch
     >>> torch.autograd.functional.vjp(torch.exp, torch.zeros(2), torch.ones(2))[1]
     tensor([1., 1.])
     """
     with enable_grad():
-        single, inputs = _as_tuple(inputs, "inputs")
+        single, inputs = _as_tuple(inputs, "inputs", "vjp")
         inputs = _fresh(inputs, create_graph)
-        outputs = func(*inputs)
-        single_out, outs = _as_tuple(outputs, "outputs of the user-provided function")
-        vectors = _vectors(v, outs, "output")
-        found = _grad(outs, inputs, vectors, create_graph, strict)
+        single_out, outs = _outputs_of(func, inputs, "vjp", strict)
+        vectors = _vectors(v, outs, single_out, "vjp", "user-provided function returns")
+        found = _filled(_grad(outs, inputs, vectors, create_graph), inputs, _OF_OUTPUT if strict else "")
+        if strict and create_graph:
+            _depends(found, _OF_JACOBIAN)
     return _finish(outs[0] if single_out else outs, create_graph), _finish(found[0] if single else found, create_graph)
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(inputs), J v): the product of the Jacobian with a vector, by differentiating the vector-Jacobian product.
 
-    v: like the input(s); may be None for one input of one element.
+    v: like the input(s); may be None for one input of one element. `strict` as for `vjp`.
     """
     with enable_grad():
-        _, inputs = _as_tuple(inputs, "inputs")
+        single, inputs = _as_tuple(inputs, "inputs", "jvp")
         inputs = _fresh(inputs, create_graph)
-        vectors = _vectors(v, inputs, "input")
-        outputs = func(*inputs)
-        single_out, outs = _as_tuple(outputs, "outputs of the user-provided function")
+        vectors = _vectors(v, inputs, single, "jvp", "input to the user-provided function is")
+        single_out, outs = _outputs_of(func, inputs, "jvp", strict)
         dummies = tuple(torch.zeros_like(o).requires_grad_() for o in outs)
-        pulled = _grad(outs, inputs, dummies, True, strict)
-        found = _grad(pulled, dummies, vectors, create_graph, False)
+        pulled = _filled(_grad(outs, inputs, dummies, True), inputs, _OF_OUTPUT if strict else "")
+        found = _filled(_grad(pulled, dummies, vectors, create_graph), dummies, "")
+        if strict and create_graph:
+            _depends(found, _OF_JACOBIAN)
     return _finish(outs[0] if single_out else outs, create_graph), _finish(
         found[0] if single_out else found, create_graph
     )
 
 
+def _check_strategy(strategy: str, hint: str = "") -> None:
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(f'Expected strategy to be either "forward-mode" or "reverse-mode".{hint}')
+
+
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
     """The Jacobian of func: for each output and input a tensor of shape output.shape + input.shape (nested tuples when
-    there are several).
+    there are several). `vectorize` changes nothing here, and with it `strategy` neither. `strict` as for `vjp`.
 
     >>> import torchlite as torch
     >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1.0, 2.0]))
     tensor([[2., 0.],
             [0., 4.]])
     """
+    _check_strategy(
+        strategy,
+        ' Hint: If your function has more outputs than inputs, "forward-mode" tends to be more performant. Otherwise, '
+        'prefer to use "reverse-mode".',
+    )
+    if strategy == "forward-mode" and not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
+            "`vectorize=True`."
+        )
+    if strict and vectorize:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
+            "Please either set `strict=False` or `vectorize=False`."
+        )
     with enable_grad():
-        single, inputs = _as_tuple(inputs, "inputs")
+        single, inputs = _as_tuple(inputs, "inputs", "jacobian")
         inputs = _fresh(inputs, create_graph)
-        outputs = func(*inputs)
-        single_out, outs = _as_tuple(outputs, "outputs of the user-provided function")
-        rows = []
-        for out in outs:
-            columns = []
-            for i in range(out.numel()):
-                unit = torch.zeros_like(out).reshape(-1)
-                unit[i] = 1
-                columns.append(_grad((out,), inputs, (unit.reshape(out.shape),), create_graph, strict))
-            rows.append(
-                tuple(
-                    torch.stack([c[j] for c in columns]).reshape(tuple(out.shape) + tuple(x.shape))
-                    if columns
-                    else torch.zeros_like(x).expand(tuple(out.shape) + tuple(x.shape))
-                    for j, x in enumerate(inputs)
-                )
-            )
+        single_out, outs = _outputs_of(func, inputs, "jacobian", strict)
+        rows = [_rows_of(i, out, inputs, create_graph, strict) for i, out in enumerate(outs)]
     result = tuple(r[0] if single else r for r in rows)
     return _finish(result[0] if single_out else result, create_graph)
 
 
-def _scalar(func):
-    def checked(*inputs):
-        out = func(*inputs)
-        if not isinstance(out, Tensor):
-            raise RuntimeError("The function given to hessian should return a single Tensor")
-        if out.numel() != 1:
-            raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
-        return out.squeeze() if out.ndim else out
-
-    return checked
+def _rows_of(number: int, out, inputs, create_graph: bool, strict: bool) -> tuple:
+    """The Jacobian of one output, a tensor for each input."""
+    columns = []
+    for i in range(out.numel()):
+        unit = torch.zeros_like(out).reshape(-1)
+        unit[i] = 1
+        words = f"Output {number} of the user-provided function is independent of input" if strict else ""
+        columns.append(_filled(_grad((out,), inputs, (unit.reshape(out.shape),), create_graph), inputs, words))
+        if strict and create_graph:
+            _depends(columns[-1], _OF_JACOBIAN)
+    return tuple(
+        torch.stack([c[j] for c in columns]).reshape(tuple(out.shape) + tuple(x.shape))
+        if columns
+        else torch.zeros_like(x).expand(tuple(out.shape) + tuple(x.shape))
+        for j, x in enumerate(inputs)
+    )
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
     """The Hessian of a function with one scalar output: the Jacobian of its gradient (nested tuples when there are
     several inputs).
     """
-    single, inputs = _as_tuple(inputs, "inputs")
-    scalar = _scalar(func)
+    single, inputs = _as_tuple(inputs, "inputs", "hessian")
+    _check_strategy(outer_jacobian_strategy)
 
     def gradient(*x):
-        found = jacobian(scalar, x if len(x) > 1 else x[0], create_graph=True)
+        found = jacobian(lambda *y: _scalar_of(func, y, "hessian", strict), x[0] if single else x, create_graph=True)
+        if strict:
+            _depends(_as_tuple(found, "", "")[1], _OF_HESSIAN)
         return found
 
-    found = jacobian(gradient, inputs if not single else inputs[0], create_graph=create_graph, strict=strict)
-    return found
+    return jacobian(gradient, inputs[0] if single else inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(inputs), v^T H): the product of a vector with the Hessian of a function with one scalar output."""
-    with enable_grad():
-        single, inputs = _as_tuple(inputs, "inputs")
-        inputs = _fresh(inputs, create_graph)
-        vectors = _vectors(v, inputs, "input")
-        out = _scalar(func)(*inputs)
-        first = _grad((out,), inputs, (None,), True, strict)
-        found = _grad(first, inputs, vectors, create_graph, False)
-    return _finish(out, create_graph), _finish(found[0] if single else found, create_graph)
+    return _with_hessian("vhp", func, inputs, v, create_graph, strict)
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(inputs), H v): the product of the Hessian, which is symmetric, with a vector."""
-    return vhp(func, inputs, v, create_graph, strict)
+    return _with_hessian("hvp", func, inputs, v, create_graph, strict)
+
+
+def _with_hessian(name: str, func, inputs, v, create_graph: bool, strict: bool):
+    with enable_grad():
+        single, inputs = _as_tuple(inputs, "inputs", name)
+        inputs = _fresh(inputs, create_graph)
+        vectors = _vectors(v, inputs, single, name, "input to the user-provided function is")
+        out = _scalar_of(func, inputs, name, strict)
+        first = _grad((out,), inputs, (None,), True)
+        if strict:
+            for i, g in enumerate(first):
+                if g is not None and not g.requires_grad:
+                    raise RuntimeError(_OF_HESSIAN.format(i))
+                _filled(first[: i + 1], inputs[: i + 1], _OF_OUTPUT)
+        first = _filled(first, inputs, "")
+        found = _filled(
+            _grad(first, inputs, vectors, create_graph),
+            inputs,
+            "The jacobian of the user-provided function is independent of input" if strict else "",
+        )
+    return _finish(out, create_graph), _finish(found[0] if single else found, create_graph)
