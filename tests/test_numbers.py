@@ -230,3 +230,21 @@ def test_dtypes_that_kernels_refuse():
         with pytest.raises(NotImplementedError, match="_out_cpu\" not implemented for 'Bool'"):
             call(torch.ones(3), 0, dtype=torch.bool)
         assert call(torch.ones(3, dtype=torch.bool), 0).dtype is torch.int64
+
+
+@pytest.mark.usefixtures("on_device")
+def test_writes_in_place_ask_the_dtype_first():
+    x, n, b = torch.ones(2), torch.ones(2, dtype=torch.int64), torch.tensor([True, False])
+    for call, names in (
+        (lambda: x.__ior__(1j), ("ComplexFloat", "Float")),
+        (lambda: x.__ilshift__(1j), ("ComplexFloat", "Float")),
+        (lambda: x.remainder_(1j), ("ComplexFloat", "Float")),
+        (lambda: x.fmod_(1j), ("ComplexFloat", "Float")),
+        (lambda: n.__iand__(1.5), ("Float", "Long")),
+        (lambda: n.__iand__(x), ("Float", "Long")),
+        (lambda: b.remainder_(0), ("Long", "Bool")),
+    ):
+        with pytest.raises(
+            RuntimeError, match="result type {} can't be cast to the desired output type {}".format(*names)
+        ):
+            call()

@@ -42,7 +42,7 @@ from .graph import (
 )
 from .hooks import pack
 from .interceptors import intercepted, stack
-from .outputs import check_fits, check_target_dtype, fill_uninitialized, write_results
+from .outputs import check_fits, check_operands, check_target_dtype, fill_uninitialized, write_results
 from .overlap import check_in_place, set_together
 from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
@@ -593,6 +593,7 @@ def in_place(op: Op, args: tuple, kwargs: dict):
         found = _direct(op, values, target, table, direct, wants)
         if found is not None:
             return found
+    check_operands(op, values)
     before = _alias(target) if wants else target
     if wants and (op.is_implicit or touches):
         # A formula may need what the write is about to replace.

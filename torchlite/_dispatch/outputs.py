@@ -13,7 +13,8 @@ import numpy as np
 from .._types.dtypes import bool_, can_cast, dtype
 from .graph import bump, write
 from .overlap import APART, check_out
-from .record import Op
+from .promotion import result_dtype
+from .record import DEFAULT, POINTWISE, Op
 from .runtime import GLOBALS, MODE
 from .slots import SLOTS
 
@@ -164,6 +165,16 @@ def check_target_dtype(op: Op, result: dtype, target: dtype) -> None:
         raise RuntimeError(
             f"result type {result.scalar_name} can't be cast to the desired output type {target.scalar_name}"
         )
+
+
+def check_operands(op: Op, values) -> None:
+    """The same before the op runs, where its dtype is that of its operands together: PyTorch asks it first."""
+    if op.promote != DEFAULT or op.check is not None or not op.tags & POINTWISE:
+        return
+    names = op.promote_args or [p.name for p in op.params if p.is_tensor]
+    operands = [v for p, v in zip(op.params, values, strict=True) if p.name in names and v is not None]
+    if all(isinstance(v, (GLOBALS["Tensor"], int, float, complex)) for v in operands):
+        check_target_dtype(op, result_dtype(operands), values[0].dtype)
 
 
 def write_results(op: Op, result, out, values):
