@@ -5,7 +5,7 @@ import math
 import numpy as xp
 
 from torchlite._dispatch.checks import check_gather, check_index_add, check_scatter
-from torchlite._dispatch.shapes import wrap_dim
+from torchlite._dispatch.shapes import broadcast, wrap_dim
 
 from .axes import check_bounds, prod
 from .index import _index, _setitem_, accumulate, add_rows
@@ -154,7 +154,9 @@ def index_add(input, dim, index, source, *, alpha=1):
     dim = wrap_dim(dim, input.ndim)
     _check_vector("index_add_", index)
     check_index_add(input, dim, index.size, source)
-    check_bounds(index, input.shape[dim] if input.ndim else 1, dim)
+    size = input.shape[dim] if input.ndim else 1
+    if index.size and (int(index.min()) < 0 or int(index.max()) >= size):
+        raise IndexError("index out of range in self")
     out = xp.array(input, order="C", copy=True)
     values = source if alpha == 1 else source * xp.asarray(alpha).astype(source.dtype)
     if input.ndim < 2 or not source.ndim:
@@ -222,8 +224,8 @@ def index_fill(input, dim, index, value):
 def masked_select(input, mask):
     if mask.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    input, mask = xp.broadcast_arrays(input, mask)
-    return input[mask]
+    shape = broadcast(mask.shape, input.shape)
+    return xp.broadcast_to(input, shape)[xp.broadcast_to(mask, shape)]
 
 
 def _masked_fill(input, mask, value):

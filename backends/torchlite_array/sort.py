@@ -2,7 +2,9 @@
 
 import numpy as xp
 
+from torchlite._dispatch.checks import check_sorter
 from torchlite._dispatch.shapes import wrap_dim
+from torchlite._types.dtypes import from_np
 
 from .axes import prod
 
@@ -113,6 +115,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
             f"value tensor {list(values.shape)}"
         )
     if sorter is not None:
+        check_sorter(keys.shape, sorter.shape, from_np(sorter.dtype), sorter)
         keys = xp.take_along_axis(keys, sorter, axis=-1)
     out_dtype = xp.int32 if out_int32 else xp.int64
     if keys.ndim == 1:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import NoReturn
 
-from .._types.dtypes import FLOAT, dtype, from_np
+from .._types.dtypes import FLOAT, dtype, from_np, int64
 from .shapes import wrap_dim
 
 _MOST = 2**63 - 1  # sizes, strides and offsets are 64-bit integers
@@ -189,6 +189,21 @@ def histogram_range(name: str, low: float, high: float) -> tuple[float, float]:
     if low > high:
         raise RuntimeError(f"{name}: max must be larger than min")
     return low, high
+
+
+def check_sorter(shape, sorter_shape, given: dtype, order) -> None:
+    """Whether places (`order`, as a NumPy array, of dtype `given`) put a sequence of `shape` into an order."""
+    if tuple(shape) != tuple(sorter_shape):
+        raise RuntimeError(
+            f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {list(shape)}"
+            f"and got sorter tensor {list(sorter_shape)}"
+        )
+    if given is not int64:
+        raise RuntimeError(
+            f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {given.scalar_name}"
+        )
+    if order.size and (order.min() < 0 or order.max() >= shape[-1]):
+        raise RuntimeError("torch.searchsorted(): sorter index out of range")
 
 
 def check_ranks(a, b, ranks: tuple[int, int]) -> None:

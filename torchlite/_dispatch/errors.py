@@ -15,11 +15,16 @@ from .runtime import GLOBALS
 from .signatures import refusal
 
 
+_PYTHONS = ("tuple index out of range", "list index out of range")
+
+
 def of_composite(op: Op, error: Exception, values) -> Exception:
     """The error to raise in place of a composite's: its parts have PyTorch's words already, but its parser is asked
     before all of them.
     """
     if type(error) in (RuntimeError, NotImplementedError):
+        return error
+    if type(error) is IndexError and str(error) not in _PYTHONS:
         return error
     return refusal(op, values) or _of_dimension(op, error, values) or _of_items(op, error, values) or error
 
@@ -35,7 +40,7 @@ def _of_items(op: Op, error: Exception, values) -> TypeError | None:
 
 def _of_dimension(op: Op, error: Exception, values) -> IndexError | None:
     """PyTorch's error for a dimension that the first tensor does not have, where Python's or NumPy's words say so."""
-    if type(error).__name__ != "AxisError" and str(error) != "tuple index out of range":
+    if type(error).__name__ != "AxisError" and str(error) not in _PYTHONS:
         return None
     ndim = next((v._data.ndim for v in values if isinstance(v, GLOBALS["Tensor"])), None)
     dims = [v for p, v in zip(op.params, values, strict=True) if p.name.startswith("dim") and isinstance(v, int)]
@@ -53,7 +58,7 @@ def _of_dimension(op: Op, error: Exception, values) -> IndexError | None:
 
 def explained(op: Op, error: Exception, values) -> Exception:
     """The error to raise in place of a kernel's: PyTorch's parser or the op's shape rule may have better words."""
-    refused = refusal(op, values)
+    refused = None if type(error) is IndexError and str(error) not in _PYTHONS else refusal(op, values)
     if refused is not None:
         return refused
     better = rule_error(op, values)

@@ -655,6 +655,21 @@ def linalg_ldl_factor(F, A, hermitian):
     return named("linalg_ldl_factor", (packed, pivots))
 
 
+def _check_pivots(matrices: list, n: int) -> None:
+    """RuntimeError for pivots of no factorisation: kernels exchange the rows that they name, negative ones in pairs."""
+    asked = "Did you properly pass the result of ldl_factor?"
+    for pivots in matrices:
+        if any(abs(p) > n for p in pivots):
+            raise RuntimeError(f"Pivots given to ldl_solve must all satisfy |pivot| <= LD.size(-2). {asked}")
+        if 0 in pivots:
+            raise RuntimeError(f"Pivots given to ldl_solve must all satisfy |pivot| >= 1. {asked}")
+        k = 0
+        while k < len(pivots):
+            if pivots[k] < 0 and not any(p < 0 for p in pivots[k + 1 : k + 2]):
+                raise RuntimeError(f"Negative pivots given to ldl_solve must come in pairs. {asked}")
+            k += 1 + (pivots[k] < 0)
+
+
 @composite(
     "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, hermitian=False)", where="linalg", layout=layouts.columns
 )
@@ -668,4 +683,5 @@ def linalg_ldl_solve(F, LD, pivots, B, hermitian):
         raise RuntimeError(
             f"{name}: Expected B to have dtype {LD.dtype.scalar_name} but got {B.dtype.scalar_name} instead"
         )
+    _check_pivots(pivots.detach().reshape(-1, pivots.shape[-1] if pivots.ndim else 1).tolist(), LD.shape[-1])
     return F.ldl_solve_core(LD.detach(), pivots, B, hermitian)

@@ -74,6 +74,8 @@ def _output_size(input, size, scale_factor):
         factors = tuple(float(f) for f in scale_factor)
     else:
         factors = (float(scale_factor),) * len(spatial)
+    if not all(math.isfinite(f) for f in factors):
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
     return tuple(math.floor(n * f) for n, f in zip(spatial, factors, strict=True)), factors
 
 

@@ -217,7 +217,7 @@ def nonzero_static(input, *, size, fill_value=-1):
 def masked_select(input, mask):
     if mask.kind != "b8":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = broadcast_shape((input.shape, mask.shape))
+    shape = broadcast_shape((mask.shape, input.shape))
     x, mask = (contiguous_array(repeated_to(a, shape)) for a in (input, mask))
     if not x.size:
         return empty(x.device, (0,), x.kind)

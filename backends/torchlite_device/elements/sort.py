@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._dispatch.checks import check_sorter
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 from torchlite_kernels.sort import sort_text, wide
@@ -17,7 +18,7 @@ from ..machinery.checks import check_takes
 from ..machinery.device import Device, Function, grid
 from ..machinery.pointwise_apply import cast
 from ..machinery.row_major import contiguous_array
-from ..machinery.transfer import from_numpy
+from ..machinery.transfer import from_numpy, to_numpy
 from .scan import scan
 
 _pack = struct.Struct("8i").pack
@@ -268,6 +269,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
     right = right or side == "right"
+    if sorter is not None:  # the kernel reads where it says
+        check_sorter(sorted_sequence.shape, sorter.shape, from_np(sorter.dtype), to_numpy(sorter))
     keys, values = contiguous_array(sorted_sequence), input
     device = keys.device
     if values.__class__ is not Array:
