@@ -208,3 +208,10 @@ def test_rooms_of_devices_know_what_they_stand_on():
 
 def test_texts_of_kernels_stand_in_torchlite_kernels():
     assert not [p for p in files("backends/torchlite_device") if "KERNEL void" in p.read_text()]
+
+
+def test_every_family_of_ops_is_named():
+    from torchlite._ops import FAMILIES
+
+    there = sorted(path.stem for path in (ROOT / "torchlite" / "_ops").glob("*.py") if path.stem != "__init__")
+    assert list(FAMILIES) == there

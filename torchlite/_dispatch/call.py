@@ -44,11 +44,10 @@ from .hooks import pack
 from .interceptors import intercepted, stack
 from .outputs import check_fits, check_operands, check_target_dtype, fill_uninitialized, write_results
 from .overlap import check_in_place, set_together
-from .record import ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
+from .record import ABSENT, ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
 from .runtime import GLOBALS, LEAF, MODE, NOWHERE, recording
 from .shapes import broadcast
-from .signatures import ABSENT, in_any_form, in_place_form, numpy_names, refusal
 from .slots import SLOTS
 
 new = object.__new__
@@ -92,6 +91,13 @@ def below(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
     return _below(op, function, *_sorted_out(op, args, kwargs, more))
 
 
+def _parser():
+    """PyTorch's signatures: loaded when a call is not in the record's form."""
+    from . import signatures
+
+    return signatures
+
+
 def _sorted_out(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, dict]:
     """The arguments as the record takes them, where they came in another form."""
     if more and (
@@ -99,7 +105,7 @@ def _sorted_out(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, 
         or any(value is ABSENT for value in args)
         or any(value is ABSENT for value in kwargs.values())
     ):
-        return in_any_form(op, args, kwargs, numpy_names(op), more)
+        return _parser().in_any_form(op, args, kwargs, op.numpy_names, more)
     return args, kwargs
 
 
@@ -262,11 +268,11 @@ def check_kinds(op: Op, values: list) -> list:
     for position, (param, value) in enumerate(zip(op.params, values, strict=True)):
         if param.kind == "tensor" and not isinstance(value, Tensor) and not (value is None and param.default is None):
             if not isinstance(value, np.ndarray):
-                raise refusal(op, values) or type_error(op, param, position, value)
+                raise _parser().refusal(op, values) or type_error(op, param, position, value)
             values = [*values[:position], _beside(value, values), *values[position + 1 :]]
         elif param.kind == "list":
             if not isinstance(value, (list, tuple)):
-                raise refusal(op, values) or type_error(op, param, position, value)
+                raise _parser().refusal(op, values) or type_error(op, param, position, value)
             check_items(param, position, value)
     return values
 
@@ -300,7 +306,7 @@ def check_tensors(op: Op, values: list) -> list:
             continue
         if param.kind == "list":
             if not isinstance(value, (list, tuple)):
-                raise refusal(op, values) or type_error(op, param, position, value)
+                raise _parser().refusal(op, values) or type_error(op, param, position, value)
             items = tuple(value)
             check_items(param, position, items)
             values[position] = items
@@ -320,7 +326,7 @@ def check_tensors(op: Op, values: list) -> list:
         elif param.kind == "number" and hasattr(value, "__float__") and hasattr(value, "dtype"):
             values[position] = value.item()
         else:
-            raise refusal(op, values) or type_error(op, param, position, value)
+            raise _parser().refusal(op, values) or type_error(op, param, position, value)
     if len(found) > 1 and any(t._table is not found[0]._table for t in found):
         return one_device(op, values, found)
     return values
@@ -349,7 +355,7 @@ def promote(op: Op, values: list) -> list:
     if not flat:
         return values
     if not any(isinstance(v, Tensor) for v in flat):
-        refused = refusal(op, values)  # most ops want one tensor at least
+        refused = _parser().refusal(op, values)  # most ops want one tensor at least
         if refused is not None:
             raise refused
     to = promotion.result_dtype(flat)
@@ -573,7 +579,7 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     try:
         values = bind(op, args, dict(kwargs))
     except TypeError:
-        values = bind(op, *in_place_form(op, args, kwargs))
+        values = bind(op, *_parser().in_place_form(op, args, kwargs))
     target = values[0]
     if GLOBALS["GUARDED"]:
         guarded(target)

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from .._types.dtypes import int64
-from . import call, errors, signatures
+from . import call, errors
 from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, unrecorded, version, view_meta
 from .overlap import meets, repeats
-from .record import NAMESPACES, REGISTRY, Op
+from .record import ABSENT, NAMESPACES, REGISTRY, Op
 from .runtime import GLOBALS
-from .signatures import ABSENT, numpy_names
 from .slots import SLOTS
 from .writing.functions import function_text, more_keywords, operator_text, reflected_text, takes_any_form, takes_number
 from .writing.in_place import has_short_way, in_place_text
@@ -60,7 +59,7 @@ def _full_signature(op: Op) -> inspect.Signature:
     """
     kinds = inspect.Parameter
     given = list(signature(op).parameters.values())
-    names = [name for name in numpy_names(op) if name in ("axis", "keepdims")]
+    names = [name for name in op.numpy_names if name in ("axis", "keepdims")]
     others = dict(zip(("dim", "keepdim"), ("axis", "keepdims"), strict=True)) if names else {}
     others |= {meaning: name for name, meaning in op.also.items() if isinstance(meaning, str)}
     more = []
@@ -228,6 +227,13 @@ def _is_operand(value) -> bool:
     return isinstance(value, (call.Tensor, int, float, complex, np.ndarray, np.generic))
 
 
+def _renamed(op: Op, function, given: dict, also: dict):
+    """A call with other libraries' names of arguments."""
+    from .signatures import renamed
+
+    return renamed(op, function, given, also)
+
+
 class _PublicFunctions(type):
     def __getattr__(cls, name: str):
         record = REGISTRY.get(name)
@@ -272,7 +278,7 @@ GLOBALS.update(
     of_composite=errors.of_composite,
     plainer=errors.plainer,
     nothing_given=_nothing_given,
-    renamed=signatures.renamed,
+    renamed=_renamed,
     NODE_MADE=None,
     int64=int64,
     OPERANDS=_OPERANDS,

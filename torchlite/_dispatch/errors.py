@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._types.dtypes import as_dtype, get_default_dtype
-from .meta import rule_error
 from .promotion import out_of_range
 from .record import Op
 from .runtime import GLOBALS
-from .signatures import refusal
 
 
 _PYTHONS = ("tuple index out of range", "list index out of range")
@@ -26,6 +24,8 @@ def of_composite(op: Op, error: Exception, values) -> Exception:
         return error
     if type(error) is IndexError and str(error) not in _PYTHONS:
         return error
+    from .signatures import refusal
+
     return refusal(op, values) or _of_dimension(op, error, values) or _of_items(op, error, values) or error
 
 
@@ -58,6 +58,9 @@ def _of_dimension(op: Op, error: Exception, values) -> IndexError | None:
 
 def explained(op: Op, error: Exception, values) -> Exception:
     """The error to raise in place of a kernel's: PyTorch's parser or the op's shape rule may have better words."""
+    from .meta import rule_error
+    from .signatures import refusal
+
     refused = None if type(error) is IndexError and str(error) not in _PYTHONS else refusal(op, values)
     if refused is not None:
         return refused

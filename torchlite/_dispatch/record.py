@@ -7,6 +7,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import Any
 
 from .._types import dtypes, layouts
@@ -119,6 +120,11 @@ class Formula:
         self.needs = code.co_varnames[2 : code.co_argcount]
 
 
+# NumPy's names of arguments.
+NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
+ABSENT = object()  # the default of an argument that has none, in functions that take any form of a call
+
+
 class Op:
     """An op: PyTorch's name and signature, promotion, derivatives, composite, shape rule and tags."""
 
@@ -170,8 +176,7 @@ class Op:
         if layout is not None and self.is_implicit:
             self.composite = layout.over(composite)
         self._backward: Callable | None = None  # made from the formulas at the first backward
-        self.file = ""
-        self.line = 0
+        self.place: tuple[CodeType, int]  # the code that declares it, and the instruction
 
     # Worked out when first asked for, so that importing the op families stays cheap.
 
@@ -215,6 +220,12 @@ class Op:
         return _named_result(self.name, self.outputs) if self.outputs else None
 
     @property
+    def numpy_names(self) -> tuple[str, ...]:
+        """NumPy's names of the arguments."""
+        taken = {p.name for p in self.params}
+        return tuple(name for p in self.params for name in NUMPY_NAMES.get(p.name, ()) if name not in taken)
+
+    @property
     def is_implicit(self) -> bool:
         """A composite without a formula of its own: runs on Tensors, and its parts record themselves."""
         return self.composite is not None and self._vjp is None and not self.tags & NONDIFF
@@ -228,6 +239,16 @@ class Op:
             and self.name[-1] != "_"
             and not any(p.name == "out" for p in self.params)
         )
+
+    @property
+    def file(self) -> str:
+        return self.place[0].co_filename
+
+    @property
+    def line(self) -> int:
+        # Found when asked: the way from an instruction to its line leads through all lines before.
+        code, instruction = self.place
+        return next(line for start, end, line in code.co_lines() if start <= instruction < end and line)
 
     def __repr__(self) -> str:
         return f"<op {self.schema} at {self.file}:{self.line}>"
@@ -260,11 +281,11 @@ def _register(record: Op, depth: int) -> Op:
     if record.name in REGISTRY:
         raise RuntimeError(f"op {record.name} is declared twice: {REGISTRY[record.name]!r}")
     frame = sys._getframe(depth)
-    record.file = frame.f_code.co_filename
+    file = frame.f_code.co_filename
     # Families of ops are declared by a helper: what calls it, in the same file, is the op's own line.
-    while frame.f_back is not None and frame.f_back.f_code.co_filename == record.file:
+    while frame.f_back is not None and frame.f_back.f_code.co_filename == file:
         frame = frame.f_back
-    record.line = frame.f_lineno
+    record.place = frame.f_code, frame.f_lasti
     REGISTRY[record.name] = record
     for space in record.where.split():
         prefix = space.replace("nn.functional", "").replace(".", "_") + "_"

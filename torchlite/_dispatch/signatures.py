@@ -18,7 +18,7 @@ from .._settings.switches import SWITCHES
 from .._types.devices import device
 from .._types.dtypes import dtype
 from .._types.layouts import layout, memory_format
-from .record import EMPTY, NAMESPACES, Op
+from .record import ABSENT, EMPTY, NAMESPACES, NUMPY_NAMES, Op
 from .runtime import GLOBALS
 
 # Ops that take a Python number in a Tensor's place, in every argument.
@@ -27,14 +27,12 @@ NUMBERS_AS_TENSORS = frozenset(
     for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide")
     for ending in ("", "_")
 )
-NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
 OURS = {theirs: ours for ours, names in NUMPY_NAMES.items() for theirs in names}
 _SHOWN = {
     "dtype": "torch.dtype", "layout": "torch.layout", "memory_format": "torch.memory_format", "device": "torch.device",
     "generator": "torch.Generator", "storage": "torch.Storage", "ints": "tuple of ints", "floats": "tuple of floats",
     "Tensors": "tuple of Tensors", "Tensor?s": "tuple of Tensors", "Numbers": "tuple of Scalars", "stream": "Stream",
 }  # fmt: skip
-ABSENT = object()  # the default of an argument that has none, in functions that take any form of a call
 _warned = False
 
 
@@ -312,12 +310,6 @@ def _warn(form: Signature, forms: list[Signature]) -> None:
         UserWarning,
         stacklevel=8,
     )
-
-
-def numpy_names(op: Op) -> tuple[str, ...]:
-    """NumPy's names of an op's arguments."""
-    taken = {p.name for p in op.params}
-    return tuple(name for p in op.params for name in NUMPY_NAMES.get(p.name, ()) if name not in taken)
 
 
 # -- calls of records ------------------------------------------------------------------

@@ -39,8 +39,6 @@ class Slots:
 
     # From autograd/entry.
     backward: Callable[..., None]  # what `Tensor.backward` does
-
-    # From autograd/engine, and the last two from autograd/entry.
     run_node: Callable[..., Any]  # what a node does when it is called
     saved_value: Callable[..., Any]  # `node._saved_self` and its like, by name
     saved_names: Callable[..., list[str]]  # the names that a node has for what it saved

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cmath
 import warnings
 
 from torchlite._dispatch import (
@@ -107,6 +106,8 @@ def pow_exponent(F, g, input, exponent, out):
     if not hasattr(input, "shape"):
         if input == 0:
             return F.where(F.ge(F.real(exponent), 0), 0, F.mul(g, F.mul(out, float("-inf"))))
+        import cmath
+
         log = cmath.log(input)
         return F.mul(
             g,

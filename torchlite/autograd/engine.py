@@ -712,6 +712,4 @@ def run_node(node, grads):
     return out[0] if len(out) == 1 else out
 
 
-SLOTS.run_node = run_node
-
 __all__ = ["LEAF", "MODE", "Run", "node_hooks", "run_backward"]

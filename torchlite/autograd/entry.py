@@ -6,11 +6,18 @@ from .._dispatch.public import torch
 from .._dispatch.slots import SLOTS
 from .._tensor import Tensor
 from .edges import GradientEdge
-from .engine import run_backward
 
 
 def _tuple(value):
     return (value,) if isinstance(value, (Tensor, GradientEdge)) or value is None else tuple(value)
+
+
+def _run(*arguments, **keywords):
+    """The engine's `run_backward`, put here when the engine is loaded: by the first backward."""
+    from .engine import run_backward
+
+    globals()["_run"] = run_backward
+    return run_backward(*arguments, **keywords)
 
 
 def _check_inputs(inputs, words: str) -> None:
@@ -40,7 +47,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     retain = create_graph if retain_graph is None else retain_graph
-    run_backward(tensors, grads, retain, create_graph, inputs=inputs)
+    _run(tensors, grads, retain, create_graph, inputs=inputs)
 
 
 def grad(
@@ -75,7 +82,7 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     retain = create_graph if retain_graph is None else retain_graph
-    found = run_backward(outputs, grads, retain, create_graph, inputs=inputs, accumulate=False)
+    found = _run(outputs, grads, retain, create_graph, inputs=inputs, accumulate=False)
     if not (allow_unused or materialize_grads) and any(g is None for g in found):
         unused = next(i for i, g in enumerate(found) if g is None)
         raise RuntimeError(
@@ -111,6 +118,12 @@ def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_gra
     return tuple(None if column[0] is None else torch.stack(column) for column in zip(*rows, strict=True))
 
 
+def _run_node(node, grads):
+    from .engine import run_node
+
+    return run_node(node, grads)
+
+
 def _saved_value(node, name: str):
     from .saved import saved_value
 
@@ -123,5 +136,5 @@ def _saved_names(node) -> list[str]:
     return saved_names(node)
 
 
-SLOTS.backward = backward
+SLOTS.backward, SLOTS.run_node = backward, _run_node
 SLOTS.saved_value, SLOTS.saved_names = _saved_value, _saved_names

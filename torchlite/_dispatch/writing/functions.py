@@ -12,7 +12,6 @@ from typing import Any
 
 from ..promotion import ROUNDED
 from ..record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
-from ..signatures import numpy_names
 from .calls import write_call, write_error, write_finish, write_kernel
 from .nodes import Case
 from .source import END, LEAST, Listing, Piece, Source, tuple_of
@@ -101,7 +100,7 @@ def more_keywords(op: Op) -> list[str]:
     """Keywords beyond the schema's: a varargs parameter by its name, and NumPy's names, such as `axis` for `dim`."""
     if not takes_any_form(op):
         return [p.name for p in op.params if p.kind == "varargs"]
-    return list(numpy_names(op))
+    return list(op.numpy_names)
 
 
 def _keywords_without_place(op: Op) -> list[str]:
@@ -160,7 +159,7 @@ def _write_other_names(source: Source, op: Op) -> None:
         tests += [f"{p.name} is ABSENT" for p in op.params if p.default is EMPTY]
     source.comment("Other libraries' names of arguments.")
     with source.block(f"if {' or '.join(tests)}:"):
-        names = [p.name for p in op.params] + ["out"] * op.has_out + [*numpy_names(op)] * takes_any_form(op)
+        names = [p.name for p in op.params] + ["out"] * op.has_out + [*op.numpy_names] * takes_any_form(op)
         given = Listing("{", [f"'{name}': {name}" for name in names], "}")
         also = Listing("{", [f"'{name}': {name}" for name in op.also], "}")
         source.write(Listing("return renamed(", [f"{op.name}__op", f"{op.name}__function", given, also]))
