@@ -12,7 +12,6 @@ from .promotion import out_of_range
 from .record import Op
 from .runtime import GLOBALS
 
-
 _PYTHONS = ("tuple index out of range", "list index out of range")
 
 
