@@ -560,3 +560,17 @@ def test_dtypes_that_numpy_has_not():
     assert np.mean(b).dtype is torch.bfloat16 and np.sum(torch.ones(3, device="meta")).shape == ()
     z = torch.tensor([1 + 2j, 3j]).conj()
     assert np.sum(z).item() == 1 - 5j and not np.conj(torch.tensor([1j])).is_conj()
+
+
+def test_splits_along_dimensions_that_arrays_must_have():
+    flat, x = torch.arange(6.0), torch.arange(24.0).reshape(2, 3, 4)
+    assert [part.tolist() for part in np.hsplit(flat, 2)] == [[0, 1, 2], [3, 4, 5]]
+    assert [tuple(part.shape) for part in np.dsplit(x, [1, 3])] == [(2, 3, 1), (2, 3, 2), (2, 3, 1)]
+    for call, words in (
+        (lambda: np.vsplit(flat, 2), "vsplit only works on arrays of 2 or more dimensions"),
+        (lambda: np.hsplit(torch.tensor(1.0), 2), "hsplit only works on arrays of 1 or more dimensions"),
+        (lambda: np.dsplit(x[0], 2), "dsplit only works on arrays of 3 or more dimensions"),
+        (lambda: np.dsplit(x, 3), "array split does not result in an equal division"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -46,6 +46,8 @@ def _fused(x, factor: float, term: float):
     The product's error (Dekker) and the sum's (Knuth) are added back.
     """
     product = x * factor
+    if not (math.isfinite(factor) and math.isfinite(term)):
+        return product + term
     (xh, xl), (fh, fl) = _split(x), _split(factor)
     error = ((xh * fh - product) + xh * fl + xl * fh) + xl * fl
     total = product + term

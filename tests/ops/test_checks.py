@@ -232,3 +232,24 @@ def test_the_switch_of_onednn():
     torch._C._set_mkldnn_enabled(True)
     with pytest.raises(RuntimeError, match="set_enabled_mkldnn expects a bool, but got int"):
         torch._C._set_mkldnn_enabled(1)
+
+
+@pytest.mark.parametrize("name", ["sum", "nansum", "prod", "cumsum", "cumprod"])
+def test_out_has_the_dtype_that_was_asked_for(device, name):
+    op, x = getattr(torch, name), torch.ones(3, dtype=torch.int32, device=device)
+    for dtype in (torch.uint8, torch.int32, torch.float32):
+        assert op(x, 0, out=torch.empty(0, dtype=dtype, device=device)).dtype is dtype
+    for asked, out, words in (
+        ("int32", "uint8", "int, but got unsigned char"),
+        ("int64", "float32", "long int, but got float"),
+    ):
+        with pytest.raises(RuntimeError, match=f"Expected out tensor to have dtype {words} instead"):
+            op(x, 0, dtype=getattr(torch, asked), out=torch.empty(0, dtype=getattr(torch, out), device=device))
+
+
+def test_draws_about_infinity_are_infinite():
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        for size in (2, 20):
+            for draw in ("cauchy_", "normal_", "log_normal_"):
+                assert getattr(torch.empty(size, dtype=dtype), draw)(float("inf"), 0.5).eq(float("inf")).all(), draw
+            assert torch.empty(size, dtype=dtype).cauchy_(-float("inf"), 0.5).eq(-float("inf")).all()

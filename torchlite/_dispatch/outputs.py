@@ -88,6 +88,8 @@ _OWN_WORDS = {
     "where": "Expected out type to be {want} but got {got}",
     "_int_mm": "int_mm_out_cpu: Expected result dtype to be of type kInt but got {c_got}",
 }  # fmt: skip
+# Where `dtype=` must be the dtype of `out`.
+_ASKED = frozenset(("sum", "nansum", "prod", "cumsum", "cumprod"))
 # Ops of several results that name each in the words.
 _KTHVALUE = ("output values must be of same type as input", "output indices must be of scalar type Long")
 _MODE = tuple("expected scalar type '{want}' but got '{got}' for " + f"{name} output" for name in ("values", "indices"))
@@ -202,6 +204,7 @@ def _write_one(op: Op, result, out, values, place: int = 0) -> None:
     if result._table is not out._table:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
     check_out_dtype(op, result.dtype, out.dtype, place)
+    _check_asked_dtype(op, out.dtype, values)
     if out._data.shape != result._data.shape:
         if out._data.size and op.name not in _RESIZE:
             warnings.warn(
@@ -221,6 +224,15 @@ def _write_one(op: Op, result, out, values, place: int = 0) -> None:
     check_out(op.name, out, values)
     write(out, result._data)
     bump(out)
+
+
+def _check_asked_dtype(op: Op, out: dtype, values) -> None:
+    """RuntimeError where `dtype=` was given to a sum or product, and `out` has another one."""
+    if op.name not in _ASKED:
+        return
+    asked = next((v for p, v in zip(op.params, values, strict=False) if p.name == "dtype"), None)
+    if asked is not None and asked is not out:
+        raise RuntimeError(f"Expected out tensor to have dtype {asked.c_name}, but got {out.c_name} instead")
 
 
 def check_fits(target, shape) -> None:

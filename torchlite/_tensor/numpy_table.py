@@ -255,9 +255,22 @@ def _parts(ary, indices_or_sections, axis, strict):
 
 numpys("array_split")(lambda ary, indices_or_sections, axis=0: _parts(ary, indices_or_sections, axis, False))
 numpys("split")(lambda ary, indices_or_sections, axis=0: _parts(ary, indices_or_sections, axis, True))
-numpys("vsplit")(lambda ary, indices_or_sections: _parts(ary, indices_or_sections, 0, True))
-numpys("hsplit")(lambda ary, indices_or_sections: _parts(ary, indices_or_sections, int(ary.ndim > 1), True))
-numpys("dsplit")(lambda ary, indices_or_sections: _parts(ary, indices_or_sections, 2, True))
+
+
+def _split_along(name, axis, least):
+    """NumPy's split along the first, second or third dimension, of arrays with so many at least."""
+
+    def split(ary, indices_or_sections):
+        if ary.ndim < least:
+            raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
+        return _parts(ary, indices_or_sections, min(axis, ary.ndim - 1), True)
+
+    numpys(name)(split)
+
+
+_split_along("vsplit", 0, 2)
+_split_along("hsplit", 1, 1)
+_split_along("dsplit", 2, 3)
 
 
 @numpys("meshgrid")
