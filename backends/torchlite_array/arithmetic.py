@@ -318,9 +318,13 @@ def frexp(input):
     return mantissa, exponent.astype(xp.int32, copy=False)
 
 
+def _check_parts(first, second):
+    if first.dtype != second.dtype or first.dtype.kind != "f":
+        raise RuntimeError("parts that the rule of the op has words for")
+
+
 def complex(real, imag):
-    if real.dtype != imag.dtype:
-        raise RuntimeError(f"expected parts of one dtype, got {real.dtype} and {imag.dtype}")
+    _check_parts(real, imag)
     real, imag = xp.broadcast_arrays(real, imag)
     out = xp.empty(real.shape, dtype=FROM_NUMPY[np.dtype(real.dtype)].to_complex().np)
     both = parts(out)
@@ -329,6 +333,7 @@ def complex(real, imag):
 
 
 def polar(abs, angle):
+    _check_parts(abs, angle)
     return complex(abs * xp.cos(angle), abs * xp.sin(angle))
 
 

@@ -253,3 +253,14 @@ def test_draws_about_infinity_are_infinite():
             for draw in ("cauchy_", "normal_", "log_normal_"):
                 assert getattr(torch.empty(size, dtype=dtype), draw)(float("inf"), 0.5).eq(float("inf")).all(), draw
             assert torch.empty(size, dtype=dtype).cauchy_(-float("inf"), 0.5).eq(-float("inf")).all()
+
+
+@pytest.mark.parametrize("name", ["complex", "polar"])
+def test_parts_of_complex_numbers_are_of_floating_point(device, name):
+    for dtype, word in (("bool", "Bool"), ("int64", "Long"), ("complex64", "ComplexFloat"), ("bfloat16", "BFloat16")):
+        x = torch.ones(2, device=device).to(getattr(torch, dtype))
+        with pytest.raises(RuntimeError, match=f"Half, Float or Double tensors but got {word} and {word}"):
+            getattr(torch, name)(x, x)
+    x = torch.ones(2, device=device)
+    assert getattr(torch, name)(x, x).dtype is torch.complex64
+    assert getattr(torch, name)(x.half(), x.half()).dtype is torch.complex32

@@ -336,7 +336,7 @@ op(
 op(
     "polar(Tensor abs, Tensor angle)",
     where="torch",
-    meta=lambda abs, angle: (broadcast(abs.shape, angle.shape), complex128 if abs.dtype is float64 else complex64),
+    meta=lambda abs, angle: _parts_rule(abs, angle),
     vjp={
         # By the sign of the result, as PyTorch: 0 at 0, and that of the turned angle below.
         "abs": lambda F, g, out: F.real(F.mul(F.conj(g), F.sgn(out))),

@@ -353,6 +353,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 def complex(real, imag):
+    if real.kind != imag.kind or real.kind not in ("f16", "f32", "f64"):
+        raise RuntimeError("parts that the rule of the op has words for")
     return apply(RULES["complex"], (real, imag))
 
 
