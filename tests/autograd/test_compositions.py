@@ -232,3 +232,18 @@ def test_broadcast_tensors_gives_back_what_fits():
     b = torch.ones(3)
     found = torch.broadcast_tensors(b, torch.ones(1))
     assert found[0] is b and found[1].shape == (3,) and b.broadcast_to(2, 3).shape == (2, 3)
+
+
+def test_a_number_over_a_tensor_is_its_reciprocal_times_the_number():
+    """Digit for digit; and what the node keeps is the reciprocal, so that the tensor may be written to."""
+    x = leaf(2.0, 7.0)
+    y = x * 1
+    z = 3 / y
+    assert z.tolist() == (y.reciprocal() * 3).tolist() and (1 / y).tolist() == y.reciprocal().tolist()
+    assert z[1].item() != torch.div(3, y)[1].item()
+    y.mul_(2)
+    z.sum().backward()
+    assert x.grad.tolist() == pytest.approx([-0.75, -3 / 49])
+    assert (1j / torch.tensor([2.0])).tolist() == [0.5j] and (3 / torch.tensor([2])).tolist() == [1.5]
+    with pytest.raises(TypeError):
+        "a" / x

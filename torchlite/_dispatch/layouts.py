@@ -218,9 +218,6 @@ class Rule:
         self.strides = strides
         self.__doc__ = strides.__doc__
 
-    def __call__(self, args, out, at) -> Ints | None:
-        return self.strides(args, out, at)
-
     def over(self, composite: Callable) -> Callable:
         """A composite over Tensors with its results laid out by the rule."""
 

@@ -51,11 +51,25 @@ def _in_place_operator(record):
     return operator_
 
 
+def _number_over(dunder: str):
+    """`number / tensor`: the reciprocal times the number, as PyTorch computes it, digit for digit."""
+    others = operator_for(REGISTRY["div"], dunder, reflected=True)
+
+    def operator(self, other):
+        if other.__class__ in (float, int, complex):
+            inverse = self.reciprocal()
+            return inverse if other == 1 else inverse * other
+        return others(self, other)
+
+    return operator
+
+
 for _name, _op in _OPERATORS.items():
     _lazy_operator(f"__{_name}__", lambda dunder, op=_op: operator_for(REGISTRY[op], dunder))
     _lazy_operator(f"__r{_name}__", lambda dunder, op=_op: operator_for(REGISTRY[op], dunder, reflected=True))
     if _name != "matmul":
         _lazy_operator(f"__i{_name}__", lambda dunder, op=_op: _in_place_operator(REGISTRY[op]))
+_lazy_operator("__rtruediv__", _number_over)
 for _name in _COMPARISONS:
     _lazy_operator(f"__{_name}__", lambda dunder, op=_name: operator_for(REGISTRY[op], dunder))
 for _name, _op in {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "positive"}.items():
