@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch import MODE, NONDIFF, REGISTRY, call, composite, layouts, op
+from torchlite._dispatch import MODE, NONDIFF, call, composite, layouts, op
 from torchlite._dispatch.shapes import reduced, wrap_dim
 
 from .._types.dtypes import COMPLEX, bool_, int32, int64
@@ -140,7 +140,6 @@ op(
 )
 
 op("unique_flat(Tensor input, return_inverse=False, return_counts=False)", where="", tags=NONDIFF).several = True
-REGISTRY["unique_flat"].refuses = {("input", COMPLEX): "unique"}
 op("unique_rows(Tensor input, dim)", where="", tags=NONDIFF).several = True
 op("unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF).several = True
 
