@@ -203,3 +203,94 @@ def gradgradcheck(
         fast_mode=fast_mode,
         check_grad_dtypes=check_grad_dtypes,
     )
+
+
+def _deprecated(name: str, grad_out: float) -> None:
+    import warnings
+
+    warnings.warn(
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be "
+        "removed in a future version of PyTorch. If you have a specific use for this or feature request for this to be "
+        "a stable API, please file us an issue at https://github.com/pytorch/pytorch/issues/new",
+        FutureWarning,
+        stacklevel=3,
+    )
+    if grad_out != 1.0:
+        raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
+
+
+def _refuse_complex(name: str, output: Tensor) -> None:
+    if output.is_complex():
+        raise ValueError(
+            f"Expected output to be non-complex. {name} no longer supports functions that return complex outputs."
+        )
+
+
+def _tensors_of(inputs) -> list[Tensor]:
+    """The tensors among the inputs, which may be nested, that want gradients."""
+    if isinstance(inputs, Tensor):
+        return [inputs] if inputs.requires_grad else []
+    return [x for part in inputs for x in _tensors_of(part)] if isinstance(inputs, (tuple, list)) else []
+
+
+def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
+    """Central differences of `fn(inputs)` (of its first result) as matrices, an input's elements by the output's: a
+    tuple with one for each tensor of `inputs`, or of `target`, that wants a gradient. Deprecated.
+    """
+    from .grad_mode import no_grad
+
+    name = "get_numerical_jacobian"
+    _deprecated(name, grad_out)
+    inputs = (inputs,) if isinstance(inputs, Tensor) else inputs
+
+    def value() -> Tensor:
+        found = fn(inputs)
+        found = found if isinstance(found, Tensor) else found[0]
+        _refuse_complex(name, found)
+        return found.detach().clone().reshape(-1)
+
+    def slopes(x: Tensor, direction: complex) -> list[Tensor]:
+        found = []
+        for i in range(x.numel()):
+            place = tuple(map(int, np.unravel_index(i, tuple(x.shape))))
+            before, ends = x[place].item(), []
+            for step in (eps, -eps):
+                x[place] = before + direction * step
+                ends.append(value())
+            x[place] = before
+            found.append((ends[0] - ends[1]) / (2 * eps))
+        return found
+
+    jacobians = []
+    with no_grad():
+        for tensor in _tensors_of(inputs if target is None else target):
+            x, width = tensor.data, value().numel()
+            jacobian = x.new_zeros((x.numel(), width))
+            for direction in (1, 1j) if x.is_complex() else (1,):
+                for i, row in enumerate(slopes(x, direction)):
+                    jacobian[i] += direction * row
+            jacobians.append(jacobian)
+    return tuple(jacobians)
+
+
+def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
+    """The derivatives of `output` by the tensors of `inputs` that want gradients, as `get_numerical_jacobian` gives
+    them, and whether a second backward gave the same, whether gradients had the inputs' sizes, and their dtypes.
+    Deprecated.
+    """
+    _deprecated("get_analytical_jacobian", grad_out)
+    _refuse_complex("get_analytical_jacobian", output)
+    wanted = _tensors_of(inputs)
+    jacobians = [[x.new_zeros((x.numel(), output.numel())) for x in wanted] for _ in range(2)]
+    sizes = types = True
+    for j in range(output.numel()):
+        unit = output.detach().new_zeros(output.numel())
+        unit[j] = 1
+        for found in jacobians:
+            grads = grad([output], wanted, [unit.reshape(output.shape)], retain_graph=True, allow_unused=True)
+            for x, jacobian, g in zip(wanted, found, grads, strict=True):
+                if g is not None:
+                    sizes, types = sizes and g.shape == x.shape, types and g.dtype is x.dtype
+                    jacobian[:, j] = g.detach().reshape(-1)
+    alike = all((a - b).abs().max() <= nondet_tol for a, b in zip(*jacobians, strict=True) if a.numel())
+    return tuple(jacobians[0]), alike, sizes, types
