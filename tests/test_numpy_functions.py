@@ -574,3 +574,12 @@ def test_splits_along_dimensions_that_arrays_must_have():
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def test_eigenvalues_without_imaginary_parts_are_real():
+    for a in (np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([[0.0, 1.0], [-1.0, 0.0]]), np.eye(2) * 1j):
+        values, vectors = np.linalg.eig(torch.from_numpy(a))
+        expected = np.linalg.eig(a)
+        assert values.numpy().dtype == expected[0].dtype and vectors.numpy().dtype == expected[1].dtype
+        np.testing.assert_allclose(np.sort_complex(values), np.sort_complex(expected[0]), atol=1e-12)
+        assert np.linalg.eigvals(torch.from_numpy(a)).numpy().dtype == np.linalg.eigvals(a).dtype
