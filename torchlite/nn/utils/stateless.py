@@ -130,7 +130,8 @@ def functional_call(
     import warnings
 
     warnings.warn(
-        "This API is deprecated as of PyTorch 2.0. Please use `torch.func.functional_call` instead.",
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
+        "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
         stacklevel=2,
     )
