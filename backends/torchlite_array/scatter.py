@@ -155,7 +155,9 @@ def index_add(input, dim, index, source, *, alpha=1):
     _check_vector("index_add_", index)
     check_index_add(input, dim, index.size, source)
     size = input.shape[dim] if input.ndim else 1
-    if index.size and (int(index.min()) < 0 or int(index.max()) >= size):
+    if input.ndim == 2:  # PyTorch has another way there, with other words
+        check_bounds(index, size, dim)
+    elif index.size and (int(index.min()) < 0 or int(index.max()) >= size):
         raise IndexError("index out of range in self")
     out = xp.array(input, order="C", copy=True)
     values = source if alpha == 1 else source * xp.asarray(alpha).astype(source.dtype)

@@ -142,6 +142,7 @@ op(
 
 
 def _hardshrink(F, input, lambd):
+    require_float(F, input, "hardshrink_cpu")
     inside = F.logical_and(F.ge(input, -lambd), F.le(input, lambd))
     return F.where(inside, F.zeros_like(input), input)
 
@@ -511,6 +512,7 @@ def glu(F, input, dim):
     size = input.shape[dim]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {size}")
+    require_float(F, input, "glu_cpu")
     half = size // 2
     return F.narrow(input, dim, 0, half) * F.sigmoid(F.narrow(input, dim, half, half))
 

@@ -7,6 +7,7 @@ row's sum, never a matrix of probabilities.
 from torchlite._dispatch import composite, op
 from torchlite._types.dtypes import int64, uint8
 
+from .activation import require_float
 from .loss import reduced, reduction_of
 
 
@@ -144,6 +145,7 @@ def nll_loss(F, input, target, weight, size_average, ignore_index, reduce, reduc
     _check_target(input, target, weight)
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}")
+    require_float(F, input, "nll_loss_out_frame")
     return _negative_log_likelihood(F, input, target, weight, ignore_index, reduction)
 
 

@@ -242,6 +242,11 @@ _MODES = ("sum", "mean", "max")
 def _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx):
     if weight.ndim != 2:
         raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+    if not weight.dtype.is_floating_point:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
+            f"Float, Double; but got {weight.type()} instead (while checking arguments for embedding_bag)"
+        )
     if indices.ndim != 1:
         raise RuntimeError(f"input has to be a 1D Tensor, but got Tensor of dimension {indices.ndim}")
     if offsets.ndim != 1:

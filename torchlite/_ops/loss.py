@@ -9,7 +9,7 @@ import warnings
 
 from torchlite._dispatch import composite, layouts
 from torchlite._dispatch.shapes import broadcast
-from torchlite._types.dtypes import int64, promote_types
+from torchlite._types.dtypes import FLOAT, int64, promote_types
 
 LEGACY = "size_average=None, reduce=None, reduction='mean'"
 WRONG_SIZE = (
@@ -60,11 +60,19 @@ def _weighted(errors, weight, reduction):
 # --- regression -----------------------------------------------------------------------------------
 
 
+def _check_common(input, target, kernel: str) -> None:
+    """PyTorch's error for a loss whose common dtype is none of floating point; `kernel` is the name that it gives."""
+    common = input.dtype if input.dtype is target.dtype else promote_types(input.dtype, target.dtype)
+    if common.category != FLOAT:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{common.scalar_name}'")
+
+
 @composite(f"mse_loss(Tensor input, Tensor target, {LEGACY}, Tensor? weight=None)", where="nn.functional")
 def mse_loss(F, input, target, size_average, reduce, reduction, weight):
     """The mean (or sum) of ``(input - target) ** 2``; with ``weight``, the weighted mean."""
     reduction = reduction_of(size_average, reduce, reduction)
     _warn_of_broadcast(input, target)
+    _check_common(input, target, "mse_cpu")
     difference = input - target
     errors = difference * difference
     return reduced(errors, reduction) if weight is None else _weighted(errors, weight, reduction)
@@ -93,6 +101,7 @@ def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return reduced(F.abs(input - target), reduction)
+    _check_common(input, target, "smooth_l1_cpu")
     return reduced(_huber(F, input, target, beta) / beta, reduction)
 
 
@@ -105,6 +114,7 @@ def huber_loss(F, input, target, reduction, delta, weight):
     _warn_of_broadcast(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    _check_common(input, target, "huber_cpu")
     errors = _huber(F, input, target, delta)
     if weight is not None:
         if weight.shape != errors.shape:

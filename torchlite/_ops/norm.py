@@ -352,6 +352,7 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
             return F.clone(input)
         raise RuntimeError(f"batch_norm expects an input of at least 2 dimensions, but got {input.ndim}")
     _check_channels(input, weight, bias, running_mean, running_var)
+    require_float(F, input, "batch_norm")
     if training:
         out, mean, var = F._batch_norm_train(input, weight, bias, eps)
         if (running_mean is not None or running_var is not None) and input.numel():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchlite._dispatch import MODE, NONDIFF, call, composite, layouts, op
 from torchlite._dispatch.shapes import reduced, wrap_dim
 
-from .._types.dtypes import COMPLEX, bool_, int32, int64
+from .._types.dtypes import BOOL, COMPLEX, bool_, int32, int64
 from ._gradients import not_differentiable, to_chosen
 
 _PAIR = ("values", "indices")
@@ -87,7 +87,7 @@ op(
     tensor(2.)
     """,
     layout=layouts.contiguous,
-).refuses = {("input", COMPLEX): "kthvalue_cpu"}
+).refuses = {("input", COMPLEX): "kthvalue_cpu", ("input", BOOL): "kthvalue_cpu"}
 
 
 def _search_rule(sorted_sequence, input, out_int32, right, side, sorter):

@@ -223,7 +223,8 @@ def _index_add_into(input, dim, index, source, *, alpha=1):
     check_index_add(input, dim, index.size, source)
     if alpha != 1:
         source = apply(RULES["mul"], (source, alpha))
-    return _write_slices("add", input, dim, index, source, False, error_code(SELECTED, dim))
+    code = error_code(SCATTERED if input.ndim == 2 else SELECTED, dim)  # PyTorch has another way for two dimensions
+    return _write_slices("add", input, dim, index, source, False, code)
 
 
 def _index_copy_into(input, dim, index, source):
