@@ -82,7 +82,7 @@ class NumpyBackend:
         return writable(adopted(np.from_dlpack(exporter)))
 
     def adopt(self, array: np.ndarray, write: bool = False) -> np.ndarray:
-        """A raw array on the memory of any NumPy array, which may be written in spite of the array's flag if `write`."""
+        """A raw array on the memory of any NumPy array; with `write` it may be written in spite of the array's flag."""
         return writable(adopted(array)) if write else adopted(array)
 
     def memory(self, raw: np.ndarray) -> np.ndarray:

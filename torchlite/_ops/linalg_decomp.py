@@ -683,5 +683,6 @@ def linalg_ldl_solve(F, LD, pivots, B, hermitian):
         raise RuntimeError(
             f"{name}: Expected B to have dtype {LD.dtype.scalar_name} but got {B.dtype.scalar_name} instead"
         )
-    _check_pivots(pivots.detach().reshape(-1, pivots.shape[-1] if pivots.ndim else 1).tolist(), LD.shape[-1])
+    if not pivots.is_meta:
+        _check_pivots(pivots.detach().reshape(-1, pivots.shape[-1] if pivots.ndim else 1).tolist(), LD.shape[-1])
     return F.ldl_solve_core(LD.detach(), pivots, B, hermitian)

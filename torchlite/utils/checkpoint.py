@@ -35,8 +35,9 @@ class CheckpointError(RuntimeError):
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The inputs with their tensors cut off from the graph, each wanting a gradient as before. RuntimeError for anything
-    but a tuple.
+    """The inputs with their tensors cut off from the graph, each wanting a gradient as before.
+
+    RuntimeError for anything but a tuple.
     """
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
