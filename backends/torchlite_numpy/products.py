@@ -45,10 +45,10 @@ def _is_large(a, b):
 
 def steady_dot(a: np.ndarray, b: np.ndarray):
     """`np.dot` of arrays with one or two dimensions: the same numbers for any number of threads."""
-    if a.ndim == b.ndim == 2:  # as in `_is_small`, without a call
+    if a.ndim + b.ndim == 4:  # as in `_is_small`, without a call
         columns = b.shape[1]
         work = a.size * columns
-        if work < VECTOR or work <= MATRIX and columns > 1 < a.shape[0]:
+        if work <= MATRIX and columns > 1 < len(a) or work < VECTOR:
             return a.dot(b)
     elif a.size < VECTOR > b.size:  # with a vector, as many multiplications as the larger has elements
         return a.dot(b)

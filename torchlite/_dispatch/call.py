@@ -46,7 +46,7 @@ from .outputs import check_fits, check_operands, check_target_dtype, fill_uninit
 from .overlap import check_in_place, set_together
 from .record import ABSENT, ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
-from .runtime import GLOBALS, LEAF, MODE, NOWHERE, recording
+from .runtime import GLOBALS, LEAF, MODE, NOWHERE, WATCHED, recording
 from .shapes import broadcast
 from .slots import SLOTS
 
@@ -70,7 +70,7 @@ def wrap(table, data, d: dtype | None = None):
     out = new(Tensor)
     out._data, out._table, out._node, out._meta = data, table, None, None
     out.dtype = table.dtype_of(data) if d is None else d
-    if MODE.inference:
+    if WATCHED and MODE.inference:
         out._meta = Meta()
         out._meta.inference = True
     return out
@@ -468,7 +468,7 @@ def watched(op: Op, table, values, result, hidden: tuple = ()) -> None:
 
 
 def _any_wants(values) -> bool:
-    if GLOBALS["WATCHED"]:
+    if WATCHED:
         late(values)
     for value in values:
         if isinstance(value, Tensor):

@@ -38,16 +38,17 @@ LEAF = Leaf("LEAF")  # a leaf that wants a gradient
 # A view made in no_grad mode of what wants a gradient: it says that it wants one too, and none comes to it.
 NOWHERE = Leaf("NOWHERE")
 SEQUENCE = itertools.count(1)
+# Counts what makes ops that record nothing look again: threads in inference mode, and tensors that got a history by a
+# write when views of them may have none.
+WATCHED: list[None] = []
 # The globals of every generated function. ACTIVE counts entered interceptors and saved-tensor hooks in all threads.
-# WATCHED counts what makes ops that record nothing look again: threads in inference mode, and tensors that got a
-# history by a write when views of them may have none. GUARDED counts the same for writes, and stays up once inference
-# tensors may exist.
+# GUARDED counts the same as WATCHED for writes, and stays up once inference tensors may exist.
 GLOBALS: dict[str, Any] = {
     "SIGNED": False,  # whether any tensor had the conjugate or negative bit
     "__name__": "torchlite._generated",
     "ACTIVE": 0,
     "REBASED": 0,
-    "WATCHED": [],
+    "WATCHED": WATCHED,
     "GUARDED": [],
     "MODE": MODE,
     "NO_GRAD": NO_GRAD,

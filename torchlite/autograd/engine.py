@@ -228,7 +228,7 @@ class Run:
         self.mode, self.retain, self.roots = mode, retain_graph, roots
         self.buffers: dict = {}
         self.heap: list = []
-        self.leaves: dict = {}  # what reached leaves, by the leaf
+        self.leaves: dict = {}  # leaves and what reached them, by the leaf's identity
         self.given: set = set()
 
     @property
@@ -286,8 +286,8 @@ class Run:
                 g = SLOTS.F.to(g, tensor.dtype)
         elif g.dtype is not tensor._data.dtype and table.dtype_of(g) is not tensor.dtype:
             g = table.to(g, tensor.dtype)
-        held = self.leaves.get(tensor)
-        self.leaves[tensor] = g if held is None else self.mode.add(table, held, g)
+        held = self.leaves.get(id(tensor))
+        self.leaves[id(tensor)] = tensor, g if held is None else self.mode.add(table, held[1], g)
 
     def go(self) -> None:
         """Run the nodes, latest first; the usual edge (to a node with one output) is served here,
@@ -415,7 +415,7 @@ class Run:
 
     def at_leaf(self, tensor):
         """What reached a leaf, after the hooks on its gradient; None where nothing did."""
-        g = self.leaves.pop(tensor, None)
+        _, g = self.leaves.pop(id(tensor), (tensor, None))
         found = meta_of(tensor)
         if g is not None and found.hooks:
             g = self._hooked(found.hooks, tensor._table, g)
@@ -423,7 +423,7 @@ class Run:
 
     def deposit(self) -> None:
         """Accumulate into `.grad` what reached the leaves."""
-        for tensor, g in list(self.leaves.items()):
+        for tensor, g in list(self.leaves.values()):
             found = meta_of(tensor)
             if found.hooks or found.around is not None or found.post_hooks:
                 self.finish(tensor)
