@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import blocks
-from .products import steady_dot, steady_matmul
+from .products import product, steady_dot, steady_matmul
 from .rows import F32, F64, SMALL, is_half, ones, widened
 
 
@@ -18,10 +18,10 @@ def linear(input, weight, bias=None):
     if dtype is not F32 and is_half(dtype):
         return widened(linear, input, weight, bias)
     if input.ndim == 2 == weight.ndim:
-        out = steady_dot(input, weight.T)
+        out = product(input, weight.T)
     elif weight.ndim == 2 and input.ndim:
         out = (
-            steady_dot(input.reshape(-1, input.shape[-1]), weight.T).reshape(input.shape[:-1] + weight.shape[:-1])
+            product(input.reshape(-1, input.shape[-1]), weight.T).reshape(input.shape[:-1] + weight.shape[:-1])
             if input.size
             else np.matmul(input, weight.T)
         )
@@ -49,8 +49,8 @@ def _linear_input_grad(grad, weight):
     dtype = grad.dtype
     if dtype is not F32 and dtype is not F64:
         return widened(steady_matmul, grad, weight) if is_half(dtype) else steady_matmul(grad, weight.conj())
-    if grad.ndim == 2:
-        return steady_dot(grad, weight)
+    if grad.ndim == 2 == weight.ndim:
+        return product(grad, weight)
     return (
         steady_dot(grad.reshape(-1, grad.shape[-1]), weight).reshape(grad.shape[:-1] + weight.shape[1:])
         if grad.size
@@ -66,7 +66,7 @@ def _linear_weight_grad(grad, input):
     dtype = grad.dtype
     if dtype is not F32 and dtype is not F64:
         return widened(steady_matmul, grad.T, input) if is_half(dtype) else steady_matmul(grad.T, input.conj())
-    return steady_dot(grad.T, input)
+    return product(grad.T, input)
 
 
 def _linear_bias_grad(grad):

@@ -43,17 +43,25 @@ def _is_large(a, b):
     )
 
 
-def steady_dot(a: np.ndarray, b: np.ndarray):
-    """`np.dot` of arrays with one or two dimensions: the same numbers for any number of threads."""
-    if a.ndim + b.ndim == 4:  # as in `_is_small`, without a call
-        columns = b.shape[1]
-        work = a.size * columns
-        if work <= MATRIX and columns > 1 < len(a) or work < VECTOR:
-            return a.dot(b)
-    elif a.size < VECTOR > b.size:  # with a vector, as many multiplications as the larger has elements
+def product(a: np.ndarray, b: np.ndarray):
+    """`np.dot` of two matrices: the same numbers for any number of threads."""
+    # As in `_is_small`, by what arrays say soonest.
+    rows, size = len(a), b.size
+    work = rows * size
+    if work <= MATRIX and rows > 1 and size > len(b) or work < VECTOR:
         return a.dot(b)
     with single_threaded:
-        return _cut(a, b, np.empty((a.shape[0], b.shape[1]), a.dtype)) if _is_large(a, b) else a.dot(b)
+        return _cut(a, b, np.empty((rows, b.shape[1]), a.dtype)) if _is_large(a, b) else a.dot(b)
+
+
+def steady_dot(a: np.ndarray, b: np.ndarray):
+    """`np.dot` of arrays with one or two dimensions: the same numbers for any number of threads."""
+    if a.ndim + b.ndim == 4:
+        return product(a, b)
+    if a.size < VECTOR > b.size:  # with a vector, as many multiplications as the larger has elements
+        return a.dot(b)
+    with single_threaded:
+        return a.dot(b)
 
 
 def _cut(a, b, out):

@@ -11,7 +11,7 @@ from torchlite_array.reduce import sum as _shared_sum
 from torchlite_array.strides import strided_view
 
 from .halves import in_float32
-from .products import SMALL, steady_dot
+from .products import SMALL, product
 
 _add_reduce, _dot = np.add.reduce, np.dot
 _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
@@ -73,5 +73,5 @@ def matmul(input, other):
     # np.dot starts BLAS in half the time of np.matmul.
     kind = input.dtype
     if input.ndim == 2 and other.ndim == 2 and kind is other.dtype and (kind is _SINGLE or kind is _DOUBLE):
-        return _dot(input, other) if input.size < SMALL > other.size else steady_dot(input, other)
+        return _dot(input, other) if input.size < SMALL > other.size else product(input, other)
     return np.asarray(_shared_matmul(input, other), order="C")

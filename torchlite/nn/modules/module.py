@@ -259,7 +259,10 @@ class Module(_Parts):
             # The class keeps the tables, or `Module.__init__` was not called: attributes find them, or do not.
             hooked = True
         if not hooked and type(self)._call_impl is _PLAIN_CALL:
-            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+            if kwargs:
+                return self.forward(*args, **kwargs)
+            # One argument, as most have, takes the interpreter's short way into a function.
+            return self.forward(args[0]) if len(args) == 1 else self.forward(*args)
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         return self._call_impl(*args, **kwargs)
