@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 import weakref
 from collections import OrderedDict
 from typing import Any, NoReturn
@@ -40,7 +39,6 @@ class Meta:
     retains = False
     fixed = False  # of a root: somebody else relies on the memory staying where it is
     inference = False  # made in inference mode
-    wanted_at = -1  # of a root: how many changes there were when a leaf with older views came to want a gradient
     late = False  # its tensor got a history by a write, and older views of it may have none
 
 
@@ -372,9 +370,6 @@ def is_stale(view) -> bool:
 def renew_history(view) -> None:
     """Let a view's history run through its base's new one: it takes its elements from there."""
     found = meta_of(view)
-    if found.base._node is LEAF and found.root.n == found.root.wanted_at:
-        view._node = view._node or NOWHERE
-        return
     if found.base._node is not None:
         if found.kind is not None:
             from .checks import refuse_view
@@ -420,31 +415,6 @@ def keep_retaining(tensor, node, old=None) -> None:
             node_hooks(at).retain[index] = weakref.ref(tensor)
         elif at._hooks is not None:
             at._hooks.retain.pop(index, None)
-
-
-def has_views(tensor) -> bool:
-    """Whether there are views of a tensor: by the garbage collector, since nobody counts them."""
-    for found in gc.get_referrers(tensor):
-        if found.__class__ is tuple:
-            if len(found) in (2, 3) and found[0] is tensor and found[1].__class__ is int:
-                return True
-        elif (found.__dict__ if found.__class__ is Meta else found if found.__class__ is dict else {}).get(
-            "base"
-        ) is tensor:
-            return True
-    return False
-
-
-def wanted_late(leaf) -> None:
-    """Views of a leaf that were made before it wants a gradient say that they want one, and send none on; once its
-    memory is written to, they send it to the leaf.
-    """
-    root = root_of(leaf)
-    root.wanted_at = root.n
-    rebased(leaf)
-    if not root.late:
-        root.late = True
-        watch_late(leaf)
 
 
 def without_hooks(where) -> Any:

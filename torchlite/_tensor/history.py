@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from sys import getrefcount
 
 from .._dispatch import call
 from .._dispatch.graph import (
@@ -13,7 +12,6 @@ from .._dispatch.graph import (
     alias_meta,
     base_of,
     edge,
-    has_views,
     is_inference,
     is_stale,
     meta_of,
@@ -21,7 +19,6 @@ from .._dispatch.graph import (
     node_hooks,
     renew_history,
     version,
-    wanted_late,
 )
 from .._dispatch.hooks import RemovableHandle
 from .._dispatch.runtime import LEAF, MODE, NOWHERE
@@ -90,9 +87,6 @@ class History(Properties):
                     )
                 meta_of(self)
                 self._node = LEAF
-                # Somebody else has the memory, and the tensor: a view, perhaps.
-                if getrefcount(self._data) > 2 and getrefcount(self) > 3 and has_views(self):
-                    wanted_late(self)
         elif self._node is not None and self._node is not NOWHERE:
             if self._node is not LEAF:
                 raise RuntimeError(
