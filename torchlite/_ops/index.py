@@ -89,7 +89,9 @@ def setitem(tensor: Tensor, index, value) -> None:
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
         raise ValueError("Overflow when unpacking long long")
     if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._table is not tensor._table):
-        value = value.to(device=tensor.device if value._data.ndim == 0 else None, dtype=tensor.dtype)
+        # Between devices as `copy_` of a view goes, but elements are put only from the same.
+        moves = advanced is None or value._data.ndim == 0
+        value = value.to(device=tensor.device if moves else None, dtype=tensor.dtype)
     if (
         isinstance(value, Tensor)
         and owner_of(value._data) is owner_of(tensor._data)
