@@ -12,7 +12,7 @@ from torchlite.nn import functional as F
 
 from .distance import PairwiseDistance
 from .linear import Linear
-from .module import Module
+from .module import Module, buffer_of
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -86,7 +86,13 @@ class NLLLoss(_WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+        return F.nll_loss(
+            input,
+            target,
+            weight=buffer_of(self, NLLLoss, "weight"),
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+        )
 
 
 class NLLLoss2d(NLLLoss):
@@ -184,7 +190,9 @@ class BCELoss(_WeightedLoss):
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
+        return F.binary_cross_entropy(
+            input, target, weight=buffer_of(self, BCELoss, "weight"), reduction=self.reduction
+        )
 
 
 class BCEWithLogitsLoss(_Loss):
@@ -204,7 +212,11 @@ class BCEWithLogitsLoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy_with_logits(
-            input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction
+            input,
+            target,
+            buffer_of(self, BCEWithLogitsLoss, "weight"),
+            pos_weight=buffer_of(self, BCEWithLogitsLoss, "pos_weight"),
+            reduction=self.reduction,
         )
 
 
@@ -303,7 +315,7 @@ class CrossEntropyLoss(_WeightedLoss):
         return F.cross_entropy(
             input,
             target,
-            weight=self.weight,
+            weight=buffer_of(self, CrossEntropyLoss, "weight"),
             ignore_index=self.ignore_index,
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,

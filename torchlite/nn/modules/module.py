@@ -771,6 +771,17 @@ for _part in (HooksMixin, StateDictMixin):
 del _part, _name, _method
 
 
+def buffer_of(module: Any, kind: type, name: str) -> Any:
+    """`getattr(module, name)` of a buffer, faster where the module is exactly a `kind`: see `weight_and_bias`."""
+    own = module.__dict__
+    if type(module) is kind and name not in own:
+        try:
+            return own["_buffers"][name]
+        except KeyError:  # it is the class's
+            pass
+    return getattr(module, name)
+
+
 def weight_and_bias(module: Any, kind: type) -> Any:
     """`module.weight, module.bias`, faster where the module is exactly a `kind`.
 
