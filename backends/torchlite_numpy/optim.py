@@ -53,8 +53,8 @@ def _step(params, grads, states, cache, math_of_block, wants_params):
         blocks.run(body, param.size, 1, blocks.BLOCK // 2)
         return
     gathered, update, parts = _scratch(cache, params)
-    np.concatenate([grad.reshape(-1) for grad in grads], out=gathered)
-    flat = np.concatenate([param.reshape(-1) for param in params]) if wants_params else None
+    np.concatenate(grads, None, gathered)
+    flat = np.concatenate(params, None) if wants_params else None
     result = math_of_block(gathered, update, *states, flat)
     if result is not update:
         np.copyto(update, result)

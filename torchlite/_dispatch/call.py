@@ -68,8 +68,10 @@ def wrap(table, data, d: dtype | None = None):
     if data.__class__ is not table.array:
         data = table.as_array(data)
     out = new(Tensor)
-    out._data, out._table, out._node, out._meta = data, table, None, None
+    out._data = data
+    out._table = table
     out.dtype = table.dtype_of(data) if d is None else d
+    out._node = out._meta = None
     if WATCHED and MODE.inference:
         out._meta = Meta()
         out._meta.inference = True
