@@ -38,7 +38,7 @@ row(
     covers=("random_multinomial",),
 )
 row("poisson", S(A((3, 4), low=0, high=30)), random=True, covers=("random_poisson",))
-row("binomial", S(A((3, 4), low=1, high=30), PROBABILITIES), random=True, covers=("random_binomial",))
+row("binomial", S(A((3, 4), low=1, high=30), PROBABILITIES), grad=False, random=True, covers=("random_binomial",))
 row("uniform_", S((3, 4)), S((3, 4), -1, 2), random=True, oracle=in_place("uniform_"))
 row("normal_", S((3, 4)), S((3, 4), -1, 2), random=True, oracle=in_place("normal_"), covers=("_drawn_over",))
 row(
