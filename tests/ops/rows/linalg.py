@@ -153,11 +153,11 @@ row(
 
 
 def _ldl_solve(torch, b, hermitian=False):
-    """With the factors of a fixed matrix: they are not differentiable."""
-    a = torch.arange(16.0, dtype=torch.float64, device=b.device).reshape(4, 4).sin().to(b.dtype)
+    """With the factors of a fixed matrix, which are not differentiable: made on the CPU, since pivots are looked at."""
+    a = torch.arange(16.0, dtype=torch.float64).reshape(4, 4).sin().to(b.dtype)
     a = a * (1 + 1j) if b.is_complex() else a
-    factors = torch.linalg.ldl_factor(a + (a.mH if hermitian else a.mT), hermitian=hermitian)
-    return torch.linalg.ldl_solve(*factors, b, hermitian=hermitian)
+    packed, pivots = torch.linalg.ldl_factor(a + (a.mH if hermitian else a.mT), hermitian=hermitian)
+    return torch.linalg.ldl_solve(packed.to(b.device), pivots.to(b.device), b, hermitian=hermitian)
 
 
 row(
