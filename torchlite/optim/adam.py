@@ -14,6 +14,7 @@ from .optimizer import (
     _choose_flavour,
     _correction,
     _counter,
+    _decayed,
     _each,
     _fused_gradients,
     _is_left_out,
@@ -175,16 +176,12 @@ def _step_plainly(optimizer, group):
 
 
 def _update(group, param, grad, state):
-    lr, eps, weight_decay = group["lr"], group["eps"], group["weight_decay"]
+    lr, eps = group["lr"], group["eps"]
     if not (group["differentiable"] or group["capturable"]):
         lr = _number(lr)
     beta1, beta2 = (_number(beta) for beta in group["betas"])
     step = _stepped(state["step"], group["capturable"])
-    if weight_decay != 0:
-        if group["decoupled_weight_decay"]:
-            param.mul_(1 - lr * weight_decay)
-        else:
-            grad = grad.add(param, alpha=weight_decay)
+    grad = _decayed(group, param, grad, lr)
     param, grad, exp_avg, exp_avg_sq, largest = _real(
         param, grad, state["exp_avg"], state["exp_avg_sq"], state.get("max_exp_avg_sq")
     )

@@ -487,6 +487,17 @@ def _scalar(value=0.0):
     return torch.tensor(value, dtype=dtype)
 
 
+def _decayed(group, param, grad, lr):
+    """The gradient with weight decay; decoupled decay shrinks the parameter instead."""
+    weight_decay = group["weight_decay"]
+    if weight_decay == 0:
+        return grad
+    if not group["decoupled_weight_decay"]:
+        return grad.add(param, alpha=weight_decay)
+    param.mul_(1 - lr * weight_decay)
+    return grad
+
+
 def _counter(group, param, value=0.0):
     """The count of steps, or another number of a new state: on the parameter's device where a step must not need the
     host.

@@ -14,6 +14,7 @@ from .optimizer import (
     _check_nonnegative,
     _correction,
     _counter,
+    _decayed,
     _number,
     _power,
     _real,
@@ -83,13 +84,9 @@ def _init_state(group, state, param, grad):
 
 
 def _update(group, param, grad, state):
-    lr, (beta1, beta2), eps, weight_decay = (_number(group["lr"]), group["betas"], group["eps"], group["weight_decay"])
+    lr, (beta1, beta2), eps = _number(group["lr"]), group["betas"], group["eps"]
     step = _stepped(state["step"], group["capturable"])
-    if weight_decay != 0:
-        if group["decoupled_weight_decay"]:
-            param.mul_(1 - lr * weight_decay)
-        else:
-            grad = grad.add(param, alpha=weight_decay)
+    grad = _decayed(group, param, grad, lr)
     param, grad, exp_avg, exp_avg_sq = _real(param, grad, state["exp_avg"], state["exp_avg_sq"])
     exp_avg.lerp_(grad, 1 - beta1)
     exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
