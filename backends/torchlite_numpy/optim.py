@@ -34,6 +34,14 @@ def _numbers(params, *values):
     return [np.array(value, dtype) for value in values]
 
 
+def _constants(cache, params, *values):
+    """The same of numbers that seldom change, kept between steps."""
+    found = cache.get("constants")
+    if found is None or found[0] != values:
+        found = cache["constants"] = values, _numbers(params, *values)
+    return found[1]
+
+
 def _step(params, grads, states, cache, math_of_block, wants_params):
     """Run `math_of_block(gradient, update, *states, parameter)`, all flat, then subtract the update.
 
@@ -83,14 +91,9 @@ def _fused_adam(
     if _left_out(grads, grad_scale, found_inf):
         return
     correction = math.sqrt(1 - beta2**step)
-    size, floor, decay, new, keep_square, new_square = _numbers(
-        params,
-        lr * correction / (1 - beta1**step),
-        eps * correction,
-        lr * weight_decay if decoupled else weight_decay,
-        1 - beta1,
-        beta2,
-        1 - beta2,
+    size, floor = _numbers(params, lr * correction / (1 - beta1**step), eps * correction)
+    decay, new, keep_square, new_square = _constants(
+        cache, params, lr * weight_decay if decoupled else weight_decay, 1 - beta1, beta2, 1 - beta2
     )
 
     def block(g, u, m, v, largest, p):
@@ -139,7 +142,7 @@ def _fused_sgd(
     if _left_out(grads, grad_scale, found_inf):
         return
 
-    rate, decay, keep, new = _numbers(params, lr, weight_decay, momentum, 1 - dampening)
+    rate, decay, keep, new = _constants(cache, params, lr, weight_decay, momentum, 1 - dampening)
 
     def block(g, u, buffer, p):
         if maximize:
@@ -169,7 +172,9 @@ def _fused_sgd(
 def _fused_rmsprop(
     params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize
 ):
-    rate, decay, keep, new, floor, speed = _numbers(params, lr, weight_decay, alpha, 1 - alpha, eps, momentum)
+    rate, decay, keep, new, floor, speed = _constants(
+        cache, params, lr, weight_decay, alpha, 1 - alpha, eps, momentum
+    )
 
     def block(g, u, square, mean, buffer, p):
         if maximize:

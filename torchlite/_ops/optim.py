@@ -11,6 +11,7 @@ from typing import Any
 from torchlite._device.streams import CAPTURES
 from torchlite._dispatch import NONDIFF, op
 from torchlite._dispatch.call import guarded
+from torchlite._dispatch.graph import Meta
 from torchlite._dispatch.public import torch
 from torchlite._dispatch.runtime import GLOBALS, recording
 from torchlite._tensor import Parameter, Tensor
@@ -295,6 +296,15 @@ class Plan:
                     meta.n += 1
                 else:
                     meta.root.n += 1
+
+
+def forget_gradients(params):
+    """`param.grad = None` for each."""
+    for param in params:
+        if param.__class__ is not Parameter:
+            param.grad = None
+        elif param._meta.__class__ is Meta:  # else it never had one
+            param._meta.grad = None
 
 
 def is_plain_mode():

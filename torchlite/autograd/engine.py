@@ -13,6 +13,7 @@ from .._dispatch import call
 from .._dispatch.graph import (
     LEAF_HOOKS,
     AccumulateGrad,
+    Meta,
     Node,
     OutputOf,
     bump,
@@ -66,7 +67,11 @@ def get_raw(value, expected, node, index):
     """A saved value as a raw array, checked to be unchanged."""
     cls = value.__class__
     if cls is Tensor or cls is Parameter or isinstance(value, Tensor):
-        if value._meta is not None and version(value) != expected:
+        found = value._meta
+        # `version`, without its call where the tensor keeps its own count.
+        if found is not None and (
+            (found.n if found.__class__ is Meta and found.root is None else version(value)) != expected
+        ):
             changed(value, node, version(value), expected)
         return value._data
     if cls is tuple:
@@ -286,14 +291,15 @@ class Run:
                 g = SLOTS.F.to(g, tensor.dtype)
         elif g.dtype is not tensor._data.dtype and table.dtype_of(g) is not tensor.dtype:
             g = table.to(g, tensor.dtype)
-        held = self.leaves.get(id(tensor))
-        self.leaves[id(tensor)] = tensor, g if held is None else self.mode.add(table, held[1], g)
+        key, leaves = id(tensor), self.leaves
+        held = leaves.get(key)
+        leaves[key] = tensor, g if held is None else self.mode.add(table, held[1], g)
 
     def go(self) -> None:
-        """Run the nodes, latest first; the usual edge (to a node with one output) is served here,
+        """Run the nodes, latest first; the usual edges (to a node with one output, to a parameter) are served here,
         the others by `send`.
         """
-        heap, buffers, run, send = self.heap, self.buffers, self.mode.run, self.send
+        heap, buffers, run, send, leaf = self.heap, self.buffers, self.mode.run, self.send, self.leaf
         wanted, useful, retain, add = self.wanted_nodes, self.useful, self.retain, self.mode.add
         ready, watch = self.ready, GLOBALS["NODE_MADE"] is not None
         pop, push = heapq.heappop, heapq.heappush
@@ -324,6 +330,8 @@ class Run:
                     buffers[target] = grad
                     if useful is None or target in useful:
                         push(heap, (-target._seq, target))
+                elif target.__class__ is Parameter:
+                    leaf(target, grad, table)
                 elif target.__class__ is tuple:
                     for one, part in zip(target, grad, strict=True):
                         if one is not None and part is not None:
@@ -331,8 +339,8 @@ class Run:
                 else:
                     send(target, grad, table)
             if ready is not None and node in ready:
-                for leaf in ready[node]:
-                    self.finish(leaf)
+                for tensor in ready[node]:
+                    self.finish(tensor)
 
     def when_ready(self) -> None:
         """Find for each leaf with hooks the last node that runs before its gradient is whole."""
@@ -424,8 +432,10 @@ class Run:
     def deposit(self) -> None:
         """Accumulate into `.grad` what reached the leaves."""
         for tensor, g in list(self.leaves.values()):
-            found = meta_of(tensor)
-            if found.hooks or found.around is not None or found.post_hooks:
+            found = tensor._meta
+            if found.__class__ is not Meta:
+                found = meta_of(tensor)
+            if LEAF_HOOKS and (found.hooks or found.around is not None or found.post_hooks):
                 self.finish(tensor)
             else:
                 self.add_to_grad(tensor, found, g)

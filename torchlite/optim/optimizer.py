@@ -291,8 +291,7 @@ class Optimizer:
         """Forget (or, with `set_to_none=False`, zero) the gradients of all parameters."""
         if set_to_none:
             for group in self.param_groups:
-                for param in group["params"]:
-                    param.grad = None
+                _multi.forget_gradients(group["params"])
             return
         for group in self.param_groups:
             for param in group["params"]:
