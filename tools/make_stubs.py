@@ -330,7 +330,7 @@ def module_stub() -> str:
             + [f"from ._stubs.{room} import {name} as {name}\n" for room, name in private_functions()]
         ),
         "from .amp import GradScaler as GradScaler\n",
-        "\n__version__: str\nnewaxis: None\n",
+        "\n__version__: str\n__torchlite_version__: str\nnewaxis: None\n",
         *(f"{name}: dtype\n" for d in dtypes.ALL.values() for name in (d.name, *dtypes.ALIASES.get(d.name, ()))),
     ]
     return "".join(lines)

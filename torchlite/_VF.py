@@ -9,5 +9,5 @@ def __getattr__(name: str) -> Any:
     import torchlite as torch
 
     if name.startswith("__"):
-        raise AttributeError(f"module 'torchlite._VF' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return getattr(torch, name)

@@ -6,7 +6,7 @@ import importlib
 from math import e, inf, nan, pi
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = __torchlite_version__ = "0.1.0"
 newaxis = None
 
 from ._dispatch import INPLACE, NAMESPACES, namespace_function
@@ -48,10 +48,11 @@ _MODULES = {
     "_C", "_VF", "__config__", "__future__", "_dynamo", "_utils", "accelerator", "amp", "autograd", "backends", "cpu",
     "cuda", "fft", "func", "functional", "linalg", "masked", "multiprocessing", "nn", "opencl", "optim", "overrides",
     "quasirandom", "random", "return_types", "serialization", "signal", "special", "storage", "testing", "utils",
-    "version",
+    "torch_version", "version",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {
+    "_alias": ("as_torch",),
     "serialization": ("save", "load"),
     "_device.generators": (
         "Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator",
@@ -121,7 +122,7 @@ def __getattr__(name: str) -> Any:
     ):
         found = in_place_method(NAMESPACES["torch"][name[:-1]])
     else:
-        raise AttributeError(f"module 'torchlite' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = found
     return found
 

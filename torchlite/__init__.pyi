@@ -36,6 +36,7 @@ from . import signal as signal
 from . import special as special
 from . import storage as storage
 from . import testing as testing
+from . import torch_version as torch_version
 from . import utils as utils
 from . import version as version
 from ._stubs.arrangement import *
@@ -70,6 +71,7 @@ from ._stubs.tensor import *
 from .amp import GradScaler as GradScaler
 
 __version__: str
+__torchlite_version__: str
 newaxis: None
 bool: dtype
 uint8: dtype

@@ -85,6 +85,12 @@ class _Ops:
     def __init__(self) -> None:
         self.aten = _Namespace()
 
+    def load_library(self, path: Any) -> None:
+        """OSError: a library of compiled ops wants PyTorch's own libraries."""
+        raise OSError(
+            f"Could not load this library: {path}. It is built for PyTorch's C++ libraries, and torchlite has none"
+        )
+
 
 def _function(name: str) -> Any:
     """The public function of an op of the library. AttributeError where torchlite has no such op."""

@@ -18,7 +18,7 @@ else:
             return found
         if name == "__all__":
             return list(NAMESPACES["fft"])
-        raise AttributeError(f"module 'torchlite.fft' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,7 @@ __all__ = list(_NAMES)
 
 def __getattr__(name: str) -> Any:
     if name not in _NAMES:
-        raise AttributeError(f"module 'torchlite.functional' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return getattr(torch, name)
 
 

@@ -26,7 +26,7 @@ else:
             from ._tensor import array_api
 
             return getattr(array_api, name)
-        raise AttributeError(f"module 'torchlite.linalg' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

@@ -30,4 +30,4 @@ def __getattr__(name: str):
         from ._device import generators as _random
 
         return _random.default_generator
-    raise AttributeError(f"module 'torchlite.random' has no attribute '{name}'")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
         return sorted(_classes())
     found = None if name.startswith("__") else _classes().get(name.removesuffix("_out"))
     if found is None:
-        raise AttributeError(f"module 'torchlite.return_types' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = found
     return found
 

@@ -16,7 +16,7 @@ else:
         if name in NAMESPACES["special"]:
             found = globals()[name] = namespace_function("special", name)
             return found
-        raise AttributeError(f"module 'torchlite.special' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

@@ -109,7 +109,7 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     else:
-        raise AttributeError(f"module 'torchlite._C' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = found
     return found
 

@@ -220,7 +220,7 @@ def run(devices: list[str] | None, epochs: int, seed: int, output: str) -> int:
 
     images, labels = load_digits()
     print(
-        f"torchlite {torch.__version__}: handwritten digits, {TRAINING_ROWS} to learn from, "
+        f"torchlite {torch.__torchlite_version__}: handwritten digits, {TRAINING_ROWS} to learn from, "
         f"{len(labels) - TRAINING_ROWS} to test on"
     )
     results = [train(name, epochs, seed, images, labels) for name in devices or usable_devices()]

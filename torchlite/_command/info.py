@@ -29,7 +29,7 @@ def devices() -> dict[str, str]:
     """Every device type that can be named: "" when it can be used, else why it cannot and what to install. Never
     raises.
     """
-    from .. import __version__
+    from .. import __torchlite_version__
     from .._dispatch.registry import table_of
     from .._types.devices import ADDED, EXTRAS, device, installed_backends, known_types
 
@@ -40,8 +40,8 @@ def devices() -> dict[str, str]:
             out[name] = "torchlite is not installed (its backends are found by entry point): pip install -e ."
             if runtime:
                 out[name] = (
-                    f"torchlite-nd {__version__} has no {name} backend, and no other package brings one. What it "
-                    f"will run on: {runtime}"
+                    f"torchlite-nd {__torchlite_version__} has no {name} backend, and no other package brings one. "
+                    f"What it will run on: {runtime}"
                 )
             continue
         try:
@@ -144,7 +144,7 @@ def report() -> str:
         (
             "versions",
             [
-                ("torchlite", f"{torchlite.__version__} in {os.path.dirname(torchlite.__file__)}"),
+                ("torchlite", f"{torchlite.__torchlite_version__} in {os.path.dirname(torchlite.__file__)}"),
                 ("Python", sys.version.split()[0]),
                 ("system", platform.platform()),
                 *((name, _version(name)) for name in _PACKAGES),

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from .._dispatch import registry
 from .._types.devices import device as device_type
+from .._types.names import root
 from . import generators
 from .streams import ACCELERATORS, Event, Stream, StreamContext
 
@@ -161,10 +162,10 @@ class Accelerator:
         ] = {}  # by device: counts at the last `reset_accumulated_memory_stats`
         ACCELERATORS[name] = accelerator = self
         self.Stream: Any = type(
-            "Stream", (Stream,), {"_of": self, "__module__": f"torchlite.{name}", "__doc__": Stream.__doc__}
+            "Stream", (Stream,), {"_of": self, "__module__": f"{root()}.{name}", "__doc__": Stream.__doc__}
         )
         self.Event: Any = type(
-            "Event", (Event,), {"_of": self, "__module__": f"torchlite.{name}", "__doc__": Event.__doc__}
+            "Event", (Event,), {"_of": self, "__module__": f"{root()}.{name}", "__doc__": Event.__doc__}
         )
 
         class device:

@@ -299,4 +299,4 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
 def __getattr__(name: str):
     if name == "default_generator":
         return default_of(table_of(device_type("cpu")))
-    raise AttributeError(f"module 'torchlite._device.generators' has no attribute '{name}'")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -115,8 +115,12 @@ def _home(op: Op) -> str:
     """The module where the function is found by its name, which is how pickle finds it."""
     spaces = op.where.split() or [name.rpartition(".")[0] for name in op.alias.split()]
     if not spaces or "torch" in spaces or spaces[0] == "Tensor":
-        return "torchlite"
-    return f"torchlite.{spaces[0]}"
+        return _root()
+    return f"{_root()}.{spaces[0]}"
+
+
+def _root() -> str:
+    return __name__.partition(".")[0]  # "torch" under the alias
 
 
 def _docstring(op: Op) -> str:
@@ -157,7 +161,7 @@ def in_place_method(op: Op):
         return call.in_place(op, (self, *args), kwargs)
 
     method.__name__ = method.__qualname__ = op.name + "_"
-    method.__module__ = "torchlite"
+    method.__module__ = _root()
     method.__doc__ = f"In-place version of `{op.name}`: writes the result into the tensor and returns it."
     method.op = op  # type: ignore[attr-defined]
     return method

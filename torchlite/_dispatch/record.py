@@ -11,6 +11,7 @@ from types import CodeType
 from typing import Any
 
 from .._types import dtypes, layouts
+from .._types.names import root
 from .plan import Plan
 from .slots import SLOTS
 
@@ -270,7 +271,7 @@ def _named_result(name: str, fields):
         n_unnamed_fields=0,
         __slots__=(),
         __repr__=show,
-        __module__="torchlite.return_types",
+        __module__=f"{root()}.return_types",
         _fields=tuple(fields),
         __reduce__=lambda self: (type(self), (tuple(self),)),
     )

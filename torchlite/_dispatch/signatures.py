@@ -18,6 +18,7 @@ from .._settings.switches import SWITCHES
 from .._types.devices import device
 from .._types.dtypes import dtype
 from .._types.layouts import layout, memory_format
+from .._types.names import is_ours
 from .record import ABSENT, EMPTY, NAMESPACES, NUMPY_NAMES, Op
 from .runtime import GLOBALS
 
@@ -107,11 +108,7 @@ def type_name(value) -> str:
     cls = type(value)
     if isinstance(value, (dtype, layout, memory_format, device)):
         return f"torch.{cls.__name__}"
-    return (
-        cls.__name__
-        if cls.__module__.split(".")[0] in ("builtins", "torchlite")
-        else f"{cls.__module__}.{cls.__name__}"
-    )
+    return cls.__name__ if cls.__module__ == "builtins" or is_ours(cls) else f"{cls.__module__}.{cls.__name__}"
 
 
 class Signature:

@@ -15,6 +15,7 @@ from .._tensor.typed_storage import TypedStorage
 from .._types import dtypes
 from .._types.devices import device
 from .._types.layouts import Size, layout, memory_format
+from .._types.names import is_ours
 
 
 class StorageType:
@@ -93,8 +94,8 @@ def torch_name(obj) -> tuple[str, str] | None:
     if isinstance(op, Op):
         return _public_place(op, obj.__name__)
     module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
-    if isinstance(module, str) and isinstance(name, str) and (module == "torchlite" or module.startswith("torchlite.")):
-        return "torch" + module.removeprefix("torchlite"), name
+    if isinstance(module, str) and isinstance(name, str) and is_ours(module):
+        return "torch" + module.removeprefix(module.partition(".")[0]), name
     return None
 
 

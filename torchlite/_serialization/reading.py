@@ -18,6 +18,7 @@ from .._tensor.storage import storage_of as untyped_of
 from .._tensor.typed_storage import TypedStorage, over
 from .._types import dtypes
 from .._types.devices import device as device_type
+from .._types.names import is_ours
 from . import options
 from .archive import NATIVE, Reader, _read_into, byteswap
 from .limits import short
@@ -358,7 +359,7 @@ def _is_tar(stream) -> bool:
 
 def _compare_source(cls: Any, file: Any, before: Any) -> None:
     """Warn when a module's class is not what it was when the file was written. Ours are other than PyTorch's anyway."""
-    if not file or not before or cls.__module__.partition(".")[0] == "torchlite":
+    if not file or not before or is_ours(cls):
         return
     import inspect
 

@@ -144,4 +144,4 @@ def __getattr__(name: str) -> Any:
     if name in NAMES:
         globals()[name] = found = _function(name)
         return found
-    raise AttributeError(f"module 'torchlite' has no attribute '{name}'")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

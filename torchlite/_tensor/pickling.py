@@ -11,15 +11,14 @@ from .._dispatch import call, table_of
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.devices import device as device_type
-
-_OURS = "torchlite."
+from .._types.names import is_ours
 
 
 def slots_of(cls: type) -> list[str]:
     """The names in `__slots__` of the classes that a program made of Tensor."""
     found = []
     for base in cls.__mro__:
-        if base.__module__ != "torchlite" and not base.__module__.startswith(_OURS) and base is not object:
+        if not is_ours(base) and base is not object:
             slots = base.__dict__.get("__slots__", ())
             found += [slots] if isinstance(slots, str) else list(slots)
     return [name for name in found if name not in ("__dict__", "__weakref__")]

@@ -16,6 +16,7 @@ from .._dispatch import call
 from .._dispatch.promotion import number_dtype
 from .._types import dtypes
 from .._types.dtypes import from_np, get_default_dtype
+from .._types.names import is_ours
 
 _ITEMS = (list, tuple, range, np.ndarray)
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -26,7 +27,7 @@ _told = False
 def type_name(value: Any) -> str:
     """The name of a value's type as C has it: with its module where it is written in C."""
     cls = type(value)
-    if cls.__module__.split(".")[0] == "torchlite":
+    if is_ours(cls):
         return f"torch.{cls.__name__}"
     if cls.__flags__ & _HEAP_TYPE or cls.__module__ == "builtins":
         return cls.__name__

@@ -24,6 +24,7 @@ from .._dispatch.shapes import contiguous_strides
 from .._settings.switches import SWITCHES
 from .._types import dtypes
 from .._types.devices import device as device_type
+from .._types.names import root
 
 if TYPE_CHECKING:
     from .properties import Properties
@@ -656,4 +657,4 @@ def rebuild_storage(array: np.ndarray, where: str) -> UntypedStorage:
     return storage.to(device=where)
 
 
-UntypedStorage.__module__ = _StorageBase.__module__ = "torchlite.storage"
+UntypedStorage.__module__ = _StorageBase.__module__ = f"{root()}.storage"

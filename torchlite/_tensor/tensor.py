@@ -16,6 +16,7 @@ from .._dispatch.runtime import recording
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.layouts import preserve_format
+from .._types.names import is_ours
 from .conversions import Conversions
 from .history import History
 from .operators import Operators
@@ -103,7 +104,7 @@ class Tensor(_Parts):
         cls._is_plain = (
             "__torch_function__" not in cls.__dict__
             and cls.__bases__[0].__dict__.get("_is_plain", True)
-            and cls.__module__.startswith("torchlite")
+            and is_ours(cls)
         )
 
     @classmethod

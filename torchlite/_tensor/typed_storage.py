@@ -13,6 +13,7 @@ from .._dispatch import call
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.devices import device as device_type
+from .._types.names import root
 from .storage import UntypedStorage, storage_of, tensor_in
 
 _warned = False
@@ -553,7 +554,7 @@ def storage_named(name: str, where: str) -> Any:
     """The storage class of that name on a device type. AttributeError where there is none."""
     d = _storage_type_to_dtype_map().get(name)
     if d is None:
-        raise AttributeError(f"module 'torchlite.{where}' has no attribute '{name}'")
+        raise AttributeError(f"module '{root()}.{where}' has no attribute '{name}'")
     return storage_class(d, where)
 
 
@@ -598,4 +599,4 @@ def whole(storage: Any, d: dtypes.dtype) -> Any:
     return tensor_in(storage, d, (storage.nbytes() // d.itemsize,), (1,), 0)
 
 
-TypedStorage.__module__ = _LegacyStorage.__module__ = "torchlite.storage"
+TypedStorage.__module__ = _LegacyStorage.__module__ = f"{root()}.storage"

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .names import is_ours
+
 BOOL, INT, FLOAT, COMPLEX = range(4)
 _EXTRA = {"bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex32"}
 
@@ -90,7 +92,7 @@ class dtype:
         return f"torch.{self.name}"
 
     def __reduce__(self):
-        return _by_name, (self.name,)
+        return self.name  # the module's, where PyTorch's pickles find it too
 
     def __copy__(self):
         return self
@@ -100,6 +102,7 @@ class dtype:
 
 
 def _by_name(name: str) -> dtype:
+    """What older pickles call."""
     return ALL[name]
 
 
@@ -242,7 +245,7 @@ def as_argument(value: Any, function: str, argument: str = "'dtype'") -> dtype:
         return found
     cls = value.__class__
     ours = "" if cls.__name__[0].isupper() else "torch."  # PyTorch's Tensor has no module in its messages
-    home = {"builtins": "", "torchlite": ours}.get(cls.__module__.split(".")[0], f"{cls.__module__}.")
+    home = ours if is_ours(cls) else "" if cls.__module__ == "builtins" else f"{cls.__module__}."
     raise TypeError(f"{function}(): argument {argument} must be torch.dtype, not {home}{cls.__name__}")
 
 

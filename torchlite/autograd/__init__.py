@@ -41,7 +41,7 @@ def kineto_available() -> bool:
 
 def __getattr__(name: str):
     if name not in _LAZY:
-        raise AttributeError(f"module 'torchlite.autograd' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     home = _LAZY[name]
     module = importlib.import_module(f".{home or name}", __name__)
     globals()[name] = module

@@ -25,8 +25,8 @@ class _Backends(types.ModuleType):
 
     def __getattr__(self, name: str):
         if name in _NAMES:
-            return importlib.import_module(f".{name}", "torchlite.backends")
-        raise AttributeError(f"module 'torchlite.backends' has no attribute '{name}'")
+            return importlib.import_module(f".{name}", __name__)
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
     def __dir__(self):
         return sorted({*super().__dir__(), *_NAMES, "fp32_precision"})

@@ -179,7 +179,7 @@ def __getattr__(name: str) -> Any:
     elif name == "default_generators":
         return cuda.default_generators()
     else:
-        raise AttributeError(f"module 'torchlite.cuda' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = found
     return found
 

@@ -74,7 +74,7 @@ else:
     def __getattr__(name):
         # Rarely used, so loaded when first asked for.
         if name not in _LATER:
-            raise AttributeError(f"module 'torchlite.nn' has no attribute '{name}'")
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         import importlib
 
         module = importlib.import_module(f".{_LATER[name]}", __name__)

@@ -47,7 +47,7 @@ else:
         elif name.endswith("_") and name[:-1] in REGISTRY and REGISTRY[name[:-1]].tags & INPLACE:
             found = in_place_method(REGISTRY[name[:-1]])
         else:
-            raise AttributeError(f"module 'torchlite.nn.functional' has no attribute '{name}'")
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         globals()[name] = found
         return found
 

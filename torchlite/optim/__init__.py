@@ -47,7 +47,7 @@ else:
             return found
         if name in _MODULES:
             return importlib.import_module(f".{name}", __name__)
-        raise AttributeError(f"module 'torchlite.optim' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 class _Listed(types.ModuleType):

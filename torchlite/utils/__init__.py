@@ -22,4 +22,4 @@ else:
         if name in _HOMES:
             found = globals()[name] = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
             return found
-        raise AttributeError(f"module 'torchlite.utils' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

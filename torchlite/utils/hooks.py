@@ -37,4 +37,4 @@ else:
 
             globals()[name] = BackwardHook
             return BackwardHook
-        raise AttributeError(f"module 'torchlite.utils.hooks' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -73,7 +73,7 @@ else:
         elif name in _MODULES:
             found = importlib.import_module(f".{name}", __name__)
         else:
-            raise AttributeError(f"module 'torchlite.nn.utils' has no attribute '{name}'")
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         return found
 
 
