@@ -87,6 +87,7 @@ _HOMES = {
     "autograd.anomaly": ("is_anomaly_enabled", "is_anomaly_check_nan_enabled"),
     "_tensor.removed": ("eig", "lstsq", "matrix_rank", "symeig", "solve"),
     "accelerator": ("get_device_module",),
+    "func": ("vmap",),
     "random": ("thread_safe_generator",),
     "utils.dlpack": ("to_dlpack",),
     "_aten": ("ops",),

@@ -574,10 +574,22 @@ def _kept_beside(table, raw):
 # -- in place and out= ---------------------------------------------------------
 
 
+class Writing:
+    """What interceptors get as the function of an op in place."""
+
+    __slots__ = ("op",)
+
+    def __init__(self, op: Op):
+        self.op = op
+
+    def __call__(self, *args, **kwargs):
+        return in_place(self.op, args, kwargs)
+
+
 def in_place(op: Op, args: tuple, kwargs: dict):
     """`self.op_(...)`: the result of the op written into its first argument."""
     if GLOBALS["ACTIVE"] and stack.items:
-        return intercepted(op, lambda *a, **k: in_place(op, a, k), args, kwargs)
+        return intercepted(op, Writing(op), args, kwargs)
     try:
         values = bind(op, args, dict(kwargs))
     except TypeError:
@@ -716,6 +728,8 @@ def check_writable(target) -> None:
 
 def assign(op: Op, target, result, before):
     """Write a computed result into `target` with its history."""
+    if target._level is not None or result._level is not None:
+        return in_place(REGISTRY["_copy"], (target, result), {})
     check_target_dtype(op, result.dtype, target.dtype)
     if result._data.shape != target._data.shape:
         check_fits(target, broadcast(result._data.shape, target._data.shape))

@@ -281,3 +281,28 @@ def wanting(tensor, wants: bool = True):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         tensor.requires_grad_()
     return tensor
+
+
+def whole(tensor):
+    """The tensor that one example inside `vmap` stands for a part of; any other as it is. Checks of values look at all
+    examples at once.
+    """
+    while tensor._level is not None:
+        tensor = tensor._value
+    return tensor
+
+
+def anywhere(condition) -> bool:
+    """Whether a tensor of bools is true somewhere, inside `vmap` for any example."""
+    return bool(whole(condition).any())
+
+
+def everywhere(condition) -> bool:
+    """Whether a tensor of bools is true everywhere, inside `vmap` for all examples."""
+    return bool(whole(condition).all())
+
+
+def extremes(numbers) -> tuple[int, int]:
+    """(smallest, largest) of a tensor of integers, inside `vmap` of all examples'."""
+    numbers = whole(numbers)
+    return int(numbers.min()), int(numbers.max())

@@ -39,6 +39,8 @@ class Interceptor:
     add
     """
 
+    batches = False  # whether it stands for `vmap`
+
     def intercept(self, op, function, args, kwargs):
         return function(*args, **kwargs)
 
@@ -60,6 +62,11 @@ def intercepted(op, function, args, kwargs):
         return items[-1].intercept(op, function, args, kwargs)
     finally:
         stack.items = items
+
+
+def batching() -> bool:
+    """Whether this thread is inside `vmap`."""
+    return bool(GLOBALS["ACTIVE"]) and any(item.batches for item in stack.items)
 
 
 class torch_function_disabled:

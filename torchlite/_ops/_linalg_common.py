@@ -4,6 +4,7 @@ of formulas over `F`.
 
 from __future__ import annotations
 
+from .._dispatch.checks import whole
 from .._types.dtypes import int64
 
 
@@ -78,7 +79,7 @@ def first_failure(info):
     """(which matrix failed first, "" or "(Batch element i): ", its info), or None when none did."""
     if info.device.type == "meta":
         return None
-    values = info.cpu().numpy()
+    values = whole(info).cpu().numpy()
     if not values.any():
         return None
     flat = values.reshape(-1)

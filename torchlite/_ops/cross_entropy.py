@@ -5,6 +5,7 @@ row's sum, never a matrix of probabilities.
 """
 
 from torchlite._dispatch import composite, op
+from torchlite._dispatch.checks import extremes
 from torchlite._types.dtypes import int64, uint8
 
 from .activation import require_float
@@ -113,7 +114,7 @@ def _check_target(input, target, weight):
 def _check_range(target, classes):
     if target.device.type != "cpu" or target.numel() == 0:
         return  # other devices check what they gather by, without making the host wait
-    low, high = int(target.min()), int(target.max())
+    low, high = extremes(target)
     if low < 0 or high >= classes:
         raise IndexError(f"Target {low if low < 0 else high} is out of bounds.")
 

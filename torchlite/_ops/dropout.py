@@ -10,6 +10,7 @@ import warnings
 
 from .._device.generators import engine_of, memory_order
 from .._dispatch import RANDOM, REGISTRY, call, composite, layouts, op
+from .._dispatch.interceptors import batching
 from .._types.dtypes import bool_
 
 _ALPHA = 1.7580993408473766  # scale * alpha of selu
@@ -52,6 +53,9 @@ def _noise(input, kernel, p, shape=None):
     """
     table = input._table
     engine = engine_of(table, None)
+    if batching():
+        size = tuple(input.shape) if shape is None else shape
+        return call.create(kernel, size, input.dtype, p, engine, device=table.device)
     if shape is not None or input.is_contiguous():
         data = getattr(table, kernel)(input._data.shape if shape is None else shape, input.dtype, p, engine)
     else:

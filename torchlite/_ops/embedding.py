@@ -3,6 +3,7 @@
 import math
 
 from torchlite._dispatch import composite, op
+from torchlite._dispatch.checks import extremes
 from torchlite._types.dtypes import float32, float64, int32, int64
 
 # --- linear and bilinear --------------------------------------------------------------------------
@@ -260,15 +261,16 @@ def _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last
         )
     if include_last_offset and offsets.numel() == 0:
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
-    if offsets.numel() and int(offsets[0]) != 0:
+    low, high = extremes(offsets[0]) if offsets.numel() else (0, 0)
+    if low or high:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-            f"However, got {int(offsets[0])}"
+            f"However, got {low or high}"
         )
-    if offsets.numel() and int(offsets[-1]) > indices.shape[0]:
+    last = extremes(offsets[-1])[1] if offsets.numel() else 0
+    if last > indices.shape[0]:
         raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length {indices.shape[0]} but got offsets[-1] of "
-            f"{int(offsets[-1])}"
+            f"offsets[-1] can not be greater than input's length {indices.shape[0]} but got offsets[-1] of {last}"
         )
     if per_sample_weights is None:
         return
@@ -288,7 +290,7 @@ def _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last
 def _check_bag_range(indices, rows):
     """PyTorch's error for an index out of range; devices note it themselves, without a wait."""
     if indices.device.type == "cpu" and indices.numel():
-        for found in (int(indices.min()), int(indices.max())):
+        for found in extremes(indices):
             if not 0 <= found < rows:
                 raise RuntimeError(
                     f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {found}"
@@ -377,11 +379,11 @@ def one_hot(F, input, num_classes):
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return F.new_zeros(input, (*input.shape, num_classes))
-    if int(input.min()) < 0:
+    smallest, largest = extremes(input)
+    if smallest < 0:
         raise RuntimeError("Class values must be non-negative.")
-    largest = int(input.max())
     if num_classes == -1:
-        num_classes = largest + 1
+        num_classes = int(input.max()) + 1
     elif num_classes < 1:
         raise RuntimeError("num_classes should be positive")
     elif largest >= num_classes:

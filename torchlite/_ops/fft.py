@@ -8,7 +8,7 @@ import math
 import warnings
 
 from .._dispatch import REGISTRY, call, composite, layouts, op
-from .._dispatch.checks import wanting
+from .._dispatch.checks import anywhere, wanting
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import complex64, complex128, float32, float64, get_default_dtype, int64
 
@@ -653,7 +653,7 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
     end = start + length if length is not None else whole - n_fft // 2 if center else whole
     stop = min(end, whole)
     total, cover = total[:, start:stop], cover[:, start:stop]
-    if not cover.is_meta and float(cover.detach().abs().min()) < 1e-11:
+    if not cover.is_meta and anywhere(cover.detach().abs() < 1e-11):
         raise RuntimeError(f"{shown}window overlap add min: 1")
     result = total / cover
     if end > whole:

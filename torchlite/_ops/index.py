@@ -190,6 +190,8 @@ def _normal(item):
     if isinstance(item, Tensor):
         if item.dtype.category >= 2:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if item._level is not None:
+            return item
         if item.dtype.name == "uint8":
             warnings.warn(
                 "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
@@ -237,6 +239,8 @@ def _expand_ellipsis(tensor, items):
 
 def _raw_index(tensor, item):
     if isinstance(item, Tensor):
+        if item._level is not None:  # inside `vmap`, which knows what to do with it
+            return item
         return item._data if item._table is tensor._table else item.to(tensor.device)._data
     if isinstance(item, np.ndarray):
         return tensor._table.from_numpy(item)

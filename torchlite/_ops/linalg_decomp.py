@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._dispatch import NONDIFF, composite, layouts, op
+from .._dispatch.checks import whole
 from .._types.dtypes import int32, int64
 from ._gradients import named, not_differentiable, without_derivative
 from ._linalg_common import (
@@ -148,7 +149,7 @@ def _check_regular(input):
     """LinAlgError for a factor with a zero on its diagonal."""
     if input.device.type == "meta" or not input.numel():
         return
-    zero = input.detach().diagonal(0, -2, -1).eq(0).cpu().numpy()
+    zero = whole(input.detach().diagonal(0, -2, -1).eq(0)).cpu().numpy()
     if not zero.any():
         return
     batch = int(np.argwhere(zero.any(-1).reshape(-1))[0, 0])

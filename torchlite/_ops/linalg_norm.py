@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._dispatch import INPLACE, composite, layouts, op
+from .._dispatch.checks import anywhere
 from .._dispatch.public import torch
 from .._dispatch.shapes import broadcast, reduced, wrap_dims
 from .._types.dtypes import complex64, complex128, float32, float64, int64
@@ -405,7 +406,7 @@ def _weights(name, weights, count, integral):
             f"cov(): expected {name} to have the same numel as there are observations in the input but got "
             f"{weights.numel()} != {count}"
         )
-    if bool((weights < 0).any()):
+    if anywhere(weights < 0):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
@@ -448,7 +449,7 @@ def cov(F, input, correction, fweights, aweights):
         freedom = total - correction
     else:
         freedom = total - correction * (weights * aweights).sum() / total
-    if (freedom if isinstance(freedom, (int, float)) else freedom.item()) <= 0:
+    if (freedom <= 0 if isinstance(freedom, (int, float)) else anywhere(freedom <= 0)):
         import warnings
 
         warnings.warn(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._dispatch import NONDIFF, composite, layouts, op
+from .._dispatch.checks import everywhere
 from .._dispatch.shapes import broadcast
 from .._types.dtypes import bool_, complex64, complex128, float32, float64, int32, int64
 from ._gradients import named
@@ -416,7 +417,7 @@ def linalg_lstsq(F, A, B, rcond, driver):
     solution = F.pinv_core(A, cut, 0.0, False) @ right
     rank = F.lstsq_rank(A.detach(), cut)
     residuals = nothing = F.real(F.clone(A.flatten()[:0]))
-    if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
+    if m > n and driver != "gelsy" and (driver == "gels" or everywhere(rank == n)):
         error = A @ solution - right
         residuals = F.real(error * error.conj()).sum(-2)
     values = F.linalg_svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing.detach()

@@ -8,6 +8,7 @@ import math
 import warnings
 
 from torchlite._dispatch import composite, layouts
+from torchlite._dispatch.checks import anywhere
 from torchlite._dispatch.shapes import broadcast
 from torchlite._types.dtypes import FLOAT, int64, promote_types
 
@@ -153,7 +154,7 @@ def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = F.full_like(input, var)
-    elif var.device.type != "meta" and bool((var < 0).any()):
+    elif var.device.type != "meta" and anywhere(var < 0):
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
@@ -213,7 +214,7 @@ def binary_cross_entropy(F, input, target, weight, size_average, reduce, reducti
             f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}) is "
             "deprecated. Please ensure they have the same size."
         )
-    if input.device.type != "meta" and bool(((input < 0) | (input > 1)).any()):
+    if input.device.type != "meta" and anywhere((input < 0) | (input > 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = F._bce(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
@@ -338,7 +339,7 @@ def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce,
     if target.dtype is not int64:
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.scalar_name}")
     index = target.reshape(-1, 1)
-    if index.device.type != "meta" and bool(((index < 0) | (index >= classes)).any()):
+    if index.device.type != "meta" and anywhere((index < 0) | (index >= classes)):
         raise RuntimeError("target out of range")
     right = F.gather(x, 1, index)
     hinge = F.relu(margin - right + x)

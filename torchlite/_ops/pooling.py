@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 
 from torchlite._dispatch import composite, layouts
+from torchlite._dispatch.checks import extremes
 
 from .conv import tuple_of
 from .pooling_records import check_padding, pooled
@@ -335,7 +336,7 @@ def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_s
     lead, places = tuple(input.shape[: input.ndim - count]), math.prod(size)
     flat = (*lead, math.prod(input.shape[input.ndim - count :]))
     if input.device.type != "meta" and 0 not in flat:
-        low, high = int(F.amin(indices)), int(F.amax(indices))
+        low, high = extremes(indices)
         if low < 0 or high >= places:
             wrong = low if low < 0 else high
             raise RuntimeError(

@@ -15,7 +15,8 @@ import numpy as np
 
 from .._device.generators import check_target, draw, drawn_into, engine_of, fill
 from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, layouts, op
-from .._dispatch.checks import wanting
+from .._dispatch.checks import anywhere, everywhere, wanting
+from .._dispatch.interceptors import batching
 from .._dispatch.overlap import check_in_place
 from .._dispatch.public import torch
 from .._types.dtypes import as_argument, bool_, float32, float64, get_default_dtype, int64
@@ -353,6 +354,12 @@ def _check_std(std) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 
 
+def _normals(size, dtype, device, mean, std, generator):
+    if batching():  # for each example, where that is wanted
+        return draw("random_normal", size, dtype, mean, std, False, device=device, generator=generator)
+    return call.create("_empty", size, dtype, device=device).normal_(mean, std, generator=generator)
+
+
 @composite(
     f"normal(Tensor|Number mean=0.0, Tensor|Number std=1.0, size=None, *, generator=None, out=None, {_OPTIONS})",
     where="torch",
@@ -364,22 +371,19 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
         size, dtype = _size("normal", size), _dtype("normal", dtype, out, get_default_dtype())
-        made = F._empty(size, dtype) if device is None else call.create("_empty", size, dtype, device=device)
-        made.normal_(mean, std, generator=generator)
+        made = _normals(size, dtype, device, mean, std, generator)
         return _into(out, wanting(made, requires_grad))
     if isinstance(std, call.Tensor):
         if std.dtype.category == 3:
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std.numel() and not std.is_meta and bool((std.detach() < 0).any()):
+        if std.numel() and not std.is_meta and anywhere(std.detach() < 0):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     else:
         _check_std(std)
     kind = tensors[0].dtype
     with_std = isinstance(std, call.Tensor)
     shape = tensors[0].shape if len(tensors) == 1 else call.broadcast(mean.shape, std.shape)
-    noise = call.create("_empty", tuple(shape), kind, device=tensors[0].device).normal_(
-        0, 1 if with_std else std, generator=generator
-    )
+    noise = _normals(tuple(shape), kind, tensors[0].device, 0, 1 if with_std else std, generator)
     result = F._add(
         F.mul(noise, std.detach()) if with_std else noise, mean.detach() if isinstance(mean, call.Tensor) else mean
     )
@@ -427,13 +431,13 @@ def multinomial(F, input, num_samples, replacement, generator):
     if input.numel() == 0:
         return call.create("_empty", (*input.shape[:-1], num_samples), int64, device=input.device)
     if input.device.type != "meta":
-        negative, finite = bool((input < 0).any()), bool(F.isfinite(input).all())
+        negative, finite = anywhere(input < 0), everywhere(F.isfinite(input))
         if negative or not finite:
             if replacement and num_samples > 1:
                 entry = "entry < 0" if negative else "entry = infinity or NaN"
                 raise RuntimeError(f"invalid multinomial distribution (encountering probability {entry})")
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-        if bool((input.sum(-1) == 0).any()):
+        if anywhere(input.sum(-1) == 0):
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if replacement and num_samples > 1:
         return F.random_multinomial(input, num_samples, engine_of(input._table, generator))

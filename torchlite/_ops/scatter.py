@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchlite._dispatch import INPLACE, NONDIFF, REGISTRY, composite, layouts, op
+from torchlite._dispatch.checks import extremes
 from torchlite._dispatch.shapes import broadcast, wrap_dim
 
 from .._types.dtypes import bool_, int64
@@ -432,7 +433,8 @@ def index_reduce(F, input, dim, index, source, reduce, include_self):
             f"index_reduce_(): Number of indices ({index.numel()}) should be equal to source.size(dim): "
             f"({source.shape[dim]}), for dim: {dim}"
         )
-    if index.numel() and (int(index.min()) < 0 or int(index.max()) >= size):
+    low, high = extremes(index) if index.numel() else (0, 0)
+    if low < 0 or high >= size:
         raise IndexError("index out of range in self")
     shape = [-1 if d == dim else 1 for d in range(source.ndim)]
     return F.scatter_reduce(

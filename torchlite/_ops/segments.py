@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from torchlite._dispatch import composite, op
+from torchlite._dispatch.checks import anywhere, everywhere
 from torchlite._dispatch.shapes import wrap_dim
 
 from .._types.dtypes import FLOAT, float32, int64
@@ -28,9 +29,9 @@ def _lengths(F, data, lengths, offsets, axis, unsafe):
     if axis != given.ndim - 1:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.")
     if offsets is None and not unsafe:
-        if lengths.numel() and int(lengths.min()) < 0:
+        if lengths.numel() and anywhere(lengths < 0):
             raise RuntimeError("lengths contains negative value!")
-        if not bool(F.all(F.sum(lengths, -1) == data.shape[axis])):
+        if not everywhere(F.sum(lengths, -1) == data.shape[axis]):
             raise RuntimeError(
                 "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
                 "!unsafe."

@@ -7,6 +7,7 @@ import math
 import warnings
 
 from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, REGISTRY, composite, layouts, op
+from torchlite._dispatch.checks import anywhere
 from torchlite._dispatch.shapes import reduced, wrap_dim, wrap_dims
 
 from .._types.dtypes import BOOL, COMPLEX, float32, float64, int64
@@ -377,7 +378,7 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if q.numel() and (float(F.amin(q)) < 0 or float(F.amax(q)) > 1):
+    if q.numel() and anywhere((q < 0) | (q > 1)):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     ndim = input.ndim
     where = wrap_dim(dim, ndim) if dim is not None else None

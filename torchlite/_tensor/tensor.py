@@ -90,6 +90,7 @@ class Tensor(_Parts):
     __slots__ = ("_data", "_table", "dtype", "_node", "_meta", "__dict__", "__weakref__")
     __array_priority__ = 1000
     _is_plain = True
+    _level = None  # of a tensor inside `vmap` that stands for one example of a batch: whose
     _signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see signs.py)
 
     def __new__(cls, *args, device=None, dtype=None, requires_grad=False, size=None):

@@ -176,7 +176,7 @@ class RawMode:
 
 
 class TensorMode:
-    """Gradients as Tensors with history, for create_graph."""
+    """Gradients as Tensors: with history for create_graph, and inside `vmap`."""
 
     differentiable = True
 
@@ -600,7 +600,9 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
     outer = CURRENT.runs
     if outer and len(outer) - CURRENT.base >= DEEPEST:
         return _in_a_thread(tensors, grads, retain_graph, create_graph, inputs, accumulate)
-    mode = TensorMode if create_graph else RawMode
+    # Gradients that stand for one example of a batch have no raw array.
+    batched = GLOBALS["ACTIVE"] and any(isinstance(g, Tensor) and g._level is not None for g in grads)
+    mode = TensorMode if create_graph or batched else RawMode
     run = Run(mode, retain_graph, [])
     with recording(create_graph):
         for position, (tensor, g) in enumerate(zip(tensors, grads, strict=True)):

@@ -126,7 +126,7 @@ class BackwardCFunction(Node, FunctionCtx):
                 grads.append(call.wrap(table, table._full(shape, 0, self._dtypes[i])))
             else:
                 grads.append(None if item is None else mode.tensor(table, item))
-        with recording(mode.differentiable):
+        with recording(mode.differentiable and MODE.grad):
             found = self.apply(*grads)
         found = found if isinstance(found, tuple) else (found,)
         edges = self._edges

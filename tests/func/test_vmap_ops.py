@@ -1,0 +1,124 @@
+"""`vmap` against a loop, for every sample of the op table: with all tensor arguments differing from example to example,
+and with each of them alone.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+from tests.ops.table import ROWS, load_rows
+from torchlite.utils._pytree import tree_flatten, tree_unflatten
+
+load_rows()
+SIZE = 3
+
+# What refuses to be vectorised, as in PyTorch, and why.
+REFUSED = {
+    **dict.fromkeys(("allclose", "equal", "_is_nonzero"), "data-dependent control flow"),
+    **dict.fromkeys(("_map", "_map2"), r"calling .item\(\)"),
+    **dict.fromkeys(
+        ("bincount", "masked_select", "unique", "_unique_and_all", "_unique", "unique_consecutive", "nonzero"),
+        "dynamic shape",
+    ),
+    "embedding_renorm_": "dynamic shape",
+    **dict.fromkeys(("resize_", "resize_as_", "set_"), "other memory"),
+    "_move": "Cannot access data pointer",
+    **dict.fromkeys(("_fused_adam", "_fused_sgd", "_fused_rmsprop", "_fused_adagrad"), r"requires_grad_\(\)"),
+}
+# What is written into is a tensor that does not differ from example to example.
+IN_PLACE = {"_copy_slices", "_setitem", "as_strided_scatter", "copy_", "fill_", "batch_norm_update_stats", "bernoulli_"}
+# What does not speak of values, or has none to compare.
+ASIDE = {"_amp_foreach_non_finite_check_and_unscale_", "_empty_like", "_new_empty", "_new_empty_strided", "_is_set_to"}
+
+
+def samples(row, index):
+    """The leaves of a sample for each example, and how they are nested."""
+    each = []
+    for i in range(SIZE):
+        args, kwargs = row.values(index, str(i))
+        leaves, spec = tree_flatten((args, kwargs), is_leaf=lambda x: isinstance(x, np.ndarray))
+        each.append(leaves)
+    return each, spec
+
+
+def tensors_in(leaves):
+    return [i for i, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray)]
+
+
+def results_of(value):
+    flat, _ = tree_flatten(value)
+    return [leaf for leaf in flat if isinstance(leaf, torch.Tensor)]
+
+
+def call(row, spec, leaves):
+    args, kwargs = tree_unflatten(leaves, spec)
+    return results_of(row.function()(*args, **kwargs))
+
+
+def expected_of(row, index, chosen, each, spec):
+    """The results of a loop; None where the op refuses an example, or gives others shapes."""
+    made = []
+    for i in range(SIZE):
+        leaves = [
+            torch.from_numpy(np.array(each[i if k in chosen else 0][k])) if isinstance(leaf, np.ndarray) else leaf
+            for k, leaf in enumerate(each[0])
+        ]
+        try:
+            made.append(call(row, spec, leaves))
+        except RuntimeError:
+            return None
+    shapes = [[t.shape for t in results] for results in made]
+    return made if shapes[0] and all(s == shapes[0] for s in shapes) else None
+
+
+def found_by_vmap(row, chosen, each, spec):
+    """The results of `vmap` over the chosen leaves."""
+    where = -1 if row.noncontiguous else 0  # some look at how their arguments lie in memory
+    stacked = [torch.from_numpy(np.stack([each[i][k] for i in range(SIZE)], where)) for k in chosen]
+
+    def one(*given):
+        made = [torch.from_numpy(np.array(leaf)) if isinstance(leaf, np.ndarray) else leaf for leaf in each[0]]
+        for k, t in zip(chosen, given, strict=True):
+            made[k] = t
+        return tuple(call(row, spec, made))
+
+    return torch.vmap(one, in_dims=where, randomness="different")(*stacked)
+
+
+def compare(row, index, chosen):
+    """vmap over the chosen leaves against a loop. Whether there was something to compare."""
+    each, spec = samples(row, index)
+    expected = expected_of(row, index, chosen, each, spec)
+    if expected is None:
+        return False
+    found = found_by_vmap(row, chosen, each, spec)
+    assert len(found) == len(expected[0])
+    for position, t in enumerate(found):
+        want = torch.stack([e[position] for e in expected])
+        assert t.shape == want.shape and t.dtype is want.dtype, (t.shape, want.shape, t.dtype, want.dtype)
+        if not row.random:
+            np.testing.assert_allclose(t.resolve_conj().numpy(), want.resolve_conj().numpy(), rtol=1e-6, atol=1e-9)
+    return True
+
+
+@pytest.mark.parametrize("family", sorted({row.family for row in ROWS.values()}))
+@pytest.mark.filterwarnings("ignore")
+def test_vmap_is_a_loop(family):
+    compared = 0
+    for row in (row for row in ROWS.values() if row.family == family and row.name not in ASIDE):
+        for index in range(len(row.samples)):
+            tensors = tensors_in(samples(row, index)[0][0])
+            for chosen in [tensors, *([[k] for k in tensors] if len(tensors) > 1 else [])] if tensors else []:
+                try:
+                    compared += compare(row, index, chosen)
+                except (RuntimeError, AttributeError) as error:
+                    words = REFUSED.get(row.name) or ("not possible because" if row.name in IN_PLACE else None)
+                    if words is None or not re.search(words, str(error)):
+                        raise AssertionError(f"{row.name}, sample {index}, arguments {chosen}") from error
+                except AssertionError as error:
+                    raise AssertionError(f"{row.name}, sample {index}, arguments {chosen}") from error
+    assert compared or family == "optim"

@@ -1,0 +1,27 @@
+"""Functions of functions: vectorisation (`vmap`) and derivatives (`grad`, `vjp`, `jacrev` …), which compose.
+
+>>> import torchlite as torch
+>>> from torchlite.func import grad, vmap
+>>> vmap(grad(lambda x: (x ** 3).sum()))(torch.tensor([1.0, 2.0]))
+tensor([ 3., 12.])
+"""
+
+from __future__ import annotations
+
+from ._modules import functional_call, stack_module_state
+from ._reverse import grad, grad_and_value, hessian, jacrev, vjp
+from ._transforms import debug_unwrap, functionalize
+from ._vmap import vmap
+
+__all__ = [
+    "debug_unwrap",
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacrev",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]

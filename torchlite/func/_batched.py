@@ -1,0 +1,191 @@
+"""The tensors that a function sees inside `vmap`: each stands for one example, and holds all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._dispatch import F
+from .._tensor import Tensor
+
+_new = object.__new__
+_ESCAPED = (
+    "Cannot access data pointer of Tensor that doesn't have storage: it stands for one example of a batch inside "
+    "`vmap`, and either was kept beyond the function that `vmap` calls, or has been given to what reads its memory."
+)
+_ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
+    "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch "
+    "internals, please file a bug report."
+)
+_CONTROL = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
+    "yet, please shout over at https://github.com/pytorch/functorch/issues/257 ."
+)
+
+
+class Example:
+    """Stands where a tensor has its raw array: the shape and strides of one example, and no memory."""
+
+    __slots__ = ("shape", "strides", "dtype")
+    base = None
+    __array_ufunc__ = None
+
+    def __init__(self, data, dim: int):
+        self.shape = (*data.shape[:dim], *data.shape[dim + 1 :])
+        self.strides = (*data.strides[:dim], *data.strides[dim + 1 :])
+        self.dtype = data.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("flags", "ctypes", "data_ptr") or name.startswith("__") and name != "__array__":
+            raise AttributeError(name)
+        raise RuntimeError(_ESCAPED)
+
+
+def _refusing(words: str):
+    def refuse(self, *args, **kwargs):
+        raise RuntimeError(words)
+
+    return refuse
+
+
+class Batched(Tensor):
+    """One example of a batch: `_value` is the batch, `_dim` its dimension there, `_level` the `vmap` that made it.
+
+    Shape, strides, dtype and device are those of one example; history and version are the batch's.
+    """
+
+    __slots__ = ("_value", "_dim", "_level")
+    _is_plain = True
+    _value: Any
+    _dim: int
+
+    @property
+    def _data(self) -> Any:
+        return Example(self._value._data, self._dim)
+
+    _memory = _data
+
+    @property
+    def _node(self) -> Any:
+        return self._value._node
+
+    @property
+    def _meta(self) -> Any:
+        return self._value._meta
+
+    @_meta.setter
+    def _meta(self, value) -> None:
+        self._value._meta = value
+
+    @property
+    def grad(self):
+        return None
+
+    @property
+    def data(self):
+        return wrapped(self._value.data, self._dim, self._level)
+
+    @data.setter
+    def data(self, value):
+        if not isinstance(value, Batched) or value._level is not self._level:
+            raise RuntimeError("vmap: the data of a tensor inside vmap can be set to another of the same vmap only")
+        self._value, self._dim, self.dtype, self._table = value._value, value._dim, value.dtype, value._table
+
+    def detach(self):
+        return wrapped(self._value.detach(), self._dim, self._level)
+
+    def detach_(self):
+        self._value.detach_()
+        return self
+
+    def requires_grad_(self, requires_grad: bool = True):
+        if requires_grad and not self.requires_grad:
+            raise RuntimeError(
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
+                "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
+                "attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+                "requires_grad_() outside of a function being transformed instead."
+            )
+        return self
+
+    def as_subclass(self, cls):
+        return self
+
+    def is_contiguous(self, *args, **kwargs) -> bool:
+        return Tensor.is_contiguous(self, *args, **kwargs)
+
+    item = _refusing(_ITEM)
+    __bool__ = _refusing(_CONTROL)
+    __int__ = __float__ = __complex__ = __index__ = tolist = _refusing(_ITEM)
+    numpy = __array__ = _refusing(_ESCAPED)
+    data_ptr = _address = _refusing(_ESCAPED)
+    untyped_storage = storage = _typed_storage = __dlpack__ = _refusing(_ESCAPED)
+
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
+
+    def __repr__(self, *, tensor_contents=None) -> str:
+        body = repr(self._value).replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={self._level.number}, bdim={self._dim}, value=\n    {body}\n)"
+
+    def __deepcopy__(self, memo):
+        return self.clone()
+
+    def __reduce_ex__(self, protocol):
+        raise RuntimeError(_ESCAPED)
+
+
+Batched.__module__ = "torchlite"
+
+
+def wrapped(value: Tensor, dim: int, level) -> Tensor:
+    """One example of a batch."""
+    out: Any = _new(Batched)
+    out._value, out._dim, out._level = value, dim, level
+    out._table, out.dtype = value._table, value.dtype
+    return out
+
+
+def is_of(value: Any, level) -> bool:
+    """Whether a value is a tensor of this `vmap`."""
+    return value.__class__ is Batched and value._level is level
+
+
+def moved(value: Tensor, source: int, target: int) -> Tensor:
+    """A tensor with one dimension at another place."""
+    if source == target:
+        return value
+    order = list(range(value.ndim))
+    order.insert(target, order.pop(source))
+    return F.permute(value, *order)
+
+
+def in_front(tensor: Any) -> Tensor:
+    """The batch, with its dimension first."""
+    return moved(tensor._value, tensor._dim, 0)
+
+
+def stripped(tensor: Any, level) -> Tensor:
+    """A tensor in which the examples of a `vmap` are the first dimension and no longer hidden, whatever other levels
+    hide theirs; one that has none shows the same example many times.
+    """
+    if tensor.__class__ is Batched:
+        if tensor._level is level:
+            return in_front(tensor)
+        if tensor._level.number > level.number:
+            value = stripped(tensor._value, level)
+            return wrapped(value, tensor._dim + 1, tensor._level)
+    return F.expand(F.unsqueeze(tensor, 0), level.size, *tensor.shape)
+
+
+def hidden(tensor: Any, level, dim: int = 0) -> Tensor:
+    """What undoes `stripped`: a dimension becomes the batch of a `vmap`, below the levels that stand above it."""
+    if tensor.__class__ is Batched and tensor._level.number > level.number:
+        own = tensor._dim
+        inner = hidden(tensor._value, level, dim if dim < own else dim + 1)
+        return wrapped(inner, own - 1 if dim < own else own, tensor._level)
+    return wrapped(tensor, dim, level)

@@ -1,0 +1,156 @@
+"""`vmap`'s interceptor: what becomes of an op whose arguments stand for examples of a batch.
+
+An op that is written in other ops runs as it is, and its parts come back here. Any other has a *batching rule*, a
+function `(level, op, values)` that computes on whole batches; `_rules` has them by the op's name, or by what its record
+says. Results are recorded for gradients on the batches.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from .._dispatch import F, Interceptor, call, function_for
+from .._dispatch.interceptors import stack
+from .._dispatch.outputs import check_fits, check_target_dtype
+from .._dispatch.record import RANDOM
+from .._dispatch.shapes import broadcast
+from .._tensor import Tensor
+from ._batched import Batched, in_front, is_of, wrapped
+
+
+class _Depth(threading.local):
+    levels = 0
+
+
+_depth = _Depth()
+
+
+class Level(Interceptor):
+    """One `vmap` while its function runs."""
+
+    batches = True
+
+    def __init__(self, size: int, randomness: str):
+        self.size, self.randomness = size, randomness
+        self.number = 0
+
+    def __enter__(self):
+        _depth.levels += 1
+        self.number = _depth.levels
+        return super().__enter__()
+
+    def __exit__(self, *exc):
+        _depth.levels -= 1
+        super().__exit__(*exc)
+
+    def has(self, value: Any) -> bool:
+        """Whether a value is, or holds, a tensor of this level."""
+        if value.__class__ is Batched:
+            return value._level is self
+        if value.__class__ in (tuple, list):
+            return any(self.has(item) for item in value)
+        return False
+
+    def wrap(self, result: Any):
+        """The results of an op on batches, their examples first, each as one example."""
+        if isinstance(result, Tensor):
+            return wrapped(result, 0, self)
+        if result.__class__ in (tuple, list):
+            return result.__class__([self.wrap(item) for item in result])
+        if isinstance(result, tuple):  # several outputs with names
+            return type(result)([self.wrap(item) for item in result])
+        return result
+
+    def batch(self, value: Any) -> Any:
+        """A tensor of this level as the batch that it stands for, examples first; a tensor that is none, expanded."""
+        if is_of(value, self):
+            return in_front(value)
+        return F.expand(F.unsqueeze(value, 0), self.size, *value.shape)
+
+    def intercept(self, op, function, args, kwargs):
+        if isinstance(function, call.Writing):
+            return self._write(op, function, args, kwargs)
+        if "out" in kwargs and op.has_out:
+            kwargs = dict(kwargs)
+            out = kwargs.pop("out")
+            if out is not None:
+                return self._out(op, function, args, kwargs, out)
+        if function is not op.function:  # a tensor is made of nothing
+            if op.tags & RANDOM:
+                return self._draw(function, args, kwargs)
+            return function(*args, **kwargs)
+        from ._rules import rule_of
+
+        rule = rule_of(op)
+        if rule is None:  # its parts have rules
+            return self._in_parts(op, function, args, kwargs)
+        if op.tags & RANDOM:
+            from ._rules.randoms import drawn
+
+            return drawn(self, op, call.bind(op, args, dict(kwargs)), rule)
+        if not any(self.has(value) for value in args) and not any(self.has(value) for value in kwargs.values()):
+            return function(*args, **kwargs)
+        values = call.check_tensors(op, call.bind(op, args, dict(kwargs)))
+        return rule(self, op, values)
+
+    def _in_parts(self, op, function, args, kwargs):
+        stack.items = [*stack.items, self]  # whoever called this puts the stack back
+        return call.below(op, function, args, kwargs)
+
+    def _draw(self, function, args, kwargs):
+        from ._rules.randoms import check_allowed
+
+        check_allowed(self)
+        if self.randomness == "same":
+            return function(*args, **kwargs)
+        size, *rest = args
+        return wrapped(function((self.size, *size), *rest, **kwargs), 0, self)
+
+    def _out(self, op, function, args, kwargs, out):
+        targets = out if isinstance(out, (tuple, list)) else (out,)
+        stack.items = [*stack.items, self]
+        result = function(*args, **kwargs)
+        for target, value in zip(targets, result if isinstance(out, (tuple, list)) else (result,), strict=True):
+            if self.has(value) and not self.has(target):
+                raise RuntimeError(_OUT.format(op.name))
+            target.copy_(value)
+        return out
+
+    def _write(self, op, function, args, kwargs):
+        target = args[0]
+        if not is_of(target, self):
+            if any(self.has(value) for value in (*args, *kwargs.values())):
+                raise RuntimeError(_IN_PLACE.format(op.name.strip("_"), op.name.strip("_")))
+            return function(*args, **kwargs)
+        from ._rules.writing import WRITES
+
+        writes = WRITES.get(op.name)
+        if writes is not None:
+            writes(self, *call.bind(op, args, kwargs))
+            return target
+        stack.items = [*stack.items, self]
+        result = function_for(op)(*args, **kwargs)
+        check_target_dtype(op, result.dtype, target.dtype)
+        if result.shape != target.shape:
+            check_fits(target, broadcast(tuple(result.shape), tuple(target.shape)))
+        stack.items = [item for item in stack.items if item is not self]
+        WRITES["_copy"](self, target, result)
+        return target
+
+
+_OUT = (
+    "vmap: {}(..., out=...) cannot write a result that differs from example to example into a tensor that is the same "
+    "for all of them. Please use the form without out=."
+)
+_IN_PLACE = (
+    "vmap: {}_(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more "
+    "elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a "
+    "vmap. Please try to use out-of-place operators instead of {}_. If said operator is being called inside the "
+    "PyTorch framework, please file a bug report instead."
+)
+
+
+def levels() -> list[Level]:
+    """The levels in force in this thread, the outermost first."""
+    return [item for item in stack.items if isinstance(item, Level)]

@@ -1,0 +1,373 @@
+"""Derivatives in reverse mode as functions of functions: `vjp`, `grad`, `jacrev`.
+
+They stand on the ordinary recorded graph. What a function is differentiated by are aliases of its arguments, each with
+a node of its own, so transforms within transforms do not meet. Inside `vmap` an alias differs from example to example
+even where the argument does not; its gradient is then the one of each example.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torchlite as torch
+
+from .._dispatch import MODE, F
+from .._dispatch.graph import Node, OutputOf, edge, make_node
+from .._dispatch.record import REGISTRY
+from .._dispatch.runtime import SEQUENCE, recording
+from .._tensor import Tensor
+from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from ._batched import Batched, hidden, stripped
+from ._levels import Level, levels
+from ._vmap import vmap
+
+Argnums = int | tuple[int, ...]
+
+
+class _Tape:
+    """One differentiation of one function: its inputs' aliases, and what of the graph was there before."""
+
+    def __init__(self) -> None:
+        self.levels = levels()
+        self.outer = MODE.grad
+        self.start = next(SEQUENCE)
+        self.inputs: list[Tensor] = []  # batches, all levels visible
+        self.beyond = False  # whether an input itself has a history
+
+    def physical(self, tensor: Tensor) -> Tensor:
+        """A tensor with the examples of all levels visible, the outermost first."""
+        for level in reversed(self.levels):
+            tensor = self._below(level, stripped, tensor)
+        return tensor
+
+    def example(self, tensor: Tensor) -> Tensor:
+        """What undoes `physical`."""
+        for level in self.levels:
+            tensor = hidden(tensor, level)
+        return tensor
+
+    def _below(self, level: Level, function, tensor):
+        with without(level):
+            return function(tensor, level)
+
+    def input(self, tensor: Tensor) -> Tensor:
+        """An alias of an argument, to differentiate by."""
+        value = self.physical(tensor)
+        made = value.detach()
+        if self.outer and value.requires_grad:
+            self.beyond = True
+            made._node = make_node(REGISTRY["_through"], (edge(value),), (), (), value._table)
+            made._node._shape = value._data.shape
+        else:
+            made.requires_grad_()
+        self.inputs.append(made)
+        return self.example(made)
+
+    def reaches_out(self, tensors) -> bool:
+        """Whether these have a history beside that by the inputs: of what was there before."""
+        if not self.outer:
+            return False
+        own = {id(i) for i in self.inputs}
+        ends = {id(i._node) for i in self.inputs if isinstance(i._node, Node)}
+        seen: set[int] = set()
+        pending = [edge(t) for t in tensors if t._node is not None]
+        while pending:
+            item = pending.pop()
+            node = item.node if item.__class__ is OutputOf else item
+            if node is None or id(node) in seen or id(node) in own:
+                continue
+            seen.add(id(node))
+            if not isinstance(node, Node) or node._seq < self.start:
+                return True
+            if id(node) in ends:
+                if node._edges[0] is not None:
+                    return True
+                continue
+            for e in node._edges:
+                pending += e if e.__class__ is tuple else (e,)
+        return False
+
+    def released(self, value: Any) -> Any:
+        """A result as those outside see it: without a history that is the inputs' alone."""
+        if not isinstance(value, Tensor):
+            return value
+        inner = value
+        while inner.__class__ is Batched:
+            inner = inner._value
+        if inner._node is None or self.reaches_out((inner,)):
+            return value
+        return value.detach()
+
+    def gradients(self, outputs: list, cotangents: list, retain: bool, unused: bool = True) -> list:
+        """The gradient of each input, zeros where it was not used."""
+        outs = [self.physical(t) for t in outputs]
+        given = [self.physical(g) for g in cotangents]
+        create = MODE.grad and (self.reaches_out(outs) or any(_innermost(g).requires_grad for g in given))
+        pairs = [(o, g) for o, g in zip(outs, given, strict=True) if o.requires_grad]
+        found: Any = [None] * len(self.inputs)
+        if pairs:
+            with without(*self.levels):
+                found = torch.autograd.grad(
+                    [o for o, _ in pairs],
+                    self.inputs,
+                    [g for _, g in pairs],
+                    retain_graph=retain or create,
+                    create_graph=create,
+                    allow_unused=True,
+                )
+        return [
+            self.example(F.zeros_like(i.detach()) if g is None else g) for g, i in zip(found, self.inputs, strict=True)
+        ]
+
+
+def _innermost(tensor):
+    while tensor.__class__ is Batched:
+        tensor = tensor._value
+    return tensor
+
+
+class without:
+    """These levels are not in force: what they hide is visible."""
+
+    def __init__(self, *gone: Level):
+        self.gone = gone
+
+    def __enter__(self):
+        from .._dispatch.interceptors import stack
+
+        self.before = stack.items
+        stack.items = [item for item in self.before if item not in self.gone]
+
+    def __exit__(self, *exc):
+        from .._dispatch.interceptors import stack
+
+        stack.items = self.before
+
+
+def _tensors_of(where: str, tree: Any, words: str) -> tuple[list, Any]:
+    flat, spec = tree_flatten(tree)
+    for item in flat:
+        if not isinstance(item, Tensor):
+            raise RuntimeError(words.format(where, type(item)))
+    return flat, spec
+
+
+def _aux(result: Any, where: str) -> tuple[Any, Any]:
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError(f"{where}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    return result
+
+
+def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
+    """(func(*primals), a function that takes cotangents of the output's structure and gives those of the primals).
+
+    With `has_aux` func returns (output, further results), and these come third. RuntimeError where inputs or outputs
+    are no tensors.
+
+    >>> import torchlite as torch
+    >>> y, backward = torch.func.vjp(torch.sin, torch.zeros(2))
+    >>> backward(torch.ones(2))
+    (tensor([1., 1.]),)
+    """
+    return _vjp(func, primals, has_aux=has_aux)
+
+
+def _vjp(func, primals, argnums: Argnums | None = None, has_aux: bool = False, where: str = "vjp"):
+    tape = _Tape()
+    args = tuple(primals)
+    chosen = args if argnums is None else _chosen(args, argnums)
+    flat, spec = _tensors_of(
+        f"{where}(f, *primals)" if where == "vjp" else where, chosen, "{}: expected inputs to be Tensors, got {}"
+    )
+    with recording(True):
+        inner = tree_unflatten([tape.input(t) for t in flat], spec)
+        result = func(*(inner if argnums is None else _replaced(args, argnums, inner)))
+    aux = None
+    if has_aux:
+        result, aux = _aux(result, "vjp(f, *primals)")
+        aux = tree_map(tape.released, aux)
+    outs, out_spec = tree_flatten(result)
+    if not outs:
+        raise RuntimeError(
+            f"vjp(f, *primals): Expected f to be a function that has non-empty output (got output = {result})"
+        )
+    for item in outs:
+        if not isinstance(item, Tensor):
+            raise RuntimeError(
+                f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(item)}"
+            )
+    released = tree_unflatten([tape.released(t) for t in outs], out_spec)
+
+    def backward(*cotangents, retain_graph: bool = True, create_graph: bool | None = None):
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        flat_given, given_spec = tree_flatten(given)
+        if given_spec != out_spec:
+            raise RuntimeError(
+                f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. cotangents: {given_spec}, primal output: {out_spec}"
+            )
+        found = tree_unflatten(tape.gradients(outs, flat_given, retain_graph), spec)
+        return found
+
+    return (released, backward, aux) if has_aux else (released, backward)
+
+
+def _checked_argnums(argnums: Any, count: int) -> Any:
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnum must be int or Tuple[int, ...], got: {type(argnums)}")
+    if isinstance(argnums, tuple) and not argnums:
+        raise RuntimeError("argnums must be non-empty")
+    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+    for n in numbers:
+        if not isinstance(n, int):
+            raise RuntimeError(f"Expected elements of argnums to be ints, got: {type(n)}")
+        if not -count <= n < count:
+            raise RuntimeError(f"Got argnum={n}, but only {count} positional inputs")
+    wrapped = tuple(n % count for n in numbers)
+    if len(set(wrapped)) != len(wrapped):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return wrapped if isinstance(argnums, tuple) else wrapped[0]
+
+
+def _chosen(args: tuple, argnums: Argnums) -> Any:
+    """The arguments that are differentiated by."""
+    numbers = _checked_argnums(argnums, len(args))
+    return tuple(args[n] for n in numbers) if isinstance(numbers, tuple) else args[numbers]
+
+
+def _replaced(args: tuple, argnums: Argnums, values: Any) -> tuple:
+    numbers = _checked_argnums(argnums, len(args))
+    if not isinstance(numbers, tuple):
+        numbers, values = (numbers,), (values,)
+    out = list(args)
+    for n, value in zip(numbers, values, strict=True):
+        out[n] = value
+    return tuple(out)
+
+
+def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
+    """A function that gives (the gradient of func, what func returned): see `grad`. With `has_aux` the second is
+    (value, further results).
+
+    >>> import torchlite as torch
+    >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.0))
+    (tensor(6.), tensor(9.))
+    """
+
+    @functools.wraps(func)
+    def derived(*args, **kwargs):
+        return _grad_and_value(func, argnums, has_aux, args, kwargs)
+
+    return derived
+
+
+def _grad_and_value(func, argnums, has_aux, args, kwargs):
+    tape = _Tape()
+    flat, spec = tree_flatten(_chosen(args, argnums))
+    with recording(True):
+        inner = tree_unflatten([tape.input(t) if isinstance(t, Tensor) else t for t in flat], spec)
+        result = func(*_replaced(args, argnums, inner), **kwargs)
+    aux = None
+    if has_aux:
+        if not (isinstance(result, tuple) and len(result) == 2):
+            raise RuntimeError(
+                "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
+            )
+        result, aux = result
+    if not isinstance(result, Tensor):
+        raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(result)}")
+    if result.dim() != 0:
+        raise RuntimeError(
+            "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
+            f"{result.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+        )
+    found = iter(tape.gradients([result], [F.ones_like(result.detach())], retain=False))
+    grads = tree_unflatten([next(found) if isinstance(t, Tensor) else None for t in flat], spec)
+    value = tape.released(result)
+    if has_aux:
+        return grads, (value, tree_map(tape.released, aux))
+    return grads, value
+
+
+def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
+    """A function that gives the gradient of `func`, which returns a 0-d tensor, in respect of the argument `argnums`
+    (or several). With `has_aux` func returns (value, further results), and these come second.
+
+    Transforms nest: `grad(grad(f))`, `vmap(grad(f))`. RuntimeError where the result is no 0-d tensor.
+
+    >>> import torchlite as torch
+    >>> torch.func.grad(torch.func.grad(torch.sin))(torch.tensor(0.5))
+    tensor(-0.4794)
+    """
+
+    @functools.wraps(func)
+    def derived(*args, **kwargs):
+        found = _grad_and_value(func, argnums, has_aux, args, kwargs)
+        return (found[0], found[1][1]) if has_aux else found[0]
+
+    return derived
+
+
+def jacrev(
+    func: Callable,
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable:
+    """A function that gives the Jacobian of `func` in respect of the argument `argnums` (or several), row by row in
+    reverse mode: for each output and each input a tensor of the shape (*output's, *input's).
+
+    chunk_size: how many rows are computed at a time (default: all).
+
+    >>> import torchlite as torch
+    >>> torch.func.jacrev(lambda x: x ** 2)(torch.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @functools.wraps(func)
+    def jacobian(*args, **kwargs):
+        called = functools.partial(func, **kwargs) if kwargs else func
+        result = _vjp(called, args, argnums, has_aux=has_aux, where="jacrev(f, *primals)")
+        outs, out_spec = tree_flatten(result[0])
+        pull = functools.partial(_rows, result[1], outs, out_spec, chunk_size)
+        return (pull(), result[2]) if has_aux else pull()
+
+    return jacobian
+
+
+def _rows(backward, outs, out_spec, chunk_size):
+    """The Jacobian from the vector-Jacobian products with the unit vectors of all outputs."""
+    numels = [t.numel() for t in outs]
+    total, basis, start = sum(numels), [], 0
+    for t, n in zip(outs, numels, strict=True):
+        unit = torch.zeros(total, n, dtype=t.dtype, device=t.device)
+        unit.diagonal(-start).fill_(1)
+        basis.append(unit.view(total, *t.shape))
+        start += n
+    found = vmap(backward, chunk_size=chunk_size)(tree_unflatten(basis, out_spec))
+    flat, spec = tree_flatten(found)
+    pieces = [t.split(numels, 0) for t in flat]
+    jacobians = []
+    for i, out in enumerate(outs):
+        parts = [p[i].view(*out.shape, *t.shape[1:]) for p, t in zip(pieces, flat, strict=True)]
+        jacobians.append(tree_unflatten(parts, spec))
+    return tree_unflatten(jacobians, out_spec)
+
+
+def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
+    """A function that gives the matrix of second derivatives of `func`.
+
+    >>> import torchlite as torch
+    >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    # Forward mode over reverse mode is cheaper, once there is forward mode.
+    return jacrev(jacrev(func, argnums), argnums)

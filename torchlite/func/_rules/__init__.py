@@ -1,0 +1,39 @@
+"""Batching rules, by the op's name or by what its record says: `rule_of`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._dispatch import POINTWISE, Op
+from . import dims, indexing, layers, matrices, products, randoms, scattering, views, writing
+from .common import RULES, by_elements, in_parts, one_by_one
+
+_FAMILIES = (dims, indexing, layers, matrices, products, randoms, scattering, views, writing)  # they fill RULES
+_found: dict[Op, Any] = {}
+
+
+def rule_of(op: Op):
+    """The batching rule of an op; None where it is written in others, on tensors."""
+    try:
+        return _found[op]
+    except KeyError:
+        found = _found[op] = _rule_of(op)
+        return found
+
+
+def kind_of(op: Op) -> str:
+    """What class of rule an op has, in a word."""
+    rule = _rule_of(op)
+    if rule is None:
+        return "composite"
+    return getattr(rule, "kind", None) or rule.__name__
+
+
+def _rule_of(op: Op):
+    if op.name in RULES:
+        return RULES[op.name]
+    if op.is_implicit:
+        return None
+    if op.tags & POINTWISE:
+        return by_elements
+    return one_by_one if op.composite is None else in_parts

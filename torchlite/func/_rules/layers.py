@@ -1,0 +1,122 @@
+"""Convolution, pooling, normalisation, resampling and recurrent layers."""
+
+from __future__ import annotations
+
+from ..._dispatch import F
+from .._batched import in_front, is_of
+from .common import batch, divided, in_parts, joined, resumed, rule, run
+
+_BATCH_NORM = (
+    "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
+    "were not batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be "
+    "False.\nIf you are using a prebuilt module and do not need eval mode, please see the functorch website for "
+    "resources on how to patch your module to work with vmap"
+)
+
+
+@rule("convolution", kind="convolution")
+def _convolution(level, op, values):
+    """A batch of images is more images; a batch of weights is more groups."""
+    x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = values
+    options = stride, padding, dilation, transposed, output_padding
+    size = level.size
+    if not is_of(weight, level):
+        own = None if is_of(bias, level) else bias
+        out = divided(F.convolution(joined(batch(level, x)), weight, own, *options, groups), size)
+        return _biased(level, level.wrap(out), bias) if own is not bias else level.wrap(out)
+    kernels = in_front(weight)
+    if is_of(x, level):
+        images = joined(in_front(x), 1)
+        kernels, count = joined(kernels), groups * size
+        out = F.convolution(images, kernels, None, *options, count)
+        return _biased(level, level.wrap(divided(out, size, 1)), bias)
+    out = F.convolution(x, _beside(kernels, groups, transposed), None, *options, groups)
+    shape = tuple(out.shape)
+    each = shape[1] // (groups * size)
+    out = F.reshape(out, (shape[0], groups, size, each, *shape[2:]))
+    out = F.permute(out, 2, 0, 1, *range(3, out.ndim))
+    return _biased(level, level.wrap(F.reshape(out, (size, shape[0], groups * each, *shape[2:]))), bias)
+
+
+def _beside(kernels, groups: int, transposed: bool):
+    """The weights of all examples in one: within each group, one example's channels after the other's."""
+    size, first, second, *rest = kernels.shape
+    rest_dims = range(3, kernels.ndim)
+    if transposed:  # (in, out in a group, ...)
+        return F.reshape(F.permute(kernels, 1, 0, 2, *rest_dims), (first, size * second, *rest))
+    kernels = F.reshape(kernels, (size, groups, first // groups, second, *rest))
+    kernels = F.permute(kernels, 1, 0, 2, *range(3, kernels.ndim))
+    return F.reshape(kernels, (size * first, second, *rest))
+
+
+def _biased(level, out, bias):
+    if bias is None:
+        return out
+    with resumed(level):
+        return F.add(out, F.reshape(bias, (bias.shape[0], *[1] * (out.ndim - 2))))
+
+
+@rule(
+    "_max_pool", "_max_pool_with_indices", "_adaptive_max_pool", "_avg_pool", "_avg_pool_backward",
+    "_adaptive_avg_pool", "_adaptive_avg_pool_backward", "_resize", "_resize_backward", "_im2col", "_col2im",
+    "_grid_sample", "_fractional_max_pool", kind="first dimension",
+)  # fmt: skip
+def first(level, op, values):
+    """Ops whose first dimension counts images, or channels that know nothing of each other: there the examples join."""
+    made = []
+    for param, value in zip(op.params, values, strict=True):
+        value = joined(batch(level, value)) if param.is_tensor and value is not None else value
+        if param.name == "size" and op.name.endswith("_backward"):
+            value = tuple(value)
+        made.append(value)
+    result = run(op, made)
+    from .common import outputs
+
+    return level.wrap(outputs(result, lambda t: divided(t, level.size)))
+
+
+def _norm(plain: int):
+    """Norms over the last dimensions: with a weight for all examples at once, else in parts."""
+
+    def normed(level, op, values):
+        if any(is_of(v, level) for v in values[1:plain]) or not is_of(values[0], level):
+            return in_parts(level, op, values)
+        return level.wrap(run(op, [in_front(values[0]), *values[1:]]))
+
+    return normed
+
+
+rule("_layer_norm", kind="front")(_norm(3))
+rule("_rms_norm", kind="front")(_norm(2))
+
+
+@rule("_group_norm", kind="first dimension")
+def _group_norm(level, op, values):
+    x, weight, bias, *rest = values
+    own = not is_of(weight, level) and not is_of(bias, level)
+    affine = (weight, bias) if own else (None, None)
+    out = level.wrap(divided(run(op, [joined(batch(level, x)), *affine, *rest]), level.size))
+    if own:
+        return out
+    with resumed(level):
+        for parameter, function in ((weight, F.mul), (bias, F.add)):
+            if parameter is not None:
+                out = function(out, F.reshape(parameter, (x.shape[1], *[1] * (x.ndim - 2))))
+        return out
+
+
+@rule("_channel_affine", kind="first dimension")
+def _channel_affine(level, op, values):
+    if any(is_of(v, level) for v in values[1:]):
+        return in_parts(level, op, values)
+    return level.wrap(divided(run(op, [joined(in_front(values[0])), *values[1:]]), level.size))
+
+
+@rule("batch_norm", kind="composite")
+def _batch_norm(level, op, values):
+    x, _, _, mean, var, training, *_ = values
+    if training and any(s is not None and not is_of(s, level) for s in (mean, var)):
+        if is_of(x, level):
+            raise RuntimeError(_BATCH_NORM)
+    with resumed(level):
+        return op.composite(F, *values)

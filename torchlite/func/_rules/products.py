@@ -1,0 +1,122 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+from ..._dispatch import F
+from ..._dispatch.meta import rule_error
+from .._batched import in_front, is_of
+from .common import RULES, aligned, alike, batch, parts, rule
+
+
+def _checked(op, values) -> None:
+    """The op's own error for examples that do not fit."""
+    error = rule_error(op, values)
+    if error is not None:
+        raise error
+
+
+@rule("matmul", "mm", "bmm", "mv", "dot", kind="matmul")
+def product(level, op, values):
+    """A vector that differs beside a matrix that does not is a row of one larger product; the rest is batches of
+    matrices, whose leading dimensions broadcast.
+    """
+    _checked(op, values)
+    a, b = alike(op, values)
+    left, right = is_of(a, level), is_of(b, level)
+    if left and not right and a.ndim == 1 and b.ndim <= 2:
+        return level.wrap(F.matmul(in_front(a), b))
+    if right and not left and b.ndim == 1 and a.ndim <= 2:
+        return level.wrap(F.matmul(in_front(b), a if a.ndim == 1 else F.transpose(a, 0, 1)))
+    if left and not right and b.ndim <= 2:
+        return level.wrap(F.matmul(in_front(a), b))
+    row, column = a.ndim == 1, b.ndim == 1
+    a, b = _matrix(level, a, row, -2), _matrix(level, b, column, -1)
+    ndim = max(a[1], b[1])
+    out = F.matmul(_ranked(a, ndim), _ranked(b, ndim))
+    if column:
+        out = F.squeeze(out, -1)
+    if row:
+        out = F.squeeze(out, -1 if column else -2)
+    return level.wrap(out)
+
+
+def _matrix(level, tensor, vector: bool, dim: int):
+    """(tensor, number of an example's dimensions, whether it is a batch), vectors as matrices."""
+    batched = is_of(tensor, level)
+    out = in_front(tensor) if batched else tensor
+    if vector:
+        out = F.unsqueeze(out, dim)
+    return out, out.ndim - batched, batched
+
+
+def _ranked(item, ndim: int):
+    out, own, batched = item
+    if batched:
+        for _ in range(ndim - own):
+            out = F.unsqueeze(out, 1)
+    return out
+
+
+@parts("vdot")
+def _vdot(F, input, other):
+    return F.dot(F.conj(input), other)
+
+
+def _scaled(F, value, factor):
+    return value if factor == 1 else F.mul(value, factor)
+
+
+def _added(F, input, beta, product, alpha):
+    product = _scaled(F, product, alpha)
+    return product if beta == 0 else F.add(_scaled(F, input, beta), product)
+
+
+@parts("addmm")
+def _addmm(F, input, mat1, mat2, beta, alpha):
+    return _added(F, input, beta, F.mm(mat1, mat2), alpha)
+
+
+@parts("addmv")
+def _addmv(F, input, mat, vec, beta, alpha):
+    return _added(F, input, beta, F.mv(mat, vec), alpha)
+
+
+@parts("baddbmm")
+def _baddbmm(F, input, batch1, batch2, beta, alpha):
+    return _added(F, input, beta, F.bmm(batch1, batch2), alpha)
+
+
+@parts("addbmm")
+def _addbmm(F, input, batch1, batch2, beta, alpha):
+    return _added(F, input, beta, F.sum(F.bmm(batch1, batch2), 0), alpha)
+
+
+@rule("linear", kind="matmul")
+def _linear(level, op, values):
+    x, weight, bias = values
+    if is_of(x, level) and not is_of(weight, level) and not is_of(bias, level):
+        return level.wrap(F.linear(in_front(x), weight, bias))
+    _checked(op, values)
+    from .common import resumed
+
+    with resumed(level):
+        out = F.matmul(x, F.transpose(weight, 0, 1) if weight.ndim == 2 else weight)
+        return out if bias is None else F.add(out, bias)
+
+
+@rule("_sdpa", kind="matmul")
+def _attention(level, op, values):
+    query, key, value, mask, *rest = values
+    ndim = max(query.ndim, key.ndim, value.ndim)
+
+    def spread(tensor):
+        out = batch(level, tensor)
+        for _ in range(ndim - (out.ndim - 1)):
+            out = F.unsqueeze(out, 1)
+        return out
+
+    mask = mask if mask is None else aligned(level, mask, ndim)
+    return level.wrap(F._sdpa(spread(query), spread(key), spread(value), mask, *rest))
+
+
+__all__ = ["RULES"]

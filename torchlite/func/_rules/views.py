@@ -1,0 +1,266 @@
+"""Views, joins and other rearrangements."""
+
+from __future__ import annotations
+
+import math
+
+from ..._dispatch import F
+from ..._dispatch.shapes import wrap_dim
+from ..._tensor import Tensor
+from .._batched import in_front, is_of
+from .common import aligned, alike, batch, flat, front, rank, rule, run, shifted
+
+# Ops that run for each example in turn, and why.
+LOOPS = {
+    "_fill_diagonal": "what `wrap` fills depends on the matrix's shape in memory",
+    "_move_strided": "moves elements between places of one storage",
+    "embedding_bag": "where bags lie is looked up by indices of another length in each example",
+    "histogram": "its edges are numbers that depend on the data",
+    "histogramdd": "as histogram",
+    "histc": "as histogram",
+    "histogram_counts": "as histogram",
+}
+
+for _name in (
+    "positive", "real", "imag", "to", "clone", "contiguous", "view_as_real", "_view_dtype", "tril", "triu", "angle",
+    "frexp", "_conj", "_neg_view", "resolve_conj", "resolve_neg", "zeros_like", "ones_like", "full_like",
+    "_empty_like", "_through", "_leased",
+):  # fmt: skip
+    rule(_name, kind="front")(front)
+
+
+@rule("select", "split_with_sizes", "unbind", "slice", "_narrow", "unfold", "transpose", "diagonal", kind="view")
+def along_view(level, op, values):
+    """A view by dimensions that lie one further on."""
+    x = in_front(values[0])
+    ndim = x.ndim - 1
+    made = [x]
+    for param, value in zip(op.params[1:], values[1:], strict=True):
+        made.append(shifted(value, ndim) if param.name in ("dim", "dim0", "dim1", "dim2", "dimension") else value)
+    if not ndim:
+        if op.name == "transpose":
+            return values[0]
+        if op.name == "unfold":
+            made[0], made[1] = F.unsqueeze(x, 1), 1
+            return level.wrap(run(op, made))
+        if op.name == "unbind":
+            raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError(f"{op.name}() cannot be applied to a 0-dim tensor.")
+    return level.wrap(run(op, made))
+
+
+@rule("permute", kind="view")
+def _permute(level, op, values):
+    x, dims = in_front(values[0]), _ints(values[1])
+    if len(dims) != x.ndim - 1:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {x.ndim - 1} is not equal to len(dims) = {len(dims)}"
+        )
+    return level.wrap(F.permute(x, 0, *shifted(dims, x.ndim - 1)))
+
+
+def _ints(values) -> tuple:
+    return tuple(values[0]) if len(values) == 1 and values[0].__class__ in (tuple, list) else tuple(values)
+
+
+@rule("unsqueeze", kind="view")
+def _unsqueeze(level, op, values):
+    x = in_front(values[0])
+    return level.wrap(F.unsqueeze(x, wrap_dim(values[1], x.ndim) + 1))
+
+
+@rule("squeeze", kind="view")
+def _squeeze(level, op, values):
+    x, dim = in_front(values[0]), values[1]
+    ndim = x.ndim - 1
+    dims = (
+        range(ndim) if dim is None else [wrap_dim(d, ndim) for d in (dim if dim.__class__ in (tuple, list) else [dim])]
+    )
+    dims = tuple(d + 1 for d in dims if d < ndim and x.shape[d + 1] == 1)
+    return level.wrap(F.squeeze(x, dims) if dims else x)
+
+
+def _resolved(shape, numel: int) -> tuple:
+    """A shape without -1."""
+    shape = tuple(int(n) for n in shape)
+    if shape.count(-1) != 1:
+        return shape
+    others = math.prod(n for n in shape if n != -1)
+    if others and numel % others == 0:
+        return tuple(numel // others if n == -1 else n for n in shape)
+    return shape
+
+
+@rule("reshape", "_view", kind="view")
+def _reshape(level, op, values):
+    x = in_front(values[0])
+    given = _ints(values[1]) if op.name == "reshape" else tuple(values[1])
+    numel = math.prod(x.shape[1:])
+    shape = _resolved(given, numel)
+    if math.prod(shape) != numel or min(shape, default=0) < 0:
+        raise RuntimeError(f"shape '{list(given)}' is invalid for input of size {numel}")
+    if op.name == "reshape":
+        return level.wrap(F.reshape(x, (x.shape[0], *shape)))
+    return level.wrap(F._view(x, (x.shape[0], *shape)))
+
+
+@rule("expand", kind="view")
+def _expand(level, op, values):
+    x, sizes = in_front(values[0]), _ints(values[1])
+    for _ in range(len(sizes) - (x.ndim - 1)):
+        x = F.unsqueeze(x, 1)
+    return level.wrap(F.expand(x, x.shape[0], *sizes))
+
+
+@rule("repeat", kind="view")
+def _repeat(level, op, values):
+    x, counts = in_front(values[0]), _ints(values[1])
+    for _ in range(len(counts) - (x.ndim - 1)):
+        x = F.unsqueeze(x, 1)
+    return level.wrap(F.repeat(x, 1, *counts))
+
+
+@rule("flip", kind="view")
+def _flip(level, op, values):
+    x = in_front(values[0])
+    if x.ndim == 1:
+        return values[0].clone()
+    return level.wrap(F.flip(x, *shifted(_ints(values[1]), x.ndim - 1)))
+
+
+@rule("roll", kind="view")
+def _roll(level, op, values):
+    x, shifts, dims = in_front(values[0]), values[1], values[2]
+    if dims is None or dims.__class__ in (tuple, list) and not len(dims):
+        return level.wrap(F.reshape(F.roll(flat(x), shifts, 1), x.shape))
+    return level.wrap(F.roll(x, shifts, shifted(dims, x.ndim - 1)))
+
+
+@rule("diag_embed", kind="view")
+def _diag_embed(level, op, values):
+    x, offset, dim1, dim2 = in_front(values[0]), *values[1:]
+    return level.wrap(F.diag_embed(x, offset, wrap_dim(dim1, x.ndim) + 1, wrap_dim(dim2, x.ndim) + 1))
+
+
+@rule("as_strided", kind="view")
+def _as_strided(level, op, values):
+    x, size, stride, offset = in_front(values[0]), *values[1:4]
+    return level.wrap(F.as_strided(x, (x.shape[0], *size), (x.stride(0), *stride), offset))
+
+
+@rule("stack", "cat", kind="join")
+def _join(level, op, values):
+    items, dim = list(values[0]), values[1]
+    if op.name == "cat":
+        ndim = max(rank(t) for t in items)
+        items = [t for t in items if tuple(t.shape) != (0,) or ndim == 1]
+    ndim = rank(items[0]) + (op.name == "stack")
+    items = alike(op, [tuple(items), dim])[0]
+    if len({t.dtype for t in items}) > 1:  # which PyTorch promotes by the examples
+        from ..._dispatch import promotion
+
+        to = promotion.result_dtype(items)
+        items = [_cast(t, to) for t in items]
+    return level.wrap(run(op, [[batch(level, t) for t in items], wrap_dim(dim, ndim) + 1]))
+
+
+def _cast(tensor, to):
+    from .._batched import Batched, wrapped
+
+    if tensor.__class__ is Batched:
+        return wrapped(F.to(tensor._value, to), tensor._dim, tensor._level)
+    return F.to(tensor, to)
+
+
+@rule("slice_scatter", "select_scatter", "diagonal_scatter", kind="view")
+def _scattered_view(level, op, values):
+    ndim = rank(values[0])
+    made = [batch(level, values[0]), batch(level, values[1])]
+    for param, value in zip(op.params[2:], values[2:], strict=True):
+        made.append(shifted(value, ndim) if param.name in ("dim", "dim1", "dim2") else value)
+    return level.wrap(run(op, made))
+
+
+@rule("diagonal_backward", "select_backward", "unfold_backward", "_slice_backward", kind="view")
+def _into_zeros(level, op, values):
+    g, shape = in_front(values[0]), tuple(values[1])
+    made = [g, (g.shape[0], *shape)]
+    for param, value in zip(op.params[2:], values[2:], strict=True):
+        made.append(shifted(value, len(shape)) if param.name in ("dim", "dim1", "dim2") else value)
+    return level.wrap(run(op, made))
+
+
+@rule("new_zeros", "new_full", kind="creation")
+def _new(level, op, values):
+    """Made for a batch, so that results that differ may be written into it."""
+    x = in_front(values[0])
+    return level.wrap(run(op, [x, (x.shape[0], *values[1]), *values[2:]]))
+
+
+@rule("new_arange", kind="creation")
+def _new_arange(level, op, values):
+    return run(op, [in_front(values[0]), *values[1:]])
+
+
+@rule("_copy", kind="pointwise")
+def _copy(level, op, values):
+    target, source = values
+    made = batch(level, target)
+    value = aligned(level, source, target.ndim) if is_of(source, level) else source
+    if isinstance(value, Tensor) and value.ndim > made.ndim:
+        made = F.expand(made, value.shape)
+    return level.wrap(F._copy(made, value))
+
+
+@rule("_fill", kind="pointwise")
+def _fill(level, op, values):
+    target, value = values
+    if not isinstance(value, Tensor):
+        return level.wrap(F._fill(in_front(target), value))
+    made = batch(level, target)
+    return level.wrap(F._copy(made, aligned(level, value, target.ndim)))
+
+
+@rule(*LOOPS, kind="loop")
+def _looped(level, op, values):
+    from .common import one_by_one
+
+    return one_by_one(level, op, values)
+
+
+@rule("_moved", kind="front")
+def _moved(level, op, values):
+    return level.wrap(run(op, [in_front(values[0]), *values[1:]]))
+
+
+@rule("view_as_complex", kind="view")
+def _view_as_complex(level, op, values):
+    x = in_front(values[0])
+    if x.ndim > 1 and x.stride(-1) != 1 and values[0].stride(-1) == 1:
+        x = F.contiguous(x)
+    return level.wrap(F.view_as_complex(x))
+
+
+@rule("_placed", kind="front")
+def _placed(level, op, values):
+    """How results lie in memory is the batch's affair."""
+    return level.wrap(F.clone(in_front(values[0])))
+
+
+@rule("_new_empty", kind="creation")
+def _new_empty(level, op, values):
+    size = _ints(values[1:2] if op.params[1].kind != "varargs" else values[1])
+    return level.wrap(_called(op, in_front(values[0]), (level.size, *size), values[2:]))
+
+
+@rule("_new_empty_strided", kind="creation")
+def _new_empty_strided(level, op, values):
+    x, size, stride, *rest = values
+    span = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else 0
+    return level.wrap(run(op, [in_front(x), (level.size, *size), (span, *stride), *rest]))
+
+
+def _called(op, first, size, rest):
+    second = (size,) if op.params[1].kind == "varargs" else size
+    return run(op, [first, second, *rest])

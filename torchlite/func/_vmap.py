@@ -1,0 +1,189 @@
+"""`vmap`: a function of examples as a function of batches."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from .._tensor import Tensor
+from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from ._batched import hidden, is_of, moved, stripped
+from ._levels import Level
+
+_RANDOMNESS = ("error", "different", "same")
+
+
+def name_of(func: Any) -> str:
+    """What error messages call a function."""
+    return getattr(func, "__name__", None) or repr(func)
+
+
+def vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> Callable:
+    """A function that calls `func` for all examples of its arguments at once.
+
+    in_dims: for each argument the dimension along which its examples lie, or None where all calls get the same; nested
+    like the arguments, or one for all. out_dims: where the examples lie in each result. randomness: whether random ops
+    inside raise ("error"), draw for each example ("different") or once for all ("same"). chunk_size: how many examples
+    are computed at a time (default: all).
+
+    ValueError where `in_dims` or `out_dims` do not fit. RuntimeError for what cannot be known of all examples at once:
+    numbers (`item`), conditions, shapes that depend on data.
+
+    >>> import torchlite as torch
+    >>> dot = torch.vmap(torch.dot)
+    >>> dot(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2, 2))
+    tensor([3., 7.])
+    """
+    if randomness not in _RANDOMNESS:
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func, updated=() if not hasattr(func, "__dict__") else functools.WRAPPER_UPDATES)
+    def batched(*args, **kwargs):
+        return vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs)
+
+    return batched
+
+
+def vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs):
+    """What the function that `vmap` makes does."""
+    size, dims, flat, spec = _arguments(in_dims, args, func)
+    if chunk_size is None:
+        return _called(func, size, dims, flat, spec, out_dims, randomness, kwargs)
+    bounds = [(start, min(start + chunk_size, size)) for start in range(0, size, chunk_size)] or [(0, 0)]
+    parts = []
+    for start, stop in bounds:
+        piece = [a if d is None else a.narrow(d, start, stop - start) for a, d in zip(flat, dims, strict=True)]
+        result = _called(func, stop - start, dims, piece, spec, out_dims, randomness, kwargs)
+        parts.append(tree_flatten(result))
+    return _joined(parts, out_dims, func)
+
+
+def chunk_vmap(func, in_dims=0, out_dims=0, randomness="error", chunks=2):
+    """`vmap` over `chunks` parts of the batch, one after the other."""
+
+    @functools.wraps(func)
+    def batched(*args, **kwargs):
+        size = _arguments(in_dims, args, func)[0]
+        return vmap_impl(func, in_dims, out_dims, randomness, -(-size // chunks), *args, **kwargs)
+
+    return batched
+
+
+def _joined(parts, out_dims, func):
+    """The results of all chunks as one."""
+    import torchlite as torch
+
+    spec = parts[0][1]
+    dims = _broadcast_to_and_flatten(out_dims, spec)
+    columns = zip(*(flat for flat, _ in parts), strict=True)
+    joined = [
+        column[0] if dim is None or not isinstance(column[0], Tensor) else torch.cat(column, dim)
+        for column, dim in zip(columns, dims, strict=True)
+    ]
+    return tree_unflatten(joined, spec)
+
+
+def _arguments(in_dims, args, func) -> tuple[int, list, list, TreeSpec]:
+    """(number of examples, dimension of each tensor, the tensors, how they were nested), checked."""
+    name = name_of(func)
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially nested) "
+            f"tuple matching the structure of inputs, got: {type(in_dims)}."
+        )
+    if not args:
+        raise ValueError(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+            "function with no inputs. The latter is unsupported."
+        )
+    flat, spec = tree_flatten(args)
+    dims = _broadcast_to_and_flatten(in_dims, spec)
+    head = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
+    if dims is None:
+        raise ValueError(
+            f"{head}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}."
+        )
+    for i, (arg, dim) in enumerate(zip(flat, dims, strict=True)):
+        if not isinstance(dim, int) and dim is not None:
+            raise ValueError(
+                f"{head}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+            )
+        if isinstance(dim, int) and not isinstance(arg, Tensor):
+            raise ValueError(
+                f"{head}Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over "
+                "non-Tensor arguments, please use None as the respective in_dim"
+            )
+        if dim is not None and (dim < -arg.dim() or dim >= arg.dim()):
+            raise ValueError(
+                f"{head}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {arg.dim()} so "
+                f"expected in_dim to satisfy -{arg.dim()} <= in_dim < {arg.dim()}."
+            )
+        if dim is not None and dim < 0:
+            dims[i] = dim % arg.dim()
+    return _size(dims, flat), dims, flat, spec
+
+
+def _size(dims, flat) -> int:
+    sizes = [arg.size(dim) for dim, arg in zip(dims, flat, strict=True) if dim is not None]
+    if not sizes:
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+    if any(size != sizes[0] for size in sizes):
+        raise ValueError(
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{sizes} for the mapped dimension"
+        )
+    return sizes[0]
+
+
+def _called(func, size, dims, flat, spec, out_dims, randomness, kwargs):
+    with Level(size, randomness) as level:
+        examples = [a if d is None else hidden(a, level, d) for a, d in zip(flat, dims, strict=True)]
+        results = func(*tree_unflatten(examples, spec), **kwargs)
+    return _results(results, level, out_dims, func)
+
+
+def _results(results, level, out_dims, func):
+    """What the function returned for one example, as batches."""
+    name = name_of(func)
+    flat, spec = tree_flatten(results)
+    if isinstance(results, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        out_dims = out_dims[0]  # one result may have a tuple of one
+    dims = _broadcast_to_and_flatten(out_dims, spec)
+    head = f"vmap({name}, ..., out_dims={out_dims})"
+    if dims is None:
+        raise ValueError(
+            f"{head}(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has structure "
+            f"{tree_flatten(out_dims)[1]} but outputs has structure {spec}."
+        )
+    return tree_unflatten(list(map(_result, flat, dims, itertools.repeat(level), itertools.repeat(func))), spec)
+
+
+def _result(value, dim, level, func):
+    name = name_of(func)
+    if not isinstance(value, Tensor):
+        if dim is None or value is None:
+            return value
+        raise ValueError(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did you mean to set "
+            "out_dims= to None for output?"
+        )
+    if dim is None:
+        if is_of(value, level):
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+        return value
+    if not isinstance(dim, int):
+        raise ValueError(
+            f"vmap({name}, ...): `out_dims` must be an int, None or a python collection of ints representing where in "
+            "the outputs the vmapped dimension should appear."
+        )
+    ndim = value.ndim + 1
+    if not -ndim <= dim < ndim:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
+    return moved(stripped(value, level), 0, dim % ndim)
