@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from math import e, inf, nan, pi
 from typing import Any
@@ -11,6 +12,7 @@ newaxis = None
 
 from ._dispatch import INPLACE, NAMESPACES, namespace_function
 from ._dispatch.codegen import in_place_method
+from ._dispatch.slots import SLOTS
 from ._ops import load as _load
 from ._tensor import Parameter, Tensor
 from ._tensor.creation import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor
@@ -25,7 +27,10 @@ from ._types.layouts import (
     layout,
     memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
+    sparse_csc,
     sparse_csr,
     strided,
 )
@@ -39,6 +44,14 @@ from .autograd.grad_mode import (
 )
 
 _load()
+
+
+@functools.cache
+def _of_sparse(name: str) -> Any:
+    return getattr(importlib.import_module("._sparse", __name__), name)
+
+
+SLOTS.sparse = _of_sparse
 for _d in _dtype.ALL.values():
     for _name in (_d.name, *_dtype.ALIASES.get(_d.name, ())):
         globals()[_name] = _d
@@ -47,8 +60,8 @@ del _d, _name
 _MODULES = {
     "_C", "_VF", "__config__", "__future__", "_dynamo", "_utils", "accelerator", "amp", "autograd", "backends", "cpu",
     "cuda", "fft", "func", "functional", "linalg", "masked", "multiprocessing", "nn", "opencl", "optim", "overrides",
-    "quasirandom", "random", "return_types", "serialization", "signal", "special", "storage", "testing", "utils",
-    "torch_version", "version",
+    "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing",
+    "torch_version", "utils", "version",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {
@@ -84,6 +97,16 @@ _HOMES = {
         "_check_tensor_all_with", "_check_type", "_check_value", "_check_with",
     ),
     "_device.accelerators": ("Stream", "Event"),
+    "_sparse.functions": (
+        "sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor",
+        "sparse_compressed_tensor", "_sparse_coo_tensor_unsafe", "_sparse_csr_tensor_unsafe",
+        "_sparse_csc_tensor_unsafe", "_sparse_bsr_tensor_unsafe", "_sparse_bsc_tensor_unsafe",
+        "_sparse_compressed_tensor_unsafe", "_validate_sparse_coo_tensor_args", "_validate_sparse_csr_tensor_args",
+        "_validate_sparse_csc_tensor_args", "_validate_sparse_bsr_tensor_args", "_validate_sparse_bsc_tensor_args",
+        "_validate_sparse_compressed_tensor_args", "_convert_indices_from_coo_to_csr",
+        "_convert_indices_from_csr_to_coo", "smm", "sspaddmm", "hspmm", "spmm", "dsmm", "hsmm", "saddmm",
+        "resize_as_sparse_", "_coalesce", "_sparse_mm", "_sparse_sum", "_sparse_softmax", "_sparse_log_softmax",
+    ),
     "autograd.anomaly": ("is_anomaly_enabled", "is_anomaly_check_nan_enabled"),
     "_tensor.removed": ("eig", "lstsq", "matrix_rank", "symeig", "solve"),
     "accelerator": ("get_device_module",),

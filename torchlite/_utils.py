@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ._dispatch import call, table_of
+from ._dispatch.slots import SLOTS
 from ._tensor import Parameter, Tensor
 from ._tensor.pickling import set_state
 from ._tensor.storage import UntypedStorage, tensor_in
@@ -107,6 +108,11 @@ def _rebuild_from_type_v2(func, new_type, args, state):
     if type(out) is not new_type:
         out = out.as_subclass(new_type)
     return set_state(out, state)
+
+
+def _rebuild_sparse_tensor(layout, data):
+    """A sparse tensor out of its parts, which are looked at: a file may hold anything."""
+    return SLOTS.sparse("rebuilt")(layout, data)
 
 
 def _get_layout(name):

@@ -181,6 +181,10 @@ def _overriding(values):
 
 def execute(op: Op, values: list):
     """Run an op on bound values: below interceptors and subclasses."""
+    if GLOBALS["SPARSE"] and any_sparse(values):
+        found = SLOTS.sparse("run")(op, values)
+        if found is not NotImplemented:
+            return found
     if op.is_implicit:
         values = check_kinds(op, values)
         try:
@@ -202,6 +206,14 @@ def execute(op: Op, values: list):
     raw = [raw_value(v) for v in values]
     data = call_kernel(op, table, raw, values)
     return finish(op, table, values, data)
+
+
+def any_sparse(values) -> bool:
+    """Whether there is a sparse tensor among the values, which rules of its own are for."""
+    return any(
+        value._sparse if isinstance(value, Tensor) else value.__class__ in (list, tuple) and any_sparse(value)
+        for value in values
+    )
 
 
 def held(op: Op, values: list) -> list:
@@ -597,6 +609,8 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     target = values[0]
     if GLOBALS["GUARDED"]:
         guarded(target)
+    if GLOBALS["SPARSE"] and any_sparse(values):
+        return SLOTS.sparse("run_in_place")(op, values)
     wants = MODE.grad and (target._node is not None or (_any_wants(values) and not op.tags & NONDIFF))
     if wants:
         check_writable(target)
@@ -776,6 +790,8 @@ def rebase(target, result):
 
 def write_out(op: Op, result, out, values=()):
     """out=: results written into given tensors; `values` are the op's arguments."""
+    if GLOBALS["SPARSE"] and any_sparse((result, out)):
+        return SLOTS.sparse("write_out")(result, out)
     if GLOBALS["GUARDED"]:
         for tensor in out if out.__class__ in (tuple, list) else (out,):
             if isinstance(tensor, Tensor):

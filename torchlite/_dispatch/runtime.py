@@ -45,6 +45,7 @@ WATCHED: list[None] = []
 # GUARDED counts the same as WATCHED for writes, and stays up once inference tensors may exist.
 GLOBALS: dict[str, Any] = {
     "SIGNED": False,  # whether any tensor had the conjugate or negative bit
+    "SPARSE": False,  # whether any tensor had a sparse layout
     "__name__": "torchlite._generated",
     "ACTIVE": 0,
     "REBASED": 0,

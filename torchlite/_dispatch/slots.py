@@ -37,6 +37,9 @@ class Slots:
     move: Callable[[Any, device], Any]  # a Tensor on another device
     copy_slices: Op  # the history of a base after a write through a view of it
 
+    # From torchlite itself: a function of `torchlite._sparse` by its name; the package is loaded when one is asked for.
+    sparse: Callable[[str], Any]
+
     # From autograd/entry.
     backward: Callable[..., None]  # what `Tensor.backward` does
     run_node: Callable[..., Any]  # what a node does when it is called

@@ -17,6 +17,7 @@ from .._dispatch.checks import check_new, storage_span, wanting
 from .._dispatch.layouts import channels_last_strides, dense_like, keep_exactly, placed, strides_in
 from .._dispatch.promotion import in_64_bits, number_in
 from .._dispatch.shapes import triangle
+from .._dispatch.slots import SLOTS
 from .._types.dtypes import as_argument, bool_, get_default_dtype, int32, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
@@ -61,7 +62,11 @@ def _dtype(name: str, dtype, default) -> dtype_type:
 
 def _dense(layout) -> None:
     if layout is not None and layout is not strided:
-        raise NotImplementedError(f"only strided tensors can be created, got layout={layout}")
+        raise RuntimeError("full(...) is not implemented for sparse layout")
+
+
+def _is_sparse(layout) -> bool:
+    return layout is not None and layout is not strided
 
 
 def _number(value):
@@ -143,8 +148,9 @@ def _into(record, made, out):
 @composite(f"_zeros(*size, out=None, {_TAIL})", where="", alias="torch.zeros")
 def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
-    _dense(layout)
     dtype = _dtype("zeros", dtype, None)
+    if _is_sparse(layout):
+        return SLOTS.sparse("empty")(_size("zeros", size), dtype, device, layout, requires_grad)
     return _make(
         "_full",
         _size("zeros", size),
@@ -175,9 +181,10 @@ def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
 @composite(f"_new(*size, out=None, {_TAIL}, memory_format=None)", where="", alias="torch.empty")
 def empty(F, size, out, dtype, layout, device, pin_memory, requires_grad, memory_format):
     """A tensor whose values are whatever was in its memory."""
-    _dense(layout)
     dtype = _dtype("empty", dtype, None)
     size = _size("empty", size)
+    if _is_sparse(layout):
+        return SLOTS.sparse("empty")(size, dtype, device, layout, requires_grad)
     return _make(
         "_empty",
         size,
@@ -276,9 +283,11 @@ _LIKE = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=F
 
 
 def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memory_format):
-    _dense(layout)
     dtype = _dtype(kernel, dtype, input.dtype)
     size = input._data.shape
+    if _is_sparse(layout) and not value:
+        return SLOTS.sparse("empty")(size, dtype, device or input.device, layout, requires_grad)
+    _dense(layout)
     args = (dtype,) if value is None else (_fill_value(value, dtype, size), dtype)
     return _make(
         kernel,

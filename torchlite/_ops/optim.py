@@ -312,6 +312,11 @@ def is_plain_mode():
     return not GLOBALS["ACTIVE"]
 
 
+def any_sparse(params) -> bool:
+    """Whether one of the parameters or their gradients is sparse: then no multi-tensor kernel steps them."""
+    return GLOBALS["SPARSE"] and any(p._sparse or p.grad is not None and p.grad._sparse for p in params)
+
+
 def can_plan(params):
     """Whether these parameters, all with gradients, can be stepped by a multi-tensor kernel."""
     first = params[0]

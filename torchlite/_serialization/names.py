@@ -61,6 +61,7 @@ REBUILDERS = {
         "_rebuild_parameter",
         "_rebuild_parameter_with_state",
         "_rebuild_meta_tensor_no_storage",
+        "_rebuild_sparse_tensor",
     )
 } | {
     ("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2,

@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import _utils
 from .._dispatch import call, table_of
+from .._dispatch.slots import SLOTS
 from .._tensor import Parameter, Tensor
 from .._tensor.pickling import state_of, warn_of_hooks
 from .._tensor.storage import UntypedStorage
@@ -110,6 +111,8 @@ def _tensor_args(tensor: Any, storages: Storages):
     """Rebuild function and arguments of a tensor as plain Tensor."""
     size, requires_grad = tuple(tensor.shape), tensor.requires_grad
     hooks: OrderedDict = OrderedDict()
+    if tensor._sparse:
+        return _utils._rebuild_sparse_tensor, SLOTS.sparse("contents")(tensor)
     if tensor.device.type == "meta":
         return _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, size, tuple(tensor.stride()), requires_grad)
     if tensor._signs and not hasattr(tensor._table.backend, "memory"):
@@ -125,13 +128,13 @@ def _tensor_args(tensor: Any, storages: Storages):
 def _reduce_tensor(tensor: Tensor, storages: Storages):
     warn_of_hooks(tensor)
     state = state_of(tensor)
-    if isinstance(tensor, Parameter) and type(tensor) is Parameter:
+    if isinstance(tensor, Parameter) and (type(tensor) is Parameter or tensor._sparse):
         plain = tensor.detach()
         if state:
             return _utils._rebuild_parameter_with_state, (plain, tensor.requires_grad, OrderedDict(), state)
         return _utils._rebuild_parameter, (plain, tensor.requires_grad, OrderedDict())
     function, args = _tensor_args(tensor, storages)
-    if (type(tensor) is Tensor or tensor._signs) and not state:
+    if (type(tensor) is Tensor or tensor._signs or tensor._sparse) and not state:
         return function, args
     return _utils._rebuild_from_type_v2, (function, type(tensor), args, state)
 

@@ -164,10 +164,6 @@ class Conversions(Protocols):
         made = legacy_tensor(args, self.dtype, self.device if device is None else device, size, self.device.type)
         return made if made.device == self.device else made.to(self.device)
 
-    def to_dense(self, dtype=None, *, masked_grad=None):
-        """The tensor itself, which is dense (in another dtype where one is given)."""
-        return self if dtype is None else self.to(dtype)
-
     def type_as(self, other):
         """The tensor with the dtype and on the device of another."""
         return self.to(other)

@@ -96,6 +96,11 @@ def rebuild_signed(memory: Any, signs: int, requires_grad: bool, state: Any):
     return _finished(SLOTS.with_signs(memory, signs), requires_grad, call.Tensor, state)
 
 
+def rebuild_sparse(layout: Any, parts: tuple, requires_grad: bool, state: Any):
+    """A sparse tensor out of a pickle."""
+    return _finished(SLOTS.sparse("rebuilt")(layout, parts), requires_grad, call.Tensor, state)
+
+
 def _finished(out: Any, requires_grad: bool, cls, state: Any):
     out = out.detach()
     if cls is not call.Tensor:
@@ -124,6 +129,8 @@ def reduce_tensor(tensor: Any):
     stored; of a tensor with the conjugate or negative bit one without, and the bits.
     """
     warn_of_hooks(tensor)
+    if tensor._sparse:
+        return rebuild_sparse, (*SLOTS.sparse("contents")(tensor), tensor.requires_grad, state_of(tensor))
     if tensor._signs:
         return rebuild_signed, (tensor._on_memory(), tensor._signs, tensor.requires_grad, state_of(tensor))
     d, rest = tensor.dtype, (tensor.requires_grad, type(tensor), state_of(tensor))

@@ -172,13 +172,15 @@ def array_text(array: np.ndarray, indent: int = 0) -> str:
     return _layout(array, style, indent, summarise)
 
 
-def with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
-    """Append suffixes such as dtype=..., on a new line where the line would get too long, and the closing bracket."""
+def with_suffixes(text: str, suffixes: list[str], indent: int, own_line: bool = False) -> str:
+    """Append suffixes such as dtype=..., on a new line where the line would get too long, and with `own_line` anyway;
+    and the closing bracket.
+    """
     length = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if length + len(suffix) + 2 > OPTIONS.linewidth:
+        if own_line or length + len(suffix) + 2 > OPTIONS.linewidth:
             text += ",\n" + " " * indent + suffix
-            length = indent + len(suffix)
+            length, own_line = indent + len(suffix), False
         else:
             text += ", " + suffix
             length += len(suffix) + 2

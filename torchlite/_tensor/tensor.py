@@ -22,6 +22,7 @@ from .history import History
 from .operators import Operators
 from .properties import Properties
 from .protocols import Protocols
+from .sparse import Sparse
 
 
 def _method(name: str):
@@ -56,7 +57,7 @@ def _declared(name: str, record: Op) -> None:
 
 if TYPE_CHECKING:
 
-    class _Parts(Conversions, Operators):
+    class _Parts(Sparse, Operators):
         """What a Tensor has of its parts."""
 else:
     _Parts = object
@@ -64,7 +65,7 @@ else:
 
 def _put_together(tensor: type) -> type:
     """The class with what its parts have: as bases at run time, each would slow down the end of every Tensor."""
-    for part in (Properties, History, Protocols, Conversions, Operators):
+    for part in (Properties, History, Protocols, Conversions, Sparse, Operators):
         for name, value in vars(part).items():
             if name not in ("__module__", "__doc__", "__slots__", "__annotations__"):
                 setattr(tensor, name, value)

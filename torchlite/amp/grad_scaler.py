@@ -173,7 +173,12 @@ class GradScaler:
                     continue
                 if param.grad.dtype is float16 and not allow_fp16:
                     raise ValueError("Attempting to unscale FP16 gradients.")
-                grads[param.grad.device].append(param.grad)
+                grad = param.grad
+                if grad.is_sparse:  # its values; of float16 added up first, where the sum may be infinite
+                    if grad.dtype is float16:
+                        param.grad = grad = grad.coalesce()
+                    grad = grad._values()
+                grads[grad.device].append(grad)
         for device, here in grads.items():
             unscale(here, notes.get(device), factors.get(device))
             for grad in here:

@@ -149,6 +149,7 @@ class RawMode:
     """Gradients as raw arrays: ordinary backward builds no Tensor."""
 
     differentiable = False
+    takes_sparse = False  # whether gradients may be sparse
 
     @staticmethod
     def run(node, g):
@@ -179,6 +180,7 @@ class TensorMode:
     """Gradients as Tensors: with history for create_graph, and inside `vmap`."""
 
     differentiable = True
+    takes_sparse = False
 
     @staticmethod
     def run(node, g):
@@ -602,8 +604,10 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
         return _in_a_thread(tensors, grads, retain_graph, create_graph, inputs, accumulate)
     # Gradients that stand for one example of a batch have no raw array.
     batched = GLOBALS["ACTIVE"] and any(isinstance(g, Tensor) and g._level is not None for g in grads)
-    mode = TensorMode if create_graph or batched else RawMode
-    run = Run(mode, retain_graph, [])
+    mode, runs = TensorMode if create_graph or batched else RawMode, Run
+    if GLOBALS["SPARSE"]:
+        mode, runs = SLOTS.sparse("backward_with")(mode)
+    run = runs(mode, retain_graph, [])
     with recording(create_graph):
         for position, (tensor, g) in enumerate(zip(tensors, grads, strict=True)):
             where = edge(tensor) if isinstance(tensor, Tensor) else edge_of(tensor)

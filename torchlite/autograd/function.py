@@ -167,6 +167,8 @@ class BackwardCFunction(Node, FunctionCtx):
         d = self._input_dtypes[i]
         if item.dtype is not d and item.dtype.is_complex == d.is_complex:
             item = item.to(d)
+        if item._sparse and not mode.takes_sparse:  # the first sparse tensor of the program
+            item = item.to_dense()
         return mode.untensor(item)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY, F, namespace_function
 from torchlite._dispatch.codegen import in_place_method
+from torchlite._dispatch.slots import SLOTS
 from torchlite._ops.embedding import check_indices
 
 if TYPE_CHECKING:
@@ -244,8 +245,8 @@ def embedding(
 ) -> Tensor:
     """The rows of ``weight`` that ``input`` names: (*), (rows, features) -> (*, features).
 
-    ``max_norm`` first scales, in place, the named rows that are longer. Row ``padding_idx`` gets no gradient. The
-    gradient is dense even with ``sparse=True``.
+    ``max_norm`` first scales, in place, the named rows that are longer. Row ``padding_idx`` gets no gradient. With
+    ``sparse`` the gradient is a sparse tensor of the rows that were looked up.
 
     >>> F.embedding(torch.tensor([1, 0]), torch.tensor([[1.0], [2.0]]))
     tensor([[2.],
@@ -259,7 +260,10 @@ def embedding(
     if max_norm is not None:
         with torch.no_grad():
             torch.embedding_renorm_(weight, input, max_norm, norm_type)
-    return F.embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
+    padding_idx = -1 if padding_idx is None else padding_idx
+    if sparse:
+        return SLOTS.sparse("embedding")(weight, input, padding_idx, scale_grad_by_freq)
+    return F.embedding(weight, input, padding_idx, scale_grad_by_freq)
 
 
 def embedding_bag(

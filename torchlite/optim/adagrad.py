@@ -120,11 +120,28 @@ def _init_state(optimizer, group):
 def _step_plainly(optimizer, group):
     with torch.set_grad_enabled(group["differentiable"]):
         lr, eps, weight_decay = _number(group["lr"]), group["eps"], group["weight_decay"]
-        for param, grad, state in _each(optimizer, group, _init_state(optimizer, group)):
+        for param, grad, state in _each(optimizer, group, _init_state(optimizer, group), takes_sparse=True):
             step = _stepped(state["step"])
             if weight_decay != 0:
+                if grad.layout is not torch.strided:
+                    raise RuntimeError("weight_decay option is not compatible with sparse gradients")
                 grad = grad.add(param, alpha=weight_decay)
             rate = lr / (1 + (step - 1) * group["lr_decay"])
+            if grad.layout is not torch.strided:
+                _step_at_places(param, grad.coalesce(), state["sum"], rate, eps)
+                continue
             param, grad, total = _real(param, grad, state["sum"])
             total.addcmul_(grad, grad, value=1)
             param.addcdiv_(grad, total.sqrt().add_(eps), value=-rate)
+
+
+def _step_at_places(param, grad, total, rate, eps):
+    """A step of a coalesced sparse gradient: where it has elements alone."""
+    places, values = grad._indices(), grad._values()
+
+    def at_places(values):
+        return torch.sparse_coo_tensor(places, values, grad.shape)
+
+    total.add_(at_places(values.pow(2)))
+    size = total.sparse_mask(grad)._values().sqrt_().add_(eps)
+    param.add_(at_places(values / size), alpha=-rate)

@@ -441,7 +441,7 @@ def _step_one_by_one(optimizer, closure, init, update, refuses_complex=False):
     return loss
 
 
-def _each(optimizer, group, init, refuses_complex=False):
+def _each(optimizer, group, init, refuses_complex=False, takes_sparse=False):
     """(parameter, gradient, state) of each parameter with a gradient, as real tensors, the gradient negated where
     `maximize`.
 
@@ -454,7 +454,7 @@ def _each(optimizer, group, init, refuses_complex=False):
         if refuses_complex and param.is_complex():
             raise RuntimeError(f"{type(optimizer).__name__} does not support complex parameters")
         if grad.layout is not torch.strided:
-            raise RuntimeError(f"{type(optimizer).__name__} does not support sparse gradients")
+            _check_sparse(optimizer, group, takes_sparse)
         if group.get("fused") and not param.is_floating_point():
             raise RuntimeError(
                 "`fused=True` requires all the params to be floating point Tensors of supported devices: ['cpu', "
@@ -466,6 +466,18 @@ def _each(optimizer, group, init, refuses_complex=False):
         if group.get("maximize"):
             grad = -grad
         yield param, grad, state
+
+
+def _check_sparse(optimizer, group, takes_sparse: bool) -> None:
+    """RuntimeError where a gradient is sparse, and that cannot be."""
+    name = type(optimizer).__name__
+    if takes_sparse and group.get("fused"):
+        raise RuntimeError(f"`_fused_{name.lower()}` does not support sparse gradients")
+    if takes_sparse:
+        return
+    if name in ("Adam", "AdamW"):
+        raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
+    raise RuntimeError(f"{name} does not support sparse gradients")
 
 
 def _real(*tensors):
@@ -593,6 +605,7 @@ def _fused_gradients(optimizer, number, group, init, names):
         group.get("differentiable")
         or (group.get("capturable") and not _captured_whole(group, names))
         or not _multi.is_plain_mode()
+        or _multi.any_sparse(group["params"])
     ):
         return None
     plans = optimizer.__dict__.setdefault("_plans", {})

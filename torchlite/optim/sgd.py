@@ -133,7 +133,7 @@ def _step_plainly(optimizer, group):
     lr = group["lr"] if group["differentiable"] else _number(group["lr"])
     momentum, weight_decay = group["momentum"], _number(group["weight_decay"])
     with torch.set_grad_enabled(group["differentiable"]):
-        for param, grad, state in _each(optimizer, group, None if momentum == 0 else _no_state):
+        for param, grad, state in _each(optimizer, group, None if momentum == 0 else _no_state, takes_sparse=True):
             if weight_decay != 0:
                 grad = grad.add(param, alpha=weight_decay)
             if momentum != 0:

@@ -1,0 +1,89 @@
+"""Backward passes in programs that have sparse tensors: gradients may be sparse, and are added up as PyTorch adds them
+up. Programs without sparse tensors never come here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._dispatch import call
+from .._dispatch.graph import bump
+from ..autograd.engine import RawMode, Run, TensorMode
+from .convert import dense_of
+from .data import SparseData, made
+from .elementwise import added
+
+
+class _Raw(RawMode):
+    """Gradients as raw arrays, or as the data of sparse tensors."""
+
+    takes_sparse = True
+
+    @staticmethod
+    def run(node, g):
+        if g.__class__ is SparseData:
+            # A formula over tensors may have rules for a sparse one; where it has none, the gradient is dense.
+            try:
+                found = TensorMode.run(node, made(g))
+            except (NotImplementedError, RuntimeError):
+                g = dense_of(made(g))._data
+            else:
+                return tuple(one._data if isinstance(one, call.Tensor) else one for one in found)
+        elif g.__class__ is list:
+            g = [dense_of(made(one))._data if one.__class__ is SparseData else one for one in g]
+        return RawMode.run(node, g)
+
+    @staticmethod
+    def add(table, a, b):
+        if a.__class__ is not SparseData and b.__class__ is not SparseData:
+            return table.add(a, b)
+        return added(_Raw.tensor(table, a), _Raw.tensor(table, b))._data
+
+    @staticmethod
+    def fit(table, g, shape):
+        if g.__class__ is SparseData:
+            g = dense_of(made(g))._data
+        return RawMode.fit(table, g, shape)
+
+    @staticmethod
+    def tensor(table, g):
+        return made(g) if g.__class__ is SparseData else call.wrap(table, g)
+
+
+class _Tensors(TensorMode):
+    """Gradients as tensors with history, of which some may be sparse."""
+
+    takes_sparse = True
+
+    @staticmethod
+    def add(table, a, b):
+        return added(a, b) if a._sparse or b._sparse else TensorMode.add(table, a, b)
+
+
+class _Run(Run):
+    """A pass that may add sparse gradients to the leaves'."""
+
+    def add_to_grad(self, tensor, found, g) -> None:
+        sparse = g._sparse if self.mode.differentiable else g.__class__ is SparseData
+        held = found.grad
+        if not sparse and (held is None or not held._sparse):
+            super().add_to_grad(tensor, found, g)
+            return
+        new: Any = g if self.mode.differentiable else self.mode.tensor(tensor._table, g)
+        if held is None:
+            found.grad = new.clone() if id(g) in self.given else new
+        elif self.mode.differentiable or held._sparse and not new._sparse:
+            found.grad = added(held, new)
+        else:  # in place, as in PyTorch
+            total = added(held, new)
+            if held._sparse:
+                held._data = total._data
+                bump(held)
+            else:
+                held.copy_(total)
+        self.given.add(id(g))
+
+
+def backward_with(create_graph: bool) -> tuple[type, type]:
+    """The mode and the class of a backward pass."""
+    return (_Tensors if create_graph else _Raw), _Run

@@ -1,0 +1,217 @@
+"""Elementwise ops of sparse tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torchlite as torch
+
+from ..autograd.function import Function
+from .convert import coalesced, compressed, coo_of, dense_of, found_in, grid, lines, values_at
+from .data import IN_BLOCKS, KINDS, SparseData, is_sparse, no_kernel
+from .history import values_of, with_values
+
+# Ops of one tensor that take zero to zero, so that they are ops of the values.
+OF_VALUES = frozenset((
+    "abs", "angle", "asin", "asinh", "atan", "atanh", "ceil", "conj_physical", "deg2rad", "erf", "erfinv", "expm1",
+    "floor", "frac", "isinf", "isnan", "isneginf", "isposinf", "log1p", "nan_to_num", "neg", "positive", "rad2deg",
+    "relu", "round", "sgn", "sign", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+))  # fmt: skip
+# Of these, those that are linear: they need no coalesced tensor.
+LINEAR = frozenset(("neg", "positive", "conj_physical", "deg2rad", "rad2deg"))
+ONLY_REAL_PART = frozenset(("real", "imag", "conj"))
+# The names in PyTorch's history.
+_BACKWARD = {"square": "PowBackward0"}
+
+
+def backward_name(name: str) -> str:
+    """What PyTorch calls the node of an op."""
+    return _BACKWARD.get(name) or "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
+
+
+class _Full(Function):
+    """The dense tensor that a sparse one is, with a dense gradient."""
+
+    @staticmethod
+    def forward(ctx, tensor):
+        return dense_of(tensor)
+
+    @staticmethod
+    def backward(ctx, g):
+        return dense_of(g) if is_sparse(g) else g
+
+
+def of_values(name: str, function, tensor):
+    """A function of the values of a tensor, whose zeros stay zero."""
+    if tensor.layout is torch.sparse_coo and name not in LINEAR:
+        tensor = coalesced(tensor)
+    new = function(values_of(tensor))
+    return with_values(tensor._data.over(new), new, backward_name(name))
+
+
+def same_size(name: str, a, b) -> None:
+    """RuntimeError for tensors of two shapes."""
+    if a.shape != b.shape:
+        raise RuntimeError(
+            f"{name}: expected 'self' and 'other' to have same sizes, but {list(a.shape)} != {list(b.shape)}"
+            if name != "add"
+            else f"add: expected sizes of 'self' and 'other' to match, but {_sizes(a)} != {_sizes(b)}"
+        )
+
+
+def _sizes(tensor) -> str:
+    return str(list(tensor.shape))
+
+
+def _both(a, b):
+    """The values of two tensors in one dtype."""
+    left, right = values_of(a), values_of(b)
+    to = torch.promote_types(left.dtype, right.dtype)
+    return left.to(to), right.to(to)
+
+
+def added(a, b, name: str = "AddBackward0"):
+    """The sum of two tensors of which one at least is sparse."""
+    if not is_sparse(a):
+        a, b = b, a
+    if not is_sparse(b):
+        if a.shape != b.shape:
+            raise RuntimeError(
+                f"add: expected 'self' and 'other' to have same size, but self has size {list(b.shape)} while other "
+                f"has size {list(a.shape)} (FYI: op2-sparse addition does not currently support broadcasting)"
+            )
+        return torch.add(b, _Full.apply(a))
+    same_size("add", a, b)
+    one, two = a._data, b._data
+    if one.layout is not two.layout:
+        return added(coo_of(a), coo_of(b), name)
+    left, right = _both(a, b)
+    if one.same_places(two) or one.layout is not torch.sparse_coo and _equal_places(one, two):
+        total = left + right
+        return with_values(one.over(total), total, name)
+    if one.layout is not torch.sparse_coo:
+        total = added(coo_of(a), coo_of(b), name)
+        return compressed(total, one.layout, one.blocksize if one.layout in IN_BLOCKS else None)
+    if one.sparse_dim != two.sparse_dim:
+        raise RuntimeError(
+            "add: expected 'self' and 'other' to have same number of sparse dimensions, but "
+            f"{one.sparse_dim} != {two.sparse_dim}"
+        )
+    total = torch.cat([left, right])
+    index = torch.cat([one.parts[0], two.parts[0]], 1)
+    out = with_values(SparseData(one.layout, one.shape, (index,), total), total, name)
+    if one.coalesced and two.coalesced or index.shape[1] > 16 * max(math.prod(grid(one)), 1):
+        out = coalesced(out)
+        return with_values(out._data, values_of(out), name)
+    return out
+
+
+def _equal_places(one: SparseData, two: SparseData) -> bool:
+    return all(a.shape == b.shape and bool((a == b).all()) for a, b in zip(one.parts, two.parts, strict=True))
+
+
+def add(input, other):
+    """`a + b`."""
+    if is_sparse(input) and not is_sparse(other):
+        if input.layout is torch.sparse_coo:
+            raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+        if not isinstance(other, torch.Tensor):
+            other = torch.tensor(other)
+    elif not isinstance(input, torch.Tensor):
+        raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+    return added(input, other)
+
+
+def sub(input, other):
+    """`a - b`."""
+    if is_sparse(input) and input.layout is torch.sparse_coo and not is_sparse(other):
+        raise RuntimeError("sub(sparse, dense) is not supported. Use sub(dense, sparse) instead.")
+    if not isinstance(input, torch.Tensor):
+        raise no_kernel("rsub.Scalar", other)
+    if not isinstance(other, torch.Tensor):
+        other = torch.tensor(other)
+    return added(input, torch.neg(other), "SubBackward0")
+
+
+def _is_number(value) -> bool:
+    return not isinstance(value, torch.Tensor) or not is_sparse(value) and value.ndim == 0
+
+
+def mul(input, other):
+    """`a * b`: what is zero in one of them is zero."""
+    if not is_sparse(input):
+        input, other = other, input
+    if _is_number(other):
+        new = torch.mul(values_of(input), other)
+        return with_values(input._data.over(new), new, "MulBackward0")
+    if input.layout is torch.sparse_coo:
+        input = coalesced(input)
+    if not is_sparse(other):
+        shape = torch.broadcast_shapes(tuple(input.shape), tuple(other.shape))
+        if tuple(shape) != tuple(input.shape):
+            raise RuntimeError(f"mul: cannot broadcast a sparse tensor of size {list(input.shape)} to {list(shape)}")
+        new = torch.mul(values_of(input), values_at(other.expand(input.shape), input._data))
+        return with_values(input._data.over(new), new, "MulBackward0")
+    return _intersection(input, other)
+
+
+def _intersection(a, b):
+    """The product of two sparse tensors, where both are specified."""
+    same_size("mul", a, b)
+    if a.layout is not b.layout:
+        if a.layout is not torch.sparse_coo and b.layout is torch.sparse_coo:
+            return compressed(_intersection(coo_of(a), b), a.layout)
+        return _intersection(coo_of(a), coo_of(b))
+    if a.layout is not torch.sparse_coo:
+        if a._data.same_places(b._data) or _equal_places(a._data, b._data):
+            left, right = _both(a, b)
+            return with_values(a._data.over(left * right), left * right, "MulBackward0")
+        return compressed(_intersection(coo_of(a), coo_of(b)), a.layout)
+    a, b = coalesced(a), coalesced(b)
+    one, two = a._data, b._data
+    left, right = _both(a, b)
+    if one.same_places(two):
+        new = left * right
+        return with_values(one.over(new), new, "MulBackward0")
+    index = one.parts[0]
+    if two.nnz and one.sparse_dim == two.sparse_dim:
+        found, there = found_in(lines(two.parts[0], grid(two)), lines(index, grid(one)))
+        kept = there.nonzero().reshape(-1)
+        new = left.index_select(0, kept) * right.index_select(0, found.index_select(0, kept))
+        index = index.index_select(1, kept)
+    else:
+        new, index = (left * 0)[:0], index[:, :0]
+    return with_values(SparseData(one.layout, one.shape, (index,), new, True), new, "MulBackward0")
+
+
+def div(input, other, function: Any = None, name: str = "DivBackward0"):
+    """`a / b` of a sparse tensor and a number."""
+    if not is_sparse(input):
+        if not isinstance(input, torch.Tensor):
+            raise no_kernel("reciprocal", other)
+        raise RuntimeError(
+            f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(other.shape)} for "
+            "divisor)" if input.layout is other.layout else f"div: expected both tensors to be sparse, but got "
+            f"{KINDS[input.layout]} and {KINDS[other.layout]}"
+        )  # fmt: skip
+    if not _is_number(other):
+        raise RuntimeError(
+            f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(other.shape)} for "
+            "divisor)"
+        )
+    if function is not None and input.layout is torch.sparse_coo:
+        input = coalesced(input)
+    new = (function or torch.div)(values_of(input), other)
+    return with_values(input._data.over(new), new, name)
+
+
+def power(input, exponent):
+    """`a ** number`."""
+    if not is_sparse(input) or not _is_number(exponent):
+        raise no_kernel("pow.Tensor_Tensor" if isinstance(input, torch.Tensor) else "pow.Scalar", exponent)
+    if isinstance(exponent, torch.Tensor):
+        raise no_kernel("pow.Tensor_Tensor", input)
+    if exponent == 0:
+        raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
+    return of_values("pow", lambda values: torch.pow(values, exponent), input)

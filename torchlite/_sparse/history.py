@@ -1,0 +1,79 @@
+"""How gradients go through sparse tensors: two functions that are each other's derivative. Other rules are said in
+these and in ops on dense tensors, but for the few whose gradients are dense in PyTorch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._dispatch.runtime import MODE
+from .._dispatch.slots import SLOTS
+from ..autograd.function import Function
+from .data import SparseData, made
+
+
+class _Values(Function):
+    """The values of a sparse tensor; their gradient lies at its places."""
+
+    @staticmethod
+    def forward(ctx, tensor):
+        ctx.places = tensor._data
+        return tensor._data.values.detach()
+
+    @staticmethod
+    def backward(ctx, g):
+        return with_values(ctx.places, g)
+
+
+class _Sparse(Function):
+    """A sparse tensor of given values; of a gradient the values get what lies at their places."""
+
+    @staticmethod
+    def forward(ctx, values, places):
+        ctx.places = places
+        return made(places.over(values.detach()))
+
+    @staticmethod
+    def backward(ctx, g):
+        return SLOTS.sparse("values_at")(g, ctx.places), None
+
+
+class _Dense(Function):
+    """What a sparse tensor is, as a dense one; the gradient is sparse at all places that have one."""
+
+    @staticmethod
+    def forward(ctx, tensor):
+        ctx.places = tensor._data
+        return SLOTS.sparse("dense_of")(tensor)
+
+    @staticmethod
+    def backward(ctx, g):
+        return SLOTS.sparse("like")(g, ctx.places)
+
+
+_Values._backward_cls.__name__ = "ValuesBackward0"
+_Dense._backward_cls.__name__ = "ToDenseBackward0"
+_NODES: dict[str, Any] = {}
+
+
+def _named(name: str):
+    """The function `_Sparse` with a node of this name."""
+    found = _NODES.get(name)
+    if found is None:
+        found = _NODES[name] = type(f"_{name}", (_Sparse,), {})
+        found._backward_cls.__name__ = name
+    return found
+
+
+def values_of(tensor):
+    """The values of a sparse tensor, with their history."""
+    if tensor._node is None or not MODE.grad:
+        return tensor._data.values.detach()
+    return _Values.apply(tensor)
+
+
+def with_values(places: SparseData, values, name: str = "SparseBackward0"):
+    """A sparse tensor of these values, with their history; `name` is what the node is shown as."""
+    if values._node is None or not MODE.grad:
+        return made(places.over(values.detach()))
+    return _named(name).apply(values, places)

@@ -1,0 +1,42 @@
+"""What `repr` shows of a sparse tensor."""
+
+from __future__ import annotations
+
+import torchlite as torch
+
+from .._tensor.printing import _grad_name, array_text, with_suffixes
+from .data import BY_ROWS
+
+
+def _part(tensor, indent: int, prefix: str) -> str:
+    """One of the tensors that a sparse one is made of."""
+    lead = f"{prefix}=tensor("
+    if tensor.is_meta:
+        return f"{lead}..., size={tuple(tensor.shape)})"
+    if tensor.numel():
+        return lead + array_text(tensor._table.to_numpy(tensor._data), indent + len(lead)) + ")"
+    return f"{lead}[], size={tuple(tensor.shape)})"
+
+
+def text_of(tensor) -> str:
+    """The text of a sparse tensor: its indices, its values, and what else there is to say."""
+    data, default = tensor._data, torch.get_default_dtype()
+    indent = len("tensor(")
+    suffixes = [] if tensor.is_cpu and torch.get_default_device().type == "cpu" else [f"device='{tensor.device}'"]
+    suffixes += [f"size={tuple(tensor.shape)}"]
+    suffixes += [] if tensor.is_meta else [f"nnz={tensor._nnz()}"]
+    if tensor.dtype not in (default, default.to_complex(), torch.int64, torch.bool):
+        suffixes.append(f"dtype={tensor.dtype}")
+    suffixes.append(f"layout={data.layout}")
+    if tensor.grad_fn is not None:
+        suffixes.append(f"grad_fn=<{_grad_name(tensor.grad_fn)}>")
+    elif tensor.requires_grad:
+        suffixes.append("requires_grad=True")
+    if data.layout is torch.sparse_coo:
+        names: tuple = ("indices",)
+    else:
+        names = ("crow_indices", "col_indices") if data.layout in BY_ROWS else ("ccol_indices", "row_indices")
+    parts = [_part(part, indent, name) for name, part in zip(names, data.parts, strict=True)]
+    gap = ",\n" + " " * indent
+    text = "tensor(" + gap.join([*parts, _part(data.values, indent, "values")])
+    return with_suffixes(text, suffixes, indent, own_line=data.layout is torch.sparse_coo)

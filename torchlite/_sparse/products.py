@@ -1,0 +1,354 @@
+"""Products of matrices of which one is sparse, or both are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torchlite as torch
+
+from ..autograd.function import Function
+from .convert import coalesced, compressed, compressed_of, coo_of, lines, places, row_numbers, summed
+from .data import SparseData, is_sparse, made, no_kernel
+from .elementwise import added
+from .history import values_of, with_values
+
+
+def _entries(data: SparseData):
+    """(rows, columns) of the elements of a matrix or a batch of them, counted through the batch, and the number of
+    rows and columns there are.
+    """
+    index = data.parts[0]
+    batch = index.shape[0] - 2
+    lead = lines(index[:batch], data.shape[:batch])
+    rows, columns = data.shape[batch : batch + 2]
+    return lead * rows + index[batch], lead * columns + index[batch + 1]
+
+
+def _multiply(data: SparseData, values, dense):
+    """Sparse times dense, without history: (*batch, m, k) times (*batch, k, n)."""
+    batch = data.sparse_dim - 2
+    lead, (m, k), n = data.shape[:batch], data.shape[batch : batch + 2], dense.shape[-1]
+    rows, columns = _entries(data)
+    taken = dense.reshape(math.prod(lead) * k, n).index_select(0, columns)
+    out = summed(values.unsqueeze(-1) * taken, math.prod(lead) * m, rows)
+    return out.reshape(*lead, m, n)
+
+
+def _at_entries(data: SparseData, left, right):
+    """The product of two dense matrices at the places of a sparse one: `left @ right.mT` there."""
+    rows, columns = _entries(data)
+    one = left.reshape(-1, left.shape[-1]).index_select(0, rows)
+    two = right.reshape(-1, right.shape[-1]).index_select(0, columns)
+    return (one * two).sum(-1)
+
+
+class _Times(Function):
+    """`sparse @ dense`. The gradient of the sparse one lies at its places (`masked`), or is dense, as PyTorch has it in
+    `torch.sparse.mm` and in `torch.mm`.
+    """
+
+    @staticmethod
+    def forward(ctx, tensor, dense, masked):
+        ctx.save_for_backward(tensor, dense)
+        ctx.masked = masked
+        flat = coo_of(tensor)
+        return _multiply(flat._data, flat._data.values, dense)
+
+    @staticmethod
+    def backward(ctx, g):
+        tensor, dense = ctx.saved_tensors
+        to_sparse = to_dense = None
+        if ctx.needs_input_grad[0]:
+            if ctx.masked:
+                flat = coo_of(made(tensor._data))
+                values = _at_entries(flat._data, g, dense.conj())
+                to_sparse = with_values(flat._data, values)
+                if tensor.layout is not torch.sparse_coo:
+                    from .convert import values_at
+
+                    to_sparse = with_values(tensor._data, values_at(to_sparse, tensor._data))
+            else:
+                to_sparse = torch.matmul(g, dense.mH)
+        if ctx.needs_input_grad[1]:
+            to_dense = times(adjoint(tensor), g, ctx.masked)
+        return to_sparse, to_dense, None
+
+
+for _name in ("Mm", "Mv", "Bmm", "Addmm", "SparseAddmm"):
+    _made: Any = type(f"_{_name}", (_Times,), {})
+    _made._backward_cls.__name__ = f"{_name}Backward0"
+    globals()[f"_{_name}"] = _made
+
+
+def adjoint(tensor):
+    """The conjugate transpose of a sparse matrix, or of each of a batch."""
+    flat = coo_of(tensor)
+    data = flat._data
+    index = data.parts[0]
+    turned = torch.cat([index[:-2], index[-1:], index[-2:-1]])
+    shape = (*data.shape[:-2], data.shape[-1], data.shape[-2])
+    values = values_of(flat)
+    values = values.conj() if values.is_complex() else values
+    return with_values(SparseData(torch.sparse_coo, shape, (turned,), values), values)
+
+
+def _check(name: str, a, b) -> None:
+    if a.ndim != 2 or b.ndim != 2:
+        which = "mat1" if a.ndim != 2 else "mat2"
+        if name == "mm" and a.ndim != 2:
+            raise RuntimeError(f"mm: Expected dim 2 tensor, but got {a.ndim}-D tensor")
+        raise RuntimeError(f"{name}: Expected {which} to be a matrix, got {(a if a.ndim != 2 else b).ndim}-D tensor")
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
+        )
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.scalar_name} != "
+                           f"{b.dtype.scalar_name}")  # fmt: skip
+
+
+def times(tensor, dense, masked: bool, name: str = "Mm"):
+    """Sparse matrices times dense ones of the same batch."""
+    return globals()[f"_{name}"].apply(tensor, dense, masked)
+
+
+def multiplied(a, b, masked: bool = False, name: str = "Mm"):
+    """The product of two matrices, of which one at least is sparse; of two sparse ones it is sparse."""
+    _check("mm", a, b)
+    if is_sparse(a) and is_sparse(b):
+        return _both_sparse(a, b)
+    if is_sparse(a):
+        return times(a, b, masked, name)
+    turned: Any = _Turned.apply(a, b, masked)
+    return turned
+
+
+class _Turned(Function):
+    """`dense @ sparse`."""
+
+    @staticmethod
+    def forward(ctx, dense, tensor, masked):
+        ctx.save_for_backward(dense, tensor)
+        ctx.masked = masked
+        flat = coo_of(tensor)
+        data = flat._data
+        turned = SparseData(data.layout, data.shape[::-1], (data.parts[0].flip(0),), data.values)
+        return _multiply(turned, data.values, dense.mT).mT.contiguous()
+
+    @staticmethod
+    def backward(ctx, g):
+        dense, tensor = ctx.saved_tensors
+        to_dense = to_sparse = None
+        if ctx.needs_input_grad[0]:
+            to_dense = _Turned.apply(g, adjoint(tensor), ctx.masked)
+        if ctx.needs_input_grad[1]:
+            if ctx.masked:
+                flat = coo_of(made(tensor._data))
+                values = _at_entries(flat._data, dense.mH, g.mT)
+                to_sparse = with_values(flat._data, values)
+            else:
+                to_sparse = torch.matmul(dense.mH, g)
+        return to_dense, to_sparse, None
+
+
+_Turned._backward_cls.__name__ = "MmBackward0"
+
+
+def _both_sparse(a, b):
+    """Row by row: each element of `a` meets the row of `b` that its column names."""
+    kind = a.layout
+    left, right = coalesced(coo_of(a)), coalesced(coo_of(b))
+    one, two = left._data, right._data
+    starts = compressed_of(two.parts[0][0], b.shape[0])
+    rows, columns = one.parts[0]
+    counts = (starts[1:] - starts[:-1]).index_select(0, columns)
+    which = torch.repeat_interleave(torch.arange(one.nnz, device=a.device), counts)
+    ends = torch.cumsum(counts, 0)
+    step = torch.arange(which.shape[0], device=a.device) - (ends - counts).index_select(0, which)
+    there = starts.index_select(0, columns.index_select(0, which)) + step
+    values = values_of(left).index_select(0, which) * values_of(right).index_select(0, there)
+    index = torch.stack([rows.index_select(0, which), two.parts[0][1].index_select(0, there)])
+    shape = (a.shape[0], b.shape[1])
+    out = coalesced(with_values(SparseData(torch.sparse_coo, shape, (index,), values), values))
+    if kind is torch.sparse_coo:
+        return with_values(SparseData(kind, shape, out._data.parts, out._data.values, True), values_of(out),
+                           "SparseSparseMatmulBackward0")  # fmt: skip
+    return compressed(out, kind if b.layout is kind else torch.sparse_csr)
+
+
+def mm(input, mat2):
+    """`torch.mm`."""
+    return multiplied(input, mat2)
+
+
+def mv(input, vec):
+    """`torch.mv`."""
+    if is_sparse(vec):
+        raise no_kernel("mv", vec)
+    if input.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
+    if input.shape[1] != vec.shape[0]:
+        raise RuntimeError(
+            f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec "
+            f"({vec.shape[0]})"
+        )
+    return times(input, vec.unsqueeze(1), False, "Mv").squeeze(1)
+
+
+def bmm(input, mat2):
+    """`torch.bmm`: a batch of sparse matrices times dense ones."""
+    if not is_sparse(input):
+        return bmm(_swapped(mat2), input.mT).mT
+    if is_sparse(mat2):
+        raise no_kernel("bmm", mat2)
+    if input.ndim != 3 or mat2.ndim != 3:
+        raise RuntimeError(f"batch1 must be a 3D tensor" if input.ndim != 3 else "batch2 must be a 3D tensor")  # noqa: F541
+    if input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but "
+            f"got: [{mat2.shape[0]}, {mat2.shape[1]}]."
+        )
+    return times(input, mat2, False, "Bmm")
+
+
+def _swapped(tensor):
+    return torch.transpose(tensor, -1, -2)
+
+
+def matmul(input, other):
+    """`torch.matmul`, `@`."""
+    if input.ndim == 2 and other.ndim == 1:
+        return mv(input, other)
+    if input.ndim == 2 and other.ndim == 2:
+        return multiplied(input, other)
+    if input.ndim == 1 and other.ndim == 2 and is_sparse(other):
+        return mv(_swapped(other), input)
+    if input.ndim == 3 and other.ndim == 3:
+        return bmm(input, other)
+    if is_sparse(input) and not is_sparse(other) and input.ndim == 2:
+        lead, last = other.shape[:-2], other.shape[-1]
+        flat = other.movedim(-2, 0).reshape(other.shape[-2], -1)
+        return multiplied(input, flat).reshape(input.shape[0], *lead, last).movedim(0, -2)
+    raise no_kernel("matmul", input if is_sparse(input) else other)
+
+
+def scaled_sum(input, product, beta, alpha):
+    """`beta * input + alpha * product`."""
+    product = product if alpha == 1 else torch.mul(product, alpha)
+    if beta == 0:
+        return product
+    input = input if beta == 1 else torch.mul(input, beta)
+    if is_sparse(input) or is_sparse(product):
+        return added(input, product)
+    return torch.add(input, product)
+
+
+def addmm(input, mat1, mat2, beta=1, alpha=1):
+    """`torch.addmm`."""
+    if not is_sparse(mat1) and not is_sparse(mat2):
+        return scaled_sum(input, torch.mm(mat1, mat2), beta, alpha)
+    return scaled_sum(input, multiplied(mat1, mat2, False, "Addmm"), beta, alpha)
+
+
+def addmv(input, mat, vec, beta=1, alpha=1):
+    """`torch.addmv`."""
+    return scaled_sum(input, mv(mat, vec), beta, alpha)
+
+
+def linear(input, weight, bias=None):
+    """`nn.functional.linear`."""
+    out = matmul(input, _swapped(weight) if weight.ndim == 2 else weight)
+    return out if bias is None else out + bias
+
+
+# -- torch.sparse -------------------------------------------------------------------
+
+
+def sparse_mm(mat1, mat2, reduce=None):
+    """`torch.sparse.mm`."""
+    if reduce is not None:
+        return _reduced(mat1, mat2, reduce)
+    if not is_sparse(mat1) and not is_sparse(mat2):
+        raise no_kernel("_sparse_mm", mat1)
+    return multiplied(mat1, mat2, True, "SparseAddmm")
+
+
+_REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "amax", "amin": "amin"}
+
+
+def _reduced(mat1, mat2, reduce: str):
+    """The products of each row reduced otherwise than by a sum."""
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if mat1.layout is not torch.sparse_csr:
+        raise no_kernel("_sparse_mm_reduce_impl", mat1)
+    _check("mm", mat1, mat2)
+    first, columns = mat1._data.parts
+    rows, columns = row_numbers(first, mat1._data.nnz), columns.to(torch.int64)
+    product = values_of(mat1).unsqueeze(1) * mat2.index_select(0, columns)
+    shape = (mat1.shape[0], mat2.shape[1])
+    index = rows.unsqueeze(1).expand(product.shape)
+    return product.new_zeros(shape).scatter_reduce(0, index, product, _REDUCTIONS[reduce], include_self=False)
+
+
+def sparse_addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
+    """`torch.sparse.addmm`."""
+    return scaled_sum(mat, multiplied(mat1, mat2, True, "SparseAddmm"), beta, alpha)
+
+
+def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0):
+    """`torch.sparse.sampled_addmm`."""
+    if input.layout not in (torch.sparse_csr, torch.sparse_csc):
+        raise no_kernel("sparse_sampled_addmm", input)
+    for name, mat in (("mat1", mat1), ("mat2", mat2)):
+        if mat.ndim < 2 or mat.ndim != input.ndim:
+            raise RuntimeError(f"sampled_addmm: Expected {name} to be a matrix, got {mat.ndim}-D tensor")
+    if mat1.shape[-1] != mat2.shape[-2]:
+        raise RuntimeError(
+            f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied ({mat1.shape[-2]}x{mat1.shape[-1]} and "
+            f"{mat2.shape[-2]}x{mat2.shape[-1]})"
+        )
+    for i, want, name in ((-2, mat1.shape[-2], "mat1.shape[-2]"), (-1, mat2.shape[-1], "mat2.shape[-1]")):
+        if input.shape[i] != want:
+            raise RuntimeError(f"sampled_addmm: self.shape[{i}] must match {name}")
+    for name, mat in (("mat1", mat1), ("mat2", mat2)):
+        if mat.dtype is not input.dtype:
+            raise RuntimeError(
+                f"sampled_addmm: Expected {name} and input to have the same dtype, but got {mat.dtype.scalar_name} and "
+                f"{input.dtype.scalar_name}"
+            )
+    places_of = SparseData(torch.sparse_coo, input.shape, (places(input._data),), input._data.values)
+    product = _at_entries(places_of, mat1, mat2.mT.contiguous()).reshape(input._data.values.shape)
+    new = scaled_sum(values_of(input), product, beta, alpha)
+    return with_values(input._data.over(new), new, "SparseSampledAddmmBackward0")
+
+
+def smm(input, mat):
+    """`torch.smm`: sparse times dense as a sparse matrix of all places."""
+    empty = torch.sparse_coo_tensor((input.shape[0], mat.shape[1]), dtype=input.dtype, device=input.device)
+    return sspaddmm(empty, input, mat, beta=0)
+
+
+def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """`torch.sspaddmm`: rows that `mat1` has are filled, and stand behind the elements of `input`."""
+    _check("sspaddmm", mat1, mat2)
+    flat = coalesced(mat1)
+    rows = torch.unique(flat._data.parts[0][0])
+    product = _multiply(flat._data, flat._data.values, mat2).index_select(0, rows) * alpha
+    width = mat2.shape[1]
+    index = torch.stack([rows.repeat_interleave(width), torch.arange(width, device=rows.device).repeat(rows.shape[0])])
+    held = coalesced(input)._data
+    index = torch.cat([held.parts[0], index], 1)
+    values = torch.cat([held.values * beta, product.reshape(-1)])
+    return made(SparseData(torch.sparse_coo, input.shape, (index,), values, False))
+
+
+def hspmm(mat1, mat2):
+    """`torch.hspmm`: sparse times dense as a hybrid matrix, whose rows are dense."""
+    _check("hspmm", mat1, mat2)
+    flat = coalesced(mat1)
+    rows = torch.unique(flat._data.parts[0][0])
+    values = _multiply(flat._data, flat._data.values, mat2).index_select(0, rows)
+    shape = (mat1.shape[0], mat2.shape[1])
+    return made(SparseData(torch.sparse_coo, shape, (rows.unsqueeze(0),), values, True))

@@ -1,0 +1,337 @@
+"""What ops do with sparse tensors: one table, by the op's name. A rule gets the values of the record's parameters in
+their order. An op that is written in others and has no rule here runs as it is written; one of its own that has none
+takes no sparse tensors, and says so in PyTorch's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torchlite as torch
+
+from .._dispatch import call
+from .._dispatch.graph import bump, edge
+from .._dispatch.runtime import LEAF, MODE, recording
+from .._dispatch.slots import SLOTS
+from . import elementwise, products, reduce, shape
+from .build import _empty_coo, empty
+from .convert import coo_of, grid, lines, moved, to_dense
+from .data import is_sparse, made, no_kernel
+from .elementwise import OF_VALUES, of_values
+from .history import values_of, with_values
+
+RULES: dict[str, Callable[..., Any]] = {
+    "add": elementwise.add,
+    "sub": elementwise.sub,
+    "mul": elementwise.mul,
+    "div": elementwise.div,
+    "floor_divide": lambda a, b: elementwise.div(a, b, torch.floor_divide),
+    "_floor_divide": lambda a, b: elementwise.div(a, b, lambda x, y: torch.div(x, y, rounding_mode="floor")),
+    "_trunc_divide": lambda a, b: elementwise.div(a, b, lambda x, y: torch.div(x, y, rounding_mode="trunc")),
+    "pow": elementwise.power,
+    "mm": products.mm,
+    "mv": products.mv,
+    "bmm": products.bmm,
+    "matmul": products.matmul,
+    "addmm": products.addmm,
+    "addmv": products.addmv,
+    "linear": products.linear,
+    "sum": reduce.sum_op,
+    "any": reduce.any_op,
+    "norm": reduce.norm,
+    "permute": shape.permute,
+    "transpose": shape.transpose,
+    "t": shape.t,
+    "select": shape.select,
+    "unbind": shape.unbind,
+    "unsqueeze": shape.unsqueeze,
+    "squeeze": shape.squeeze,
+    "narrow_copy": shape.narrow_copy,
+    "index_select": shape.index_select,
+    "cat": shape.cat,
+    "stack": shape.stack,
+    "softmax": lambda input, dim, dtype: reduce.softmax(input, dim, dtype),
+    "log_softmax": lambda input, dim, dtype: reduce.softmax(input, dim, dtype, log=True),
+}
+# The ops that PyTorch names otherwise in its errors.
+_ATEN = {
+    "_view": "view", "gt": "gt.Scalar", "lt": "lt.Scalar", "ge": "ge.Scalar", "le": "le.Scalar", "eq": "eq.Tensor",
+    "ne": "ne.Scalar", "_setitem": "index_put_", "_index": "index.Tensor", "mean": "mean.dim", "slice": "as_strided",
+    "vector_norm_core": "linalg_vector_norm", "_clamp_numbers": "clamp", "_clamp_tensors": "clamp.Tensor",
+    "nonzero_indices": "nonzero", "isfinite": "ne.Scalar", "isclose": "eq.Tensor", "_through": "view",
+}  # fmt: skip
+
+
+def rule(name: str):
+    """Declare the rule of an op."""
+
+    def declare(function):
+        RULES[name] = function
+        return function
+
+    return declare
+
+
+def _declare_of_values(name: str) -> None:
+    def of_op(input, *rest):
+        return of_values(name, lambda values: getattr(SLOTS.F, name)(values, *rest), input)
+
+    RULES[name] = of_op
+
+
+for _name in OF_VALUES:
+    _declare_of_values(_name)
+
+
+@rule("clone")
+def clone(input, memory_format=None):
+    """A copy of all parts."""
+    values = torch.clone(values_of(input))
+    data = input._data.mapped(torch.clone)
+    return with_values(data.over(values), values, "CloneBackward0")
+
+
+@rule("to")
+def to(input, dtype):
+    """Another dtype."""
+    values = SLOTS.F.to(values_of(input), dtype)
+    return with_values(input._data.over(values), values, "ToCopyBackward0")
+
+
+@rule("_move")
+def move(input, where):
+    """Another device."""
+    return moved(input, where)
+
+
+@rule("_conj")
+def conj(input):
+    """The conjugate."""
+    return of_values("conj_physical", torch.conj_physical, input) if input.is_complex() else input
+
+
+for _name in ("resolve_conj", "resolve_neg", "alias"):
+    RULES[_name] = lambda input: input
+
+
+@rule("contiguous")
+def contiguous(input, memory_format=None):
+    """Refused."""
+    raise RuntimeError("unsupported memory format option Contiguous")
+
+
+@rule("expand")
+def expand(input, size):
+    """Refused."""
+    raise RuntimeError("expand is unsupported for Sparse tensors")
+
+
+RULES["repeat"] = expand
+
+
+@rule("reshape")
+def reshape(input, size):
+    """Refused."""
+    if input.layout is torch.sparse_coo:
+        raise RuntimeError("reshape is not implemented for sparse tensors")
+    return input.is_contiguous()
+
+
+def _like(input, dtype, layout, device, requires_grad, size=None):
+    layout = input.layout if layout is None else layout
+    size = tuple(input.shape) if size is None else size
+    dtype, device = dtype or input.dtype, device or input.device
+    if layout is torch.strided:
+        return torch.zeros(size, dtype=dtype, device=device, requires_grad=requires_grad)
+    if layout is torch.sparse_coo and input._sparse and size == tuple(input.shape):
+        return _empty_coo(size, dtype, device, requires_grad, input._data.dense_dim)
+    return empty(size, dtype, device, layout, requires_grad)
+
+
+@rule("_zeros_like")
+def zeros_like(input, dtype, layout, device, pin_memory, requires_grad, memory_format):
+    """No specified elements."""
+    return _like(input, dtype, layout, device, requires_grad)
+
+
+RULES["_empty_like"] = zeros_like
+
+
+@rule("zeros_like")
+def zeros_of(input):
+    """No specified elements."""
+    return _like(input, None, None, None, False)
+
+
+@rule("_new_zeros")
+def new_zeros(input, size, dtype, device, requires_grad, layout, pin_memory):
+    """Of another size, without specified elements."""
+    size = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    return _like(input, dtype, layout, device, requires_grad, tuple(size))
+
+
+RULES["_new_empty"] = new_zeros
+
+
+def _refuse_fill(input, *rest):
+    raise no_kernel("fill_.Scalar", input)
+
+
+for _name in ("_ones_like", "_full_like", "fill_", "_fill"):
+    RULES[_name] = _refuse_fill
+
+
+# -- in place ---------------------------------------------------------------------------
+
+
+def _written(target, result):
+    """Give a tensor the elements and the history of another."""
+    if target._node is LEAF and MODE.grad:
+        call.check_writable(target)
+    target._data, target._table = result._data, result._table
+    if MODE.grad and (result._node is not None or target._node is not LEAF):
+        target._node = result._node
+    bump(target)
+    return target
+
+
+def _check_leaf(target) -> None:
+    if MODE.grad and target._node is LEAF:
+        call.check_writable(target)
+
+
+@rule("zero_")
+def zero_(input):
+    """No specified elements any more."""
+    _check_leaf(input)
+    return _written(input, _like(input, None, None, None, False))
+
+
+@rule("copy_")
+def copy_(input, src, non_blocking=False):
+    """The elements of another tensor."""
+    _check_leaf(input)
+    if not is_sparse(src) or not is_sparse(input):
+        if is_sparse(input) is is_sparse(src) or not isinstance(src, torch.Tensor):
+            raise no_kernel("copy_", input)
+        raise RuntimeError(
+            "copy_() between dense and sparse Tensors is not implemented! Found self type = "
+            f"{input.type()} and src type = {src.type()}"
+        )
+    if input.layout is not src.layout:
+        raise RuntimeError(
+            "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self layout is "
+            f"{input.layout.name} and src layout is {src.layout.name}"
+        )
+    return _written(input, clone(moved(src, device=input.device, dtype=input.dtype)))
+
+
+@rule("_detach")
+def detach(input):
+    """Without history."""
+    return input.detach()
+
+
+@rule("t_")
+def t_(input):
+    """In place."""
+    return _written(input, shape.t(input))
+
+
+@rule("transpose_")
+def transpose_(input, dim0, dim1):
+    """In place."""
+    return _written(input, shape.transpose(input, dim0, dim1))
+
+
+def _aten(name: str) -> str:
+    return _ATEN.get(name, name)
+
+
+def run(op, values: list):
+    """An op with a sparse tensor among its values. NotImplemented where it runs as it is written."""
+    found = RULES.get(op.name)
+    if found is not None:
+        return found(*values)
+    if op.is_implicit:
+        return NotImplemented
+    first = next(v for v in _flat(values) if is_sparse(v))
+    if first.layout is not torch.sparse_coo and op.name in _UNARY:
+        raise RuntimeError("unsupported tensor layout: SparseCsr")
+    raise no_kernel(_aten(op.name), first)
+
+
+_UNARY = frozenset(("cos", "exp", "log", "sigmoid", "cosh", "acos", "acosh", "exp2", "log2", "log10", "rsqrt"))
+
+
+def _flat(values):
+    for value in values:
+        if value.__class__ in (list, tuple):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+def run_in_place(op, values: list):
+    """`self.op_(...)` with a sparse tensor among the values."""
+    target, rest = values[0], values[1:]
+    if not is_sparse(target):
+        return _into_dense(op, target, rest)
+    _check_leaf(target)
+    if op.name == "copy_":
+        return copy_(target, *rest)
+    before = made(target._data)
+    if target._node is not None and target._node is not LEAF:
+        before._node = edge(target)
+    result = call.execute(op, [before, *rest])
+    if not is_sparse(result) or result.shape != target.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}"
+        )
+    if not torch.can_cast(result.dtype, target.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
+            f"{target.dtype.scalar_name}"
+        )
+    return _written(target, result if result.dtype is target.dtype else to(result, target.dtype))
+
+
+def _into_dense(op, target, rest):
+    """A dense tensor in place, with a sparse operand: what is added goes to its places alone."""
+    other = rest[0] if rest else None
+    wants = MODE.grad and (target._node is not None or any(getattr(v, "_node", None) is not None for v in rest))
+    if wants:
+        call.check_writable(target)
+    elif op.name in ("add", "sub", "_add", "_sub") and is_sparse(other) and other.dtype is target.dtype:
+        if target.shape == other.shape and target.is_contiguous() and target.dtype is not torch.bool:
+            scale = (-1 if "sub" in op.name else 1) * (rest[1] if len(rest) > 1 else 1)
+            return _scatter(target, coo_of(other)._data, scale)
+    before = call._alias(target) if wants else target
+    with recording(wants):
+        result = call.execute(op, [before, *rest])
+    if is_sparse(result):
+        result = to_dense(result)
+    return call.assign(op, target, result, before)
+
+
+def _scatter(target, data, scale):
+    """`target += scale * sparse`, where the sparse one has elements."""
+    sizes = grid(data)
+    flat = target.detach().view(-1, *data.shape[len(sizes) :]) if sizes else target.detach().unsqueeze(0)
+    flat.index_add_(0, lines(data.parts[0], sizes), data.values, alpha=scale)
+    bump(target)
+    return target
+
+
+def write_out(result, out):
+    """`out=` where it or the result is sparse: the result in its place."""
+    if is_sparse(result) != is_sparse(out):
+        if is_sparse(out) or not isinstance(out, torch.Tensor):
+            raise no_kernel("copy_", out)
+        result = to_dense(result)
+        out.resize_(result.shape)
+        return out.copy_(result)
+    out._data = (result if result.dtype is out.dtype else to(result, out.dtype))._data
+    bump(out)
+    return out

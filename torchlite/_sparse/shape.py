@@ -1,0 +1,275 @@
+"""Ops that take sparse tensors apart, put them together, or change the order of their dimensions."""
+
+from __future__ import annotations
+
+import torchlite as torch
+
+from .._dispatch.shapes import wrap_dim
+from .convert import coalesced, compressed, coo_of, summed
+from .data import IN_BLOCKS, SparseData, _no_strides, is_sparse, no_kernel
+from .history import values_of, with_values
+
+
+def _made(data: SparseData, shape, index, values, coalesced: bool, name: str):
+    return with_values(SparseData(torch.sparse_coo, shape, (index,), values, coalesced), values, name)
+
+
+def _only_coo(tensor) -> None:
+    if tensor.layout is not torch.sparse_coo:
+        _no_strides(tensor)
+
+
+# -- dimensions in another order --------------------------------------------------------
+
+_TURNED = {
+    torch.sparse_csr: torch.sparse_csc, torch.sparse_csc: torch.sparse_csr, torch.sparse_bsr: torch.sparse_bsc,
+    torch.sparse_bsc: torch.sparse_bsr,
+}  # fmt: skip
+
+
+def permute(input, dims, name: str = "PermuteBackward0"):
+    """Sparse dimensions change places with sparse ones, dense with dense ones."""
+    data = input._data
+    if data.layout is not torch.sparse_coo:
+        raise no_kernel("permute", input)
+    order = [wrap_dim(dim, data.ndim) for dim in dims]
+    if sorted(order) != list(range(data.ndim)):
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {data.ndim} is not equal to len(dims) = {len(order)}"
+            if len(order) != data.ndim
+            else "permute(): duplicate dims are not allowed."
+        )
+    cut = data.sparse_dim
+    if any(dim >= cut for dim in order[:cut]):
+        raise RuntimeError(
+            "transpose(): transposing a sparse dimension and a dense dimension is not supported"
+            if name.startswith("T")
+            else "permute(sparse_coo): mixing of sparse and dense dimensions is not supported"
+        )
+    index = data.parts[0].index_select(0, torch.tensor(order[:cut], dtype=torch.int64, device=input.device))
+    values = values_of(input).permute(0, *(dim - cut + 1 for dim in order[cut:]))
+    kept = data.coalesced and order[:cut] == list(range(cut))
+    return _made(data, [data.shape[dim] for dim in order], index, values, kept, name)
+
+
+def transpose(input, dim0, dim1, name: str = "TransposeBackward0"):
+    """Two dimensions change places; a matrix that is compressed by rows is then compressed by columns."""
+    data = input._data
+    dim0, dim1 = wrap_dim(dim0, data.ndim), wrap_dim(dim1, data.ndim)
+    order = list(range(data.ndim))
+    order[dim0], order[dim1] = dim1, dim0
+    if data.layout is torch.sparse_coo:
+        return permute(input, order, name)
+    if dim0 == dim1:
+        return input
+    b = data.batch
+    if {dim0, dim1} != {b, b + 1}:
+        raise RuntimeError(
+            f"transpose(): can only transpose 2D compressed sparse tensors, or the last two dimensions of batches, got "
+            f"dimensions {dim0} and {dim1}"
+        )
+    values = values_of(input)
+    values = values.transpose(b + 1, b + 2) if data.layout in IN_BLOCKS else values
+    shape = [data.shape[dim] for dim in order]
+    return with_values(SparseData(_TURNED[data.layout], shape, data.parts, values), values, name)
+
+
+def t(input):
+    """`Tensor.t`."""
+    if input.ndim < 2:
+        return input
+    if input.ndim > 2:
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {input._data.sparse_dim} sparse and "
+            f"{input._data.dense_dim} dense dimensions"
+        )
+    return transpose(input, 0, 1, "TBackward0")
+
+
+# -- parts ------------------------------------------------------------------------------
+
+
+def select(input, dim, index):
+    """One entry along a dimension; a dense tensor where no sparse dimension is left."""
+    if not input.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim, index = wrap_dim(dim, input.ndim), int(index)
+    size = input.shape[dim]
+    if not -size <= index < size:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+        )
+    index = index % size
+    tensor = coo_of(input)
+    data, values = tensor._data, values_of(tensor)
+    cut, shape = data.sparse_dim, data.shape[:dim] + data.shape[dim + 1 :]
+    if dim >= cut:
+        values = values.select(dim - cut + 1, index)
+        return _made(data, shape, data.parts[0], values, data.coalesced, "SelectBackward0")
+    kept = (data.parts[0][dim] == index).nonzero().reshape(-1)
+    values = values.index_select(0, kept)
+    if cut == 1:
+        return summed(values, 1, torch.zeros_like(kept))[0]
+    rows = [d for d in range(cut) if d != dim]
+    where = data.parts[0].index_select(1, kept)
+    where = where.index_select(0, torch.tensor(rows, device=where.device))
+    return _made(data, shape, where, values, data.coalesced, "SelectBackward0")
+
+
+def selected(tensor, key):
+    """`tensor[key]`, for integers, None and an ellipsis."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if any(k is Ellipsis for k in keys):
+        at = next(i for i, k in enumerate(keys) if k is Ellipsis)
+        named = sum(k is not None for k in keys) - 1
+        keys[at : at + 1] = [slice(None)] * (tensor.ndim - named)
+    dim = 0
+    for k in keys:
+        if isinstance(k, slice) and k == slice(None):
+            dim += 1
+        elif k is None:
+            tensor, dim = torch.unsqueeze(tensor, dim), dim + 1
+        elif isinstance(k, int) and not isinstance(k, bool) or isinstance(k, torch.Tensor) and not k.ndim and (
+            not is_sparse(k) and k.dtype in (torch.int64, torch.int32)
+        ):  # fmt: skip
+            tensor = torch.select(tensor, dim, int(k))
+        elif isinstance(k, slice):
+            _only_coo(tensor)
+            raise no_kernel("as_strided", tensor)
+        else:
+            raise no_kernel("index.Tensor", tensor)
+    return tensor
+
+
+def unbind(input, dim=0):
+    """All entries along a dimension."""
+    return tuple(select(input, dim, i) for i in range(input.shape[wrap_dim(dim, input.ndim)]))
+
+
+def unsqueeze(input, dim):
+    """One more dimension of one entry."""
+    _only_coo(input)
+    data, values = input._data, values_of(input)
+    dim = wrap_dim(dim, data.ndim + 1)
+    shape, index, cut = [*data.shape[:dim], 1, *data.shape[dim:]], data.parts[0], data.sparse_dim
+    if dim <= cut:
+        index = torch.cat([index[:dim], index.new_zeros((1, index.shape[1])), index[dim:]])
+    else:
+        values = values.unsqueeze(dim - cut + 1)
+    return _made(data, shape, index, values, data.coalesced, "UnsqueezeBackward0")
+
+
+def squeeze(input, dim=None):
+    """Dimensions of one entry away, where `torch.squeeze` of a dimension that is longer leaves the tensor as it is."""
+    raise no_kernel("as_strided", input)
+
+
+def narrow_copy(input, dim, start, length):
+    """Some entries along a dimension that follow each other."""
+    _only_coo(input)
+    data, values = input._data, values_of(input)
+    dim = wrap_dim(dim, data.ndim)
+    size, cut = data.shape[dim], data.sparse_dim
+    start = int(start)
+    start = start + size if start < 0 else start
+    if length < 0 or start + length > size:
+        raise RuntimeError(f"Invalid range to narrow. range(start, start+length) = range({start}, {start + length})")
+    shape, index, name = [*data.shape[:dim], length, *data.shape[dim + 1 :]], data.parts[0], "NarrowCopyBackward0"
+    if dim >= cut:
+        return _made(data, shape, index, values.narrow(dim - cut + 1, start, length), data.coalesced, name)
+    kept = ((index[dim] >= start) & (index[dim] < start + length)).nonzero().reshape(-1)
+    shift = torch.zeros(cut, 1, dtype=torch.int64, device=index.device)
+    shift[dim] = start
+    index = index.index_select(1, kept) - shift
+    return _made(data, shape, index, values.index_select(0, kept), data.coalesced, name)
+
+
+def index_select(input, dim, index):
+    """The entries along a dimension that `index` names, in that order."""
+    _only_coo(input)
+    data, values = input._data, values_of(input)
+    dim = wrap_dim(dim, data.ndim)
+    if index.ndim > 1 or index.dtype not in (torch.int64, torch.int32):
+        raise RuntimeError("index_select() argument index must be 1-D long-tensor.")
+    index = index.reshape(-1).to(torch.int64)
+    size, cut, count = data.shape[dim], data.sparse_dim, index.shape[0]
+    bad = ((index < -size) | (index >= size)).nonzero()
+    if bad.shape[0]:
+        found = int(index[bad[0, 0]])
+        raise IndexError(
+            f"index_select(): index contains {found} that is out of range for tensor of size {list(data.shape)} at "
+            f"dimension {dim}"
+        )
+    index = torch.where(index < 0, index + size, index)
+    shape, name = [*data.shape[:dim], count, *data.shape[dim + 1 :]], "IndexSelectBackward0"
+    if dim >= cut:
+        return _made(data, shape, data.parts[0], values.index_select(dim - cut + 1, index), data.coalesced, name)
+    # Each element stands wherever the index names its row.
+    ordered, order = torch.sort(index, stable=True)
+    row = data.parts[0][dim].contiguous()
+    first = torch.searchsorted(ordered, row)
+    counts = torch.searchsorted(ordered, row, right=True) - first
+    which = torch.repeat_interleave(torch.arange(row.shape[0], device=row.device), counts)
+    ends = torch.cumsum(counts, 0)
+    step = torch.arange(which.shape[0], device=row.device) - (ends - counts).index_select(0, which)
+    place = order.index_select(0, first.index_select(0, which) + step)
+    where = data.parts[0].index_select(1, which)
+    where = torch.cat([where[:dim], place.unsqueeze(0), where[dim + 1 :]])
+    out = _made(data, shape, where, values.index_select(0, which), False, name)
+    if not data.coalesced:
+        return out
+    out = coalesced(out)
+    return with_values(out._data, values_of(out), name)
+
+
+# -- joins ------------------------------------------------------------------------------
+
+
+def cat(tensors, dim=0):
+    """Tensors one after the other along a dimension."""
+    tensors = list(tensors)
+    for position, tensor in enumerate(tensors):
+        if not is_sparse(tensor) or tensor.layout is not torch.sparse_coo:
+            raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {position}.")
+    first = tensors[0]._data
+    dim, cut = wrap_dim(dim, first.ndim), first.sparse_dim
+    for position, tensor in enumerate(tensors):
+        data = tensor._data
+        if data.sparse_dim != cut or data.ndim != first.ndim or any(
+            a != b for d, (a, b) in enumerate(zip(data.shape, first.shape, strict=True)) if d != dim
+        ):  # fmt: skip
+            raise RuntimeError(
+                f"All tensors must have the same shape: {list(first.shape)} (except in the concatenating dimension), "
+                f"with the same number of sparse dimensions, but got shape: {list(data.shape)}, which differs at "
+                f"position {position}."
+            )
+    total = sum(t.shape[dim] for t in tensors)
+    shape = [*first.shape[:dim], total, *first.shape[dim + 1 :]]
+    parts, values, start = [], [], 0
+    for tensor in tensors:
+        data, held = tensor._data, values_of(tensor)
+        index = data.parts[0]
+        if dim < cut:
+            index = torch.cat([index[:dim], index[dim : dim + 1] + start, index[dim + 1 :]])
+        else:
+            before, after = list(held.shape), list(held.shape)
+            before[dim - cut + 1], after[dim - cut + 1] = start, total - start - data.shape[dim]
+            held = torch.cat([held.new_zeros(before), held, held.new_zeros(after)], dim - cut + 1)
+        parts.append(index)
+        values.append(held)
+        start += data.shape[dim]
+    sorted_still = dim == 0 and cut > 0 and all(t._data.coalesced for t in tensors)
+    return _made(first, shape, torch.cat(parts, 1), torch.cat(values), sorted_still, "CatBackward0")
+
+
+def stack(tensors, dim=0):
+    """Tensors along a new dimension."""
+    dim = wrap_dim(dim, tensors[0].ndim + 1)
+    out = cat([unsqueeze(tensor, dim) for tensor in tensors], dim)
+    return with_values(out._data, values_of(out), "StackBackward0")
+
+
+def back(coo, data: SparseData):
+    """A COO tensor in the compressed layout that another has."""
+    return compressed(coo, data.layout, data.blocksize if data.layout in IN_BLOCKS else None)

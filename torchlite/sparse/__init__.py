@@ -1,0 +1,142 @@
+"""Sparse tensors: products, sums and softmax that know their places, and the switch for what constructors check."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .._sparse.build import CHECKS, spdiags
+from .._sparse.data import no_kernel
+from .._sparse.products import sampled_addmm, sparse_addmm, sparse_mm
+from .._sparse.reduce import softmax as _softmax
+from .._sparse.reduce import sparse_sum
+
+__all__ = [
+    "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
+    "spdiags", "spsolve", "sum",
+]  # fmt: skip
+
+
+def mm(mat1, mat2, reduce=None):
+    """The product of a sparse matrix and a matrix that is dense or sparse: (m, k) and (k, n) to (m, n). The gradient of
+    a sparse matrix has elements where it has some. With `reduce` ("sum", "mean", "amax", "amin") the products of each
+    row of a CSR matrix are reduced so. RuntimeError for shapes or dtypes that do not fit.
+
+    >>> import torchlite as torch
+    >>> torch.sparse.mm(torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse(), torch.ones(2, 1))
+    tensor([[2.],
+            [0.]])
+    """
+    return sparse_mm(mat1, mat2, reduce)
+
+
+def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
+    """`beta * mat + alpha * mat1 @ mat2`, where `mat1` is sparse; its gradient has elements where it has some."""
+    return sparse_addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def sum(input, dim=None, dtype=None):
+    """The sum of a COO tensor's elements, over all dimensions or those in `dim`. Sparse while a sparse dimension is
+    left. The gradient has elements where the input has some.
+
+    >>> import torchlite as torch
+    >>> torch.sparse.sum(torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse())
+    tensor(5.)
+    """
+    return sparse_sum(input, dim, dtype)
+
+
+def softmax(input, dim, *, dtype=None):
+    """Softmax of a COO tensor along a dimension, among its specified elements: the others count as minus infinity.
+
+    >>> import torchlite as torch
+    >>> torch.sparse.softmax(torch.tensor([[0.0, 2.0], [3.0, 3.0]]).to_sparse(), 1).to_dense()
+    tensor([[0.0000, 1.0000],
+            [0.5000, 0.5000]])
+    """
+    return _softmax(input, dim, dtype)
+
+
+def log_softmax(input, dim, *, dtype=None):
+    """The logarithm of `softmax`, of the specified elements."""
+    return _softmax(input, dim, dtype, log=True)
+
+
+def spsolve(input, other, *, left=True):
+    """Solving sparse systems wants cuDSS in PyTorch, and no backend here has it: NotImplementedError."""
+    raise no_kernel("_spsolve", input)
+
+
+class check_sparse_tensor_invariants:
+    """Whether constructors of sparse tensors check what they are given: `enable()`, `disable()`, `is_enabled()`; as a
+    context manager or decorator for a while.
+
+    >>> import torchlite as torch
+    >>> with torch.sparse.check_sparse_tensor_invariants():
+    ...     torch.sparse_coo_tensor([[5]], [1.0], (2,))
+    Traceback (most recent call last):
+    RuntimeError: size is inconsistent with indices: for dim 0, size is 2 but found index 5
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        self.state = enable
+        self.saved_state: bool | None = None
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether checks are on."""
+        return CHECKS.on
+
+    @staticmethod
+    def enable() -> None:
+        """Switch checks on."""
+        CHECKS.on = True
+
+    @staticmethod
+    def disable() -> None:
+        """Switch checks off."""
+        CHECKS.on = False
+
+    def __enter__(self) -> None:
+        if self.saved_state is not None:
+            raise RuntimeError(
+                "This context manager instance is already activated. Use a different context manager instance for "
+                "context nesting."
+            )
+        self.saved_state = CHECKS.on
+        CHECKS.on = self.state
+
+    def __exit__(self, *exc: object) -> None:
+        CHECKS.on = bool(self.saved_state)
+        self.saved_state = None
+
+    def __call__(self, function: Callable) -> Callable:
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.state):
+                return function(*args, **kwargs)
+
+        return checked
+
+
+def as_sparse_gradcheck(gradcheck: Callable) -> Callable:
+    """A gradcheck that takes sparse inputs too: it is run on their values, with `masked=True` on the specified ones
+    alone, else on all elements.
+    """
+
+    def checked(func: Callable, inputs: Any, **kwargs: Any) -> bool:
+        from .._sparse.checking import over_values
+
+        return gradcheck(*over_values(func, inputs, kwargs.get("masked", False)), **kwargs)
+
+    checked.masked = True  # type: ignore[attr-defined]
+    return checked
+
+
+def __getattr__(name: str) -> Any:
+    if "emi_structured" in name or name.startswith("SparseSemiStructured"):
+        raise AttributeError(
+            f"torch.sparse.{name}: semi-structured (2:4) sparsity needs kernels of NVIDIA's that torchlite has not"
+        )
+    raise AttributeError(f"module 'torchlite.sparse' has no attribute '{name}'")
