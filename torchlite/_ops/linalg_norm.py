@@ -449,7 +449,7 @@ def cov(F, input, correction, fweights, aweights):
         freedom = total - correction
     else:
         freedom = total - correction * (weights * aweights).sum() / total
-    if (freedom <= 0 if isinstance(freedom, (int, float)) else anywhere(freedom <= 0)):
+    if freedom <= 0 if isinstance(freedom, (int, float)) else anywhere(freedom <= 0):
         import warnings
 
         warnings.warn(

@@ -84,6 +84,6 @@ class _Run(Run):
         self.given.add(id(g))
 
 
-def backward_with(create_graph: bool) -> tuple[type, type]:
-    """The mode and the class of a backward pass."""
-    return (_Tensors if create_graph else _Raw), _Run
+def backward_with(mode: type) -> tuple[type, type]:
+    """The mode and the class of a backward pass, in place of the mode that it has without sparse tensors."""
+    return (_Raw if mode is RawMode else _Tensors), _Run

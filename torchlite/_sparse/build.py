@@ -49,9 +49,8 @@ def sparse_coo_tensor(indices, values=None, size=None, *more, dtype=None, device
     tensor([[0., 0., 3.],
             [4., 0., 0.]])
     """
-    if values is None or not isinstance(values, torch.Tensor) and isinstance(values, int):
-        if values is None and not isinstance(indices, torch.Tensor):
-            return _empty_coo(tuple(indices) if size is None else tuple(size), dtype, device, requires_grad)
+    if values is None and not isinstance(indices, torch.Tensor):
+        return _empty_coo(tuple(indices if size is None else size), dtype, device, requires_grad)
     values = _as_tensor(values, dtype, device)
     indices = _as_tensor(indices, None, values.device if device is None else device).to(torch.int64)
     if indices.ndim != 2:
@@ -108,18 +107,18 @@ def empty(size, dtype, device, kind, requires_grad: bool = False) -> Any:
     return _finished(data, values, requires_grad, False)
 
 
-def compressed_tensor(name: str, kind, first, second, values, size, dtype, device, requires_grad, check) -> Any:
+def compressed_tensor(kind, first, second, values, size, dtype, device, requires_grad, check) -> Any:
     """A tensor of a compressed layout out of its parts."""
     values = _as_tensor(values, dtype, device)
     where = values.device if device is None else device
     first, second = _as_tensor(first, None, where), _as_tensor(second, None, where)
     if size is None:
-        size = _estimated(name, kind, first, second, values)
+        size = _estimated(kind, first, second, values)
     data = SparseData(kind, size, (first.detach(), second.detach()), values.detach())
     return _finished(data, values, requires_grad, check)
 
 
-def _estimated(name: str, kind, first, second, values) -> tuple[int, ...]:
+def _estimated(kind, first, second, values) -> tuple[int, ...]:
     batch = first.ndim - 1
     height, width = values.shape[batch + 1 : batch + 3] if kind in IN_BLOCKS else (1, 1)
     long = first.shape[-1] - 1
@@ -129,24 +128,62 @@ def _estimated(name: str, kind, first, second, values) -> tuple[int, ...]:
     return (*first.shape[:-1], rows * height, columns * width, *tail)
 
 
-def _constructor(kind):
-    name = f"{kind.name}_tensor"
-    first, second = _part_names(kind)
+def _part_names(kind) -> tuple[str, str]:
+    return ("crow_indices", "col_indices") if kind in BY_ROWS else ("ccol_indices", "row_indices")
 
-    def build(compressed, plain, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
-              requires_grad=False, check_invariants=None):  # fmt: skip
-        if layout is not None and layout is not kind:
-            raise RuntimeError(f"{name}: layout must be {KINDS[kind]} but got {KINDS[layout]}")
+
+def _check_layout(kind, layout) -> None:
+    if layout is not None and layout is not kind:
+        raise RuntimeError(f"{kind.name}_tensor: layout must be {KINDS[kind]} but got {KINDS[layout]}")
+
+
+def _by_rows(kind):
+    def function(
+        crow_indices,
+        col_indices,
+        values,
+        size=None,
+        *,
+        dtype=None,
+        layout=None,
+        device=None,
+        pin_memory=False,
+        requires_grad=False,
+        check_invariants=None,
+    ):
+        _check_layout(kind, layout)
         return compressed_tensor(
-            name, kind, compressed, plain, values, size, dtype, device, requires_grad, check_invariants
+            kind, crow_indices, col_indices, values, size, dtype, device, requires_grad, check_invariants
         )
 
-    def function(*args, **kwargs):
-        names = {first: "compressed", second: "plain"}
-        return build(*args, **{names.get(key, key): value for key, value in kwargs.items()})
+    return _described(function, kind)
 
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "torchlite"
+
+def _by_columns(kind):
+    def function(
+        ccol_indices,
+        row_indices,
+        values,
+        size=None,
+        *,
+        dtype=None,
+        layout=None,
+        device=None,
+        pin_memory=False,
+        requires_grad=False,
+        check_invariants=None,
+    ):
+        _check_layout(kind, layout)
+        return compressed_tensor(
+            kind, ccol_indices, row_indices, values, size, dtype, device, requires_grad, check_invariants
+        )
+
+    return _described(function, kind)
+
+
+def _described(function, kind):
+    first, second = _part_names(kind)
+    function.__name__ = function.__qualname__ = f"{kind.name}_tensor"
     function.__doc__ = (
         f"A sparse tensor in the {kind.name[7:].upper()} layout out of `{first}`, `{second}` and `values`; without "
         "`size` it is just large enough. Takes dtype, device, requires_grad and check_invariants, with which "
@@ -155,14 +192,8 @@ def _constructor(kind):
     return function
 
 
-def _part_names(kind) -> tuple[str, str]:
-    return ("crow_indices", "col_indices") if kind in BY_ROWS else ("ccol_indices", "row_indices")
-
-
-sparse_csr_tensor = _constructor(torch.sparse_csr)
-sparse_csc_tensor = _constructor(torch.sparse_csc)
-sparse_bsr_tensor = _constructor(torch.sparse_bsr)
-sparse_bsc_tensor = _constructor(torch.sparse_bsc)
+sparse_csr_tensor, sparse_bsr_tensor = _by_rows(torch.sparse_csr), _by_rows(torch.sparse_bsr)
+sparse_csc_tensor, sparse_bsc_tensor = _by_columns(torch.sparse_csc), _by_columns(torch.sparse_bsc)
 
 
 def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None,
@@ -179,7 +210,7 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
     if layout not in COMPRESSED:
         got = "none" if layout is None else KINDS[layout]
         raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {got}")
-    return compressed_tensor("sparse_compressed_tensor", layout, compressed_indices, plain_indices, values, size,
+    return compressed_tensor(layout, compressed_indices, plain_indices, values, size,
                              dtype, device, requires_grad, check_invariants)  # fmt: skip
 
 

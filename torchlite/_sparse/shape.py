@@ -81,8 +81,8 @@ def t(input):
         return input
     if input.ndim > 2:
         raise RuntimeError(
-            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {input._data.sparse_dim} sparse and "
-            f"{input._data.dense_dim} dense dimensions"
+            "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
+            f"{input._data.sparse_dim} sparse and {input._data.dense_dim} dense dimensions"
         )
     return transpose(input, 0, 1, "TBackward0")
 

@@ -259,3 +259,98 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]: ...
+def sparse_coo_tensor(
+    indices: Any = None,
+    values: Any = None,
+    size: Sequence[_b.int] | None = None,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    pin_memory: _b.bool = False,
+    requires_grad: _b.bool = False,
+    check_invariants: _b.bool | None = None,
+    is_coalesced: _b.bool | None = None,
+) -> Tensor: ...
+def sparse_csr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Sequence[_b.int] | None = None,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: DeviceLike = None,
+    pin_memory: _b.bool = False,
+    requires_grad: _b.bool = False,
+    check_invariants: _b.bool | None = None,
+) -> Tensor: ...
+def sparse_csc_tensor(
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Sequence[_b.int] | None = None,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: DeviceLike = None,
+    pin_memory: _b.bool = False,
+    requires_grad: _b.bool = False,
+    check_invariants: _b.bool | None = None,
+) -> Tensor: ...
+def sparse_bsr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Sequence[_b.int] | None = None,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: DeviceLike = None,
+    pin_memory: _b.bool = False,
+    requires_grad: _b.bool = False,
+    check_invariants: _b.bool | None = None,
+) -> Tensor: ...
+def sparse_bsc_tensor(
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Sequence[_b.int] | None = None,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: DeviceLike = None,
+    pin_memory: _b.bool = False,
+    requires_grad: _b.bool = False,
+    check_invariants: _b.bool | None = None,
+) -> Tensor: ...
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Sequence[_b.int] | None = None,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: DeviceLike = None,
+    pin_memory: _b.bool = False,
+    requires_grad: _b.bool = False,
+    check_invariants: _b.bool | None = None,
+) -> Tensor: ...
+def _validate_sparse_csr_tensor_args(*args: Any, **kwargs: Any) -> None: ...
+def _validate_sparse_csc_tensor_args(*args: Any, **kwargs: Any) -> None: ...
+def _validate_sparse_bsr_tensor_args(*args: Any, **kwargs: Any) -> None: ...
+def _validate_sparse_bsc_tensor_args(*args: Any, **kwargs: Any) -> None: ...
+def _validate_sparse_coo_tensor_args(*args: Any, **kwargs: Any) -> None: ...
+def _validate_sparse_compressed_tensor_args(*args: Any, **kwargs: Any) -> None: ...
+def _convert_indices_from_coo_to_csr(input: Tensor, size: _b.int, *, out_int32: _b.bool = False) -> Tensor: ...
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: _b.bool = False, transpose: _b.bool = False
+) -> Tensor: ...
+def smm(input: Tensor, mat: Tensor) -> Tensor: ...
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor: ...
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor: ...
+def spmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def dsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def hsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor: ...
+def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor: ...
