@@ -59,9 +59,9 @@ del _d, _name
 
 _MODULES = {
     "_C", "_VF", "__config__", "__future__", "_dynamo", "_utils", "accelerator", "amp", "autograd", "backends", "cpu",
-    "cuda", "fft", "func", "functional", "linalg", "masked", "multiprocessing", "nn", "opencl", "optim", "overrides",
-    "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing",
-    "torch_version", "utils", "version",
+    "cuda", "distributions", "fft", "func", "functional", "linalg", "masked", "multiprocessing", "nn", "opencl",
+    "optim", "overrides", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special",
+    "storage", "testing", "torch_version", "utils", "version",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {

@@ -7,7 +7,17 @@ from collections.abc import Callable
 # Where PyTorch's derivative is called otherwise than the record.
 _NAMES: dict[str, str] = {
     **dict.fromkeys(
-        ("floor_divide", "heaviside", "bincount", "ldl_core", "histogram_counts", "random_binomial", "_set"),
+        (
+            "floor_divide",
+            "heaviside",
+            "bincount",
+            "ldl_core",
+            "histogram_counts",
+            "random_binomial",
+            "random_dirichlet",
+            "_dirichlet_grad",
+            "_set",
+        ),
         "NotImplemented",
     ),
     "_bce": "BinaryCrossEntropyBackward0",
@@ -47,6 +57,7 @@ _NAMES: dict[str, str] = {
     "pinv_core": "LinalgPinvBackward0",
     "qr_core": "LinalgQrBackward0",
     "random_bernoulli_each": "BernoulliBackward0",
+    "random_gamma": "StandardGammaBackward0",
     "random_poisson": "PoissonBackward0",
     "rad2deg": "Rad2DegBackward0",
     "relu6": "HardtanhBackward0",

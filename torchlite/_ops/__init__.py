@@ -7,7 +7,7 @@ import importlib
 # Named, since looking through the folder takes as long as loading three of them.
 FAMILIES = (
     "_gradients", "_linalg_common", "activation", "amp", "arithmetic", "attention", "conv", "core", "creation",
-    "cross_entropy", "ctc", "dropout", "einsum", "elementary", "embedding", "fft", "index", "inplace",
+    "cross_entropy", "ctc", "dropout", "einsum", "elementary", "embedding", "fft", "gamma", "index", "inplace",
     "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral", "loss", "matmul", "norm", "optim", "pad",
     "pointwise", "pooling", "pooling_records", "random", "rearrange", "reduce", "resample", "rnn", "scan",
     "scatter", "segments", "shape", "softmax", "sort", "special", "standard", "statistics", "vision", "windows",

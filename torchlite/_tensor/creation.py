@@ -395,7 +395,7 @@ def legacy_tensor(args, d, device, size=None, kind: str = "cpu", any_dtype: bool
             raise TypeError(f"expected a tensor of dtype {d}, device={kind} (got {given.dtype}, device={given.device})")
         return given.detach()
     if given.__class__ is Size:
-        return call.create("_empty", tuple(given) or (0,), d, device=where)
+        return call.create("_empty", tuple(given), d, device=where)
     if isinstance(given, (list, tuple, np.ndarray, range)):
         return tensor([given] if isinstance(given, np.ndarray) and not given.ndim else given, dtype=d, device=where)
     if isinstance(given, str):

@@ -1,0 +1,68 @@
+"""The Bernoulli distribution."""
+
+from __future__ import annotations
+
+import torchlite as torch
+from torchlite.nn.functional import binary_cross_entropy_with_logits
+
+from . import constraints
+from ._probabilities import ProbsOrLogits, counted
+from .exp_family import ExponentialFamily
+from .utils import broadcast_all
+
+__all__ = ["Bernoulli"]
+
+
+class Bernoulli(ProbsOrLogits, ExponentialFamily):
+    """1 with probability `probs` (or of log-odds `logits`), else 0.
+
+    >>> import torchlite as torch
+    >>> torch.distributions.Bernoulli(torch.tensor([0.25])).log_prob(torch.tensor([1.0])).exp()
+    tensor([0.2500])
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.boolean
+    has_enumerate_support = True
+    _mean_carrier_measure = 0
+    _broadcast = {"probs": 0, "logits": 0}
+
+    def __init__(self, probs=None, logits=None, validate_args=None) -> None:
+        super().__init__(self._take_numbers(probs, logits), validate_args=validate_args)
+
+    @property
+    def mean(self):
+        return self.probs
+
+    @property
+    def mode(self):
+        mode = (self.probs >= 0.5).to(self.probs)
+        return mode.masked_fill(self.probs == 0.5, torch.nan)
+
+    @property
+    def variance(self):
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape=torch.Size()):
+        with torch.no_grad():
+            return torch.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        return -binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    def entropy(self):
+        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+    def enumerate_support(self, expand=True):
+        values = torch.arange(2, dtype=self._param.dtype, device=self._param.device)
+        return counted(values, self._batch_shape, expand)
+
+    @property
+    def _natural_params(self):
+        return (torch.logit(self.probs),)
+
+    def _log_normalizer(self, x):
+        return torch.log1p(torch.exp(x))

@@ -1,0 +1,80 @@
+"""The beta distribution."""
+
+from __future__ import annotations
+
+from numbers import Number
+
+import torchlite as torch
+
+from . import constraints
+from .dirichlet import Dirichlet
+from .exp_family import ExponentialFamily
+from .utils import broadcast_all
+
+__all__ = ["Beta"]
+
+
+class Beta(ExponentialFamily):
+    """The beta distribution: proportional to x**(concentration1 - 1) (1 - x)**(concentration0 - 1).
+
+    >>> import torchlite as torch
+    >>> torch.distributions.Beta(torch.tensor([1.0]), torch.tensor([3.0])).mean
+    tensor([0.2500])
+    """
+
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval
+    has_rsample = True
+    _broadcast: dict[str, int] = {}
+
+    def __init__(self, concentration1, concentration0, validate_args=None) -> None:
+        if isinstance(concentration1, Number) and isinstance(concentration0, Number):
+            both = torch.tensor([float(concentration1), float(concentration0)])  # type: ignore[arg-type]
+        else:
+            both = torch.stack(broadcast_all(concentration1, concentration0), -1)
+        self._dirichlet = Dirichlet(both, validate_args=validate_args)
+        super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
+
+    def _expand_rest(self, new, batch_shape) -> None:
+        new._dirichlet = self._dirichlet.expand(batch_shape)
+
+    @property
+    def concentration1(self):
+        """The exponent of x, plus 1."""
+        return self._dirichlet.concentration[..., 0]
+
+    @property
+    def concentration0(self):
+        """The exponent of 1 - x, plus 1."""
+        return self._dirichlet.concentration[..., 1]
+
+    @property
+    def mean(self):
+        return self.concentration1 / (self.concentration1 + self.concentration0)
+
+    @property
+    def mode(self):
+        return self._dirichlet.mode[..., 0]
+
+    @property
+    def variance(self):
+        total = self.concentration1 + self.concentration0
+        return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
+
+    def rsample(self, sample_shape=()):
+        return self._dirichlet.rsample(sample_shape).select(-1, 0)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return self._dirichlet.log_prob(torch.stack([value, 1.0 - value], -1))
+
+    def entropy(self):
+        return self._dirichlet.entropy()
+
+    @property
+    def _natural_params(self):
+        return (self.concentration1, self.concentration0)
+
+    def _log_normalizer(self, x, y):
+        return torch.lgamma(x) + torch.lgamma(y) - torch.lgamma(x + y)

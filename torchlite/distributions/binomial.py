@@ -1,0 +1,92 @@
+"""The binomial distribution."""
+
+from __future__ import annotations
+
+import torchlite as torch
+
+from . import constraints
+from ._probabilities import ProbsOrLogits, counted
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["Binomial"]
+
+
+def _clamp_by_zero(x):
+    """max(x, 0), with a gradient of 1/2 at 0."""
+    return (x.abs() + x) / 2
+
+
+class Binomial(ProbsOrLogits, Distribution):
+    """How many of `total_count` trials of probability `probs` (or log-odds `logits`) succeed.
+
+    >>> import torchlite as torch
+    >>> torch.distributions.Binomial(2, torch.tensor(0.5)).log_prob(torch.tensor(1.0)).exp()
+    tensor(0.5000)
+    """
+
+    arg_constraints = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    has_enumerate_support = True
+    _broadcast = {"total_count": 0, "probs": 0, "logits": 0}
+
+    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None) -> None:
+        self._check_either(probs, logits)
+        if probs is not None:
+            self.total_count, self.probs = broadcast_all(total_count, probs)
+            self._param = self.probs
+        else:
+            self.total_count, self.logits = broadcast_all(total_count, logits)
+            self._param = self.logits
+        self.total_count = self.total_count.type_as(self._param)
+        super().__init__(self._param.size(), validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self):
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self):
+        return self.total_count * self.probs
+
+    @property
+    def mode(self):
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self):
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape=torch.Size()):
+        shape = self._extended_shape(sample_shape)
+        with torch.no_grad():
+            return torch.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        ways = torch.lgamma(self.total_count + 1)
+        ways = ways - torch.lgamma(value + 1) - torch.lgamma(self.total_count - value + 1)
+        # log(1 + exp(logits)), without overflow
+        log_rest = _clamp_by_zero(self.logits) + torch.log1p(torch.exp(-torch.abs(self.logits)))
+        return value * self.logits + ways - self.total_count * log_rest
+
+    def _one_count(self, what: str) -> int:
+        """The number of trials. NotImplementedError if it is not the same in all of the batch."""
+        count = int(self.total_count.max())
+        if not self.total_count.min() == count:
+            raise NotImplementedError(f"Inhomogeneous total count not supported by `{what}`.")
+        return count
+
+    def entropy(self):
+        self._one_count("entropy")
+        log_prob = self.log_prob(self.enumerate_support(False))
+        return -(torch.exp(log_prob) * log_prob).sum(0)
+
+    def enumerate_support(self, expand=True):
+        count = self._one_count("enumerate_support")
+        values = torch.arange(1 + count, dtype=self._param.dtype, device=self._param.device)
+        return counted(values, self._batch_shape, expand)

@@ -1,0 +1,149 @@
+"""Transforms from unconstrained numbers to what satisfies a constraint: `biject_to` and `transform_to`.
+
+`biject_to(constraint)` is a bijection whose Jacobian is known, for Hamiltonian Monte Carlo and the like;
+`transform_to(constraint)` need be neither (softmax for the simplex), for optimisers. Both are tables that take more:
+`@biject_to.register(MyConstraint)`.
+"""
+
+from __future__ import annotations
+
+from numbers import Number
+
+from . import constraints, transforms
+
+__all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
+
+
+class ConstraintRegistry:
+    """A table from constraints' classes to functions that make a transform for a constraint.
+
+    >>> import torchlite as torch
+    >>> D = torch.distributions
+    >>> D.biject_to(D.constraints.unit_interval)
+    SigmoidTransform()
+    """
+
+    def __init__(self) -> None:
+        self._registry: dict = {}
+        super().__init__()
+
+    def register(self, constraint, factory=None):
+        """Take up `factory(constraint)` for a constraint's class (or the class of the constraint given). Without a
+        factory it is a decorator. TypeError for what is no class of constraints.
+        """
+        if factory is None:
+            return lambda factory: self.register(constraint, factory)
+        if isinstance(constraint, constraints.Constraint):
+            constraint = type(constraint)
+        if not isinstance(constraint, type) or not issubclass(constraint, constraints.Constraint):
+            raise TypeError(f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}")
+        self._registry[constraint] = factory
+        return factory
+
+    def __call__(self, constraint):
+        """A transform whose codomain is the constraint. NotImplementedError where none is known."""
+        factory = self._registry.get(type(constraint))
+        if factory is None:
+            raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints") from None
+        return factory(constraint)
+
+
+biject_to = ConstraintRegistry()
+transform_to = ConstraintRegistry()
+
+
+def _both(*kinds):
+    """A decorator: a factory for both tables."""
+
+    def taken(factory):
+        for kind in kinds:
+            biject_to.register(kind, factory)
+            transform_to.register(kind, factory)
+        return factory
+
+    return taken
+
+
+@_both(constraints.real)
+def _transform_to_real(constraint):
+    return transforms.identity_transform
+
+
+@biject_to.register(constraints.independent)
+def _biject_to_independent(constraint):
+    base = biject_to(constraint.base_constraint)
+    return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
+
+
+@transform_to.register(constraints.independent)
+def _transform_to_independent(constraint):
+    base = transform_to(constraint.base_constraint)
+    return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
+
+
+@_both(constraints.positive, constraints.nonnegative, constraints.greater_than, constraints.greater_than_eq)
+def _transform_to_greater_than(constraint):
+    return transforms.ComposeTransform(
+        [transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)]
+    )
+
+
+@_both(constraints.less_than)
+def _transform_to_less_than(constraint):
+    return transforms.ComposeTransform(
+        [transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)]
+    )
+
+
+@_both(constraints.interval, constraints.half_open_interval)
+def _transform_to_interval(constraint):
+    low, high = constraint.lower_bound, constraint.upper_bound
+    if isinstance(low, Number) and low == 0 and isinstance(high, Number) and high == 1:
+        return transforms.SigmoidTransform()
+    return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
+
+
+@biject_to.register(constraints.simplex)
+def _biject_to_simplex(constraint):
+    return transforms.StickBreakingTransform()
+
+
+@transform_to.register(constraints.simplex)
+def _transform_to_simplex(constraint):
+    return transforms.SoftmaxTransform()
+
+
+@transform_to.register(constraints.lower_cholesky)
+def _transform_to_lower_cholesky(constraint):
+    return transforms.LowerCholeskyTransform()
+
+
+@transform_to.register(constraints.positive_definite)
+@transform_to.register(constraints.positive_semidefinite)
+def _transform_to_positive_definite(constraint):
+    return transforms.PositiveDefiniteTransform()
+
+
+@_both(constraints.corr_cholesky)
+def _transform_to_corr_cholesky(constraint):
+    return transforms.CorrCholeskyTransform()
+
+
+@biject_to.register(constraints.cat)
+def _biject_to_cat(constraint):
+    return transforms.CatTransform([biject_to(c) for c in constraint.cseq], constraint.dim, constraint.lengths)
+
+
+@transform_to.register(constraints.cat)
+def _transform_to_cat(constraint):
+    return transforms.CatTransform([transform_to(c) for c in constraint.cseq], constraint.dim, constraint.lengths)
+
+
+@biject_to.register(constraints.stack)
+def _biject_to_stack(constraint):
+    return transforms.StackTransform([biject_to(c) for c in constraint.cseq], constraint.dim)
+
+
+@transform_to.register(constraints.stack)
+def _transform_to_stack(constraint):
+    return transforms.StackTransform([transform_to(c) for c in constraint.cseq], constraint.dim)

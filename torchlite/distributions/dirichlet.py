@@ -1,0 +1,105 @@
+"""The Dirichlet distribution."""
+
+from __future__ import annotations
+
+import torchlite as torch
+from torchlite.autograd import Function
+from torchlite.autograd.function import once_differentiable
+
+from . import constraints
+from .exp_family import ExponentialFamily
+
+__all__ = ["Dirichlet"]
+
+
+def _Dirichlet_backward(x, concentration, grad_output):
+    """The gradient of samples `x` with respect to the concentration: that of a Dirichlet variate moves towards a corner
+    of the simplex as `_dirichlet_grad` says for the marginal, and away from where the others are.
+    """
+    total = concentration.sum(-1, True).expand_as(concentration)
+    return torch._dirichlet_grad(x, concentration, total) * (grad_output - (x * grad_output).sum(-1, True))
+
+
+class _Dirichlet(Function):
+    """Samples with implicit gradients (M. Jankowiak and F. Obermeyer, "Pathwise derivatives beyond the
+    reparameterization trick", 2018).
+    """
+
+    @staticmethod
+    def forward(ctx, concentration):
+        x = torch._sample_dirichlet(concentration)
+        ctx.save_for_backward(x, concentration)
+        return x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        x, concentration = ctx.saved_tensors
+        return _Dirichlet_backward(x, concentration, grad_output)
+
+
+class Dirichlet(ExponentialFamily):
+    """The Dirichlet distribution over the simplex: proportional to the product of x_i**(concentration_i - 1).
+
+    >>> import torchlite as torch
+    >>> torch.distributions.Dirichlet(torch.tensor([1.0, 3.0])).mean
+    tensor([0.2500, 0.7500])
+    """
+
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    support = constraints.simplex
+    has_rsample = True
+    _broadcast = {"concentration": 1}
+
+    def __init__(self, concentration, validate_args=None) -> None:
+        if concentration.dim() < 1:
+            raise ValueError("`concentration` parameter must be at least one-dimensional.")
+        self.concentration = concentration
+        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
+
+    def rsample(self, sample_shape=()):
+        return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return (
+            torch.xlogy(self.concentration - 1.0, value).sum(-1)
+            + torch.lgamma(self.concentration.sum(-1))
+            - torch.lgamma(self.concentration).sum(-1)
+        )
+
+    @property
+    def mean(self):
+        return self.concentration / self.concentration.sum(-1, True)
+
+    @property
+    def mode(self):
+        above = (self.concentration - 1).clamp(min=0.0)
+        mode = above / above.sum(-1, True)
+        # Where no component exceeds 1 the density grows towards the corners: the likeliest of them.
+        corner = (self.concentration < 1).all(dim=-1, keepdim=True)
+        likeliest = torch.nn.functional.one_hot(mode.argmax(dim=-1), self.concentration.shape[-1])
+        return torch.where(corner, likeliest.to(mode), mode)
+
+    @property
+    def variance(self):
+        total = self.concentration.sum(-1, True)
+        return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
+
+    def entropy(self):
+        n = self.concentration.size(-1)
+        total = self.concentration.sum(-1)
+        return (
+            torch.lgamma(self.concentration).sum(-1)
+            - torch.lgamma(total)
+            - (n - total) * torch.digamma(total)
+            - ((self.concentration - 1.0) * torch.digamma(self.concentration)).sum(-1)
+        )
+
+    @property
+    def _natural_params(self):
+        return (self.concentration,)
+
+    def _log_normalizer(self, x):
+        return x.lgamma().sum(-1) - torch.lgamma(x.sum(-1))

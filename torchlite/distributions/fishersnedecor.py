@@ -1,0 +1,74 @@
+"""Fisher's F distribution."""
+
+from __future__ import annotations
+
+from numbers import Number
+
+import torchlite as torch
+
+from . import constraints
+from .distribution import Distribution
+from .gamma import Gamma
+from .utils import broadcast_all
+
+__all__ = ["FisherSnedecor"]
+
+
+class FisherSnedecor(Distribution):
+    """The F distribution with `df1` and `df2` degrees of freedom: that of the ratio of two chi-squared variates, each
+    over its degrees of freedom.
+
+    >>> import torchlite as torch
+    >>> torch.distributions.FisherSnedecor(torch.tensor([2.0]), torch.tensor([4.0])).mean
+    tensor([2.])
+    """
+
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+    _broadcast = {"df1": 0, "df2": 0}
+
+    def __init__(self, df1, df2, validate_args=None) -> None:
+        self.df1, self.df2 = broadcast_all(df1, df2)
+        self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
+        self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
+        numbers = isinstance(df1, Number) and isinstance(df2, Number)
+        super().__init__(torch.Size() if numbers else self.df1.size(), validate_args=validate_args)
+
+    def _expand_rest(self, new, batch_shape) -> None:
+        new._gamma1 = self._gamma1.expand(batch_shape)
+        new._gamma2 = self._gamma2.expand(batch_shape)
+
+    @property
+    def mean(self):
+        df2 = self.df2.masked_fill(self.df2 <= 2, torch.nan)
+        return df2 / (df2 - 2)
+
+    @property
+    def mode(self):
+        mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return mode.masked_fill(self.df1 <= 2, torch.nan)
+
+    @property
+    def variance(self):
+        df2 = self.df2.masked_fill(self.df2 <= 4, torch.nan)
+        return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
+
+    def rsample(self, sample_shape=torch.Size()):
+        shape = self._extended_shape(sample_shape)
+        # Gamma(df / 2, df) is half of chi2 / df.
+        upper = self._gamma1.rsample(sample_shape).view(shape)
+        lower = self._gamma2.rsample(sample_shape).view(shape)
+        tiny = torch.finfo(lower.dtype).tiny
+        lower.detach().clamp_(min=tiny)
+        ratio = upper / lower
+        ratio.detach().clamp_(min=tiny)
+        return ratio
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        half1, half2, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
+        constant = (half1 + half2).lgamma() - half1.lgamma() - half2.lgamma()
+        density = half1 * ratio.log() + (half1 - 1) * torch.log(value)
+        return constant + density - (half1 + half2) * torch.log1p(ratio * value)

@@ -1,0 +1,98 @@
+"""The generalised Pareto distribution."""
+
+from __future__ import annotations
+
+import math
+from numbers import Number
+
+import torchlite as torch
+
+from . import constraints
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["GeneralizedPareto"]
+
+
+class GeneralizedPareto(Distribution):
+    """The generalised Pareto distribution: P(X > x) = (1 + concentration z)**(-1 / concentration) with
+    z = (x - loc) / scale, and exp(-z) where the concentration is 0. For a negative concentration it ends at
+    loc - scale / concentration.
+
+    >>> import torchlite as torch
+    >>> torch.distributions.GeneralizedPareto(0.0, 1.0, 0.5).mean
+    tensor(2.)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+    has_rsample = True
+    _broadcast = {"loc": 0, "scale": 0, "concentration": 0}
+
+    def __init__(self, loc, scale, concentration, validate_args=None) -> None:
+        self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
+        numbers = all(isinstance(p, Number) for p in (loc, scale, concentration))
+        super().__init__(torch.Size() if numbers else self.loc.size(), validate_args=validate_args)
+
+    def _is_exponential(self):
+        return torch.isclose(self.concentration, torch.zeros_like(self.concentration))
+
+    def _safe_concentration(self, exponential):
+        return torch.where(exponential, torch.ones_like(self.concentration), self.concentration)
+
+    def rsample(self, sample_shape=torch.Size()):
+        return self.icdf(torch.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
+
+    def _z(self, x):
+        return (x - self.loc) / self.scale
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        z, exponential = self._z(value), self._is_exponential()
+        c = self._safe_concentration(exponential)
+        power = -(1.0 + 1.0 / c) * torch.log1p(c * z)
+        return torch.where(exponential, -z, power) - torch.log(self.scale)
+
+    def log_survival_function(self, value):
+        """log P(X > value)."""
+        if self._validate_args:
+            self._validate_sample(value)
+        z, exponential = self._z(value), self._is_exponential()
+        c = self._safe_concentration(exponential)
+        return torch.where(exponential, -z, -torch.log1p(c * z) / c)
+
+    def log_cdf(self, value):
+        """log P(X <= value)."""
+        return torch.log1p(-torch.exp(self.log_survival_function(value)))
+
+    def cdf(self, value):
+        return torch.exp(self.log_cdf(value))
+
+    def icdf(self, value):
+        exponential = self._is_exponential()
+        c = self._safe_concentration(exponential)
+        log_rest = torch.log1p(-value)
+        return self.loc + self.scale * torch.where(exponential, -log_rest, torch.expm1(-c * log_rest) / c)
+
+    @property
+    def mean(self):
+        finite = self.loc + self.scale / (1 - self.concentration)
+        return torch.where(self.concentration < 1, finite, torch.full_like(finite, math.nan))
+
+    @property
+    def variance(self):
+        c = self.concentration
+        finite = self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c))
+        return torch.where(c < 0.5, finite, torch.full_like(finite, math.nan))
+
+    def entropy(self):
+        return (torch.log(self.scale) + self.concentration + 1).expand(self._batch_shape)
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        end = self.loc - self.scale / self.concentration
+        return constraints.interval(self.loc, torch.where(self.concentration < 0, end, torch.full_like(end, math.inf)))

@@ -1,0 +1,67 @@
+"""The geometric distribution."""
+
+from __future__ import annotations
+
+import torchlite as torch
+from torchlite.nn.functional import binary_cross_entropy_with_logits
+
+from . import constraints
+from ._probabilities import ProbsOrLogits
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["Geometric"]
+
+
+class Geometric(ProbsOrLogits, Distribution):
+    """How many trials of probability `probs` (or log-odds `logits`) fail before the first success: (1 - p)**k p.
+
+    `Tensor.geometric_` counts the success too.
+
+    >>> import torchlite as torch
+    >>> torch.distributions.Geometric(torch.tensor(0.5)).log_prob(torch.tensor(1.0)).exp()
+    tensor(0.2500)
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.nonnegative_integer
+    _broadcast = {"probs": 0, "logits": 0}
+
+    def __init__(self, probs=None, logits=None, validate_args=None) -> None:
+        super().__init__(self._take_numbers(probs, logits), validate_args=validate_args)
+        if self._validate_args and probs is not None:
+            value = self.probs
+            if not (valid := value > 0).all():
+                raise ValueError(
+                    f"Expected parameter probs ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
+                    f"{self!r} to be positive but found invalid values:\n{value[~valid]}"
+                )
+
+    @property
+    def mean(self):
+        return 1.0 / self.probs - 1.0
+
+    @property
+    def mode(self):
+        return torch.zeros_like(self.probs)
+
+    @property
+    def variance(self):
+        return (1.0 / self.probs - 1.0) / self.probs
+
+    def sample(self, sample_shape=torch.Size()):
+        with torch.no_grad():
+            u = self.probs.new(self._extended_shape(sample_shape))
+            u = u.uniform_(torch.finfo(self.probs.dtype).tiny, 1)
+            return (u.log() / (-self.probs).log1p()).floor()
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        value, probs = broadcast_all(value, self.probs)
+        # A success that always comes at once: 0 * log(0) is 0.
+        failing = probs.masked_fill((probs == 1) & (value == 0), 0)
+        return value * (-failing).log1p() + self.probs.log()
+
+    def entropy(self):
+        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs

@@ -1,0 +1,74 @@
+"""The Gumbel distribution."""
+
+from __future__ import annotations
+
+import math
+from numbers import Number
+
+import torchlite as torch
+
+from . import constraints
+from .transformed_distribution import TransformedDistribution
+from .transforms import AffineTransform, ExpTransform
+from .uniform import Uniform
+from .utils import broadcast_all, euler_constant
+
+__all__ = ["Gumbel"]
+
+
+class Gumbel(TransformedDistribution):
+    """The Gumbel distribution of maxima: P(X <= x) = exp(-exp(-(x - loc) / scale)).
+
+    >>> import torchlite as torch
+    >>> torch.distributions.Gumbel(torch.tensor([1.0]), torch.tensor([2.0])).mode
+    tensor([1.])
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    _broadcast = {"loc": 0, "scale": 0}
+
+    def __init__(self, loc, scale, validate_args=None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        limits = torch.finfo(self.loc.dtype)
+        if isinstance(loc, Number) and isinstance(scale, Number):
+            base = Uniform(limits.tiny, 1 - limits.eps, validate_args=validate_args)
+        else:
+            base = Uniform(
+                torch.full_like(self.loc, limits.tiny),
+                torch.full_like(self.loc, 1 - limits.eps),
+                validate_args=validate_args,
+            )
+        # x = loc - scale log(-log(u))
+        transforms = [
+            ExpTransform().inv,
+            AffineTransform(loc=0, scale=-torch.ones_like(self.scale)),
+            ExpTransform().inv,
+            AffineTransform(loc=self.loc, scale=-self.scale),
+        ]
+        super().__init__(base, transforms, validate_args=validate_args)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        y = (self.loc - value) / self.scale
+        return (y - y.exp()) - self.scale.log()
+
+    @property
+    def mean(self):
+        return self.loc + self.scale * euler_constant
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def stddev(self):
+        return (math.pi / math.sqrt(6)) * self.scale
+
+    @property
+    def variance(self):
+        return self.stddev.pow(2)
+
+    def entropy(self):
+        return self.scale.log() + (1 + euler_constant)

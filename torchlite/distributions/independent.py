@@ -1,0 +1,90 @@
+"""Batch dimensions as dimensions of the event."""
+
+from __future__ import annotations
+
+import torchlite as torch
+
+from . import constraints
+from .distribution import Distribution
+from .utils import _sum_rightmost
+
+__all__ = ["Independent"]
+
+
+class Independent(Distribution):
+    """Another distribution whose last `reinterpreted_batch_ndims` batch dimensions belong to the event: one draw has
+    all of them, and their log-probabilities are summed.
+
+    >>> import torchlite as torch
+    >>> D = torch.distributions
+    >>> diagonal = D.Independent(D.Normal(torch.zeros(2, 3), 1.0), 1)
+    >>> diagonal.batch_shape, diagonal.event_shape
+    (torch.Size([2]), torch.Size([3]))
+    """
+
+    arg_constraints: dict[str, constraints.Constraint] = {}
+    _broadcast: dict[str, int] = {}
+
+    def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None) -> None:
+        if reinterpreted_batch_ndims > len(base_distribution.batch_shape):
+            raise ValueError(
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
+                f"{reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}"
+            )
+        shape = base_distribution.batch_shape + base_distribution.event_shape
+        cut = len(base_distribution.batch_shape) - reinterpreted_batch_ndims
+        self.base_dist = base_distribution
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
+
+    def _expand_rest(self, new, batch_shape) -> None:
+        taken = self.event_shape[: self.reinterpreted_batch_ndims]
+        new.base_dist = self.base_dist.expand(batch_shape + taken)
+        new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
+
+    @property
+    def has_rsample(self):
+        return self.base_dist.has_rsample
+
+    @property
+    def has_enumerate_support(self):
+        return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
+
+    @constraints.dependent_property
+    def support(self):
+        support = self.base_dist.support
+        if self.reinterpreted_batch_ndims:
+            support = constraints.independent(support, self.reinterpreted_batch_ndims)
+        return support
+
+    @property
+    def mean(self):
+        return self.base_dist.mean
+
+    @property
+    def mode(self):
+        return self.base_dist.mode
+
+    @property
+    def variance(self):
+        return self.base_dist.variance
+
+    def sample(self, sample_shape=torch.Size()):
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape=torch.Size()):
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value):
+        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self):
+        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand=True):
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand=expand)
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"

@@ -1,0 +1,70 @@
+"""The Kumaraswamy distribution."""
+
+from __future__ import annotations
+
+import torchlite as torch
+
+from . import constraints
+from .transformed_distribution import TransformedDistribution
+from .transforms import AffineTransform, PowerTransform
+from .uniform import Uniform
+from .utils import broadcast_all, euler_constant
+
+__all__ = ["Kumaraswamy"]
+
+
+def _moments(a, b, n):
+    """E[X**n] = b B(1 + n / a, b)."""
+    first = 1 + n / a
+    return b * torch.exp(torch.lgamma(first) + torch.lgamma(b) - torch.lgamma(first + b))
+
+
+class Kumaraswamy(TransformedDistribution):
+    """The Kumaraswamy distribution: P(X <= x) = 1 - (1 - x**concentration1)**concentration0 on [0, 1] (P. Kumaraswamy,
+    "A generalized probability density function for double-bounded random processes", 1980).
+
+    >>> import torchlite as torch
+    >>> torch.distributions.Kumaraswamy(torch.tensor([1.0]), torch.tensor([1.0])).mean
+    tensor([0.5000])
+    """
+
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval
+    has_rsample = True
+    _broadcast = {"concentration1": 0, "concentration0": 0}
+
+    def __init__(self, concentration1, concentration0, validate_args=None) -> None:
+        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
+        base = Uniform(
+            torch.full_like(self.concentration0, 0),
+            torch.full_like(self.concentration0, 1),
+            validate_args=validate_args,
+        )
+        # x = (1 - u**(1 / b))**(1 / a)
+        transforms = [
+            PowerTransform(exponent=self.concentration0.reciprocal()),
+            AffineTransform(loc=1.0, scale=-1.0),
+            PowerTransform(exponent=self.concentration1.reciprocal()),
+        ]
+        super().__init__(base, transforms, validate_args=validate_args)
+
+    @property
+    def mean(self):
+        return _moments(self.concentration1, self.concentration0, 1)
+
+    @property
+    def mode(self):
+        # PyTorch's formula, of logarithms whose arguments are not positive: NaN for all parameters.
+        b, product = self.concentration0, self.concentration1 * self.concentration0
+        log_mode = b.reciprocal() * (-b).log1p() - (-product).log1p()
+        return log_mode.masked_fill((b < 1) | (self.concentration1 < 1), torch.nan).exp()
+
+    @property
+    def variance(self):
+        a, b = self.concentration1, self.concentration0
+        return _moments(a, b, 2) - torch.pow(_moments(a, b, 1), 2)
+
+    def entropy(self):
+        rest1, rest0 = 1 - self.concentration1.reciprocal(), 1 - self.concentration0.reciprocal()
+        harmonic = torch.digamma(self.concentration0 + 1) + euler_constant
+        return rest0 + rest1 * harmonic - torch.log(self.concentration1) - torch.log(self.concentration0)

@@ -1,0 +1,71 @@
+"""The Laplace distribution."""
+
+from __future__ import annotations
+
+from numbers import Number
+
+import torchlite as torch
+
+from . import constraints
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["Laplace"]
+
+
+class Laplace(Distribution):
+    """The Laplace distribution: exp(-|x - loc| / scale) / (2 scale).
+
+    >>> import torchlite as torch
+    >>> torch.distributions.Laplace(0.0, 0.5).log_prob(torch.tensor(0.0))
+    tensor(0.)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    _broadcast = {"loc": 0, "scale": 0}
+
+    def __init__(self, loc, scale, validate_args=None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        numbers = isinstance(loc, Number) and isinstance(scale, Number)
+        super().__init__(torch.Size() if numbers else self.loc.size(), validate_args=validate_args)
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def stddev(self):
+        return (2**0.5) * self.scale
+
+    @property
+    def variance(self):
+        return 2 * self.scale.pow(2)
+
+    def rsample(self, sample_shape=torch.Size()):
+        # A uniform above -1, whose sign is the side and whose size the tail's probability.
+        u = self.loc.new(self._extended_shape(sample_shape)).uniform_(torch.finfo(self.loc.dtype).eps - 1, 1)
+        return self.loc - self.scale * u.sign() * torch.log1p(-u.abs())
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return -torch.log(2 * self.scale) - torch.abs(value - self.loc) / self.scale
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        away = value - self.loc
+        return 0.5 - 0.5 * away.sign() * torch.expm1(-away.abs() / self.scale)
+
+    def icdf(self, value):
+        away = value - 0.5
+        return self.loc - self.scale * away.sign() * torch.log1p(-2 * away.abs())
+
+    def entropy(self):
+        return 1 + torch.log(2 * self.scale)

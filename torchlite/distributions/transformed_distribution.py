@@ -1,0 +1,130 @@
+"""Distributions of transformed variables."""
+
+from __future__ import annotations
+
+import torchlite as torch
+
+from . import constraints
+from .distribution import Distribution
+from .independent import Independent
+from .transforms import ComposeTransform, Transform
+from .utils import _sum_rightmost
+
+__all__ = ["TransformedDistribution"]
+
+
+class TransformedDistribution(Distribution):
+    """The distribution of y = t(x) for an x of `base_distribution` and transforms that are applied one after the other.
+
+    log p(y) = log p(x) - log |det dy/dx|.
+
+    >>> import torchlite as torch
+    >>> D = torch.distributions
+    >>> logistic = D.TransformedDistribution(
+    ...     D.Uniform(0.0, 1.0), [D.SigmoidTransform().inv, D.AffineTransform(loc=1.0, scale=2.0)]
+    ... )
+    >>> logistic.cdf(torch.tensor(1.0))
+    tensor(0.5000)
+    """
+
+    arg_constraints: dict[str, constraints.Constraint] = {}
+    _broadcast: dict[str, int] = {}
+
+    def __init__(self, base_distribution, transforms, validate_args=None) -> None:
+        if isinstance(transforms, Transform):
+            self.transforms = [transforms]
+        elif isinstance(transforms, list):
+            if not all(isinstance(t, Transform) for t in transforms):
+                raise ValueError("transforms must be a Transform or a list of Transforms")
+            self.transforms = transforms
+        else:
+            raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
+        base_shape = base_distribution.batch_shape + base_distribution.event_shape
+        whole = ComposeTransform(self.transforms)
+        if len(base_shape) < whole.domain.event_dim:
+            raise ValueError(
+                f"base_distribution needs to have shape with size at least {whole.domain.event_dim}, but got "
+                f"{base_shape}."
+            )
+        # The base is expanded to what the transforms' parameters ask for, and takes as many dimensions for its event
+        # as the first transform wants.
+        shape = whole.forward_shape(base_shape)
+        wanted = whole.inverse_shape(shape)
+        if base_shape != wanted:
+            base_batch_shape = wanted[: len(wanted) - len(base_distribution.event_shape)]
+            base_distribution = base_distribution.expand(base_batch_shape)
+        more = whole.domain.event_dim - len(base_distribution.event_shape)
+        if more > 0:
+            base_distribution = Independent(base_distribution, more)
+        self.base_dist = base_distribution
+        # Events of the base that the transforms leave as they are.
+        grown = whole.codomain.event_dim - whole.domain.event_dim
+        event_dim = max(whole.codomain.event_dim, len(base_distribution.event_shape) + grown)
+        cut = len(shape) - event_dim
+        super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
+
+    def _expand_rest(self, new, batch_shape) -> None:
+        shape = batch_shape + self.event_shape
+        for t in reversed(self.transforms):
+            shape = t.inverse_shape(shape)
+        new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
+        new.transforms = self.transforms
+
+    @constraints.dependent_property(is_discrete=False)
+    def support(self):
+        if not self.transforms:
+            return self.base_dist.support
+        support = self.transforms[-1].codomain
+        if len(self.event_shape) > support.event_dim:
+            support = constraints.independent(support, len(self.event_shape) - support.event_dim)
+        return support
+
+    @property
+    def has_rsample(self):
+        return self.base_dist.has_rsample
+
+    def _transformed(self, x):
+        for transform in self.transforms:
+            x = transform(x)
+        return x
+
+    def sample(self, sample_shape=torch.Size()):
+        with torch.no_grad():
+            return self._transformed(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape=torch.Size()):
+        return self._transformed(self.base_dist.rsample(sample_shape))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        event_dim = len(self.event_shape)
+        log_prob = 0.0
+        y = value
+        for transform in reversed(self.transforms):
+            x = transform.inv(y)
+            event_dim += transform.domain.event_dim - transform.codomain.event_dim
+            log_prob = log_prob - _sum_rightmost(
+                transform.log_abs_det_jacobian(x, y), event_dim - transform.domain.event_dim
+            )
+            y = x
+        return log_prob + _sum_rightmost(self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape))
+
+    def _monotonize_cdf(self, value):
+        """F(x) or 1 - F(x), as the transforms together increase or decrease."""
+        sign = 1
+        for transform in self.transforms:
+            sign = sign * transform.sign
+        if isinstance(sign, int) and sign == 1:
+            return value
+        return sign * (value - 0.5) + 0.5
+
+    def cdf(self, value):
+        for transform in self.transforms[::-1]:
+            value = transform.inv(value)
+        if self._validate_args:
+            self.base_dist._validate_sample(value)
+        return self._monotonize_cdf(self.base_dist.cdf(value))
+
+    def icdf(self, value):
+        return self._transformed(self.base_dist.icdf(self._monotonize_cdf(value)))

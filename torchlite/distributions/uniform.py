@@ -1,0 +1,75 @@
+"""The uniform distribution."""
+
+from __future__ import annotations
+
+from numbers import Number
+
+import torchlite as torch
+
+from . import constraints
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["Uniform"]
+
+
+class Uniform(Distribution):
+    """The uniform distribution on [low, high).
+
+    >>> import torchlite as torch
+    >>> torch.distributions.Uniform(0.0, 2.0).cdf(torch.tensor(0.5))
+    tensor(0.2500)
+    """
+
+    has_rsample = True
+    _broadcast = {"low": 0, "high": 0}
+
+    def __init__(self, low, high, validate_args=None) -> None:
+        self.low, self.high = broadcast_all(low, high)
+        numbers = isinstance(low, Number) and isinstance(high, Number)
+        super().__init__(torch.Size() if numbers else self.low.size(), validate_args=validate_args)
+
+    @property
+    def arg_constraints(self):
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        return constraints.interval(self.low, self.high)
+
+    @property
+    def mean(self):
+        return (self.high + self.low) / 2
+
+    @property
+    def mode(self):
+        return torch.nan * self.high
+
+    @property
+    def stddev(self):
+        return (self.high - self.low) / 12**0.5
+
+    @property
+    def variance(self):
+        return (self.high - self.low).pow(2) / 12
+
+    def rsample(self, sample_shape=torch.Size()):
+        unit = torch.rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
+        return self.low + unit * (self.high - self.low)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        inside = self.low.le(value).type_as(self.low) * self.high.gt(value).type_as(self.low)
+        return torch.log(inside) - torch.log(self.high - self.low)
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+
+    def icdf(self, value):
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self):
+        return torch.log(self.high - self.low)

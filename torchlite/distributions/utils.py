@@ -1,0 +1,177 @@
+"""What distributions share: broadcasting of parameters, probabilities and log-odds, lazy attributes, triangles."""
+
+from __future__ import annotations
+
+from functools import update_wrapper
+from numbers import Number
+from typing import Any
+
+import torchlite as torch
+from torchlite.overrides import is_tensor_like
+
+euler_constant = 0.57721566490153286060
+
+__all__ = [
+    "broadcast_all",
+    "logits_to_probs",
+    "clamp_probs",
+    "probs_to_logits",
+    "lazy_property",
+    "tril_matrix_to_vec",
+    "vec_to_tril_matrix",
+]
+
+
+def broadcast_all(*values):
+    """Numbers and tensors as tensors of one shape. Numbers get the dtype and device of the first tensor, or the default
+    dtype where there is none.
+
+    ValueError for anything else.
+
+    >>> import torchlite as torch
+    >>> torch.distributions.utils.broadcast_all(torch.zeros(2), 1.0)
+    (tensor([0., 0.]), tensor([1., 1.]))
+    """
+    if not all(is_tensor_like(v) or isinstance(v, Number) for v in values):
+        raise ValueError(
+            "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
+        )
+    if not all(is_tensor_like(v) for v in values):
+        options: dict[str, Any] = {"dtype": torch.get_default_dtype()}
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                options = {"dtype": value.dtype, "device": value.device}
+                break
+        values = tuple(v if is_tensor_like(v) else torch.tensor(v, **options) for v in values)
+    return torch.broadcast_tensors(*values)
+
+
+def _standard_normal(shape, dtype, device):
+    """Standard normal numbers of a shape."""
+    return torch.normal(torch.zeros(shape, dtype=dtype, device=device), torch.ones(shape, dtype=dtype, device=device))
+
+
+def _sum_rightmost(value, dim):
+    """`value` summed over its last `dim` dimensions."""
+    if dim == 0:
+        return value
+    return value.reshape(value.shape[:-dim] + (-1,)).sum(-1)
+
+
+def logits_to_probs(logits, is_binary=False):
+    """Probabilities of log-odds (`is_binary`), or of unnormalised logarithms of probabilities along the last dimension.
+
+    >>> import torchlite as torch
+    >>> torch.distributions.utils.logits_to_probs(torch.zeros(2), is_binary=True)
+    tensor([0.5000, 0.5000])
+    """
+    return torch.sigmoid(logits) if is_binary else torch.softmax(logits, dim=-1)
+
+
+def clamp_probs(probs):
+    """Probabilities kept from 0 and 1 by the least number that their dtype can add to 1.
+
+    >>> import torchlite as torch
+    >>> torch.distributions.utils.clamp_probs(torch.tensor([0.0, 0.5]))
+    tensor([1.1921e-07, 5.0000e-01])
+    """
+    eps = torch.finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def probs_to_logits(probs, is_binary=False):
+    """Log-odds of probabilities (`is_binary`), or their logarithms; both finite, see `clamp_probs`.
+
+    >>> import torchlite as torch
+    >>> torch.distributions.utils.probs_to_logits(torch.tensor([0.5]), is_binary=True)
+    tensor([0.])
+    """
+    inside = clamp_probs(probs)
+    return torch.log(inside) - torch.log1p(-inside) if is_binary else torch.log(inside)
+
+
+class lazy_property:
+    """A decorator: a method that becomes an attribute when it is first read, computed with gradients recorded.
+
+    >>> from torchlite.distributions.utils import lazy_property
+    >>> class Square:
+    ...     @lazy_property
+    ...     def area(self):
+    ...         print("once")
+    ...         return 4
+    >>> square = Square()
+    >>> square.area, square.area
+    once
+    (4, 4)
+    """
+
+    def __init__(self, wrapped) -> None:
+        self.wrapped = wrapped
+        update_wrapper(self, wrapped)  # type: ignore[arg-type]
+
+    def __get__(self, instance, obj_type=None):
+        if instance is None:
+            return _lazy_property_and_property(self.wrapped)
+        with torch.enable_grad():
+            value = self.wrapped(instance)
+        setattr(instance, self.wrapped.__name__, value)
+        return value
+
+
+class _lazy_property_and_property(lazy_property, property):
+    """What a class shows in the place of its lazy attributes: a property, as documentation tools expect."""
+
+    def __init__(self, wrapped) -> None:
+        property.__init__(self, wrapped)
+
+
+def tril_matrix_to_vec(mat, diag=0):
+    """The entries of matrices (..., n, n) on and below diagonal `diag`, row after row, as vectors.
+
+    ValueError for a diagonal outside of the matrix.
+
+    >>> import torchlite as torch
+    >>> torch.distributions.utils.tril_matrix_to_vec(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 3, 4])
+    """
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+    return mat[..., _below(n, diag, mat.device)]
+
+
+def vec_to_tril_matrix(vec, diag=0):
+    """Square matrices whose entries on and below diagonal `diag` are the vectors (..., length), row after row; 0 above.
+
+    ValueError where no matrix has so many entries there.
+
+    >>> import torchlite as torch
+    >>> torch.distributions.utils.vec_to_tril_matrix(torch.tensor([1, 2, 3]))
+    tensor([[1, 0],
+            [2, 3]])
+    """
+    length = vec.shape[-1]
+    # A triangle with m rows has m (m + 1) / 2 entries, and a matrix m - diag rows.
+    rows = ((1 + 8 * length) ** 0.5 - 1) / 2 - diag if diag <= 0 else _rows_with_band(length, diag)
+    n = round(rows)
+    if abs(rows - n) > torch.finfo(torch.float32).eps:
+        raise ValueError(
+            f"The size of last dimension is {length} which cannot be expressed as the lower triangular part of a "
+            "square D x D matrix."
+        )
+    out = torch.zeros((*vec.shape[:-1], n, n), dtype=vec.dtype, device=vec.device)
+    out[..., _below(n, diag, vec.device)] = vec
+    return out
+
+
+def _rows_with_band(length, diag):
+    """How many rows a matrix has with `length` entries on and below a diagonal above the main one: the real solution of
+    n**2 - (n - diag) (n - diag - 1) / 2 = length."""
+    b = 1 + 2 * diag
+    return (-b + (b * b + 4 * (2 * length + diag * (diag + 1))) ** 0.5) / 2
+
+
+def _below(n, diag, device):
+    """Which entries of an n x n matrix lie on or below a diagonal."""
+    index = torch.arange(n, device=device)
+    return index < index.reshape(-1, 1) + (diag + 1)

@@ -1,0 +1,56 @@
+"""The Weibull distribution."""
+
+from __future__ import annotations
+
+import torchlite as torch
+
+from . import constraints
+from .exponential import Exponential
+from .transformed_distribution import TransformedDistribution
+from .transforms import AffineTransform, PowerTransform
+from .utils import broadcast_all, euler_constant
+
+__all__ = ["Weibull"]
+
+
+class Weibull(TransformedDistribution):
+    """The Weibull distribution: P(X > x) = exp(-(x / scale)**concentration).
+
+    >>> import torchlite as torch
+    >>> torch.distributions.Weibull(torch.tensor([1.0]), torch.tensor([1.0])).mean
+    tensor([1.])
+    """
+
+    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
+    support = constraints.positive
+    _broadcast = {"scale": 0, "concentration": 0, "concentration_reciprocal": 0}
+
+    def __init__(self, scale, concentration, validate_args=None) -> None:
+        self.scale, self.concentration = broadcast_all(scale, concentration)
+        self.concentration_reciprocal = self.concentration.reciprocal()
+        base = Exponential(torch.ones_like(self.scale), validate_args=validate_args)
+        transforms = [PowerTransform(exponent=self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]
+        super().__init__(base, transforms, validate_args=validate_args)
+
+    def _log_moment(self, n: int):
+        """log E[(X / scale)**n]."""
+        return torch.lgamma(1 + n * self.concentration_reciprocal)
+
+    @property
+    def mean(self):
+        return self.scale * torch.exp(self._log_moment(1))
+
+    @property
+    def mode(self):
+        return self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal()
+
+    @property
+    def variance(self):
+        return self.scale.pow(2) * (torch.exp(self._log_moment(2)) - torch.exp(2 * self._log_moment(1)))
+
+    def entropy(self):
+        return (
+            euler_constant * (1 - self.concentration_reciprocal)
+            + torch.log(self.scale * self.concentration_reciprocal)
+            + 1
+        )

@@ -1,0 +1,209 @@
+"""The Wishart distribution."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Number
+
+import torchlite as torch
+
+from . import constraints
+from .chi2 import Chi2
+from .exp_family import ExponentialFamily
+from .multivariate_normal import _precision_to_scale_tril
+from .utils import lazy_property
+
+__all__ = ["Wishart"]
+
+_log_2 = math.log(2)
+
+
+def _mvdigamma(x, p: int):
+    """The derivative of the multivariate log-gamma function."""
+    assert x.gt((p - 1) / 2).all(), "Wrong domain for multivariate digamma function."
+    steps = torch.arange(p, dtype=x.dtype, device=x.device)
+    return torch.digamma(x.unsqueeze(-1) - (steps / 2).expand(x.shape + (-1,))).sum(-1)
+
+
+def _clamp_above_eps(x):
+    """Squares kept from 0, so that the matrix has full rank."""
+    return x.clamp(min=torch.finfo(x.dtype).eps)
+
+
+class Wishart(ExponentialFamily):
+    """Positive definite matrices: the distribution of X^T X for `df` rows X that are normal with one of
+    `covariance_matrix`, `precision_matrix` (its inverse) and `scale_tril` (its Cholesky factor), all (..., n, n). `df`
+    may be any number above n - 1.
+
+    Samples are made by Bartlett's decomposition (W. B. Smith and R. R. Hocking, "Algorithm AS 53: Wishart variate
+    generator", 1972).
+
+    >>> import torchlite as torch
+    >>> torch.distributions.Wishart(torch.tensor([2.0]), covariance_matrix=torch.eye(2)).mean
+    tensor([[[2., 0.],
+             [0., 2.]]])
+    """
+
+    support = constraints.positive_definite
+    has_rsample = True
+    _mean_carrier_measure = 0
+    _broadcast = {"df": 0, "covariance_matrix": 2, "precision_matrix": 2, "scale_tril": 2}
+
+    @property
+    def arg_constraints(self):
+        return {
+            "covariance_matrix": constraints.positive_definite,
+            "precision_matrix": constraints.positive_definite,
+            "scale_tril": constraints.lower_cholesky,
+            "df": constraints.greater_than(self.event_shape[-1] - 1),
+        }
+
+    def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None) -> None:
+        given = {
+            name: value
+            for name, value in (
+                ("covariance_matrix", covariance_matrix),
+                ("precision_matrix", precision_matrix),
+                ("scale_tril", scale_tril),
+            )
+            if value is not None
+        }
+        assert len(given) == 1, "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+        ((name, matrix),) = given.items()
+        if matrix.dim() < 2:
+            raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
+        if isinstance(df, Number):
+            batch_shape = torch.Size(matrix.shape[:-2])
+            self.df = torch.tensor(df, dtype=matrix.dtype, device=matrix.device)
+        else:
+            batch_shape = torch.broadcast_shapes(matrix.shape[:-2], df.shape)
+            self.df = df.expand(batch_shape)
+        event_shape = matrix.shape[-2:]
+        if self.df.le(event_shape[-1] - 1).any():
+            raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}.")
+        setattr(self, name, matrix.expand(batch_shape + (-1, -1)))
+        super().__init__(batch_shape, event_shape, validate_args=validate_args)
+        if self.df.lt(event_shape[-1]).any():
+            warnings.warn(
+                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
+                stacklevel=2,
+            )
+        if name == "scale_tril":
+            self._unbroadcasted_scale_tril = matrix
+        elif name == "covariance_matrix":
+            self._unbroadcasted_scale_tril = torch.linalg.cholesky(matrix)
+        else:
+            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
+        self._set_squares()
+
+    def _set_squares(self) -> None:
+        """The distribution of the squares of the diagonal in Bartlett's decomposition."""
+        self._batch_dims = [-(x + 1) for x in range(len(self._batch_shape))]
+        n = self._event_shape[-1]
+        row = torch.arange(n, dtype=self._unbroadcasted_scale_tril.dtype, device=self._unbroadcasted_scale_tril.device)
+        self._dist_chi2 = Chi2(df=self.df.unsqueeze(-1) - row.expand(self._batch_shape + (-1,)))
+
+    def _expand_rest(self, new, batch_shape) -> None:
+        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
+        new._batch_shape, new._event_shape = batch_shape, self._event_shape
+        new._set_squares()
+
+    @lazy_property
+    def scale_tril(self):
+        """The covariance's Cholesky factor."""
+        return self._unbroadcasted_scale_tril.expand(self._batch_shape + self._event_shape)
+
+    @lazy_property
+    def covariance_matrix(self):
+        """The covariance of a row."""
+        factor = self._unbroadcasted_scale_tril
+        return (factor @ factor.transpose(-2, -1)).expand(self._batch_shape + self._event_shape)
+
+    @lazy_property
+    def precision_matrix(self):
+        """The covariance's inverse."""
+        n = self._event_shape[-1]
+        eye = torch.eye(n, device=self._unbroadcasted_scale_tril.device, dtype=self._unbroadcasted_scale_tril.dtype)
+        inverse = torch.cholesky_solve(eye, self._unbroadcasted_scale_tril)
+        return inverse.expand(self._batch_shape + self._event_shape)
+
+    @property
+    def mean(self):
+        return self.df.view(self._batch_shape + (1, 1)) * self.covariance_matrix
+
+    @property
+    def mode(self):
+        factor = self.df - self.covariance_matrix.shape[-1] - 1
+        factor = factor.masked_fill(factor <= 0, torch.nan)
+        return factor.view(self._batch_shape + (1, 1)) * self.covariance_matrix
+
+    @property
+    def variance(self):
+        v = self.covariance_matrix
+        diagonal = v.diagonal(dim1=-2, dim2=-1)
+        products = torch.einsum("...i,...j->...ij", diagonal, diagonal)
+        return self.df.view(self._batch_shape + (1, 1)) * (v.pow(2) + products)
+
+    def _bartlett_sampling(self, sample_shape=torch.Size()):
+        n = self._event_shape[-1]
+        noise = _clamp_above_eps(self._dist_chi2.rsample(sample_shape).sqrt()).diag_embed(dim1=-2, dim2=-1)
+        i, j = torch.tril_indices(n, n, offset=-1, device=noise.device)
+        noise[..., i, j] = torch.randn(
+            torch.Size(sample_shape) + self._batch_shape + (n * (n - 1) // 2,), dtype=noise.dtype, device=noise.device
+        )
+        factor = self._unbroadcasted_scale_tril @ noise
+        return factor @ factor.transpose(-2, -1)
+
+    def _singular(self, sample):
+        is_singular = ~self.support.check(sample)
+        return is_singular.amax(self._batch_dims) if self._batch_shape else is_singular
+
+    def rsample(self, sample_shape=torch.Size(), max_try_correction=None):
+        """Samples; those that rounding made singular are drawn again, `max_try_correction` (10) times at most."""
+        tries = 10 if max_try_correction is None else max_try_correction
+        sample_shape = torch.Size(sample_shape)
+        sample = self._bartlett_sampling(sample_shape)
+        is_singular = self._singular(sample)
+        if is_singular.any():
+            warnings.warn("Singular sample detected.", stacklevel=2)
+            for _ in range(tries):
+                again = self._bartlett_sampling(is_singular[is_singular].shape)
+                sample[is_singular] = again
+                still = self._singular(again)
+                is_singular[is_singular.clone()] = still
+                if not is_singular.any():
+                    break
+        return sample
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        nu, n = self.df, self._event_shape[-1]
+        half_log_det = self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        trace = torch.cholesky_solve(value, self._unbroadcasted_scale_tril).diagonal(dim1=-2, dim2=-1).sum(dim=-1)
+        return (
+            -nu * (n * _log_2 / 2 + half_log_det)
+            - torch.mvlgamma(nu / 2, p=n)
+            + (nu - n - 1) / 2 * torch.linalg.slogdet(value).logabsdet
+            - trace / 2
+        )
+
+    def entropy(self):
+        nu, n = self.df, self._event_shape[-1]
+        half_log_det = self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return (
+            (n + 1) * (n * _log_2 / 2 + half_log_det)
+            + torch.mvlgamma(nu / 2, p=n)
+            - (nu - n - 1) / 2 * _mvdigamma(nu / 2, p=n)
+            + nu * n / 2
+        )
+
+    @property
+    def _natural_params(self):
+        return (-self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2)
+
+    def _log_normalizer(self, x, y):
+        n = self._event_shape[-1]
+        half_df = y + (n + 1) / 2
+        return half_df * (-torch.linalg.slogdet(-2 * x).logabsdet + _log_2 * n) + torch.mvlgamma(half_df, p=n)
