@@ -14,7 +14,7 @@ ROOMS = {
         "matmul", "einsum", "fft", "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral",
     ),
     "arrangement": ("core", "inplace", "rearrange", "scatter", "shape"),
-    "making": ("creation", "random", "windows"),
+    "making": ("creation", "random", "gamma", "windows"),
 }  # fmt: skip
 
 TENSORS = {

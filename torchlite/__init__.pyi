@@ -18,6 +18,7 @@ from . import autograd as autograd
 from . import backends as backends
 from . import cpu as cpu
 from . import cuda as cuda
+from . import distributions as distributions
 from . import fft as fft
 from . import func as func
 from . import functional as functional
@@ -63,6 +64,10 @@ from ._stubs.linear import _addmm_activation as _addmm_activation
 from ._stubs.linear import _compute_linear_combination as _compute_linear_combination
 from ._stubs.linear import _int_mm as _int_mm
 from ._stubs.making import *
+from ._stubs.making import _dirichlet_grad as _dirichlet_grad
+from ._stubs.making import _sample_dirichlet as _sample_dirichlet
+from ._stubs.making import _standard_gamma as _standard_gamma
+from ._stubs.making import _standard_gamma_grad as _standard_gamma_grad
 from ._stubs.reductions import *
 from ._stubs.reductions import _masked_softmax as _masked_softmax
 from ._stubs.reductions import _segment_reduce as _segment_reduce
