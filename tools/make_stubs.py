@@ -329,7 +329,13 @@ def module_stub() -> str:
             + [f"from ._stubs.{name} import *\n" for name in [*BY_HAND, *types.ROOMS]]
             + [f"from ._stubs.{room} import {name} as {name}\n" for room, name in private_functions()]
         ),
+        "from ._serialization.containers import PyTorchFileReader as PyTorchFileReader\n",
+        "from ._serialization.containers import PyTorchFileWriter as PyTorchFileWriter\n",
         "from .amp import GradScaler as GradScaler\n",
+        "from .futures import Future as Future\n",
+        "from .jit import CompilationUnit as CompilationUnit\n",
+        "from .jit import ScriptFunction as ScriptFunction\n",
+        "from .jit import ScriptModule as ScriptModule\n",
         "\n__version__: str\n__torchlite_version__: str\nnewaxis: None\n",
         *(f"{name}: dtype\n" for d in dtypes.ALL.values() for name in (d.name, *dtypes.ALIASES.get(d.name, ()))),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from math import e, inf, nan, pi
 from typing import Any
 
@@ -55,17 +56,28 @@ SLOTS.sparse = _of_sparse
 for _d in _dtype.ALL.values():
     for _name in (_d.name, *_dtype.ALIASES.get(_d.name, ())):
         globals()[_name] = _d
+globals().update(_dtype.NAMES_ALONE)
 del _d, _name
 
 _MODULES = {
-    "_C", "_VF", "__config__", "__future__", "_dynamo", "_utils", "accelerator", "amp", "autograd", "backends", "cpu",
-    "cuda", "distributions", "fft", "func", "functional", "linalg", "masked", "multiprocessing", "nn", "opencl",
-    "optim", "overrides", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special",
-    "storage", "testing", "torch_version", "utils", "version",
+    "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_jit_internal", "_subclasses", "_tensor_str",
+    "_utils", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
+    "distributions", "fft", "func", "functional", "futures", "fx", "jit", "linalg", "masked", "mps", "mtia",
+    "multiprocessing", "nn", "onnx", "opencl", "optim", "overrides", "quantization", "quasirandom", "random",
+    "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types",
+    "utils", "version", "xpu",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {
     "_alias": ("as_torch",),
+    "_dynamo.eval_frame": ("compile",),
+    "_serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
+    "_symbolic": (
+        "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min",
+        "sym_not", "sym_sqrt", "sym_sum",
+    ),
+    "futures": ("Future",),
+    "jit": ("CompilationUnit", "ScriptFunction", "ScriptModule"),
     "serialization": ("save", "load"),
     "_device.generators": (
         "Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator",
@@ -93,7 +105,7 @@ _HOMES = {
         "ComplexDoubleStorage", "from_file", "_storage_classes",
     ),
     "_tensor.assertions": (
-        "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
+        "_assert_async", "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
         "_check_tensor_all_with", "_check_type", "_check_value", "_check_with",
     ),
     "_device.accelerators": ("Stream", "Event"),
@@ -143,6 +155,8 @@ def __getattr__(name: str) -> Any:
         and NAMESPACES["torch"][name[:-1]].tags & INPLACE
     ):
         found = in_place_method(NAMESPACES["torch"][name[:-1]])
+    elif name == "torch":  # PyTorch's module has itself by that name
+        found = sys.modules[__name__]
     else:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = found

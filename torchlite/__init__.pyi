@@ -10,25 +10,39 @@ from . import _C as _C
 from . import _VF as _VF
 from . import __config__ as __config__
 from . import __future__ as __future__
+from . import _custom_ops as _custom_ops
 from . import _dynamo as _dynamo
+from . import _jit_internal as _jit_internal
+from . import _subclasses as _subclasses
+from . import _tensor_str as _tensor_str
 from . import _utils as _utils
 from . import accelerator as accelerator
 from . import amp as amp
+from . import ao as ao
 from . import autograd as autograd
 from . import backends as backends
+from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
+from . import distributed as distributed
 from . import distributions as distributions
 from . import fft as fft
 from . import func as func
 from . import functional as functional
+from . import futures as futures
+from . import fx as fx
+from . import jit as jit
 from . import linalg as linalg
 from . import masked as masked
+from . import mps as mps
+from . import mtia as mtia
 from . import multiprocessing as multiprocessing
 from . import nn as nn
+from . import onnx as onnx
 from . import opencl as opencl
 from . import optim as optim
 from . import overrides as overrides
+from . import quantization as quantization
 from . import quasirandom as quasirandom
 from . import random as random
 from . import return_types as return_types
@@ -39,8 +53,10 @@ from . import special as special
 from . import storage as storage
 from . import testing as testing
 from . import torch_version as torch_version
+from . import types as types
 from . import utils as utils
 from . import version as version
+from . import xpu as xpu
 from ._stubs.arrangement import *
 from ._stubs.arrangement import _chunk_cat as _chunk_cat
 from ._stubs.arrangement import _lazy_clone as _lazy_clone
@@ -74,7 +90,13 @@ from ._stubs.reductions import _segment_reduce as _segment_reduce
 from ._stubs.reductions import _unique as _unique
 from ._stubs.reductions import _unique2 as _unique2
 from ._stubs.tensor import *
+from ._serialization.containers import PyTorchFileReader as PyTorchFileReader
+from ._serialization.containers import PyTorchFileWriter as PyTorchFileWriter
 from .amp import GradScaler as GradScaler
+from .futures import Future as Future
+from .jit import CompilationUnit as CompilationUnit
+from .jit import ScriptFunction as ScriptFunction
+from .jit import ScriptModule as ScriptModule
 
 __version__: str
 __torchlite_version__: str

@@ -30,11 +30,15 @@ _HOMES = {
     ),
     ".autograd.grad_mode": ("_is_multithreading_enabled", "_is_view_replay_enabled"),
     ".random": ("default_generator",),
+    ".futures": ("Future",),
+    ".jit": ("CompilationUnit", "ScriptFunction"),
+    "._C._dispatch": ("DispatchKey", "DispatchKeySet", "_dispatch_has_kernel_for_dispatch_key"),
     "._serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
 }  # fmt: skip
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {"_autograd", "_functions", "_nn"}
 
+_TensorMeta = type  # the class of the class Tensor
 has_lapack = True
 has_openmp = has_mkl = _has_mkldnn = has_cuda = _has_cuda = False
 

@@ -79,7 +79,7 @@ def _rename(module: ModuleType) -> None:
         module.__spec__.name = _theirs(module.__spec__.name)
         if hasattr(module.__spec__.loader, "name"):
             module.__spec__.loader.name = module.__spec__.name  # type: ignore[union-attr]
-    _rename_functions(vars(module))
+    _rename_functions(ModuleType.__getattribute__(module, "__dict__"))
 
 
 def _rename_functions(names: dict[str, Any]) -> None:

@@ -26,6 +26,16 @@ def _check_with(error_type: type[Exception], cond: bool, message: Callable[[], A
         raise error_type(_WORDS if message is None else str(message()))
 
 
+def _assert_async(input: Any, assert_msg: str | None = None) -> None:
+    """RuntimeError where a tensor of one element is zero."""
+    if input.numel() == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    if input.numel() > 1:
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    if not input.item():
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
 def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Callable[[], Any] | None = None) -> None:
     """`_check_with` of all elements of a bool tensor."""
     if not isinstance(cond, call.Tensor):

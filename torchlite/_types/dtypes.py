@@ -55,6 +55,8 @@ class dtype:
     @property
     def np(self) -> np.dtype:
         if self._np is None:
+            if self.name in NAMES_ALONE:
+                raise TypeError(f"{self!r}: torchlite has the name of this dtype, and no tensors of it")
             self._np = _ml_dtypes(self.name) if self.name in _EXTRA else np.dtype(self.name)
             FROM_NUMPY[self._np] = self
         return self._np
@@ -129,6 +131,19 @@ complex64 = dtype("complex64", COMPLEX, 8, True, "ComplexFloat")
 complex128 = dtype("complex128", COMPLEX, 16, True, "ComplexDouble")
 
 ALL = {d.name: d for d in list(globals().values()) if isinstance(d, dtype)}
+# Dtypes that programs ask about, and of which there are no tensors.
+NAMES_ALONE = {
+    d.name: d
+    for d in (
+        dtype("float8_e8m0fnu", FLOAT, 1, False, "Float8_e8m0fnu"),
+        dtype("float4_e2m1fn_x2", FLOAT, 1, True, "Float4_e2m1fn_x2"),
+        dtype("qint8", INT, 1, True, "QInt8"),
+        dtype("quint8", INT, 1, False, "QUInt8"),
+        dtype("qint32", INT, 4, True, "QInt32"),
+        dtype("quint4x2", INT, 1, False, "QUInt4x2"),
+        dtype("quint2x4", INT, 1, False, "QUInt2x4"),
+    )
+}
 ALIASES = {
     "uint8": ("byte",), "int8": ("char",), "int16": ("short",), "int32": ("int",), "int64": ("long",),
     "float16": ("half",), "float32": ("float",), "float64": ("double",), "complex64": ("cfloat",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
 from copy import deepcopy
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,15 +16,14 @@ from torchlite._ops import optim as _multi
 from torchlite.utils.hooks import RemovableHandle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from torchlite import Tensor
 
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
-if TYPE_CHECKING:
-    ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+ParamsT: TypeAlias = Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]
 
 _NO_HOOKS: dict[int, Any] = {}
 _global_pre_hooks: OrderedDict = OrderedDict()
@@ -381,6 +381,26 @@ def _split_names(optimizer, group):
     options = {key: value for key, value in group.items() if key != "params"}
     group.clear()
     group.update(params=list(params), param_names=list(names), **options)
+
+
+def _use_grad_for_differentiable(func: Any) -> Any:
+    """A step that records only where the optimizer is `differentiable`."""
+
+    @functools.wraps(func)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with torch.set_grad_enabled(self.defaults["differentiable"]):
+            return func(self, *args, **kwargs)
+
+    return run
+
+
+def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    """Which way a step that was not told goes: (fused, foreach)."""
+    if differentiable:
+        return False, False
+    plain = all(p is None or (type(p) in (torch.Tensor, torch.nn.Parameter) and p.is_cuda) for p in params)
+    fused = use_fused and plain and all(p is None or p.is_floating_point() for p in params)
+    return fused, plain and not fused
 
 
 def _choose_flavour(optimizer, foreach, fused, differentiable):

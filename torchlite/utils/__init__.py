@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING
 
-_MODULES = {"data", "checkpoint", "hooks", "deterministic", "dlpack", "_pytree", "serialization"}
+_MODULES = {"data", "checkpoint", "hooks", "model_zoo", "deterministic", "dlpack", "_pytree", "serialization"}
 _HOMES = {"swap_tensors": "_swap"}
 
 

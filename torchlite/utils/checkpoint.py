@@ -50,6 +50,24 @@ def check_backward_validity(inputs: Any) -> None:
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The devices of the tensors in the arguments, the CPU aside, and the states of their random numbers."""
+    from ._pytree import tree_leaves
+
+    devices = {one.device for one in tree_leaves(args) if isinstance(one, Tensor)}
+    used = sorted((d for d in devices if d.type not in ("cpu", "meta")), key=lambda d: (d.type, d.index or 0))
+    return [d.index or 0 for d in used], [torch.get_device_module(d).get_rng_state(d) for d in used]
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
+    """Give devices of one type (that of the accelerator unless it is named) the states of their random numbers."""
+    if device_type == "meta" or not devices:
+        return
+    where = device_type or torch.accelerator.current_accelerator().type
+    for index, state in zip(devices, states, strict=True):
+        torch.get_device_module(where).set_rng_state(state, f"{where}:{index}")
+
+
 class _StopRecomputationError(Exception):
     """Ends a second run that has made all that is needed."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite.nn import functional as F
 from torchlite.nn import init as _init
+from torchlite.nn.init import constant_, xavier_normal_, xavier_uniform_  # noqa: F401  programs find them here
 from torchlite.nn.parameter import Parameter
 
 from .attention import MultiheadAttention

@@ -3,7 +3,7 @@
 import contextlib
 import enum
 
-from .._settings.switches import SWITCHES
+from ..._settings.switches import SWITCHES
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 

@@ -1,0 +1,20 @@
+"""Printing, by the name of PyTorch's module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._tensor.printing import OPTIONS as PRINT_OPTS
+from ._tensor.printing import array_text, get_printoptions, printoptions, set_printoptions, tensor_repr
+
+__all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
+
+
+def _tensor_str(self: Any, indent: int) -> str:
+    """A tensor's numbers as they are printed, lines after the first indented."""
+    return array_text(self.detach().cpu().numpy(), indent)
+
+
+def _str(self: Any, *, tensor_contents: Any = None) -> str:
+    """`repr` of a tensor."""
+    return tensor_repr(self)

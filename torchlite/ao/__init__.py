@@ -1,0 +1,1 @@
+"""Quantisation and pruning, by name."""

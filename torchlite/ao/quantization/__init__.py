@@ -1,0 +1,58 @@
+"""What programs name of quantisation. There is none: modules that mark where it would happen pass tensors on, as
+PyTorch's do until a model is converted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlite.nn.modules.module import Module
+
+__all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
+
+
+class QuantStub(Module):
+    """Marks where tensors are quantised; until a model is converted it returns its input."""
+
+    def __init__(self, qconfig: Any = None) -> None:
+        super().__init__()
+        if qconfig:
+            self.qconfig = qconfig
+
+    def forward(self, x: Any) -> Any:
+        return x
+
+
+class DeQuantStub(QuantStub):
+    """Marks where tensors are dequantised; until a model is converted it returns its input."""
+
+
+class QuantWrapper(Module):
+    """A module between a QuantStub and a DeQuantStub."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        qconfig = getattr(module, "qconfig", None)
+        self.add_module("quant", QuantStub(qconfig))
+        self.add_module("dequant", DeQuantStub(qconfig))
+        self.add_module("module", module)
+        self.train(module.training)
+
+    def forward(self, X: Any) -> Any:
+        return self.dequant(self.module(self.quant(X)))
+
+
+_ABSENT = (
+    "convert", "fuse_modules", "fuse_modules_qat", "prepare", "prepare_qat", "quantize", "quantize_dynamic",
+    "quantize_qat", "get_default_qconfig", "get_default_qat_qconfig", "get_default_qconfig_mapping",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ABSENT:
+
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            raise NotImplementedError(f"torch.ao.quantization.{name}: torchlite does not quantise models")
+
+        return refuse
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

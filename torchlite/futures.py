@@ -1,0 +1,130 @@
+"""Results that come later."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Future", "collect_all", "wait_all"]
+
+
+class Future:
+    """A value that some thread sets once and others wait for.
+
+    >>> future = Future()
+    >>> later = future.then(lambda done: done.value() + 1)
+    >>> future.set_result(2)
+    >>> later.wait(), later.done()
+    (3, True)
+    """
+
+    def __init__(self, *, devices: Any = None) -> None:
+        self._condition = threading.Condition()
+        self._done = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Future], Any]] = []
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        import types
+
+        return types.GenericAlias(cls, item)
+
+    def done(self) -> bool:
+        """Whether there is a value or an error."""
+        return self._done
+
+    def wait(self) -> Any:
+        """Wait for the value, or raise the error that was set."""
+        with self._condition:
+            while not self._done:
+                self._condition.wait()
+        return self.value()
+
+    def value(self) -> Any:
+        """The value of a future that is done; the error that was set is raised."""
+        if not self._done:
+            raise RuntimeError("value() called on a Future that is not completed")
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def then(self, callback: Callable[[Future], Any]) -> Future:
+        """A future of `callback(self)`, which runs when this one is done."""
+        made = Future()
+
+        def run(done: Future) -> None:
+            try:
+                made.set_result(callback(done))
+            except Exception as error:
+                made.set_exception(error)
+
+        self._when_done(run)
+        return made
+
+    def add_done_callback(self, callback: Callable[[Future], None]) -> None:
+        """Call `callback(self)` when this is done; its errors are left alone."""
+
+        def run(done: Future) -> None:
+            try:
+                callback(done)
+            except Exception as error:
+                import logging
+
+                logging.getLogger(__name__).error("Got the following error when running the callback: %s", error)
+
+        self._when_done(run)
+
+    def _when_done(self, callback: Callable[[Future], Any]) -> None:
+        with self._condition:
+            if not self._done:
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def set_result(self, result: Any) -> None:
+        """Give the value. RuntimeError where there is one already."""
+        self._settle(result, None)
+
+    def set_exception(self, result: BaseException) -> None:
+        """Give an error, which `wait` raises. AssertionError for what is no exception."""
+        if not isinstance(result, Exception):
+            raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
+        self._settle(None, result)
+
+    def _settle(self, value: Any, error: BaseException | None) -> None:
+        with self._condition:
+            if self._done:
+                raise RuntimeError("Future has already been marked completed, but got another result")
+            self._value, self._error, self._done = value, error, True
+            callbacks, self._callbacks = self._callbacks, []
+            self._condition.notify_all()
+        for callback in callbacks:
+            callback(self)
+
+
+def collect_all(futures: list[Future]) -> Future:
+    """A future of the list, done when all of its futures are."""
+    made = Future()
+    left = len(futures)
+    lock = threading.Lock()
+
+    def one_done(_: Future) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            last = left == 0
+        if last:
+            made.set_result(futures)
+
+    for future in futures:
+        future._when_done(one_done)
+    if not futures:
+        made.set_result(futures)
+    return made
+
+
+def wait_all(futures: list[Future]) -> list[Any]:
+    """Wait for all and return their values; an error is raised when all are done."""
+    return [future.wait() for future in collect_all(futures).wait()]

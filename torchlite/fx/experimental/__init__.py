@@ -1,0 +1,1 @@
+"""What PyTorch tries out beside torch.fx."""

@@ -1,0 +1,174 @@
+"""TorchScript's names, as PyTorch answers under PYTORCH_JIT=0: functions and modules are returned as they are.
+
+What cannot be had without TorchScript (its files, its graphs) says so when it is asked for.
+"""
+
+import contextlib
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any, Final
+
+from .._jit_internal import _drop, _isinstance, _overload, _overload_method, export, ignore, is_scripting, unused
+from ..futures import Future
+from . import annotations as annotations
+from ._script import (
+    Attribute,
+    CompilationUnit,
+    Error,
+    RecursiveScriptModule,
+    ScriptFunction,
+    ScriptModule,
+    ScriptWarning,
+    _unwrap_optional,
+    interface,
+    script,
+    script_method,
+)
+from ._trace import (
+    TopLevelTracedModule,
+    TracedModule,
+    TracerWarning,
+    TracingCheckError,
+    _script_if_tracing,
+    is_tracing,
+    trace,
+    trace_module,
+)
+
+__all__ = [
+    "Attribute", "CompilationUnit", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction",
+    "ScriptModule", "ScriptWarning", "TracedModule", "TracerWarning", "TracingCheckError", "annotate",
+    "enable_onednn_fusion", "export", "export_opnames", "fork", "freeze", "fuser", "ignore", "interface",
+    "is_scripting", "is_tracing", "isinstance", "last_executed_optimized_graph", "load", "onednn_fusion_enabled",
+    "optimize_for_inference", "optimized_execution", "run_frozen_optimizations", "save", "script", "script_if_tracing",
+    "script_method", "set_fusion_strategy", "strict_fusion", "trace", "trace_module", "unused", "wait",
+]  # fmt: skip
+
+script_if_tracing = _script_if_tracing
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """The value: its type is for TorchScript."""
+    return the_value
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Python's `isinstance` that knows containers of types.
+
+    >>> torchlite.jit.isinstance([1, 2], list[int]), torchlite.jit.isinstance([1, "a"], list[int])
+    (True, False)
+    """
+    return _isinstance(obj, target_type)
+
+
+def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
+    """Call the function; outside TorchScript it runs at once. Returns a Future of its result."""
+    future = Future()
+    try:
+        future.set_result(func(*args, **kwargs))
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+def wait(future: Future) -> Any:
+    """The result of a `fork`."""
+    return future.wait()
+
+
+def _unscripted(name: str) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"torch.jit.{name} needs TorchScript, which torchlite does not have yet: save state_dict() with torch.save"
+        )
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = "NotImplementedError: there is no TorchScript yet."
+    return refuse
+
+
+save, export_opnames, jit_module_from_flatbuffer, save_jit_module_to_flatbuffer = map(
+    _unscripted, ("save", "export_opnames", "jit_module_from_flatbuffer", "save_jit_module_to_flatbuffer")
+)
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+    """ValueError for a file that is not there; else NotImplementedError, for there is no TorchScript yet."""
+    if type(f) is str and not os.path.exists(f):
+        raise ValueError(f"The provided filename {f} does not exist")
+    if type(f) is str and os.path.isdir(f):
+        raise ValueError(f"The provided filename {f} is a directory")
+    raise NotImplementedError("torch.jit.load needs TorchScript, which torchlite does not have yet")
+
+
+def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
+    """RuntimeError: nothing here is a scripted module."""
+    raise RuntimeError(
+        "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your "
+        "'nn.Module'."
+    )
+
+
+def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
+    """RuntimeError: nothing here is a scripted module."""
+    raise RuntimeError(
+        "optimize_for_inference expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to "
+        "script your 'nn.Module'."
+    )
+
+
+def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved_methods: Any = None) -> None:
+    """RuntimeError: nothing here is a scripted module."""
+    freeze(mod)
+
+
+_strategy = [("STATIC", 2), ("DYNAMIC", 10)]
+_onednn = True
+
+
+def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Set how TorchScript would fuse; returns what was set before."""
+    global _strategy
+    before, _strategy = _strategy, list(strategy)
+    return before
+
+
+def enable_onednn_fusion(enabled: bool) -> None:
+    """Set whether TorchScript would fuse by oneDNN."""
+    global _onednn
+    _onednn = bool(enabled)
+
+
+def onednn_fusion_enabled() -> bool:
+    """What `enable_onednn_fusion` set."""
+    return _onednn
+
+
+def last_executed_optimized_graph() -> None:
+    """The graph that TorchScript ran last: none."""
+
+
+@contextlib.contextmanager
+def optimized_execution(should_optimize: bool) -> Iterator[None]:
+    """Within this TorchScript would (not) optimise."""
+    yield
+
+
+@contextlib.contextmanager
+def fuser(name: str) -> Iterator[None]:
+    """Within this TorchScript would fuse by "fuser0", "fuser1", "fuser2" or "fuser3"."""
+    if name not in ("fuser0", "fuser1", "fuser2", "fuser3", "none"):
+        raise Exception(f"unrecognized fuser option (name: {name})")
+    yield
+
+
+class strict_fusion:
+    """For TorchScript alone; elsewhere it warns."""
+
+    def __init__(self) -> None:
+        warnings.warn("Only works in script mode", stacklevel=2)
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, type: Any, value: Any, tb: Any) -> None: ...

@@ -1,0 +1,408 @@
+"""Attention with scores and masks of a program's own.
+
+`score_mod(score, batch, head, query, key)` changes scores; `mask_mod(batch, head, query, key)` says which count. Both
+are called once, with indices that broadcast over all positions at once, so that they may be written for single numbers,
+as long as they are made of ops.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torchlite as torch
+from torchlite import Tensor
+
+__all__ = [
+    "AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks", "create_block_mask", "create_mask",
+    "flex_attention", "noop_mask", "or_masks",
+]  # fmt: skip
+
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
+_LARGE_SPARSE_BLOCK_SIZE = 1 << 30
+FlexKernelOptions = dict[str, Any]
+
+
+class AuxRequest(NamedTuple):
+    """What `flex_attention` is to return beside its result."""
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(NamedTuple):
+    """What `flex_attention` returned beside its result, (B, H, queries) each: logarithms of sums, largest scores."""
+
+    lse: Tensor | None = None
+    max_scores: Tensor | None = None
+
+
+def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
+    """A mask of which everything counts."""
+    return batch.new_ones((), dtype=torch.bool, device=batch.device)
+
+
+def _combined(mask_mods: tuple[Callable[..., Any], ...], start: bool, join: Callable[[Tensor, Any], Tensor]) -> Any:
+    if not all(callable(mod) for mod in mask_mods):
+        raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
+
+    def mask(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+        result = b.new_full((), start, dtype=torch.bool)
+        for mod in mask_mods:
+            result = join(result, mod(b, h, q_idx, kv_idx))
+        return result
+
+    return mask
+
+
+def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
+    """A mask where all of several say that a place counts."""
+    return _combined(mask_mods, True, lambda a, b: a & b)
+
+
+def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
+    """A mask where one of several says that a place counts."""
+    return _combined(mask_mods, False, lambda a, b: a | b)
+
+
+def _indices(shape: tuple[int, ...], device: Any) -> list[Tensor]:
+    """For each dimension its positions, as a tensor that broadcasts with the others'."""
+    return [
+        torch.arange(size, device=device).reshape([-1 if d == i else 1 for d in range(len(shape))])
+        for i, size in enumerate(shape)
+    ]
+
+
+def _at_once(mod: Callable[..., Any], shape: tuple[int, ...], device: Any, *score: Tensor) -> Tensor:
+    """What a function of single positions says for all, of that shape."""
+    return torch.as_tensor(mod(*score, *_indices(shape, device)), device=device).expand(shape)
+
+
+def create_mask(
+    mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None
+) -> Tensor:
+    """The mask (B, H, Q_LEN, KV_LEN) of a mask_mod, True where it says so; of a score_mod, where its scores
+    are not -inf.
+
+    >>> create_mask(lambda b, h, q, k: q >= k, 1, 1, 2, 2)
+    tensor([[[[ True, False],
+              [ True,  True]]]])
+    """
+    shape = (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN)
+    if _takes_score(mod_fn):
+        return ~torch.isneginf(_at_once(mod_fn, shape, device, torch.zeros(shape, device=device)))
+    return _at_once(mod_fn, shape, device).to(torch.bool)
+
+
+def _takes_score(mod: Callable[..., Any]) -> bool:
+    """Whether a function is a score_mod (five positional parameters) and no mask_mod (four)."""
+    kinds = inspect.Parameter
+    places = [
+        p
+        for p in inspect.signature(mod).parameters.values()
+        if p.default is kinds.empty and p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(places) not in (4, 5):
+        raise AssertionError(f"expected a mask_mod of 4 or a score_mod of 5 positional arguments, got {len(places)}")
+    return len(places) == 5
+
+
+def _listed(blocks: Tensor) -> tuple[Tensor, Tensor]:
+    """How many blocks of each row are set, and which: these first, in order, then the others."""
+    counts = blocks.sum(dim=-1).to(torch.int32)
+    order = torch.argsort(blocks.to(torch.int32), dim=-1, descending=True, stable=True).to(torch.int32)
+    return counts, order
+
+
+def _dense(counts: Tensor, order: Tensor) -> Tensor:
+    """The blocks that are set, from their lists."""
+    columns = order.shape[-1]
+    places = torch.arange(columns, device=order.device) < counts.unsqueeze(-1)
+    return torch.zeros(order.shape, dtype=torch.int32, device=order.device).scatter(
+        -1, order.to(torch.int64), places.to(torch.int32)
+    )
+
+
+def _pair(size: Any) -> tuple[int, int]:
+    return (size, size) if isinstance(size, int) else (size[0], size[1])
+
+
+class BlockMask:
+    """A mask by blocks: which blocks of keys each block of queries sees in part (`kv_indices`, the first
+    `kv_num_blocks` of a row) and in full (`full_kv_indices`), and the same seen from the keys (`q_indices` …). Inside
+    blocks that are seen in part `mask_mod` decides.
+    """
+
+    def __init__(
+        self,
+        seq_lengths: tuple[int, int],
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None,
+        full_kv_indices: Tensor | None,
+        q_num_blocks: Tensor | None,
+        q_indices: Tensor | None,
+        full_q_num_blocks: Tensor | None,
+        full_q_indices: Tensor | None,
+        BLOCK_SIZE: tuple[int, int] = (_DEFAULT_SPARSE_BLOCK_SIZE, _DEFAULT_SPARSE_BLOCK_SIZE),
+        mask_mod: Callable[..., Any] = noop_mask,
+        **orders: Any,
+    ) -> None:
+        if kv_indices.dim() < 2:
+            raise RuntimeError("BlockMask must have at least 2 dimensions")
+        if (full_kv_num_blocks is None) != (full_kv_indices is None):
+            raise AssertionError("full_kv_num_blocks and full_kv_indices must be both provided or omitted")
+        if (full_q_num_blocks is None) != (full_q_indices is None):
+            raise AssertionError("full_q_num_blocks and full_q_indices must be both provided or omitted")
+        self.seq_lengths = seq_lengths
+        self.kv_num_blocks, self.kv_indices = kv_num_blocks, kv_indices
+        self.full_kv_num_blocks, self.full_kv_indices = full_kv_num_blocks, full_kv_indices
+        self.q_num_blocks, self.q_indices = q_num_blocks, q_indices
+        self.full_q_num_blocks, self.full_q_indices = full_q_num_blocks, full_q_indices
+        self.BLOCK_SIZE, self.mask_mod = BLOCK_SIZE, mask_mod
+
+    _TENSORS = (
+        "kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices",
+        "full_q_num_blocks", "full_q_indices",
+    )  # fmt: skip
+
+    @classmethod
+    def from_kv_blocks(
+        cls,
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None = None,
+        full_kv_indices: Tensor | None = None,
+        BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
+        mask_mod: Callable[..., Any] | None = None,
+        seq_lengths: tuple[int, int] | None = None,
+        compute_q_blocks: bool = True,
+        **orders: Any,
+    ) -> BlockMask:
+        """A BlockMask of what queries see; what keys see is worked out."""
+        if kv_indices.dim() < 2:
+            raise RuntimeError("BlockMask must have at least 2 dimensions")
+        if (full_kv_num_blocks is None) != (full_kv_indices is None):
+            raise AssertionError("full_kv_num_blocks and full_kv_indices must be both provided or omitted")
+        size = _pair(BLOCK_SIZE)
+        seen: list[Any] = [None] * 4
+        if compute_q_blocks:
+            seen[:2] = _listed(_dense(kv_num_blocks, kv_indices).transpose(-2, -1))
+            if full_kv_num_blocks is not None and full_kv_indices is not None:
+                seen[2:] = _listed(_dense(full_kv_num_blocks, full_kv_indices).transpose(-2, -1))
+        if seq_lengths is None:
+            seq_lengths = (kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1])
+        make: Callable[..., BlockMask] = cls
+        return make(
+            seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *seen, size,
+            mask_mod if mask_mod is not None else noop_mask,
+        )  # fmt: skip
+
+    def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
+        """What the mask is made of."""
+        tensors = tuple(getattr(self, name) for name in self._TENSORS)
+        if flatten:
+            return (*self.seq_lengths, *tensors, *self.BLOCK_SIZE, self.mask_mod)
+        return (self.seq_lengths, *tensors, self.BLOCK_SIZE, self.mask_mod)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(B, H, queries, keys)."""
+        return (*self.kv_indices.shape[:-2], *self.seq_lengths)
+
+    def numel(self) -> int:
+        """How many places there are."""
+        return math.prod(self.shape)
+
+    def to_dense(self) -> Tensor:
+        """1 for each block that is seen, at least in part."""
+        dense = _dense(self.kv_num_blocks, self.kv_indices)
+        if self.full_kv_num_blocks is not None and self.full_kv_indices is not None:
+            return dense | _dense(self.full_kv_num_blocks, self.full_kv_indices)
+        return dense
+
+    def sparsity(self) -> float:
+        """How many percent of the places are in blocks that are not seen."""
+        seen = self.kv_num_blocks.sum()
+        if self.full_kv_num_blocks is not None:
+            seen = seen + self.full_kv_num_blocks.sum()
+        return 100 * (1 - seen.item() * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
+
+    def to(self, device: Any) -> BlockMask:
+        """The mask on a device."""
+        return self._mapped(lambda x: x.to(device))
+
+    def _mapped(self, change: Callable[[Tensor], Tensor]) -> BlockMask:
+        tensors = [getattr(self, name) for name in self._TENSORS]
+        make: Callable[..., BlockMask] = BlockMask
+        return make(self.seq_lengths, *(x if x is None else change(x) for x in tensors), self.BLOCK_SIZE, self.mask_mod)
+
+    def __getitem__(self, index: Any) -> BlockMask:
+        """The mask of some batches and heads (and blocks of queries), as indexing takes them; what keys see is worked
+        out anew, and `mask_mod` stays that of the whole.
+        """
+        index = index if isinstance(index, tuple) else (index,)
+        index = tuple(slice(i, None if i == -1 else i + 1) if isinstance(i, int) else i for i in index)
+        parts = [getattr(self, name) for name in self._TENSORS[:4]]
+        taken: list[Any] = [x if x is None else x[index] for x in parts]
+        counts, order, full_counts, full_order = taken
+        return BlockMask.from_kv_blocks(
+            counts, order, full_counts, full_order, self.BLOCK_SIZE, None, self.seq_lengths, self.q_indices is not None
+        )
+
+    def __repr__(self) -> str:
+        def shown(value: Any) -> Any:
+            return value.shape if isinstance(value, Tensor) else value
+
+        lines = "".join(f"    {name}={shown(getattr(self, name))},\n" for name in self._TENSORS)
+        return (
+            f"BlockMask(\n{lines}    BLOCK_SIZE={self.BLOCK_SIZE},\n    shape={self.shape},\n"
+            f"    sparsity={self.sparsity():.2f}%,\n    mask_mod={getattr(self.mask_mod, '__name__', self.mask_mod)}\n)"
+        )
+
+    def __str__(self) -> str:
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
+
+
+def create_block_mask(
+    mask_mod: Callable[..., Any],
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device: Any = None,
+    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
+    _compile: bool = False,
+    separate_full_blocks: bool = True,
+    **orders: Any,
+) -> BlockMask:
+    """The BlockMask of a mask_mod for B batches and H heads (1 for None), Q_LEN queries and KV_LEN keys.
+
+    >>> create_block_mask(lambda b, h, q, k: q >= k, None, None, 4, 4, BLOCK_SIZE=2).to_dense()
+    tensor([[[[1, 0],
+              [1, 1]]]], dtype=torch.int32)
+    """
+    if _takes_score(mask_mod):
+        raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
+    mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
+    rows, columns = size = _pair(BLOCK_SIZE)
+    padded = torch.nn.functional.pad(mask, (0, -KV_LEN % columns, 0, -Q_LEN % rows))
+    batches, heads, queries, keys = padded.shape
+    blocks = padded.reshape(batches, heads, queries // rows, rows, keys // columns, columns)
+    sums = blocks.sum(dim=(-3, -1))
+    if not separate_full_blocks:
+        return BlockMask.from_kv_blocks(
+            *_listed(sums > 0), BLOCK_SIZE=size, mask_mod=mask_mod, seq_lengths=(Q_LEN, KV_LEN)
+        )
+    full = sums == rows * columns
+    return BlockMask.from_kv_blocks(
+        *_listed((sums > 0) & ~full), *_listed(full), size, mask_mod, seq_lengths=(Q_LEN, KV_LEN)
+    )
+
+
+def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | None, enable_gqa: bool) -> None:
+    if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
+        raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
+    if block_mask is None and query.size(0) != key.size(0) and key.size(0) != 1:
+        raise ValueError(
+            "Expect query and key/value to have the same batch size, or non-none block_mask, "
+            f"but got block_mask=None, Bq={query.size(0)}, and Bkv={key.size(0)}."
+        )
+    if not enable_gqa and query.size(1) != key.size(1):
+        raise ValueError(
+            "Expect query and key/value to have the same number of heads "
+            f"but got Hq={query.size(1)} and Hkv={key.size(1)}. "
+            "Try setting enable_gqa=True for GQA."
+        )
+    if enable_gqa and query.size(1) % key.size(1):
+        raise ValueError(
+            "Expect number of query heads to be a multiple of kv heads for GQA "
+            f"but got Hq={query.size(1)} and Hkv={key.size(1)}."
+        )
+    if not query.dtype == key.dtype == value.dtype:
+        raise ValueError(
+            "Expected query, key, and value to have the same dtype, "
+            f"but got query.dtype: {query.dtype}, key.dtype: {key.dtype}, and value.dtype: {value.dtype} instead."
+        )
+    if query.device != key.device or query.device != value.device:
+        raise ValueError(
+            "Expected query, key, and value to have the same device type, "
+            f"but got query.device: {query.device}, key.device: {key.device}, and value.device: {value.device} instead."
+        )
+    if block_mask is not None and (query.size(-2) > block_mask.shape[-2] or key.size(-2) > block_mask.shape[-1]):
+        raise ValueError(
+            f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={query.size(-2)} and "
+            f"kv_len={key.size(-2)}. As the block mask was created for a smaller length than you're using it for, you "
+            "likely need to create a new block mask."
+        )
+
+
+def _seen(block_mask: BlockMask, shape: tuple[int, ...], device: Any) -> Tensor:
+    """Which places count: in blocks that are seen in full all, in those that are seen in part what mask_mod says."""
+    rows, columns = block_mask.BLOCK_SIZE
+    mask = _at_once(block_mask.mask_mod, shape, device).to(torch.bool)
+
+    def spread(counts: Tensor, order: Tensor) -> Tensor:
+        blocks = _dense(counts, order).to(torch.bool)
+        lines = blocks.repeat_interleave(min(rows, shape[-2]), -2) if rows > 1 else blocks
+        wide = lines.repeat_interleave(min(columns, shape[-1]), -1) if columns > 1 else lines
+        return wide[..., : shape[-2], : shape[-1]]
+
+    seen = spread(block_mask.kv_num_blocks, block_mask.kv_indices) & mask
+    if block_mask.full_kv_num_blocks is not None and block_mask.full_kv_indices is not None:
+        seen = seen | spread(block_mask.full_kv_num_blocks, block_mask.full_kv_indices)
+    return seen
+
+
+def flex_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score_mod: Callable[..., Any] | None = None,
+    block_mask: BlockMask | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    kernel_options: FlexKernelOptions | None = None,
+    *,
+    return_aux: AuxRequest | None = None,
+) -> Any:
+    """softmax(score_mod(query key^T * scale) where block_mask says so) value.
+
+    query (B, Hq, L, E), key (B, Hkv, S, E), value (B, Hkv, S, Ev); with `enable_gqa` Hq is a multiple of Hkv. Returns
+    (B, Hq, L, Ev), with `return_aux` also an AuxOutput (deprecated: with `return_lse` also the logarithms of sums). A
+    query that sees no key gives zeros. All scores are computed: blocks save nothing yet. ValueError for sizes, dtypes
+    or devices that do not fit.
+
+    >>> q = k = v = torch.ones(1, 1, 2, 4)
+    >>> flex_attention(q, k, v, lambda score, b, h, q, k: score + (q - k)).shape
+    torch.Size([1, 1, 2, 4])
+    """
+    if return_lse and return_aux is not None:
+        raise ValueError("Cannot specify both return_lse and return_aux.")
+    _check(query, key, value, block_mask, enable_gqa)
+    groups = query.size(1) // key.size(1)
+    key, value = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (key, value))
+    key, value = (x.expand(query.size(0), -1, -1, -1) for x in (key, value))
+    working = torch.float64 if query.dtype == torch.float64 else torch.float32
+    factor = 1.0 / math.sqrt(query.size(-1)) if scale is None else scale
+    scores = (query.to(working) @ key.to(working).transpose(-2, -1)) * factor
+    shape = tuple(scores.shape)
+    if score_mod is not None:
+        scores = _at_once(score_mod, shape, query.device, scores).to(working)
+    if block_mask is not None:
+        scores = scores.masked_fill(~_seen(block_mask, shape, query.device), -math.inf)
+    largest = scores.amax(-1, keepdim=True)
+    blind = largest == -math.inf
+    weights = torch.softmax(scores.masked_fill(blind, 0.0), -1).masked_fill(blind, 0.0)
+    out = (weights @ value.to(working)).to(query.dtype)
+    if return_aux is None and not return_lse:
+        return out
+    lse = torch.logsumexp(scores.masked_fill(blind, 0.0), -1).masked_fill(blind.squeeze(-1), -math.inf)
+    if return_aux is None:
+        return out, lse
+    return out, AuxOutput(
+        lse=lse if return_aux.lse else None, max_scores=largest.squeeze(-1) if return_aux.max_scores else None
+    )

@@ -1,0 +1,42 @@
+"""ONNX's names. Nothing is exported: what would export says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import symbolic_helper as symbolic_helper
+from . import symbolic_opset11 as symbolic_opset11
+
+__all__ = ["OnnxExporterError", "export", "is_in_onnx_export", "register_custom_op_symbolic",
+           "unregister_custom_op_symbolic"]  # fmt: skip
+
+_symbolics: dict[tuple[str, int], Any] = {}
+
+
+class OnnxExporterError(RuntimeError):
+    """What an export raises."""
+
+
+def is_in_onnx_export() -> bool:
+    """Whether a model is being exported: never."""
+    return False
+
+
+def export(*args: Any, **kwargs: Any) -> Any:
+    """NotImplementedError: torchlite does not export yet."""
+    raise NotImplementedError("torch.onnx.export: torchlite does not export models to ONNX yet")
+
+
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
+    """Keep how an op is to be exported. ValueError for a name that is not `library::op`."""
+    library, _, name = symbolic_name.partition("::")
+    if not library or not name:
+        raise ValueError(
+            f"Failed to register operator {symbolic_name}. The symbolic name must match the format domain::name"
+        )
+    _symbolics[symbolic_name, opset_version] = symbolic_fn
+
+
+def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
+    """Forget what `register_custom_op_symbolic` kept."""
+    _symbolics.pop((symbolic_name, opset_version), None)

@@ -1,0 +1,6 @@
+"""`torch.ao.quantization` by its older name."""
+
+from .ao.quantization import DeQuantStub, QuantStub, QuantWrapper
+from .ao.quantization import __getattr__ as __getattr__
+
+__all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]

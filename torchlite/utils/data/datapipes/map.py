@@ -1,0 +1,38 @@
+"""Pipes that are indexed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from .datapipe import MapDataPipe, functional_datapipe
+
+__all__ = ["Mapper", "SequenceWrapper"]
+
+
+class SequenceWrapper(MapDataPipe):
+    """A pipe of what a sequence has."""
+
+    def __init__(self, sequence: Any, deepcopy: bool = True) -> None:
+        self.sequence = copy.deepcopy(sequence) if deepcopy else sequence
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.sequence[index]
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+
+@functional_datapipe("map")
+class Mapper(MapDataPipe):
+    """A function's results."""
+
+    def __init__(self, datapipe: Any, fn: Callable[..., Any]) -> None:
+        self.datapipe, self.fn = datapipe, fn
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.fn(self.datapipe[index])
+
+    def __len__(self) -> int:
+        return len(self.datapipe)
