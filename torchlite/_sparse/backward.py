@@ -71,7 +71,9 @@ class _Run(Run):
             return
         new: Any = g if self.mode.differentiable else self.mode.tensor(tensor._table, g)
         if held is None:
-            found.grad = new.clone() if id(g) in self.given else new
+            held = new._data
+            alone = id(g) not in self.given and held.values.is_contiguous() and held.parts[0].is_contiguous()
+            found.grad = new if alone else new.clone()
         elif self.mode.differentiable or held._sparse and not new._sparse:
             found.grad = added(held, new)
         else:  # in place, as in PyTorch

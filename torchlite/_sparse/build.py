@@ -35,7 +35,7 @@ def _finished(data: SparseData, values, requires_grad: bool, check) -> Any:
     return out
 
 
-def sparse_coo_tensor(indices, values=None, size=None, *more, dtype=None, device=None, pin_memory=False,
+def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None, pin_memory=False,
                       requires_grad=False, check_invariants=None, is_coalesced=None):  # fmt: skip
     """A sparse tensor in the COO layout: `values[i]` stands at the place `indices[:, i]`, and values at the same place
     add up.

@@ -306,6 +306,7 @@ def _compressed_dense(tensor, kind, blocksize, dense_dim: int):
 
 
 def _checked_blocks(name: str, shape, batch: int, blocksize) -> tuple[int, int]:
+    blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
     if len(blocksize) != 2:
         raise RuntimeError(f"{name}: blocksize needs to be a tuple of size 2, but got {len(blocksize)}")
     if min(blocksize) <= 0:
@@ -331,6 +332,7 @@ _WAYS = {
 def _between(tensor, kind, blocksize):
     """From one sparse layout to another."""
     data = tensor._data
+    blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
     if data.layout is kind and (blocksize is None or tuple(blocksize) == data.blocksize):
         return tensor
     if kind is torch.sparse_coo:

@@ -71,27 +71,29 @@ def _both(a, b):
     return left.to(to), right.to(to)
 
 
-def added(a, b, name: str = "AddBackward0"):
-    """The sum of two tensors of which one at least is sparse."""
-    if not is_sparse(a):
-        a, b = b, a
-    if not is_sparse(b):
+def added(a, b, name: str = "AddBackward0", sign: int = 1):
+    """The sum (or with `sign` -1 the difference) of two tensors of which one at least is sparse."""
+    if not (is_sparse(a) and is_sparse(b)):
         if a.shape != b.shape:
+            dense, sparse = (b, a) if is_sparse(a) else (a, b)
             raise RuntimeError(
-                f"add: expected 'self' and 'other' to have same size, but self has size {list(b.shape)} while other "
-                f"has size {list(a.shape)} (FYI: op2-sparse addition does not currently support broadcasting)"
+                f"add: expected 'self' and 'other' to have same size, but self has size {list(dense.shape)} while "
+                f"other has size {list(sparse.shape)} (FYI: op2-sparse addition does not currently support "
+                "broadcasting)"
             )
-        return torch.add(b, _Full.apply(a))
+        one, two = (_Full.apply(x) if is_sparse(x) else x for x in (a, b))
+        return torch.sub(one, two) if sign < 0 else torch.add(one, two)
     same_size("add", a, b)
     one, two = a._data, b._data
     if one.layout is not two.layout:
-        return added(coo_of(a), coo_of(b), name)
+        return added(coo_of(a), coo_of(b), name, sign)
     left, right = _both(a, b)
+    right = right if sign > 0 else -right
     if one.same_places(two) or one.layout is not torch.sparse_coo and _equal_places(one, two):
         total = left + right
         return with_values(one.over(total), total, name)
     if one.layout is not torch.sparse_coo:
-        total = added(coo_of(a), coo_of(b), name)
+        total = added(coo_of(a), coo_of(b), name, sign)
         return compressed(total, one.layout, one.blocksize if one.layout in IN_BLOCKS else None)
     if one.sparse_dim != two.sparse_dim:
         raise RuntimeError(
@@ -131,7 +133,7 @@ def sub(input, other):
         raise no_kernel("rsub.Scalar", other)
     if not isinstance(other, torch.Tensor):
         other = torch.tensor(other)
-    return added(input, torch.neg(other), "SubBackward0")
+    return added(input, other, "SubBackward0", -1)
 
 
 def _is_number(value) -> bool:

@@ -25,7 +25,7 @@ class _Embedding(Function):
         if ctx.scale:
             raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
         (indices,) = ctx.saved_tensors
-        rows = indices.reshape(-1).to(torch.int64)
+        rows = indices.reshape(-1).to(torch.int64, copy=True)
         values = g.reshape(rows.shape[0], *ctx.shape[1:])
         if ctx.padding_idx >= 0:
             kept = (rows != ctx.padding_idx).nonzero().reshape(-1)

@@ -122,7 +122,7 @@ class _Comparison:
         for name, have, want, on in (
             ("shape", a.shape, e.shape, True),
             ("layout", a.layout, e.layout, options["check_layout"]),
-            ("stride()", a.stride(), e.stride(), options["check_stride"]),
+            ("stride()", *_strides(a, e), options["check_stride"]),
             ("device", a.device, e.device, options["check_device"]),
             ("dtype", a.dtype, e.dtype, options["check_dtype"]),
         ):
@@ -131,6 +131,35 @@ class _Comparison:
         rtol, atol = _tolerance((a.dtype.name, e.dtype.name), options["rtol"], options["atol"])
         if a.device.type == "meta" or e.device.type == "meta":
             return
+        if torch.strided not in (a.layout, e.layout) and a.layout is e.layout:
+            for one, other, what in self.parts(a, e, where):
+                self.compare_values(one, other, rtol, atol, where, what)
+            return
+        a, e = (x.to_dense() for x in (a, e))
+        self.compare_values(a, e, rtol, atol, where)
+
+    def parts(self, actual: torch.Tensor, expected: torch.Tensor, where: tuple) -> list[tuple]:
+        """The tensors that two sparse ones are made of, each with what it is called."""
+        kind = actual.layout.name[7:].upper()
+        alike = [("specified values", actual._nnz(), expected._nnz())]
+        if kind == "COO":
+            alike.insert(0, ("sparse dimensions", actual.sparse_dim(), expected.sparse_dim()))
+        for name, have, want in alike:
+            if have != want:
+                self.fail(f"The number of {name} in sparse {kind} tensors does not match: {have} != {want}", where)
+        if kind == "COO":
+            names = ["_indices", "_values"]
+        else:
+            names = ["crow_indices", "col_indices"] if "R" in kind else ["ccol_indices", "row_indices"]
+            names.append("values")
+        return [
+            (getattr(actual, name)(), getattr(expected, name)(), f"Sparse {kind} {name.lstrip('_')}") for name in names
+        ]
+
+    def compare_values(
+        self, a: torch.Tensor, e: torch.Tensor, rtol: float, atol: float, where: tuple, what: str = "Tensor-likes"
+    ) -> None:
+        options = self.options
         a, e = (_comparable(x.detach().cpu()) for x in (a, e))
         if a.dtype is not e.dtype:
             common = torch.promote_types(a.dtype, e.dtype)
@@ -139,7 +168,9 @@ class _Comparison:
         if bool(matches.all()):
             return
         words = (
-            _scalar_words(a.item(), e.item(), rtol, atol) if not a.ndim else _tensor_words(a, e, matches, rtol, atol)
+            _scalar_words(a.item(), e.item(), rtol, atol)
+            if not a.ndim
+            else _tensor_words(a, e, matches, rtol, atol, what)
         )
         self.fail(words, where)
 
@@ -171,11 +202,18 @@ def _scalar_words(actual: Any, expected: Any, rtol: float, atol: float) -> str:
     )
 
 
-def _tensor_words(actual: torch.Tensor, expected: torch.Tensor, matches: torch.Tensor, rtol: float, atol: float) -> str:
+def _strides(a: torch.Tensor, e: torch.Tensor) -> tuple:
+    """Of dense tensors."""
+    return (a.stride(), e.stride()) if a.layout is e.layout is torch.strided else ((), ())
+
+
+def _tensor_words(
+    actual: torch.Tensor, expected: torch.Tensor, matches: torch.Tensor, rtol: float, atol: float, what: str
+) -> str:
     equal = rtol == 0 and atol == 0
     wrong = int((~matches).sum())
     lines = [
-        f"Tensor-likes are not {'equal' if equal else 'close'}!\n",
+        f"{what} are not {'equal' if equal else 'close'}!\n",
         f"Mismatched elements: {wrong} / {matches.numel()} ({wrong / matches.numel():.1%})",
     ]
     gap = torch.abs(actual - expected)
