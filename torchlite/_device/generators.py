@@ -15,7 +15,6 @@ import numpy as np
 
 from .._dispatch import GLOBALS, call, table_of
 from .._dispatch.checks import wanting
-from .._dispatch.interceptors import batching
 from .._dispatch.overlap import check_written
 from .._dispatch.slots import SLOTS
 from .._types.devices import device as device_type
@@ -200,9 +199,6 @@ def fill(record, tensor, kernel: str, *parameters, generator=None):
     table = tensor._table
     engine = engine_of(table, generator)
     draws = getattr(table, kernel)
-    if batching():
-        drawn = call.create(kernel, tuple(tensor.shape), tensor.dtype, *parameters, engine, device=table.device)
-        return drawn_into(record, tensor, drawn)
     if tensor.is_contiguous():
         values = draws(tensor._data.shape, tensor.dtype, *parameters, engine)
     else:

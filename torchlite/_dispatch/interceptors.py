@@ -39,7 +39,7 @@ class Interceptor:
     add
     """
 
-    batches = False  # whether it stands for `vmap`
+    batches = False  # whether it stands for `vmap`, and then has a method `custom` for custom Functions
 
     def intercept(self, op, function, args, kwargs):
         return function(*args, **kwargs)
@@ -62,6 +62,19 @@ def intercepted(op, function, args, kwargs):
         return items[-1].intercept(op, function, args, kwargs)
     finally:
         stack.items = items
+
+
+def custom(function, args, kwargs):
+    """What a custom Function gives inside `vmap`; None where no argument stands for one example of a batch."""
+    items = stack.items
+    for position in range(len(items) - 1, -1, -1):
+        if items[position].batches and items[position].has(args):
+            stack.items = items[:position]
+            try:
+                return items[position].custom(function, args, kwargs)
+            finally:
+                stack.items = items
+    return None
 
 
 def batching() -> bool:

@@ -15,6 +15,7 @@ class Mode(threading.local):
     grad = True
     inference = False  # then nothing is recorded, and `asked` is what was said about it
     asked = False
+    transforms = 0  # how many of torch.func's transforms the thread is inside
     plain = False  # whether __torch_function__ of subclasses is not asked
 
 

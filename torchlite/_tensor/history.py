@@ -29,6 +29,14 @@ from .properties import Properties
 _new = object.__new__
 
 
+_INSIDE_TRANSFORM = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of "
+    "a function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch "
+    "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being "
+    "transformed instead."
+)
+
+
 def _why_no_gradient(tensor, value) -> str:
     """What is wrong with a tensor that is assigned as a gradient."""
     if value.dtype is not tensor.dtype:
@@ -78,6 +86,8 @@ class History(Properties):
     def requires_grad_(self, requires_grad: bool = True):
         """Say whether a leaf wants a gradient; returns the tensor. RuntimeError for integers and for non-leaves."""
         if requires_grad:
+            if MODE.transforms:
+                raise RuntimeError(_INSIDE_TRANSFORM)
             if self._node is None or self._node is NOWHERE:
                 if self.dtype.category < dtypes.FLOAT:
                     raise RuntimeError("only Tensors of floating point dtype can require gradients")
@@ -208,6 +218,11 @@ class History(Properties):
 
     def retain_grad(self):
         """Keep the gradient of a non-leaf in `.grad`."""
+        if MODE.transforms:
+            raise RuntimeError(
+                "You are attempting to call Tensor.retain_grad() inside of a function being transformed by a functorch "
+                "transform. This is unsupported, please call Tensor.retain_grad() outside of it."
+            )
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self.grad_fn is None or meta_of(self).retains:

@@ -11,9 +11,17 @@ from .._dispatch import call
 from .._dispatch.call import check_writable, rebase
 from .._dispatch.graph import Node, OutputOf, base_of, bump, edge, freed, meta_of, version, view_meta
 from .._dispatch.hooks import pack
+from .._dispatch.interceptors import custom
 from .._dispatch.runtime import GLOBALS, LEAF, MODE, NOWHERE, SEQUENCE, recording
 from .._tensor import Tensor
 from .hooking import fits
+
+
+_NO_CONTEXT = (
+    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
+    "the setup_context staticmethod. For more details, please see "
+    "https://pytorch.org/docs/main/notes/extending.func.html"
+)
 
 
 class FunctionCtx:
@@ -234,6 +242,16 @@ class Function(metaclass=_FunctionType):
 
     generate_vmap_rule = False
 
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """The Function on batches: `(output, out_dims)`, given `info.batch_size`, `info.randomness` and for each
+        argument the dimension of its examples, or None; override it, or set `generate_vmap_rule`.
+        """
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+            "generate_vmap_rule=True."
+        )
+
     def __init__(self, *args, **kwargs):
         warnings.warn(
             f"{self.__class__} should not be instantiated. Methods on autograd functions are all static, so you should "
@@ -292,6 +310,12 @@ class Function(metaclass=_FunctionType):
     def apply(cls, *args, **kwargs):
         """Run forward and record the Function."""
         newer = cls.setup_context is not Function.setup_context
+        if MODE.transforms:
+            if not newer:
+                raise RuntimeError(_NO_CONTEXT)
+            found = custom(cls, args, kwargs)
+            if found is not None:
+                return found
         if newer:
             args, kwargs = _bound(cls.forward, args, kwargs), {}
         if GLOBALS["WATCHED"]:

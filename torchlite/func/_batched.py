@@ -6,11 +6,13 @@ from typing import Any
 
 from .._dispatch import F
 from .._tensor import Tensor
+from .._types.layouts import contiguous_format
 
 _new = object.__new__
 _ESCAPED = (
     "Cannot access data pointer of Tensor that doesn't have storage: it stands for one example of a batch inside "
-    "`vmap`, and either was kept beyond the function that `vmap` calls, or has been given to what reads its memory."
+    "`vmap`. Either your tensor may have escaped from inside a function being vmapped over, or it has been given to "
+    "what reads its memory. This is a user error, see https://pytorch.org/functorch/stable/ux_limitations.html"
 )
 _ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
@@ -28,7 +30,6 @@ class Example:
 
     __slots__ = ("shape", "strides", "dtype")
     base = None
-    __array_ufunc__ = None
 
     def __init__(self, data, dim: int):
         self.shape = (*data.shape[:dim], *data.shape[dim + 1 :])
@@ -38,6 +39,11 @@ class Example:
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+    def __array_ufunc__(self, *args, **kwargs):
+        raise RuntimeError(_ESCAPED)
+
+    __array__ = __array_function__ = __getitem__ = __setitem__ = __array_ufunc__
 
     def __getattr__(self, name: str) -> Any:
         if name in ("flags", "ctypes", "data_ptr") or name.startswith("__") and name != "__array__":
@@ -87,13 +93,20 @@ class Batched(Tensor):
 
     @property
     def data(self):
-        return wrapped(self._value.data, self._dim, self._level)
+        raise RuntimeError("accessing `data` under vmap transform is not allowed")
 
     @data.setter
     def data(self, value):
-        if not isinstance(value, Batched) or value._level is not self._level:
-            raise RuntimeError("vmap: the data of a tensor inside vmap can be set to another of the same vmap only")
-        self._value, self._dim, self.dtype, self._table = value._value, value._dim, value.dtype, value._table
+        raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
+
+    def is_conj(self) -> bool:
+        return self._value.is_conj()
+
+    def is_neg(self) -> bool:
+        return self._value.is_neg()
+
+    def storage_offset(self) -> int:
+        return self._value.storage_offset()
 
     def detach(self):
         return wrapped(self._value.detach(), self._dim, self._level)
@@ -102,21 +115,15 @@ class Batched(Tensor):
         self._value.detach_()
         return self
 
-    def requires_grad_(self, requires_grad: bool = True):
-        if requires_grad and not self.requires_grad:
-            raise RuntimeError(
-                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
-                "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
-                "attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
-                "requires_grad_() outside of a function being transformed instead."
-            )
-        return self
-
     def as_subclass(self, cls):
         return self
 
-    def is_contiguous(self, *args, **kwargs) -> bool:
-        return Tensor.is_contiguous(self, *args, **kwargs)
+    def is_contiguous(self, memory_format=contiguous_format) -> bool:
+        if memory_format is not contiguous_format:
+            raise RuntimeError(
+                "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format"
+            )
+        return Tensor.is_contiguous(self)
 
     item = _refusing(_ITEM)
     __bool__ = _refusing(_CONTROL)

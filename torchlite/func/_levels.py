@@ -10,8 +10,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from .._dispatch import F, Interceptor, call, function_for
-from .._dispatch.interceptors import stack
+from .._dispatch import MODE, F, Interceptor, call, function_for
+from .._dispatch.interceptors import activate, stack
 from .._dispatch.outputs import check_fits, check_target_dtype
 from .._dispatch.record import RANDOM
 from .._dispatch.shapes import broadcast
@@ -38,11 +38,27 @@ class Level(Interceptor):
     def __enter__(self):
         _depth.levels += 1
         self.number = _depth.levels
+        MODE.transforms += 1
         return super().__enter__()
 
     def __exit__(self, *exc):
         _depth.levels -= 1
+        MODE.transforms -= 1
         super().__exit__(*exc)
+
+    def again(self):
+        """The level in force once more, for what belongs to it and runs later."""
+        return _Again(self)
+
+    def custom(self, function, args, kwargs):
+        """What a custom Function gives of examples."""
+        from ._functions import applied
+
+        if kwargs:
+            raise NotImplementedError(
+                f"{function.__name__}: autograd.Function with kwarg-only Tensor args is not supported in vmap"
+            )
+        return applied(self, function, args)
 
     def has(self, value: Any) -> bool:
         """Whether a value is, or holds, a tensor of this level."""
@@ -78,13 +94,15 @@ class Level(Interceptor):
                 return self._out(op, function, args, kwargs, out)
         if function is not op.function:  # a tensor is made of nothing
             if op.tags & RANDOM:
-                return self._draw(function, args, kwargs)
+                return self._draw(op, function, args, kwargs)
             return function(*args, **kwargs)
-        from ._rules import rule_of
+        from ._rules import ALWAYS, rule_of
 
         rule = rule_of(op)
         if rule is None:  # its parts have rules
             return self._in_parts(op, function, args, kwargs)
+        if op.name in ALWAYS:
+            return rule(self, op, call.bind(op, args, dict(kwargs)))
         if op.tags & RANDOM:
             from ._rules.randoms import drawn
 
@@ -98,12 +116,14 @@ class Level(Interceptor):
         stack.items = [*stack.items, self]  # whoever called this puts the stack back
         return call.below(op, function, args, kwargs)
 
-    def _draw(self, function, args, kwargs):
+    def _draw(self, op, function, args, kwargs):
         from ._rules.randoms import check_allowed
 
         check_allowed(self)
         if self.randomness == "same":
             return function(*args, **kwargs)
+        if op.name == "random_permutation":  # its size says how many numbers there are
+            return wrapped(F.stack([function(*args, **kwargs) for _ in range(self.size)], 0), 0, self)
         size, *rest = args
         return wrapped(function((self.size, *size), *rest, **kwargs), 0, self)
 
@@ -149,6 +169,27 @@ _IN_PLACE = (
     "vmap. Please try to use out-of-place operators instead of {}_. If said operator is being called inside the "
     "PyTorch framework, please file a bug report instead."
 )
+
+
+class _Again:
+    """A level in force for a block."""
+
+    def __init__(self, level: Level):
+        self.level = level
+
+    def __enter__(self):
+        self.before = stack.items
+        self.active = self.level not in self.before
+        if self.active:
+            stack.items = [*self.before, self.level]
+            activate(1)
+        MODE.transforms += 1
+
+    def __exit__(self, *exc):
+        MODE.transforms -= 1
+        stack.items = self.before
+        if self.active:
+            activate(-1)
 
 
 def levels() -> list[Level]:

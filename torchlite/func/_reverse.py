@@ -14,11 +14,12 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch import MODE, F
-from .._dispatch.graph import Node, OutputOf, edge, make_node
+from .._dispatch.graph import Node, OutputOf, edge, make_node, meta_of
+from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.record import REGISTRY
-from .._dispatch.runtime import SEQUENCE, recording
+from .._dispatch.runtime import LEAF, SEQUENCE, set_grad
 from .._tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from ..utils._pytree import tree_flatten, tree_unflatten
 from ._batched import Batched, hidden, stripped
 from ._levels import Level, levels
 from ._vmap import vmap
@@ -34,7 +35,6 @@ class _Tape:
         self.outer = MODE.grad
         self.start = next(SEQUENCE)
         self.inputs: list[Tensor] = []  # batches, all levels visible
-        self.beyond = False  # whether an input itself has a history
 
     def physical(self, tensor: Tensor) -> Tensor:
         """A tensor with the examples of all levels visible, the outermost first."""
@@ -56,19 +56,19 @@ class _Tape:
         """An alias of an argument, to differentiate by."""
         value = self.physical(tensor)
         made = value.detach()
-        if self.outer and value.requires_grad:
-            self.beyond = True
+        if value.requires_grad:
             made._node = make_node(REGISTRY["_through"], (edge(value),), (), (), value._table)
             made._node._shape = value._data.shape
         else:
-            made.requires_grad_()
+            if made.dtype.category < 2:
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            meta_of(made)
+            made._node = LEAF
         self.inputs.append(made)
         return self.example(made)
 
     def reaches_out(self, tensors) -> bool:
         """Whether these have a history beside that by the inputs: of what was there before."""
-        if not self.outer:
-            return False
         own = {id(i) for i in self.inputs}
         ends = {id(i._node) for i in self.inputs if isinstance(i._node, Node)}
         seen: set[int] = set()
@@ -96,7 +96,7 @@ class _Tape:
         inner = value
         while inner.__class__ is Batched:
             inner = inner._value
-        if inner._node is None or self.reaches_out((inner,)):
+        if inner._node is None or self.outer and self.reaches_out((inner,)):
             return value
         return value.detach()
 
@@ -126,6 +126,26 @@ def _innermost(tensor):
     while tensor.__class__ is Batched:
         tensor = tensor._value
     return tensor
+
+
+_HOOKS = "torch.func transforms don't yet support saved tensor hooks. Please open an issue with your use case."
+
+
+class transforming:
+    """While a transform's function runs: it records, and what transforms do not know is refused."""
+
+    def __enter__(self):
+        if saved_tensor_hooks.stack:
+            raise RuntimeError(_HOOKS)
+        self.forbidden, saved_tensor_hooks.forbidden = saved_tensor_hooks.forbidden, _HOOKS
+        MODE.transforms += 1
+        self.grad = MODE.grad
+        set_grad(True)
+
+    def __exit__(self, *exc):
+        set_grad(self.grad)
+        MODE.transforms -= 1
+        saved_tensor_hooks.forbidden = self.forbidden
 
 
 class without:
@@ -160,6 +180,15 @@ def _aux(result: Any, where: str) -> tuple[Any, Any]:
     return result
 
 
+def _released(tape, aux):
+    """Further results, which are tensors in any nesting."""
+    flat, spec = tree_flatten(aux)
+    for item in flat:
+        if not isinstance(item, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(item)}")
+    return tree_unflatten([tape.released(t) for t in flat], spec)
+
+
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     """(func(*primals), a function that takes cotangents of the output's structure and gives those of the primals).
 
@@ -181,13 +210,13 @@ def _vjp(func, primals, argnums: Argnums | None = None, has_aux: bool = False, w
     flat, spec = _tensors_of(
         f"{where}(f, *primals)" if where == "vjp" else where, chosen, "{}: expected inputs to be Tensors, got {}"
     )
-    with recording(True):
+    with transforming():
         inner = tree_unflatten([tape.input(t) for t in flat], spec)
         result = func(*(inner if argnums is None else _replaced(args, argnums, inner)))
     aux = None
     if has_aux:
         result, aux = _aux(result, "vjp(f, *primals)")
-        aux = tree_map(tape.released, aux)
+        aux = _released(tape, aux)
     outs, out_spec = tree_flatten(result)
     if not outs:
         raise RuntimeError(
@@ -266,7 +295,7 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
 def _grad_and_value(func, argnums, has_aux, args, kwargs):
     tape = _Tape()
     flat, spec = tree_flatten(_chosen(args, argnums))
-    with recording(True):
+    with transforming():
         inner = tree_unflatten([tape.input(t) if isinstance(t, Tensor) else t for t in flat], spec)
         result = func(*_replaced(args, argnums, inner), **kwargs)
     aux = None
@@ -287,7 +316,7 @@ def _grad_and_value(func, argnums, has_aux, args, kwargs):
     grads = tree_unflatten([next(found) if isinstance(t, Tensor) else None for t in flat], spec)
     value = tape.released(result)
     if has_aux:
-        return grads, (value, tree_map(tape.released, aux))
+        return grads, (value, _released(tape, aux))
     return grads, value
 
 
@@ -334,12 +363,22 @@ def jacrev(
     @functools.wraps(func)
     def jacobian(*args, **kwargs):
         called = functools.partial(func, **kwargs) if kwargs else func
+        _real("inputs", tree_flatten(_chosen(args, argnums))[0])
         result = _vjp(called, args, argnums, has_aux=has_aux, where="jacrev(f, *primals)")
+        _real("outputs", tree_flatten(result[0])[0])
         outs, out_spec = tree_flatten(result[0])
         pull = functools.partial(_rows, result[1], outs, out_spec, chunk_size)
         return (pull(), result[2]) if has_aux else pull()
 
     return jacobian
+
+
+def _real(what: str, tensors) -> None:
+    for tensor in tensors:
+        if isinstance(tensor, Tensor) and tensor.dtype.is_complex:
+            raise RuntimeError(
+                f"jacrev: Expected all {what} to be real but received complex tensor at flattened {what[:-1]} index"
+            )
 
 
 def _rows(backward, outs, out_spec, chunk_size):

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .._dispatch import MODE
 from .._tensor import Tensor
 from ._batched import Batched
 
@@ -30,7 +31,11 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
 
     @functools.wraps(func)
     def functional(*args, **kwargs):
-        return func(*args, **kwargs)
+        MODE.transforms += 1
+        try:
+            return func(*args, **kwargs)
+        finally:
+            MODE.transforms -= 1
 
     return functional
 

@@ -57,11 +57,27 @@ def vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs):
         return _called(func, size, dims, flat, spec, out_dims, randomness, kwargs)
     bounds = [(start, min(start + chunk_size, size)) for start in range(0, size, chunk_size)] or [(0, 0)]
     parts = []
+    again = _same_numbers(flat) if randomness == "same" else None
     for start, stop in bounds:
+        if again is not None:
+            again()
         piece = [a if d is None else a.narrow(d, start, stop - start) for a, d in zip(flat, dims, strict=True)]
         result = _called(func, stop - start, dims, piece, spec, out_dims, randomness, kwargs)
         parts.append(tree_flatten(result))
     return _joined(parts, out_dims, func)
+
+
+def _same_numbers(tensors):
+    """What sets the random generators back to where they are now, so that all chunks draw the same."""
+    from .._device.generators import default_generators
+
+    states = [(g, g.get_state()) for g in default_generators([t for t in tensors if isinstance(t, Tensor)])]
+
+    def again():
+        for generator, state in states:
+            generator.set_state(state)
+
+    return again
 
 
 def chunk_vmap(func, in_dims=0, out_dims=0, randomness="error", chunks=2):

@@ -7,6 +7,7 @@ from typing import Any
 from ..._dispatch import POINTWISE, Op
 from . import dims, indexing, layers, matrices, products, randoms, scattering, views, writing
 from .common import RULES, by_elements, in_parts, one_by_one
+from .randoms import ALWAYS as ALWAYS
 
 _FAMILIES = (dims, indexing, layers, matrices, products, randoms, scattering, views, writing)  # they fill RULES
 _found: dict[Op, Any] = {}

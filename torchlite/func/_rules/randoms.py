@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._dispatch import F
-from .common import batch, by_elements, resumed, run
+from ..._dispatch import F, call
+from ..._tensor import Tensor
+from .._batched import in_front, is_of
+from .common import batch, by_elements, divided, joined, rank, resumed, rule, run, spread
 
 _ERROR = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
@@ -28,6 +30,8 @@ def drawn(level, op, values: list, batching: Any):
     if op.name in ("_drawn_by", "_drawn_over"):
         return by_elements(level, op, values) if any(map(level.has, values)) else run(op, values)
     check_allowed(level)
+    if op.name in ALWAYS:
+        return batching(level, op, values)
     tensors = [v for p, v in zip(op.params, values, strict=True) if p.is_tensor]
     if not tensors:
         if level.randomness == "same":
@@ -43,3 +47,90 @@ def drawn(level, op, values: list, batching: Any):
         with resumed(level):
             return F.mul(x, kept)
     raise RuntimeError(_SAME)
+
+
+_UNBATCHED = (
+    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. "
+    "If this is necessary for your usage, please file an issue with functorch."
+)
+ALWAYS: set[str] = set()  # whose rules are asked though no argument differs from example to example
+
+
+def _drawing(*names: str):
+    def declare(function):
+        def checked(level, op, values):
+            check_allowed(level)
+            return function(level, op, values)
+
+        ALWAYS.update(names)
+        rule(*names, kind="random")(checked)
+        return function
+
+    return declare
+
+
+def _blank(tensor):
+    """A new tensor with the shape of one example."""
+    return call.create("_empty", tuple(tensor.shape), tensor.dtype, device=tensor.device)
+
+
+@_drawing(
+    "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "cauchy_", "geometric_", "log_normal_",
+)  # fmt: skip
+def _in_place(level, op, values):
+    target, *rest = values
+    if not is_of(target, level):
+        if level.randomness == "different":
+            raise RuntimeError(_UNBATCHED)
+        if any(level.has(v) for v in rest):
+            raise RuntimeError(_SAME)
+        return run(op, values)
+    if level.randomness == "different":
+        run(op, [in_front(target), *(spread(level, v, rank(target)) for v in rest)])
+        return target
+    if any(level.has(v) for v in rest):
+        raise RuntimeError(_SAME)
+    drawn_once = run(op, [_blank(target), *rest])
+    with resumed(level):
+        target.copy_(drawn_once)
+    return target
+
+
+@_drawing("rand_like", "randn_like", "randint_like")
+def _like(level, op, values):
+    if level.randomness == "different":
+        return level.wrap(run(op, [batch(level, v) for v in values]))
+    return run(op, [_blank(v) if is_of(v, level) else v for v in values])
+
+
+@_drawing("normal", "bernoulli", "poisson", "binomial")
+def _by_entries(level, op, values):
+    tensors = [v for v in values if isinstance(v, Tensor)]
+    if not tensors:
+        with resumed(level):
+            return op.composite(F, *values)
+    if level.randomness == "different":
+        ndim = max(map(rank, tensors))
+        return level.wrap(run(op, [spread(level, v, ndim) for v in values]))
+    if any(map(level.has, tensors)):
+        raise RuntimeError(_SAME)
+    return run(op, values)
+
+
+@_drawing("multinomial")
+def _multinomial(level, op, values):
+    if level.randomness == "same":
+        if level.has(values[0]):
+            raise RuntimeError(_SAME)
+        return run(op, values)
+    weights = batch(level, values[0])
+    if weights.ndim == 2:
+        return level.wrap(run(op, [weights, *values[1:]]))
+    return level.wrap(divided(run(op, [joined(weights), *values[1:]]), level.size))
+
+
+@_drawing("random_permutation")
+def _permutation(level, op, values):
+    if level.randomness == "same":
+        return run(op, values)
+    return level.wrap(F.stack([run(op, values) for _ in range(level.size)], 0))

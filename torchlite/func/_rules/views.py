@@ -7,6 +7,7 @@ import math
 from ..._dispatch import F
 from ..._dispatch.shapes import wrap_dim
 from ..._tensor import Tensor
+from ..._types.layouts import contiguous_format, preserve_format
 from .._batched import in_front, is_of
 from .common import aligned, alike, batch, flat, front, rank, rule, run, shifted
 
@@ -22,9 +23,9 @@ LOOPS = {
 }
 
 for _name in (
-    "positive", "real", "imag", "to", "clone", "contiguous", "view_as_real", "_view_dtype", "tril", "triu", "angle",
+    "positive", "real", "imag", "to", "view_as_real", "_view_dtype", "tril", "triu", "angle",
     "frexp", "_conj", "_neg_view", "resolve_conj", "resolve_neg", "zeros_like", "ones_like", "full_like",
-    "_empty_like", "_through", "_leased",
+    "_empty_like", "_zeros_like", "_ones_like", "_full_like", "_through", "_leased",
 ):  # fmt: skip
     rule(_name, kind="front")(front)
 
@@ -78,7 +79,23 @@ def _squeeze(level, op, values):
         range(ndim) if dim is None else [wrap_dim(d, ndim) for d in (dim if dim.__class__ in (tuple, list) else [dim])]
     )
     dims = tuple(d + 1 for d in dims if d < ndim and x.shape[d + 1] == 1)
-    return level.wrap(F.squeeze(x, dims) if dims else x)
+    return level.wrap(F.squeeze(x, dims) if dims else F._slice_index(x, (...,)))
+
+
+_FORMATS = (
+    "NYI: {} inside of vmap is only supported with memory_format torch.preserve_format or torch.contiguous_format "
+    "(got {})"
+)
+
+
+@rule("clone", "contiguous", kind="front")
+def _copied(level, op, values):
+    x, order = in_front(values[0]), values[1]
+    if order not in (None, contiguous_format, preserve_format):
+        if op.name == "contiguous":
+            values[0].is_contiguous(order)  # which raises
+        raise RuntimeError(_FORMATS.format(op.name, order))
+    return level.wrap(run(op, [x, *values[1:]]))
 
 
 def _resolved(shape, numel: int) -> tuple:
@@ -248,7 +265,7 @@ def _placed(level, op, values):
     return level.wrap(F.clone(in_front(values[0])))
 
 
-@rule("_new_empty", kind="creation")
+@rule("_new_empty", "_new_zeros", "_new_ones", "_new_full", kind="creation")
 def _new_empty(level, op, values):
     size = _ints(values[1:2] if op.params[1].kind != "varargs" else values[1])
     return level.wrap(_called(op, in_front(values[0]), (level.size, *size), values[2:]))
