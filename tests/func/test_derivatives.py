@@ -4,20 +4,14 @@ product (as `jacrev` has it), and vector-Jacobian products inside `vmap`.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
 import torchlite as torch
-from tests.func.test_vmap_ops import ASIDE, IN_PLACE, REFUSED, SIZE, call, samples
+from tests.func.test_vmap_ops import ASIDE, SIZE, call, samples
 from tests.ops.table import ROWS
 from torchlite.func import vjp, vmap
 from torchlite.utils._pytree import tree_leaves
-
-# Whose derivative needs numbers, or another shape for each example.
-NUMBERS = {"masked_scatter": "dynamic shape"}
-WRITE_TO_LEAVES = "a leaf Variable that requires grad is being used in an in-place operation"
 
 
 def floats_in(leaves):
@@ -91,3 +85,18 @@ def compare(row, index):
     batches = [torch.stack(column) for column in zip(*primals, strict=True)]
     same(vmap(whole)(*batches, *given), stacked(rows))
     return True
+
+
+@pytest.mark.parametrize("family", sorted({row.family for row in ROWS.values() if row.grad and not row.random}))
+@pytest.mark.filterwarnings("ignore")
+def test_vmap_of_derivatives_is_a_loop(family):
+    for row in ROWS.values():
+        if row.family != family or row.random or not row.grad or row.name in ASIDE:
+            continue
+        try:
+            compare(row, len(row.samples) - 1)
+        except RuntimeError as error:
+            if row.name != "masked_select" or "dynamic shape" not in str(error):
+                raise AssertionError(row.name) from error
+        except (AssertionError, TypeError, ValueError) as error:
+            raise AssertionError(row.name) from error

@@ -102,20 +102,22 @@ def _zeros(item, requires_grad: bool):
 
 
 def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_grads):
-    count = next(g for g in grads if g is not None).shape[0]
-    rows = [
-        grad(
+    """The gradients for a batch of first gradients."""
+    given = [i for i, g in enumerate(grads) if g is not None]
+
+    def one(*parts):
+        by_place = dict(zip(given, parts, strict=True))
+        return grad(
             outputs,
             inputs,
-            [None if g is None else g[i] for g in grads],
+            [by_place.get(i) for i in range(len(outputs))],
             True,
             create_graph,
             allow_unused=allow_unused,
             materialize_grads=materialize_grads,
         )
-        for i in range(count)
-    ]
-    return tuple(None if column[0] is None else torch.stack(column) for column in zip(*rows, strict=True))
+
+    return torch.vmap(one, randomness="error")(*(grads[i] for i in given))
 
 
 def _run_node(node, grads):

@@ -16,7 +16,6 @@ from .._dispatch.runtime import GLOBALS, LEAF, MODE, NOWHERE, SEQUENCE, recordin
 from .._tensor import Tensor
 from .hooking import fits
 
-
 _NO_CONTEXT = (
     "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
     "the setup_context staticmethod. For more details, please see "

@@ -118,6 +118,8 @@ def _generated(level, cls, args: tuple):
         return (in_front(tensor), True) if is_of(tensor, level) else (tensor, False)
 
     class Generated(Function):
+        generate_vmap_rule = True  # by the levels below
+
         @staticmethod
         def forward(*values):
             with level.again():

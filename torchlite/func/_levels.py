@@ -149,6 +149,9 @@ class Level(Interceptor):
         if writes is not None:
             writes(self, *call.bind(op, args, kwargs))
             return target
+        if MODE.grad and any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            # A formula may need what the write is about to replace.
+            args = (wrapped(F.clone(in_front(target)), 0, self), *args[1:])
         stack.items = [*stack.items, self]
         result = function_for(op)(*args, **kwargs)
         check_target_dtype(op, result.dtype, target.dtype)

@@ -34,6 +34,7 @@ class _Tape:
         self.levels = levels()
         self.outer = MODE.grad
         self.start = next(SEQUENCE)
+        self.scope = transforming()
         self.inputs: list[Tensor] = []  # batches, all levels visible
 
     def physical(self, tensor: Tensor) -> Tensor:
@@ -64,27 +65,30 @@ class _Tape:
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
             meta_of(made)
             made._node = LEAF
+            made._scope = self.scope
         self.inputs.append(made)
         return self.example(made)
 
     def reaches_out(self, tensors) -> bool:
-        """Whether these have a history beside that by the inputs: of what was there before."""
-        own = {id(i) for i in self.inputs}
+        """Whether these have a history beside that by the inputs: of what was there before, or is an input of a
+        transform that still runs around this one.
+        """
         ends = {id(i._node) for i in self.inputs if isinstance(i._node, Node)}
         seen: set[int] = set()
         pending = [edge(t) for t in tensors if t._node is not None]
         while pending:
             item = pending.pop()
             node = item.node if item.__class__ is OutputOf else item
-            if node is None or id(node) in seen or id(node) in own:
+            if node is None or id(node) in seen:
                 continue
             seen.add(id(node))
-            if not isinstance(node, Node) or node._seq < self.start:
-                return True
-            if id(node) in ends:
-                if node._edges[0] is not None:
+            if not isinstance(node, Node):
+                scope = getattr(node, "_scope", None)
+                if scope is None or scope.open and scope is not self.scope:
                     return True
                 continue
+            if node._seq < self.start or id(node) in ends:  # an input has a node only where it has a history
+                return True
             for e in node._edges:
                 pending += e if e.__class__ is tuple else (e,)
         return False
@@ -134,16 +138,20 @@ _HOOKS = "torch.func transforms don't yet support saved tensor hooks. Please ope
 class transforming:
     """While a transform's function runs: it records, and what transforms do not know is refused."""
 
+    open = False
+
     def __enter__(self):
         if saved_tensor_hooks.stack:
             raise RuntimeError(_HOOKS)
         self.forbidden, saved_tensor_hooks.forbidden = saved_tensor_hooks.forbidden, _HOOKS
         MODE.transforms += 1
+        self.open = True
         self.grad = MODE.grad
         set_grad(True)
 
     def __exit__(self, *exc):
         set_grad(self.grad)
+        self.open = False
         MODE.transforms -= 1
         saved_tensor_hooks.forbidden = self.forbidden
 
@@ -210,7 +218,7 @@ def _vjp(func, primals, argnums: Argnums | None = None, has_aux: bool = False, w
     flat, spec = _tensors_of(
         f"{where}(f, *primals)" if where == "vjp" else where, chosen, "{}: expected inputs to be Tensors, got {}"
     )
-    with transforming():
+    with tape.scope:
         inner = tree_unflatten([tape.input(t) for t in flat], spec)
         result = func(*(inner if argnums is None else _replaced(args, argnums, inner)))
     aux = None
@@ -295,7 +303,7 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
 def _grad_and_value(func, argnums, has_aux, args, kwargs):
     tape = _Tape()
     flat, spec = tree_flatten(_chosen(args, argnums))
-    with transforming():
+    with tape.scope:
         inner = tree_unflatten([tape.input(t) if isinstance(t, Tensor) else t for t in flat], spec)
         result = func(*_replaced(args, argnums, inner), **kwargs)
     aux = None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._dispatch import F, call
+from ..._dispatch.shapes import broadcast
 from ..._tensor import Tensor
 from .._batched import Batched, in_front, is_of, moved
 from .common import batch, resumed, rule
@@ -132,6 +133,8 @@ def _ndim(level, item) -> int:
 @rule("_index", kind="index")
 def _index(level, op, values):
     x, index = values
+    if _is_basic(index):
+        return level.wrap(F._index(in_front(x), (slice(None), *index)))
     places = Places(level, x.shape, index, x._table, is_of(x, level))
     if is_of(x, level):
         return level.wrap(places.placed(F._index(places.arranged(in_front(x)), places.arrays)))
@@ -141,6 +144,8 @@ def _index(level, op, values):
 @rule("_index_backward", kind="index")
 def _index_backward(level, op, values):
     g, shape, index = values
+    if _is_basic(index):
+        return level.wrap(F._index_backward(in_front(g), (level.size, *shape), (slice(None), *index)))
     places = Places(level, shape, index, g._table, True)
     g = places.unplaced(batch(level, g))
     arranged = [level.size, *(shape[d] for d in (*places.dims, *places.rest))]
@@ -225,10 +230,25 @@ def _memory(level, op, values):
 
 @rule(
     "nonzero_indices", "unique_flat", "unique_rows", "unique_runs", "_unique2", "_unique_dim", "_unique_consecutive",
-    "masked_select", "bincount", "repeat_interleave_index", kind="refused",
+    "bincount", "repeat_interleave_index", kind="refused",
 )  # fmt: skip
 def _dynamic(level, op, values):
-    refuse_dynamic(op.name.strip("_").partition("_")[0] if op.name != "masked_select" else op.name)
+    refuse_dynamic(op.name.strip("_").partition("_")[0])
+
+
+@rule("masked_select", kind="index")
+def _masked_select(level, op, values):
+    """A mask that is the same for all examples selects as many of each."""
+    x, mask = values
+    if is_of(mask, level):
+        refuse_dynamic(op.name)
+    shape = broadcast(tuple(x.shape), tuple(mask.shape))
+    made = in_front(x)
+    for _ in range(len(shape) - (made.ndim - 1)):
+        made = F.unsqueeze(made, 1)
+    made = F.reshape(F.expand(made, (level.size, *shape)), (level.size, math.prod(shape)))
+    chosen = F.reshape(F.expand(mask, shape), (math.prod(shape),))
+    return level.wrap(F.index_select(made, 1, F.reshape(F.nonzero(chosen), (-1,))))
 
 
 __all__ = ["moved"]

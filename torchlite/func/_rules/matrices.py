@@ -8,7 +8,6 @@ for _name in (
     "cholesky_core", "qr_core", "geqrf", "lu_core", "pivots_to_permutation", "permutation_matrix", "ldl_core",
     "cdist_core", "triangular_core", "inv_core", "solve_core", "pinv_core", "lstsq_rank", "det_core",
     "slogdet_core", "matrix_exp", "eigh_core", "eigvalsh_core", "eig_core", "eigvals_core", "svd_core", "svdvals_core",
-    "householder_core",
 ):  # fmt: skip
     rule(_name, kind="front")(front)
 
@@ -20,3 +19,9 @@ def _ldl_solve(level, op, values):
     ndim = max(rank(factors), rank(right))
     made = [spread(level, factors, ndim), spread(level, pivots, ndim - 1), spread(level, right, ndim)]
     return level.wrap(run(op, [*made, hermitian]))
+
+
+@rule("householder_core", kind="front")
+def _householder(level, op, values):
+    """The factors have a dimension less than the matrices."""
+    return level.wrap(run(op, [spread(level, v, 0) for v in values]))
